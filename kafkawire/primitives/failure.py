@@ -1,0 +1,94 @@
+"""From the bare failure of a fast codec to an error that names field and byte.
+
+Law: a success pays nothing for this. The fast codec stops with whatever it met; only then is the message walked again
+by a slower codec that keeps its path. Which one, the top of the package says (`install`): this layer knows none.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from ..errors import (
+    DecodeError,
+    EncodeError,
+    FieldNotInVersion,
+    InvalidText,
+    InvalidValue,
+    NullNotAllowed,
+    OutOfRange,
+    Truncated,
+    UnsupportedVersion,
+    WireError,
+)
+from .limits import Limits
+
+
+class Locators(NamedTuple):
+    """Slow codecs that find where a message fails; each answers None where it sees nothing wrong."""
+
+    decode: Callable[[str, str, bytes, int, bool, Limits], DecodeError | None]
+    encode: Callable[[str, Any, int, bool], EncodeError | None]
+
+
+_installed: Final[list[Locators]] = []
+
+
+def install(locators: Locators) -> None:
+    """Say which codecs find the place of a failure, for the whole process."""
+    _installed[:] = [locators]
+
+
+def unsupported(name: str, first: int, last: int, version: int) -> UnsupportedVersion:
+    """Make the error for a version that a message does not have."""
+    return UnsupportedVersion(f"{name} has versions {first}-{last}, not {version}")
+
+
+def not_in_version(path: str) -> FieldNotInVersion:
+    """Make the error for a field that is set in a version without it."""
+    return FieldNotInVersion("is set, and the version has no such field", path)
+
+
+def null_not_allowed(path: str) -> NullNotAllowed:
+    """Make the error for a None that the version has no way to write."""
+    return NullNotAllowed("is None, and not nullable in that version", path)
+
+
+def decode_failure(
+    error: Exception,
+    package: str,
+    name: str,
+    data: bytes,
+    version: int,
+    lenient: bool,
+    limits: Limits,
+    position: int,
+) -> WireError:
+    """Turn what stopped a decode at about `position` into the error to raise."""
+    if isinstance(error, UnsupportedVersion):
+        return error
+    for locators in _installed:
+        located = locators.decode(package, name, data, version, lenient, limits)
+        if located is not None:
+            return located
+    if isinstance(error, DecodeError):
+        return type(error)(error.reason, error.path or name, min(position, len(data)))
+    if isinstance(error, UnicodeDecodeError):
+        return InvalidText("a string is not UTF-8", name, position)
+    return Truncated("the data ends inside the message", name, len(data))
+
+
+def encode_failure(
+    error: Exception, package: str, message: Any, version: int, lenient: bool
+) -> WireError:
+    """Turn what stopped an encode into the error to raise."""
+    if isinstance(error, UnsupportedVersion):
+        return error
+    name = type(message).__name__
+    for locators in _installed:
+        located = locators.encode(package, message, version, lenient)
+        if located is not None:
+            return located
+    if isinstance(error, EncodeError):
+        return type(error)(error.reason, error.path or name)
+    if isinstance(error, OverflowError) or type(error) is ValueError:  # compiled code raises the latter
+        return OutOfRange(str(error), name)
+    return InvalidValue(f"{type(error).__name__}: {error}", name)

@@ -1,0 +1,277 @@
+"""A cursor over one message body. Native under mypyc; the same source runs interpreted.
+
+Law: short data never yields a value. `read_iN_be` and indexing raise IndexError by themselves, a slice does not, so
+every slice is preceded by a comparison with `end`; positions never go below zero; a count is compared with the bytes
+left, and with the budget, before anything is allocated for it.
+"""
+
+from typing import Final, final
+
+from librt.strings import read_f64_be, read_i16_be, read_i32_be, read_i64_be
+from mypy_extensions import i16, i32, i64, mypyc_attr
+
+from ..errors import (
+    InvalidLength,
+    InvalidTag,
+    InvalidVarint,
+    LimitExceeded,
+    TrailingBytes,
+    Truncated,
+    UnexpectedNull,
+)
+from .structure import Bent, Tags
+
+MAX_STRING: Final = 0x7FFF
+"""A string's length is an int16 at heart: compact lengths beyond it are refused, as Kafka does."""
+
+UNLIMITED: Final = 1 << 62
+
+
+@final
+@mypyc_attr(acyclic=True)
+class Reader:
+    """Reads `data` from `pos` on.
+
+    lenient: accept what a strict reader refuses and the bytes still allow: text that is not UTF-8, known tags at
+        versions without them, bytes left at the end. `finish` says what was bent.
+    elements: how many array elements may still be made.
+    """
+
+    def __init__(
+        self, data: bytes, pos: i64 = 0, *, lenient: bool = False, max_elements: i64 = UNLIMITED
+    ) -> None:
+        if not isinstance(data, bytes):  # compiled code refuses by itself
+            raise TypeError(f"bytes object expected; got {type(data).__name__}")
+        self.data: bytes = data
+        self.pos: i64 = pos
+        self.end: i64 = len(data)
+        self.lenient: bool = lenient
+        self.elements: i64 = max_elements
+        self.invalid_text: i64 = 0
+        self.misplaced_tags: i64 = 0
+
+    # -- fixed width
+
+    def read_bool(self) -> bool:
+        p = self.pos
+        self.pos = p + 1
+        return self.data[p] != 0
+
+    def read_int8(self) -> i64:
+        p = self.pos
+        self.pos = p + 1
+        value: i64 = self.data[p]
+        return value - 256 if value > 127 else value
+
+    def read_int16(self) -> i16:
+        p = self.pos
+        self.pos = p + 2
+        return read_i16_be(self.data, p)
+
+    def read_uint16(self) -> i64:
+        p = self.pos
+        self.pos = p + 2
+        return i64(read_i16_be(self.data, p)) & 0xFFFF
+
+    def read_int32(self) -> i32:
+        p = self.pos
+        self.pos = p + 4
+        return read_i32_be(self.data, p)
+
+    def read_uint32(self) -> i64:
+        p = self.pos
+        self.pos = p + 4
+        return i64(read_i32_be(self.data, p)) & 0xFFFFFFFF
+
+    def read_int64(self) -> i64:
+        p = self.pos
+        self.pos = p + 8
+        return read_i64_be(self.data, p)
+
+    def read_float64(self) -> float:
+        p = self.pos
+        self.pos = p + 8
+        return read_f64_be(self.data, p)
+
+    def read_uuid(self) -> bytes:
+        return self.take(16)
+
+    # -- lengths
+
+    def read_uvarint(self) -> i64:
+        """Read an unsigned varint of at most 5 bytes; a non-minimal one is accepted."""
+        data = self.data
+        p = self.pos
+        byte: i64 = data[p]
+        p += 1
+        if byte < 128:
+            self.pos = p
+            return byte
+        value: i64 = byte & 0x7F
+        shift: i64 = 7
+        while True:
+            byte = data[p]
+            p += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 128:
+                break
+            shift += 7
+            if shift > 28:
+                raise InvalidVarint("a varint goes on after its fifth byte")
+        self.pos = p
+        return value
+
+    def take(self, n: i64) -> bytes:
+        """Take the next `n` bytes; n is not negative."""
+        p = self.pos
+        e = p + n
+        if e > self.end:
+            raise Truncated(f"{n} bytes wanted, {self.end - p} left")
+        self.pos = e
+        return self.data[p:e]
+
+    def read_string_length(self, flexible: bool) -> i64:
+        if not flexible:
+            return i64(self.read_int16())
+        n = self.read_uvarint() - 1
+        if n > MAX_STRING:
+            raise InvalidLength(f"a string of {n} bytes; {MAX_STRING} is the most")
+        return n
+
+    def read_bytes_length(self, flexible: bool) -> i64:
+        return self.read_uvarint() - 1 if flexible else i64(self.read_int32())
+
+    def read_nullable_array_length(self, flexible: bool) -> i64:
+        """Read a count; below zero stands for null. An element takes at least one byte."""
+        n = self.read_uvarint() - 1 if flexible else i64(self.read_int32())
+        if n > 0:
+            if n > self.end - self.pos:
+                raise InvalidLength(f"an array of {n} elements, {self.end - self.pos} bytes left")
+            self.elements -= n
+            if self.elements < 0:
+                raise LimitExceeded("more array elements than max_elements allows")
+        return n
+
+    def read_array_length(self, flexible: bool) -> i64:
+        n = self.read_nullable_array_length(flexible)
+        if n < 0:
+            raise UnexpectedNull("null in an array that is not nullable")
+        return n
+
+    def read_marker(self) -> bool:
+        """Read the byte before a nullable struct: negative is null."""
+        return self.read_int8() >= 0
+
+    # -- variable width
+
+    def text(self, n: i64) -> str:
+        raw = self.take(n)
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError:
+            if not self.lenient:
+                raise
+            self.invalid_text += 1
+            return raw.decode("utf-8", "surrogateescape")
+
+    def read_string(self, flexible: bool) -> str:
+        n = self.read_string_length(flexible)
+        if n < 0:
+            raise UnexpectedNull("null in a string that is not nullable")
+        return self.text(n)
+
+    def read_nullable_string(self, flexible: bool) -> str | None:
+        n = self.read_string_length(flexible)
+        return None if n < 0 else self.text(n)
+
+    def read_bytes(self, flexible: bool) -> bytes:
+        n = self.read_bytes_length(flexible)
+        if n < 0:
+            raise UnexpectedNull("null in bytes that are not nullable")
+        return self.take(n)
+
+    def read_nullable_bytes(self, flexible: bool) -> bytes | None:
+        n = self.read_bytes_length(flexible)
+        return None if n < 0 else self.take(n)
+
+    # -- elements of arrays of primitives
+
+    def read_bool_items(self, n: i64) -> list[bool]:
+        return [self.read_bool() for _ in range(n)]
+
+    def read_int8_items(self, n: i64) -> list[int]:
+        return [int(self.read_int8()) for _ in range(n)]
+
+    def read_int16_items(self, n: i64) -> list[int]:
+        return [int(self.read_int16()) for _ in range(n)]
+
+    def read_uint16_items(self, n: i64) -> list[int]:
+        return [int(self.read_uint16()) for _ in range(n)]
+
+    def read_int32_items(self, n: i64) -> list[int]:
+        return [int(self.read_int32()) for _ in range(n)]
+
+    def read_uint32_items(self, n: i64) -> list[int]:
+        return [int(self.read_uint32()) for _ in range(n)]
+
+    def read_int64_items(self, n: i64) -> list[int]:
+        return [int(self.read_int64()) for _ in range(n)]
+
+    def read_float64_items(self, n: i64) -> list[float]:
+        return [self.read_float64() for _ in range(n)]
+
+    def read_uuid_items(self, n: i64) -> list[bytes]:
+        return [self.take(16) for _ in range(n)]
+
+    def read_string_items(self, n: i64, flexible: bool) -> list[str]:
+        return [self.read_string(flexible) for _ in range(n)]
+
+    def read_bytes_items(self, n: i64, flexible: bool) -> list[bytes]:
+        return [self.read_bytes(flexible) for _ in range(n)]
+
+    # -- tagged fields (KIP-482)
+
+    def read_tags(self) -> Tags:
+        """Read the tagged-field block of a struct that knows no tags."""
+        n = self.read_uvarint()
+        if n == 0:
+            return None
+        kept: Tags = None
+        for _ in range(n):
+            tag = self.read_uvarint()
+            kept = self.keep_tag(kept, tag, self.read_uvarint())
+        return kept
+
+    def keep_tag(self, kept: Tags, tag: i64, size: i64) -> list[tuple[int, bytes]]:
+        """Keep an unknown tagged field as raw bytes."""
+        self.elements -= 1
+        if self.elements < 0:
+            raise LimitExceeded("more tagged fields than max_elements allows")
+        if kept is None:
+            kept = []
+        kept.append((tag, self.take(size)))
+        return kept
+
+    def keep_misplaced_tag(self, kept: Tags, tag: i64, size: i64) -> list[tuple[int, bytes]]:
+        """Keep a tag that the schema knows at other versions only: an error to Kafka, and to a strict reader."""
+        if not self.lenient:
+            raise InvalidTag(f"tag {tag} does not exist in this version")
+        self.misplaced_tags += 1
+        return self.keep_tag(kept, tag, size)
+
+    def end_tag(self, start: i64, size: i64) -> None:
+        """Check that a known tagged field took as many bytes as it declared."""
+        if self.pos - start != size:
+            if not self.lenient:
+                raise InvalidTag(f"a tagged field of {size} bytes takes {self.pos - start}")
+            self.misplaced_tags += 1
+
+    # -- the end
+
+    def finish(self) -> Bent | None:
+        """Close the message: bytes left over are an error, or kept by a lenient reader."""
+        if self.pos == self.end and self.invalid_text == 0 and self.misplaced_tags == 0:
+            return None
+        if not self.lenient:
+            raise TrailingBytes(f"{self.end - self.pos} bytes after the last field")
+        return Bent(self.data[self.pos : self.end], self.invalid_text, self.misplaced_tags)

@@ -1,0 +1,81 @@
+"""Names and API keys -> message classes.
+
+Law: knowing that a message exists costs nothing; its module is imported when its class is first asked for.
+"""
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from ..errors import UnknownApiKey
+
+
+class MessageInfo(NamedTuple):
+    """What is known of a message without importing it.
+
+    type: request, response, header, data, metadata, coordinator-key or coordinator-value.
+    first, last: its valid versions, both included; flexible: the first version with tagged fields, None for none.
+    latest_unstable: whether Kafka does not yet promise to keep `last` as it is.
+    """
+
+    name: str
+    module: str
+    type: str
+    api_key: int | None
+    first: int
+    last: int
+    flexible: int | None
+    latest_unstable: bool
+
+    def is_flexible(self, version: int) -> bool:
+        """Whether that version has compact lengths and tagged fields (KIP-482)."""
+        return self.flexible is not None and version >= self.flexible
+
+
+class Registry:
+    """The messages of one generated package."""
+
+    def __init__(self, package: str, messages: tuple[MessageInfo, ...]) -> None:
+        self._package = package
+        self._by_name = {info.name: info for info in messages}
+        self._by_key = {
+            (info.type, info.api_key): info for info in messages if info.api_key is not None
+        }
+        self._classes: dict[str, Any] = {}
+
+    def __iter__(self) -> Iterator[MessageInfo]:
+        return iter(self._by_name.values())
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    def get(self, name: str) -> MessageInfo:
+        """Find a message by its exact name; UnknownApiKey where there is none."""
+        info = self._by_name.get(name)
+        if info is None:
+            raise UnknownApiKey(f"no message is called {name!r}")
+        return info
+
+    def find(self, type: str, api_key: int) -> MessageInfo | None:
+        """Find the message of a type (`request`, `metadata`, `coordinator-key`, ...) by API key."""
+        return self._by_key.get((type, api_key))
+
+    def request(self, api_key: int) -> MessageInfo | None:
+        """Find the request of an API."""
+        return self._by_key.get(("request", api_key))
+
+    def response(self, api_key: int) -> MessageInfo | None:
+        """Find the response of an API."""
+        return self._by_key.get(("response", api_key))
+
+    def load(self, name: str) -> Any:
+        """Import the class of a message; UnknownApiKey where there is none."""
+        found = self._classes.get(name)
+        if found is None:
+            info = self.get(name)
+            found = getattr(import_module(f"{self._package}.{info.module}"), name)
+            self._classes[name] = found
+        return found

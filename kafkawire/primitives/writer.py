@@ -1,0 +1,217 @@
+"""A growing message body. Native under mypyc; the same source runs interpreted.
+
+Law: a value that its wire type cannot hold raises; nothing is ever cut to fit.
+"""
+
+from typing import Final, final
+
+from librt.strings import (
+    BytesWriter,
+    write_f64_be,
+    write_i16_be,
+    write_i32_be,
+    write_i64_be,
+)
+from mypy_extensions import i16, i32, i64, mypyc_attr
+
+from ..errors import InvalidValue, OutOfRange
+from .structure import Tags
+
+MAX_STRING: Final = 0x7FFF
+MAX_LENGTH: Final = 0x7FFF_FFFE
+
+
+@final
+@mypyc_attr(acyclic=True)
+class Writer:
+    """Collects one message body.
+
+    lenient: write strings that a lenient reader kept by surrogateescape as the bytes they were.
+    """
+
+    def __init__(self, *, lenient: bool = False) -> None:
+        self.buffer: BytesWriter = BytesWriter()
+        self.lenient: bool = lenient
+
+    def getvalue(self) -> bytes:
+        return self.buffer.getvalue()
+
+    # -- fixed width
+
+    def write_bool(self, value: bool) -> None:
+        self.buffer.append(1 if value else 0)
+
+    def write_int8(self, value: i64) -> None:
+        if value < -128 or value > 127:
+            raise OutOfRange(f"{value} is no int8")
+        self.buffer.append(value & 0xFF)
+
+    def write_int16(self, value: i16) -> None:
+        write_i16_be(self.buffer, value)
+
+    def write_uint16(self, value: i64) -> None:
+        if value < 0 or value > 0xFFFF:
+            raise OutOfRange(f"{value} is no uint16")
+        self.buffer.append(value >> 8)
+        self.buffer.append(value & 0xFF)
+
+    def write_int32(self, value: i32) -> None:
+        write_i32_be(self.buffer, value)
+
+    def write_uint32(self, value: i64) -> None:
+        if value < 0 or value > 0xFFFFFFFF:
+            raise OutOfRange(f"{value} is no uint32")
+        self.write_uint16(value >> 16)
+        self.write_uint16(value & 0xFFFF)
+
+    def write_int64(self, value: i64) -> None:
+        write_i64_be(self.buffer, value)
+
+    def write_float64(self, value: float) -> None:
+        write_f64_be(self.buffer, value)
+
+    def write_uuid(self, value: bytes) -> None:
+        if len(value) != 16:
+            raise InvalidValue(f"a uuid of {len(value)} bytes")
+        self.buffer.write(value)
+
+    # -- lengths
+
+    def write_uvarint(self, value: i64) -> None:
+        while value > 127:
+            self.buffer.append(value & 127 | 128)
+            value >>= 7
+        self.buffer.append(value)
+
+    def write_length(self, n: i64, flexible: bool) -> None:
+        """Write the length of bytes or the count of an array; -1 stands for null."""
+        if n > MAX_LENGTH:
+            raise OutOfRange(f"a length of {n}")
+        if flexible:
+            self.write_uvarint(n + 1)
+        else:
+            write_i32_be(self.buffer, i32(n))
+
+    def write_marker(self, present: bool) -> None:
+        """Write the byte before a nullable struct."""
+        self.buffer.append(1 if present else 255)
+
+    # -- variable width
+
+    def write_string(self, value: str, flexible: bool) -> None:
+        if self.lenient:
+            encoded = value.encode("utf-8", "surrogateescape")
+        else:
+            encoded = value.encode("utf-8")
+        n: i64 = len(encoded)
+        if n > MAX_STRING:
+            raise OutOfRange(f"a string of {n} bytes; {MAX_STRING} is the most")
+        if flexible:
+            self.write_uvarint(n + 1)
+        else:
+            write_i16_be(self.buffer, i16(n))
+        self.buffer.write(encoded)
+
+    def write_nullable_string(self, value: str | None, flexible: bool) -> None:
+        if value is not None:
+            self.write_string(value, flexible)
+        elif flexible:
+            self.buffer.append(0)
+        else:
+            write_i16_be(self.buffer, -1)
+
+    def write_bytes(self, value: bytes, flexible: bool) -> None:
+        self.write_length(len(value), flexible)
+        self.buffer.write(value)
+
+    def write_nullable_bytes(self, value: bytes | None, flexible: bool) -> None:
+        if value is None:
+            self.write_length(-1, flexible)
+        else:
+            self.write_bytes(value, flexible)
+
+    # -- arrays of primitives
+
+    def write_bool_array(self, value: list[bool], flexible: bool) -> None:
+        self.write_length(len(value), flexible)
+        for x in value:
+            self.write_bool(x)
+
+    def write_int8_array(self, value: list[int], flexible: bool) -> None:
+        self.write_length(len(value), flexible)
+        for x in value:
+            self.write_int8(x)
+
+    def write_int16_array(self, value: list[int], flexible: bool) -> None:
+        self.write_length(len(value), flexible)
+        for x in value:
+            self.write_int16(x)
+
+    def write_uint16_array(self, value: list[int], flexible: bool) -> None:
+        self.write_length(len(value), flexible)
+        for x in value:
+            self.write_uint16(x)
+
+    def write_int32_array(self, value: list[int], flexible: bool) -> None:
+        self.write_length(len(value), flexible)
+        for x in value:
+            self.write_int32(x)
+
+    def write_uint32_array(self, value: list[int], flexible: bool) -> None:
+        self.write_length(len(value), flexible)
+        for x in value:
+            self.write_uint32(x)
+
+    def write_int64_array(self, value: list[int], flexible: bool) -> None:
+        self.write_length(len(value), flexible)
+        for x in value:
+            self.write_int64(x)
+
+    def write_float64_array(self, value: list[float], flexible: bool) -> None:
+        self.write_length(len(value), flexible)
+        for x in value:
+            self.write_float64(x)
+
+    def write_uuid_array(self, value: list[bytes], flexible: bool) -> None:
+        self.write_length(len(value), flexible)
+        for x in value:
+            self.write_uuid(x)
+
+    def write_string_array(self, value: list[str], flexible: bool) -> None:
+        self.write_length(len(value), flexible)
+        for x in value:
+            self.write_string(x, flexible)
+
+    def write_bytes_array(self, value: list[bytes], flexible: bool) -> None:
+        self.write_length(len(value), flexible)
+        for x in value:
+            self.write_bytes(x, flexible)
+
+    # -- tagged fields (KIP-482)
+
+    def write_tags(self, known: Tags, unknown: Tags) -> None:
+        """Write a tagged-field block: known and unknown fields merged in ascending order."""
+        if known is None:
+            if unknown is None:
+                self.buffer.append(0)
+                return
+            known = unknown
+        elif unknown is not None:
+            known = known + unknown
+        if len({tag for tag, _ in known}) != len(known):
+            raise InvalidValue("the same tag twice")
+        self.write_uvarint(len(known))
+        for tag, value in sorted(known):
+            if tag < 0 or tag > MAX_LENGTH:
+                raise OutOfRange(f"{tag} is no tag")
+            self.write_uvarint(tag)
+            self.write_uvarint(len(value))
+            self.buffer.write(value)
+
+
+def add_tag(known: Tags, tag: int, value: Writer) -> list[tuple[int, bytes]]:
+    """Put a finished tagged field behind those collected so far."""
+    if known is None:
+        known = []
+    known.append((tag, value.getvalue()))
+    return known
