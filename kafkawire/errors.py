@@ -1,17 +1,20 @@
 """Every exception kafkawire raises, on one screen.
 
-Law: an exception carries what a program needs as attributes, builds its text in `__str__`, and pickles (its `args`
-are its constructor's arguments). A Kafka error code is a value (`kafkawire.ErrorCode`), never an exception.
+Law: an exception carries what a program needs as attributes, builds its text in `__str__`, and
+pickles (its `args` are its constructor's arguments). A Kafka error code is a value
+(`kafkawire.ErrorCode`), never an exception.
 
     KafkaWireError
     |-- WireError(reason, path, offset)   bytes or values that are not what the protocol says
-    |   |-- DecodeError                   Truncated InvalidLength InvalidVarint InvalidText UnexpectedNull InvalidTag
-    |   |                                 TrailingBytes CorruptBatch UnsupportedMagic UnsupportedCompression LimitExceeded
-    |   |-- EncodeError                   OutOfRange InvalidValue NullNotAllowed FieldNotInVersion
+    |   |-- DecodeError      Truncated InvalidLength InvalidVarint InvalidText UnexpectedNull
+    |   |                    InvalidTag TrailingBytes CorruptBatch UnsupportedMagic
+    |   |                    UnsupportedCompression LimitExceeded
+    |   |-- EncodeError      OutOfRange InvalidValue NullNotAllowed FieldNotInVersion
     |   |-- UnknownApiKey
     |   `-- UnsupportedVersion
-    |-- ProtocolError                     LocalProtocolError (our caller erred), RemoteProtocolError (the peer did)
-    `-- CaptureError(reason, offset)      BadMagic TruncatedCapture CorruptCapture UnsupportedLinkType
+    |-- ProtocolError        LocalProtocolError (our caller erred), RemoteProtocolError (the peer did)
+    `-- CaptureError(reason, offset)
+                             BadMagic TruncatedCapture CorruptCapture UnsupportedLinkType
 """
 
 from __future__ import annotations
@@ -24,9 +27,9 @@ class KafkaWireError(Exception):
 class WireError(KafkaWireError, ValueError):
     """Bytes or values that do not fit the protocol.
 
-    reason: what is wrong, one sentence.
-    path: the field, as `FetchRequest.topics[3].partitions[0].fetch_offset`; "" where no field is concerned.
-    offset: index of the byte in the decoded data; None when encoding, or where no byte is concerned.
+    reason: what is wrong, one sentence. path: the field, as
+    `FetchRequest.topics[3].partitions[0].fetch_offset`; "" where no field is concerned. offset:
+    index of the byte in the decoded data; None when encoding, or where no byte is concerned.
     """
 
     def __init__(self, reason: str, path: str = "", offset: int | None = None) -> None:
@@ -132,7 +135,8 @@ class RemoteProtocolError(ProtocolError):
 class CaptureError(KafkaWireError):
     """Part of a capture file cannot be read; what was read before it stands.
 
-    reason: what is wrong, one sentence. offset: index of the byte in the (uncompressed) file where it is.
+    reason: what is wrong, one sentence. offset: index of the byte in the (uncompressed) file where
+    it is.
     """
 
     def __init__(self, reason: str, offset: int = 0) -> None:

@@ -1,9 +1,9 @@
 """Wire types <-> values, and the ground every generated message stands on; knows no message.
 
-    Reader, Writer      a cursor over one body, a growing body
-    Structure, Message  what generated classes inherit: comparison, repr, copies, pickles
-    Limits              how much a decoder may be made to allocate
-    Registry            names and API keys -> classes, imported when first asked for
+Reader, Writer      a cursor over one body, a growing body
+Structure, Message  what generated classes inherit: comparison, repr, copies, pickles
+Limits              how much a decoder may be made to allocate
+Registry            names and API keys -> classes, imported when first asked for
 """
 
 from .limits import DEFAULT_LIMITS, Limits

@@ -1,7 +1,8 @@
 """From the bare failure of a fast codec to an error that names field and byte.
 
-Law: a success pays nothing for this. The fast codec stops with whatever it met; only then is the message walked again
-by a slower codec that keeps its path. Which one, the top of the package says (`install`): this layer knows none.
+Law: a success pays nothing for this. The fast codec stops with whatever it met; only then is the
+message walked again by a slower codec that keeps its path. Which one, the top of the package says
+(`install`): this layer knows none.
 """
 
 from collections.abc import Callable
@@ -23,7 +24,7 @@ from .limits import Limits
 
 
 class Locators(NamedTuple):
-    """Slow codecs that find where a message fails; each answers None where it sees nothing wrong."""
+    """Slow codecs that find where a message fails; None where they see nothing wrong."""
 
     decode: Callable[[str, str, bytes, int, bool, Limits], DecodeError | None]
     encode: Callable[[str, Any, int, bool], EncodeError | None]
@@ -89,6 +90,8 @@ def encode_failure(
             return located
     if isinstance(error, EncodeError):
         return type(error)(error.reason, error.path or name)
-    if isinstance(error, OverflowError) or type(error) is ValueError:  # compiled code raises the latter
+    if (
+        isinstance(error, OverflowError) or type(error) is ValueError
+    ):  # compiled code raises the latter
         return OutOfRange(str(error), name)
     return InvalidValue(f"{type(error).__name__}: {error}", name)

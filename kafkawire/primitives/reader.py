@@ -1,8 +1,9 @@
 """A cursor over one message body. Native under mypyc; the same source runs interpreted.
 
-Law: short data never yields a value. `read_iN_be` and indexing raise IndexError by themselves, a slice does not, so
-every slice is preceded by a comparison with `end`; positions never go below zero; a count is compared with the bytes
-left, and with the budget, before anything is allocated for it.
+Law: short data never yields a value. `read_iN_be` and indexing raise IndexError by themselves, a
+slice does not, so every slice is preceded by a comparison with `end`; positions never go below
+zero; a count is compared with the bytes left, and with the budget, before anything is allocated for
+it.
 """
 
 from typing import Final, final
@@ -32,7 +33,8 @@ UNLIMITED: Final = 1 << 62
 class Reader:
     """Reads `data` from `pos` on.
 
-    lenient: accept what a strict reader refuses and the bytes still allow: text that is not UTF-8, known tags at
+    lenient: accept what a strict reader refuses and the bytes still allow: text that is not UTF-8,
+    known tags at
         versions without them, bytes left at the end. `finish` says what was bent.
     elements: how many array elements may still be made.
     """
@@ -253,7 +255,9 @@ class Reader:
         return kept
 
     def keep_misplaced_tag(self, kept: Tags, tag: i64, size: i64) -> list[tuple[int, bytes]]:
-        """Keep a tag that the schema knows at other versions only: an error to Kafka, and to a strict reader."""
+        """Keep a tag that the schema knows at other versions only: an error to Kafka, and to a
+        strict reader.
+        """
         if not self.lenient:
             raise InvalidTag(f"tag {tag} does not exist in this version")
         self.misplaced_tags += 1

@@ -1,6 +1,7 @@
 """Names and API keys -> message classes.
 
-Law: knowing that a message exists costs nothing; its module is imported when its class is first asked for.
+Law: knowing that a message exists costs nothing; its module is imported when its class is first
+asked for.
 """
 
 from collections.abc import Iterator
@@ -13,9 +14,9 @@ from ..errors import UnknownApiKey
 class MessageInfo(NamedTuple):
     """What is known of a message without importing it.
 
-    type: request, response, header, data, metadata, coordinator-key or coordinator-value.
-    first, last: its valid versions, both included; flexible: the first version with tagged fields, None for none.
-    latest_unstable: whether Kafka does not yet promise to keep `last` as it is.
+    type: request, response, header, data, metadata, coordinator-key or coordinator-value. first,
+    last: its valid versions, both included; flexible: the first version with tagged fields, None
+    for none. latest_unstable: whether Kafka does not yet promise to keep `last` as it is.
     """
 
     name: str

@@ -1,7 +1,8 @@
-"""What every generated class shares: equality, repr, copies and pickles, driven by `__match_args__`.
+"""What every generated class shares: equality, repr, copies and pickles, driven by
+`__match_args__`.
 
-Law: two instances are equal when their classes and all their fields are; how an instance was built (compiled or
-interpreted, decoded or constructed) shows nowhere.
+Law: two instances are equal when their classes and all their fields are; how an instance was built
+(compiled or interpreted, decoded or constructed) shows nowhere.
 """
 
 from collections.abc import Callable
@@ -15,7 +16,9 @@ EMPTY: Final[Any] = []
 """What an array parameter defaults to: stands for a list made afresh, and is never stored."""
 
 Tags = list[tuple[int, bytes]] | None
-"""Unknown tagged fields of one struct, as (tag, raw bytes), in the order met; None where there are none."""
+"""Unknown tagged fields of one struct, as (tag, raw bytes), in the order met; None where there are
+none.
+"""
 
 
 class FieldRow(NamedTuple):
@@ -38,8 +41,9 @@ class FieldRow(NamedTuple):
 class Bent(NamedTuple):
     """What lenient decoding had to bend to accept a message.
 
-    trailing: bytes after the last field; invalid_text: strings that are not UTF-8 (kept by surrogateescape);
-    misplaced_tags: known tagged fields at a version without them (kept as unknown) or with a wrong declared size.
+    trailing: bytes after the last field; invalid_text: strings that are not UTF-8 (kept by
+    surrogateescape); misplaced_tags: known tagged fields at a version without them (kept as
+    unknown) or with a wrong declared size.
     """
 
     trailing: bytes = b""
@@ -65,7 +69,8 @@ def rebuild(cls: Callable[..., Any], values: list[Any], bent: Bent | None = None
     return made
 
 
-# allow_interpreted_subclasses: an interpreted message must be able to stand on a compiled Structure (a `hot` build)
+# allow_interpreted_subclasses: an interpreted message must be able to stand on a compiled Structure
+# (a `hot` build)
 @mypyc_attr(allow_interpreted_subclasses=True, acyclic=True)
 class Structure:
     """A struct of some message: keyword-only constructor, one attribute a field, in wire order."""
@@ -76,14 +81,11 @@ class Structure:
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        for name in self.__match_args__:
-            if getattr(self, name) != getattr(other, name):
-                return False
-        return True
+        return all(getattr(self, name) == getattr(other, name) for name in self.__match_args__)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        # the default pickled state differs between compiled, slotted and plain classes, and loading one as another
-        # loses every value silently
+        # the default pickled state differs between compiled, slotted and plain classes, and loading
+        # one as another loses every value silently
         return rebuild, (type(self), [getattr(self, name) for name in self.__match_args__])
 
     def __repr__(self) -> str:
@@ -97,7 +99,7 @@ class Message(Structure):
 
     bent: Bent | None
 
-    def encode(self, version: int, *, lenient: bool = False) -> bytes:
+    def encode(self, version: int, *, lenient: bool = False) -> bytes:  # noqa: ARG002
         """Write the message as that version; EncodeError names the field that cannot be.
 
         lenient: write text that a lenient decode kept as it was, and the bytes that trailed.
