@@ -1,0 +1,50 @@
+"""The build step: a directory of schemas -> a package of codecs.
+
+Law: one function does it for everybody: our own wheel, an editable install, the command line, other
+projects' hooks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedPackage:
+    """What `generate` made: the messages by name, with the module each is in, and how many files
+    changed.
+    """
+
+    out: Path
+    modules: dict[str, str]
+    changed: int
+
+
+def generate(
+    schemas: Path, out: Path, package: str, *, runtime: str = "kafkawire"
+) -> GeneratedPackage:
+    """Generate a package of codecs from every schema (`*.json`) of a directory.
+
+    schemas: the directory; Kafka's own message directories are read as they are.
+    out: the folder of the package: made if missing; files of messages that are gone are removed.
+    package: its import name, for the docstrings.
+    runtime: the package to import Reader, Writer and errors from.
+
+    Raises SchemaErrors, which holds every fault found as file:line:column, path, reason and rule.
+    """
+    from .model import load
+    from .render import render, write
+
+    messages = load(schemas)
+    changed = write(render(messages, package, runtime), out)
+    return GeneratedPackage(out, {m.name: m.module for m in messages}, changed)
+
+
+def schemas_dir() -> Path:
+    """Find kafkawire's own schemas: inside the installed package, or in the checkout it is run
+    from.
+    """
+    here = Path(__file__).resolve().parent
+    installed = here / "schemas"
+    return installed if installed.is_dir() else here.parents[1] / "schemas"

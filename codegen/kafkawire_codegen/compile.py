@@ -1,0 +1,113 @@
+"""Python modules -> native ones, with mypyc: the second step of a build, after `generate`.
+
+Law: either every module asked for is compiled or none is; sources are never touched, and nothing
+is written outside the folder named. A project that generates its own messages can compile them
+from its own build hook:
+
+    compile_modules(root, ["mine/messages/fetch_request.py"], library="mine.native", out=folder)
+
+    *.py --mypyc--> C, one file a module --cc--> one shared library, and a shim for each module
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import chdir
+from pathlib import Path
+from textwrap import shorten
+from typing import Any, Final
+
+# types only guide the compiler here, and following every import would read the whole package
+_MYPY_OPTIONS: Final = ("--config-file=", "--follow-imports=skip")
+
+_C_FLAGS: Final = () if sys.platform == "win32" else ("-fvisibility=hidden",)
+
+
+class NotCompiled(Exception):
+    """The modules could not be compiled; the text says at which step, and why."""
+
+
+def compile_modules(
+    root: Path, modules: Sequence[str], *, library: str, out: Path, context: Sequence[str] = ()
+) -> list[str]:
+    """Compile modules into one shared library and return the files made, relative to `out`.
+
+    root: the folder that the package's import name starts from; modules are paths relative to it.
+    library: dotted name for what the modules share: `<library>__mypyc`, inside their package.
+    context: modules that stay interpreted, and whose types the compiled ones rely on.
+
+    Raises NotCompiled: no mypy, no compiler, or code that mypyc does not take.
+    """
+    out = out.resolve()
+    with chdir(root), tempfile.TemporaryDirectory(prefix="mypyc-") as work:
+        extensions = _translate(list(modules), list(context), library, work)
+        return sorted(_build(extensions, Path(work), out))
+
+
+def native_files(package: Path) -> list[Path]:
+    """Find the native modules in a package's folder, whichever Python they were built for."""
+    return sorted(file for kind in ("*.so", "*.pyd") for file in package.rglob(kind))
+
+
+def _translate(modules: list[str], context: list[str], library: str, work: str) -> list[Any]:
+    try:
+        from mypyc.build import mypycify
+    except ImportError as error:
+        raise NotCompiled(f"mypyc cannot be imported: {error}") from error
+    try:
+        made = mypycify(
+            [*_MYPY_OPTIONS, *modules, *context],
+            only_compile_paths=modules,
+            opt_level="1",
+            debug_level="0",
+            multi_file=True,
+            group_name=library,
+            target_dir=work,
+        )
+    except SystemExit as error:  # how mypyc reports type errors
+        raise NotCompiled(f"mypyc: {error}") from None
+    # the header of a library inside a package lies there, but is included by its last name
+    headers = str(Path(work, *library.split(".")[:-1]))
+    for extension in made:
+        # a new list each: mypyc gives all extensions the same one
+        extension.extra_compile_args = [*extension.extra_compile_args, *_C_FLAGS]
+        extension.include_dirs = [*extension.include_dirs, headers]
+    return made
+
+
+def _build(extensions: list[Any], work: Path, out: Path) -> list[str]:
+    from setuptools import Distribution
+    from setuptools.command.build_ext import build_ext
+    from setuptools.errors import BaseError, CCompilerError
+
+    jobs = os.cpu_count() or 1
+
+    class Command(build_ext):
+        """Compiles the C files of one extension side by side: nearly all belong to the library."""
+
+        def build_extensions(self) -> None:
+            compile_some = self.compiler.compile
+
+            def compile_each(sources: list[str], **options: Any) -> list[str]:
+                with ThreadPoolExecutor(jobs) as pool:
+                    made = pool.map(lambda source: compile_some([source], **options), sources)
+                    return [file for files in made for file in files]
+
+            self.compiler.compile = compile_each
+            super().build_extensions()
+
+    command = Command(Distribution({"name": "native", "ext_modules": extensions}))
+    command.build_lib = str(out)
+    command.build_temp = str(work / "objects")
+    command.parallel = jobs
+    try:
+        command.ensure_finalized()
+        command.run()
+    except (BaseError, CCompilerError, OSError) as error:
+        # the compiler has printed what is wrong; its command line would bury it
+        raise NotCompiled(f"{type(error).__name__}: {shorten(str(error), 120)}") from error
+    return [os.path.relpath(file, out) for file in command.get_outputs()]

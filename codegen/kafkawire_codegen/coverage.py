@@ -1,0 +1,111 @@
+"""Which APIs and versions of a Kafka release a set of schemas covers.
+
+Law: an API is covered in a version when its request and its response both are valid in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from . import naming
+from .dialect import MessageSchema
+from .releases import Releases
+from .versions import NONE, Versions
+
+
+@dataclass(frozen=True, slots=True)
+class ApiCoverage:
+    """One API: what the release speaks, what the schemas have, and the difference both ways."""
+
+    api: str
+    api_key: int | None
+    released: Versions
+    covered: Versions
+    missing: tuple[Versions, ...]
+    extra: tuple[Versions, ...]
+
+    def __str__(self) -> str:
+        notes = [f"{self.released} released", f"{self.covered} covered"]
+        notes += [f"missing {_ranges(self.missing)}"] * bool(self.missing)
+        notes += [f"extra {_ranges(self.extra)}"] * bool(self.extra)
+        key = "-" if self.api_key is None else self.api_key
+        return f"{key:>3} {self.api}: {', '.join(notes)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Every API of a release, and those that only the schemas have, by api key."""
+
+    release: str
+    apis: tuple[ApiCoverage, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing of the release is missing."""
+        return not any(api.missing for api in self.apis)
+
+    def text(self) -> str:
+        """One line an API that differs, then the summary."""
+        differing = [str(api) for api in self.apis if api.missing or api.extra]
+        return "\n".join([*differing, self.summary()])
+
+    def summary(self) -> str:
+        """Count APIs and versions, in one line."""
+        released = [api for api in self.apis if api.released]
+        versions = sum(len(api.released) for api in released)
+        missing = sum(len(run) for api in released for run in api.missing)
+        return (
+            f"Kafka {self.release}: {len(released)} APIs, {versions} versions, "
+            f"{versions - missing} covered, {missing} missing"
+        )
+
+    def json(self) -> dict[str, object]:
+        """The same for a machine; ranges as the dialect writes them."""
+        return {
+            "release": self.release,
+            "complete": self.complete,
+            "apis": [
+                {
+                    "api": api.api,
+                    "api_key": api.api_key,
+                    "released": str(api.released),
+                    "covered": str(api.covered),
+                    "missing": [str(run) for run in api.missing],
+                    "extra": [str(run) for run in api.extra],
+                }
+                for api in self.apis
+            ],
+        }
+
+
+def coverage(release: str, releases: Releases, schemas: Iterable[MessageSchema]) -> Coverage:
+    """Compare schemas with what a release speaks; UnknownRelease if `releases` has it not."""
+    released = releases.of(release)
+    halves: dict[str, dict[str, MessageSchema]] = {}
+    for schema in schemas:
+        if schema.type in ("request", "response"):
+            halves.setdefault(naming.api_name(schema.name), {})[schema.type] = schema
+    apis = [_api(api, released.get(api, NONE), halves.get(api, {})) for api in {*released, *halves}]
+    apis.sort(key=lambda a: (a.api_key is None, a.api_key, a.api))
+    return Coverage(release, tuple(apis))
+
+
+def _api(api: str, released: Versions, halves: dict[str, MessageSchema]) -> ApiCoverage:
+    request, response = halves.get("request"), halves.get("response")
+    covered = NONE
+    if request is not None and response is not None:
+        covered = request.valid_versions & response.valid_versions
+    either = request or response
+    return ApiCoverage(
+        api=api,
+        api_key=None if either is None else either.api_key,
+        released=released,
+        covered=covered,
+        missing=released.without(covered),
+        extra=covered.without(released),
+    )
+
+
+def _ranges(runs: tuple[Versions, ...]) -> str:
+    return " and ".join(map(str, runs))

@@ -1,0 +1,58 @@
+"""Kafka's names -> Python's.
+
+Law: a name is only re-cased, never shortened or improved; a name Python cannot take gets one
+trailing underscore.
+
+    MaxWaitMs    -> max_wait_ms (attribute), maxWaitMs (JSON)
+    FetchRequest -> fetch_request (module)
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from typing import Final
+
+_ACRONYM: Final = re.compile(r"([A-Z]+)([A-Z][a-z])")
+_HUMP: Final = re.compile(r"([a-z0-9])([A-Z])")
+
+_TAKEN_BY_STRUCTURE: Final = frozenset(
+    {"decode", "encode", "decode_from", "encode_to", "bent", "unknown_tags", "self"}
+)
+_TAKEN_BY_RENDERING: Final = frozenset(
+    {"r", "w", "m", "n", "version", "flexible", "tag", "size", "end", "tags", "int", "len", "range"}
+    | {"bytes", "str", "list", "bool", "float", "tuple", "isinstance"}
+)
+
+
+def snake(name: str) -> str:
+    """Put an underscore at each change of case and lower everything."""
+    return _HUMP.sub(r"\1_\2", _ACRONYM.sub(r"\1_\2", name)).lower()
+
+
+def attribute(name: str) -> str:
+    """Name the attribute (and constructor keyword) of a field."""
+    text = snake(name)
+    return f"{text}_" if keyword.iskeyword(text) or text in _TAKEN_BY_STRUCTURE else text
+
+
+def local(attribute_name: str) -> str:
+    """Name the local variable that holds a field while it is decoded; it never hides a parameter or
+    a builtin.
+    """
+    return f"{attribute_name}_" if attribute_name in _TAKEN_BY_RENDERING else attribute_name
+
+
+def json_name(name: str) -> str:
+    """Name the key in Kafka's JSON form: the first letter lowered, nothing else."""
+    return name[:1].lower() + name[1:]
+
+
+def api_name(message_name: str) -> str:
+    """`FetchRequest` and `FetchResponse` are both of the API `Fetch`."""
+    return message_name.removesuffix("Request").removesuffix("Response")
+
+
+def constant(name: str) -> str:
+    """Name an enum member: `ListOffsets` -> `LIST_OFFSETS`."""
+    return snake(name).upper()

@@ -1,0 +1,117 @@
+"""Model -> text: the only place that knows jinja2.
+
+Law: the same schemas give the same bytes, whatever the machine, the locale or the order of files on
+disk.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import jinja2
+
+from . import naming
+from .model import Message
+from .statements import LINE, Statements
+
+_ENVIRONMENT: Final = jinja2.Environment(
+    loader=jinja2.PackageLoader("kafkawire_codegen"),
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+    autoescape=False,
+)
+
+_IMPORTS: Final = (
+    (
+        "primitives.failure",
+        ("decode_failure", "encode_failure", "not_in_version", "null_not_allowed", "unsupported"),
+    ),
+    ("primitives.limits", ("DEFAULT_LIMITS", "Limits")),
+    ("primitives.reader", ("Reader",)),
+    (
+        "primitives.structure",
+        ("EMPTY", "ZERO_UUID", "Bent", "FieldRow", "Message", "Structure", "Tags"),
+    ),
+    ("primitives.writer", ("Writer", "add_tag")),
+)
+
+RUNTIME: Final = "kafkawire"
+"""The package that generated modules take their runtime (primitives, errors) from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """One generated file: its name inside the package, and its text."""
+
+    file: str
+    text: str
+
+
+def render(messages: list[Message], package: str, runtime: str = RUNTIME) -> list[Module]:
+    """Render a whole package: one module a message, the registry, the API keys."""
+    made = [render_message(m, runtime) for m in messages]
+    api_keys = sorted(
+        (m.api_key, naming.constant(naming.api_name(m.name)))
+        for m in messages
+        if m.type == "request" and m.api_key is not None
+    )
+    return [
+        _module("__init__.py", "index.py.j2", package=package, messages=messages, runtime=runtime),
+        _module("api_key.py", "api_key.py.j2", package=package, api_keys=api_keys),
+        *made,
+    ]
+
+
+def render_message(message: Message, runtime: str = RUNTIME) -> Module:
+    """Render the module of one message; it imports what its text names, no more."""
+    body = _text("message.py.j2", message=message, s=Statements(message))
+    used = set(re.findall(r"\w+", body))
+    typing = ", ".join(name for name in ("ClassVar", "Final", "final") if name in used)
+    imports: list[str] = []
+    for module, names in _IMPORTS:
+        if named := [name for name in names if name in used]:
+            imports += import_lines(f"{runtime}.{module}", named)
+    header = _text("header.py.j2", message=message, typing=typing, imports=imports)
+    return Module(f"{message.module}.py", header + body)
+
+
+def import_lines(module: str, names: list[str]) -> list[str]:
+    """Write an import on one line, or on a line a name where it would not fit."""
+    whole = f"from {module} import {', '.join(names)}"
+    if len(whole) <= LINE:
+        return [whole]
+    return [f"from {module} import (", *(f"    {name}," for name in names), ")"]
+
+
+def _module(file: str, template: str, **values: object) -> Module:
+    return Module(file, _text(template, **values))
+
+
+def _text(template: str, **values: object) -> str:
+    return _ENVIRONMENT.get_template(template).render(**values)
+
+
+def write(modules: list[Module], out: Path) -> int:
+    """Bring a folder up to date and return how many files changed.
+
+    An unchanged file keeps its time, so that incremental builds stay incremental; a module that is
+    no longer generated is removed.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    wanted = {m.file: m.text for m in modules}
+    changed = 0
+    for stale in out.glob("*.py"):
+        if stale.name not in wanted:
+            stale.unlink()
+            changed += 1
+    for name, text in wanted.items():
+        path = out / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8", newline="\n")
+            changed += 1
+    return changed

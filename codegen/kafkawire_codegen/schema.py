@@ -1,0 +1,113 @@
+"""Schema text -> what is written in it, each piece with its place; refuses what is malformed.
+
+Law: what comes out has passed every rule; what does not is refused whole, with all that is wrong
+with it.
+
+    file --source--> Node --form--> WrittenMessage --rules--> MessageSchema
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from . import form, rules, source
+from .dialect import MESSAGE_TYPES, FieldSchema, MessageSchema, StructSchema
+from .form import WrittenMessage
+from .source import Place, SchemaError, SchemaErrors
+
+__all__ = [
+    "MESSAGE_TYPES",
+    "RELEASES",
+    "FieldSchema",
+    "MessageSchema",
+    "Place",
+    "SchemaError",
+    "SchemaErrors",
+    "StructSchema",
+    "check_directory",
+    "check_file",
+    "load_directory",
+    "load_file",
+    "schema_files",
+]
+
+RELEASES: Final = "releases.json"
+"""The JSON file of a schema directory that is no schema: which release speaks which versions."""
+
+
+def load_file(path: Path) -> MessageSchema:
+    """Read one schema.
+
+    SchemaErrors holds everything found wrong; OSError where there is nothing to read.
+    """
+    message, errors = check_file(path)
+    _refuse(errors)
+    assert message is not None
+    return message.schema
+
+
+def load_directory(path: Path) -> list[MessageSchema]:
+    """Read every schema of a directory, sorted by name.
+
+    SchemaErrors holds everything found wrong in any of them; OSError where it is no directory.
+    """
+    messages, errors = check_directory(path)
+    _refuse(errors)
+    return sorted((m.schema for m in messages), key=lambda schema: schema.name)
+
+
+def schema_files(path: Path) -> list[Path]:
+    """List the schema files of a directory, sorted by name; OSError where it is no directory."""
+    return sorted(p for p in path.iterdir() if p.suffix == ".json" and p.name != RELEASES)
+
+
+def check_file(path: Path) -> tuple[WrittenMessage | None, list[SchemaError]]:
+    """Read one schema and say what is wrong with it, in text order; None where it is no object."""
+    message, errors = _read(path)
+    if message is not None:
+        errors += rules.check_message(message)
+    return message, in_order(errors)
+
+
+def check_directory(path: Path) -> tuple[list[WrittenMessage], list[SchemaError]]:
+    """Read every schema of a directory and say what is wrong with each and with all together."""
+    messages: list[WrittenMessage] = []
+    errors: list[SchemaError] = []
+    for file in schema_files(path):
+        message, found = check_file(file)
+        errors += found
+        if message is not None:
+            messages.append(message)
+    return messages, in_order(errors + rules.check_together(messages))
+
+
+def in_order(errors: Iterable[SchemaError]) -> list[SchemaError]:
+    """Sort errors as a reader meets them: by file, line and column."""
+    return sorted(errors, key=lambda e: (e.file, e.line, e.column, e.rule))
+
+
+def _refuse(errors: list[SchemaError]) -> None:
+    grave = tuple(error for error in errors if error.rule not in rules.ADVICE)
+    if grave:
+        raise SchemaErrors(grave)
+
+
+def _read(path: Path) -> tuple[WrittenMessage | None, list[SchemaError]]:
+    file = str(path)
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        node, stray = source.parse(text, file)
+    except UnicodeDecodeError as error:
+        reason = f"byte {error.start} is not UTF-8"
+        return None, [SchemaError(file, 1, 1, "", reason, "syntax")]
+    except SchemaErrors as error:
+        return None, list(error.errors)
+    message, errors = form.read(node)
+    if stray is not None:
+        path_ = message.path if message else ""
+        errors.append(
+            SchemaError.at(stray, path_, "stray-bracket", "the document ended before this")
+        )
+    return message, errors

@@ -1,0 +1,288 @@
+"""Reads JSON with comments into a tree in which every key and value knows its place.
+
+Law: nothing is guessed; what is not JSON, `//` or `/* */` is refused at the very character, and a
+file is read whole or not at all.
+
+    text --tokens--> Node { value, place } ; an object's value is {key: Member { key_place, node }}
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+DEEPEST: Final = 64
+"""Objects and lists within each other; the deepest upstream schema has a dozen."""
+
+Scalar = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands: file as given, line and column from 1."""
+
+    file: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaError:
+    """One thing wrong at one place, and what would be right.
+
+    path: the schema path of what is wrong, `FetchRequest.Topics[].Partitions[]`; empty where none
+    is known yet.
+    rule: the id of the rule it breaks, as in `rules.RULES` and `form.RULES`.
+    """
+
+    file: str
+    line: int
+    column: int
+    path: str
+    reason: str
+    rule: str
+
+    @classmethod
+    def at(cls, place: Place, path: str, rule: str, reason: str) -> SchemaError:
+        return cls(place.file, place.line, place.column, path, reason, rule)
+
+    def __str__(self) -> str:
+        path = f"{self.path}: " if self.path else ""
+        return f"{self.file}:{self.line}:{self.column}: {path}{self.reason} [{self.rule}]"
+
+
+class SchemaErrors(ValueError):
+    """Schemas were refused: `errors` holds everything found wrong, in the order of the text."""
+
+    def __init__(self, errors: tuple[SchemaError, ...]) -> None:
+        super().__init__(errors)
+        self.errors = errors
+
+    def __str__(self) -> str:
+        return "\n".join(str(error) for error in self.errors)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One value of the text and where it begins; `repeated` are the keys an object has again."""
+
+    value: Scalar | list[Node] | dict[str, Member]
+    place: Place
+    repeated: tuple[Repeat, ...] = ()
+
+    @property
+    def members(self) -> dict[str, Member]:
+        """The members of an object; none for anything else."""
+        return self.value if isinstance(self.value, dict) else {}
+
+    @property
+    def items(self) -> list[Node]:
+        """The elements of a list; none for anything else."""
+        return self.value if isinstance(self.value, list) else []
+
+    def at(self, key: str) -> Place:
+        """Where the value of `key` begins; where the object does if it has no such key."""
+        member = self.members.get(key)
+        return member.node.place if member else self.place
+
+    @property
+    def kind(self) -> str:
+        """What JSON calls it."""
+        return _KINDS[type(self.value)]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One `"key": value` of an object."""
+
+    key_place: Place
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A key that stands in an object again, with the same value or another."""
+
+    key: str
+    same: bool
+    first: Place
+    again: Place
+
+
+_KINDS: Final[dict[type, str]] = {
+    dict: "an object",
+    list: "a list",
+    str: "a string",
+    int: "a number",
+    float: "a number",
+    bool: "true or false",
+    type(None): "null",
+}
+
+_TOKEN: Final = re.compile(
+    r"""
+    (?P<space>[ \t\r\n]+ | //[^\n]* | /\*.*?\*/)
+  | (?P<string>"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*")
+  | (?P<number>-?(?:0|[1-9][0-9]{0,99})(?P<real>(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)(?![0-9A-Za-z.]))
+  | (?P<word>true|false|null)(?![0-9A-Za-z_])
+  | (?P<mark>[{}\[\]:,])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_WORDS: Final = {"true": True, "false": False, "null": None}
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
+_ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+
+
+def parse(text: str, file: str) -> tuple[Node, Place | None]:
+    """Read one document.
+
+    Gives also the place of closing brackets too many after it. SchemaErrors where it is not JSON.
+    """
+    return _Parser(text, file).document()
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    value: Scalar
+    position: int
+
+
+class _Parser:
+    def __init__(self, text: str, file: str) -> None:
+        self.text = text
+        self.file = file
+        self.lines = [0, *(m.end() for m in re.finditer("\n", text))]
+        self.tokens = self.scan()
+        self.token = next(self.tokens)
+
+    def document(self) -> tuple[Node, Place | None]:
+        node = self.value(0)
+        stray = self.place(self.token.position) if self.token.kind in ("}", "]") else None
+        while self.token.kind in ("}", "]"):
+            self.take()
+        if self.token.kind != "end":
+            raise self.refusal(self.token.position, "nothing may follow the document")
+        return node, stray
+
+    def place(self, position: int) -> Place:
+        line = bisect_right(self.lines, position)
+        return Place(self.file, line, position - self.lines[line - 1] + 1)
+
+    def refusal(self, position: int, reason: str) -> SchemaErrors:
+        return SchemaErrors((SchemaError.at(self.place(position), "", "syntax", reason),))
+
+    def scan(self) -> Iterator[_Token]:
+        position = 0
+        while position < len(self.text):
+            match = _TOKEN.match(self.text, position)
+            if match is None:
+                raise self.refusal(position, self.unreadable(position))
+            kind = match.lastgroup or ""
+            if kind != "space":
+                yield self.read(match)
+            position = match.end()
+        yield _Token("end", None, position)
+
+    def read(self, match: re.Match[str]) -> _Token:
+        position = match.start()
+        if match["string"]:
+            return _Token("value", _unescaped(match["string"][1:-1]), position)
+        if match["number"]:
+            number = float(match["number"]) if match["real"] else int(match["number"])
+            return _Token("value", number, position)
+        if match["word"]:
+            return _Token("value", _WORDS[match["word"]], position)
+        return _Token(match["mark"], match["mark"], position)
+
+    def unreadable(self, position: int) -> str:
+        if self.text.startswith("/*", position):
+            return "the comment is never closed: */ is missing"
+        if self.text[position] == '"':
+            return "the string is not closed on its line, or has an escape JSON does not know"
+        if self.text[position] == "'":
+            return "strings stand between double quotes"
+        return f"{self.text[position]!r} begins no JSON value"
+
+    def take(self) -> _Token:
+        token = self.token
+        if token.kind != "end":
+            self.token = next(self.tokens)
+        return token
+
+    def expect(self, marks: str, after: str) -> _Token:
+        if self.token.kind == "end":
+            reason = f"the text ends, but {after} {_either(marks)} must follow"
+            raise self.refusal(self.token.position, reason)
+        if self.token.kind not in marks:
+            raise self.refusal(self.token.position, f"{after} {_either(marks)} must follow")
+        return self.take()
+
+    def value(self, depth: int) -> Node:
+        token = self.take()
+        place = self.place(token.position)
+        if depth > DEEPEST:
+            raise self.refusal(token.position, f"more than {DEEPEST} levels of nesting")
+        match token.kind:
+            case "value":
+                return Node(token.value, place)
+            case "{":
+                members, repeated = self.members(depth)
+                return Node(members, place, tuple(repeated))
+            case "[":
+                return Node(self.elements(depth), place)
+            case "end":
+                raise self.refusal(token.position, "the text ends where a value must stand")
+            case _:
+                raise self.refusal(token.position, f"a value must stand here, not {token.value!r}")
+
+    def members(self, depth: int) -> tuple[dict[str, Member], list[Repeat]]:
+        members: dict[str, Member] = {}
+        repeated: list[Repeat] = []
+        if self.token.kind == "}":
+            self.take()
+            return members, repeated
+        while True:
+            key = self.take()
+            if not isinstance(key.value, str) or key.kind != "value":
+                raise self.refusal(key.position, "a key between double quotes must stand here")
+            self.expect(":", "after a key")
+            member = Member(self.place(key.position), self.value(depth + 1))
+            first = members.setdefault(key.value, member)
+            if first is not member:
+                same = _same(first.node, member.node)
+                repeated.append(Repeat(key.value, same, first.key_place, member.key_place))
+            if self.expect(",}", "after a value").kind == "}":
+                return members, repeated
+
+    def elements(self, depth: int) -> list[Node]:
+        elements: list[Node] = []
+        if self.token.kind == "]":
+            self.take()
+            return elements
+        while True:
+            elements.append(self.value(depth + 1))
+            if self.expect(",]", "after an element").kind == "]":
+                return elements
+
+
+def _unescaped(body: str) -> str:
+    if "\\" not in body:
+        return body
+    body = _ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else _ESCAPES.get(m[2], m[2]), body)
+    return body.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _same(one: Node, other: Node) -> bool:
+    """Whether two values are the same scalar, wherever they stand."""
+    if isinstance(one.value, dict | list) or isinstance(other.value, dict | list):
+        return False
+    return type(one.value) is type(other.value) and one.value == other.value
+
+
+def _either(marks: str) -> str:
+    return " or ".join(f"'{mark}'" for mark in marks)

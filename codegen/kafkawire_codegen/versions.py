@@ -1,0 +1,118 @@
+"""Version ranges as the schema dialect writes them, and their algebra.
+
+Law: a `Versions` is one contiguous run of API versions or empty; an operation whose result would
+have a hole refuses.
+
+    "none"  ""      no version
+    "3"             3 alone
+    "0-2"           0, 1 and 2
+    "5+"            5 and every later one
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+_TEXT: Final = re.compile(r"(?P<low>[0-9]{1,5})(?:-(?P<high>[0-9]{1,5})|(?P<plus>\+))?\Z")
+
+NEWEST: Final = 32767
+"""API versions are int16: an open end stands for this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """A run of versions, both ends included; empty when `low > high`."""
+
+    low: int
+    high: int
+
+    @classmethod
+    def parse(cls, text: str) -> Versions:
+        """Read `none`, `N`, `N-M` or `N+`; ValueError says what is wrong with anything else."""
+        if text in ("none", ""):
+            return NONE
+        match = _TEXT.match(text.strip())
+        if match is None:
+            raise ValueError(f"{text!r} is not a version range: none, N, N-M or N+")
+        low = int(match["low"])
+        high = NEWEST if match["plus"] else int(match["high"] or low)
+        if low > high:
+            raise ValueError(f"{text!r} runs backwards")
+        if high > NEWEST:
+            raise ValueError(f"{text!r} is beyond the last version an int16 can hold, {NEWEST}")
+        return cls(low, high)
+
+    def __str__(self) -> str:
+        if not self:
+            return "none"
+        if self.high == NEWEST:
+            return f"{self.low}+"
+        return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
+
+    def __bool__(self) -> bool:
+        return self.low <= self.high
+
+    def __contains__(self, version: object) -> bool:
+        return isinstance(version, int) and self.low <= version <= self.high
+
+    def __len__(self) -> int:
+        return max(0, self.high - self.low + 1)
+
+    @property
+    def open_ended(self) -> bool:
+        """Whether every later version is in it too."""
+        return bool(self) and self.high == NEWEST
+
+    def covers(self, other: Versions) -> bool:
+        """Whether every version of `other` is in this one."""
+        return not other or (self.low <= other.low and other.high <= self.high)
+
+    def __and__(self, other: Versions) -> Versions:
+        low, high = max(self.low, other.low), min(self.high, other.high)
+        return Versions(low, high) if low <= high else NONE
+
+    def __or__(self, other: Versions) -> Versions:
+        """The run of both; ValueError where a hole would lie between them."""
+        if not self or not other:
+            return self or other
+        if max(self.low, other.low) > min(self.high, other.high) + 1:
+            raise ValueError(f"{self} and {other} leave a hole between them")
+        return Versions(min(self.low, other.low), max(self.high, other.high))
+
+    def __sub__(self, other: Versions) -> Versions:
+        """What is left; ValueError where `other` would cut it in two."""
+        runs = self.without(other)
+        if len(runs) > 1:
+            raise ValueError(f"{other} cuts {self} in two")
+        return runs[0] if runs else NONE
+
+    def without(self, other: Versions) -> tuple[Versions, ...]:
+        """The runs that are left: none, one, or the two around `other`."""
+        common = self & other
+        if not common:
+            return (self,) if self else ()
+        around = Versions(self.low, common.low - 1), Versions(common.high + 1, self.high)
+        return tuple(run for run in around if run)
+
+
+NONE: Final = Versions(0, -1)
+ALL: Final = Versions(0, NEWEST)
+
+
+def condition(wanted: Versions, possible: Versions, name: str = "version") -> str:
+    """The least Python test telling `wanted` from the rest of `possible`; "True" or "False" where
+    none is needed."""
+    wanted = wanted & possible
+    if wanted == possible:
+        return "True"
+    if not wanted:
+        return "False"
+    if wanted.high == possible.high:
+        return f"{name} >= {wanted.low}"
+    if wanted.low == possible.low:
+        return f"{name} <= {wanted.high}"
+    if wanted.low == wanted.high:
+        return f"{name} == {wanted.low}"
+    return f"{wanted.low} <= {name} <= {wanted.high}"

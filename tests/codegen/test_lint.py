@@ -1,0 +1,167 @@
+"""Every rule refuses what it must, at the place where it stands, and nothing else."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+from pathlib import Path
+
+import pytest
+
+from kafkawire_codegen import model, schemas_dir
+from kafkawire_codegen.lint import Report, lint, rules_text
+from kafkawire_codegen.render import render_message
+from kafkawire_codegen.rules import ADVICE, RULES
+from kafkawire_codegen.rules.names import wrong_class_name
+from kafkawire_codegen.schema import SchemaErrors, load_directory, load_file
+
+from .faults import FAULTS, MARK, Fault
+
+
+def lay_out(directory: Path, files: dict[str, str]) -> list[tuple[str, int, int]]:
+    """Write files without their marks; return where the marks were, as file, line, column."""
+    places = []
+    for name, text in files.items():
+        while MARK in text:
+            before, _, after = text.partition(MARK)
+            line = before.count("\n") + 1
+            places.append((str(directory / name), line, len(before.rpartition("\n")[2]) + 1))
+            text = before + after
+        (directory / name).write_text(text, "utf-8")
+    return places
+
+
+def all_of(report: Report) -> list[tuple[str, str, int, int]]:
+    return [(e.rule, e.file, e.line, e.column) for e in (*report.errors, *report.advice)]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.rule)
+def test_a_rule_finds_its_fault_at_its_place_and_nothing_else(fault: Fault, tmp_path: Path) -> None:
+    places = lay_out(tmp_path, fault.files)
+    report = lint(tmp_path)
+    assert all_of(report) == [(fault.rule, *place) for place in places]
+    assert (report.advice or report.errors)[0].path == fault.path
+    assert bool(report.advice) == (fault.rule in ADVICE)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.rule)
+def test_loading_refuses_faults_and_lets_advice_pass(fault: Fault, tmp_path: Path) -> None:
+    lay_out(tmp_path, fault.files)
+    if fault.rule in ADVICE:
+        assert load_directory(tmp_path)
+        return
+    with pytest.raises(SchemaErrors) as caught:
+        load_directory(tmp_path)
+    assert {error.rule for error in caught.value.errors} == {fault.rule}
+
+
+def test_every_rule_has_a_fault_that_only_it_finds() -> None:
+    assert {fault.rule for fault in FAULTS} == set(RULES)
+
+
+def test_advice_is_part_of_the_rules() -> None:
+    assert set(RULES) >= ADVICE
+
+
+def test_each_fault_is_marked() -> None:
+    assert all(MARK in "".join(fault.files.values()) for fault in FAULTS)
+
+
+def test_several_faults_of_one_file_are_all_told_in_the_order_of_its_text(tmp_path: Path) -> None:
+    text = """{
+      "name": "M", "type": "data", "validVersions": "0-3", "flexibleVersions": §"2-3",
+      "fields": [
+        { "name": "A", "type": §"int23", "versions": "0+" },
+        { "name": "B", "type": "int8", "versions": §"everywhere", "default": §"300" },
+        { "name": §"a", "type": "[]S", "versions": "0+", §"nulable": "0+", "fields": [
+          { "name": "C", "type": "uuid", "versions": "0+", "nullableVersions": §"0+" }
+        ]}
+      ]
+    }"""
+    places = lay_out(tmp_path, {"M.json": text})
+    report = lint(tmp_path / "M.json")
+    assert [(e.file, e.line, e.column) for e in report.errors] == places
+    assert [e.rule for e in report.errors] == [
+        "flexible-versions-closed",
+        "unknown-type",
+        "ill-formed-versions",
+        "default-out-of-range",
+        "duplicate-field",
+        "unknown-key",
+        "nullable-type",
+    ]
+
+
+def test_faults_of_several_files_are_all_told(tmp_path: Path) -> None:
+    lay_out(tmp_path, {"A.json": "{", "B.json": "[]", "C.json": '{ "name": 1 }'})
+    report = lint(tmp_path)
+    assert report.messages == 1
+    assert {Path(e.file).name for e in report.errors} == {"A.json", "B.json", "C.json"}
+
+
+def test_a_consequence_is_not_told_beside_its_cause(tmp_path: Path) -> None:
+    field = '{ "name": "A", "type": "int8", "versions": "0+", "taggedVersions": "x+", "tag": 0 }'
+    text = f'{{ "name": "M", "type": "data", "validVersions": "0", "fields": [{field}] }}'
+    (tmp_path / "M.json").write_text(text)
+    assert [e.rule for e in lint(tmp_path).errors] == ["ill-formed-versions"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ('"type": "int23"', "did you mean int32?"),
+        ('"type": "strnig"', "did you mean string?"),
+        ('"type": "int8", "nulableVersions": "0+"', "did you mean nullableVersions?"),
+        ('"type": "int8", "mapkey": true', "did you mean mapKey?"),
+        ('"type": "string", "entityType": "topicname"', "did you mean topicName?"),
+    ],
+)
+def test_what_was_meant_is_offered(wrong: str, right: str, tmp_path: Path) -> None:
+    field = f'{{ "name": "A", "versions": "0+", {wrong} }}'
+    text = f'{{ "name": "M", "type": "data", "validVersions": "0", "fields": [{field}] }}'
+    (tmp_path / "M.json").write_text(text)
+    (error,) = lint(tmp_path).errors
+    assert right in error.reason
+
+
+def test_an_error_prints_as_editors_understand_it(tmp_path: Path) -> None:
+    (tmp_path / "M.json").write_text('{ "name": "M",\n "type": "data",\n "validVersions": "0+" }')
+    with pytest.raises(SchemaErrors) as caught:
+        load_file(tmp_path / "M.json")
+    file = tmp_path / "M.json"
+    assert str(caught.value).splitlines() == [
+        f'{file}:1:1: M: "fields" is missing: it must be a list of fields [missing-key]',
+        f"{file}:3:19: M: valid versions end: 0-N is right, with N the newest, not 0+"
+        " [valid-versions-open]",
+    ]
+
+
+def test_errors_pickle(tmp_path: Path) -> None:
+    (tmp_path / "M.json").write_text("[")
+    with pytest.raises(SchemaErrors) as caught:
+        load_file(tmp_path / "M.json")
+    assert pickle.loads(pickle.dumps(caught.value)).errors == caught.value.errors
+
+
+def test_our_own_schemas_break_no_rule_and_need_no_advice() -> None:
+    report = lint(schemas_dir())
+    assert (
+        report.text()
+        == f"{len(load_directory(schemas_dir()))} messages, 0 errors, 0 pieces of advice"
+    )
+
+
+def test_no_struct_can_take_the_name_of_what_a_generated_module_imports() -> None:
+    free = set()
+    for message in model.load(schemas_dir())[::10]:
+        for node in ast.walk(ast.parse(render_message(message).text)):
+            if isinstance(node, ast.ImportFrom) and node.module != "__future__":
+                names = {alias.name for alias in node.names}
+                free |= {name for name in names if wrong_class_name(name, "struct") is None}
+    assert not free
+
+
+def test_the_list_of_rules_says_what_each_demands() -> None:
+    lines = rules_text().splitlines()
+    assert [line.split()[0] for line in lines] == list(RULES)
+    assert {line.split()[0] for line in lines if line.endswith("(advice)")} == ADVICE

@@ -1,0 +1,27 @@
+"""Where test data lies, and the rule that nothing is skipped unseen."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FIXTURES = ROOT / "fixtures"
+SHARED = ROOT.parent / "shared"
+
+
+def missing(what: str) -> None:
+    """Skip a test for want of something a user's machine may lack; in CI that is a failure."""
+    if os.environ.get("KAFKAWIRE_NO_SKIPS") == "1":
+        pytest.fail(f"{what} is missing, and KAFKAWIRE_NO_SKIPS=1 forbids skipping", pytrace=False)
+    pytest.skip(f"{what} is missing")
+
+
+def shared(path: str = "") -> Path:
+    """Find material beside the repository; it is not part of it."""
+    found = SHARED / path
+    if not found.exists():
+        missing(f"../shared/{path}")
+    return found
