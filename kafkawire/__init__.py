@@ -1,0 +1,118 @@
+"""The Kafka wire protocol: every message, every version, from schemas.
+
+Law: importing this costs next to nothing; what a name stands for is imported when the name is first
+used.
+
+    kafkawire.decode("FetchRequest", 12, body)      -> a message object
+    message.encode(12)                              -> bytes
+    kafkawire.decode_frame(data)                    -> size, header and body of a request
+    kafkawire.to_json(message, 12)                  -> what Kafka's own JSON form of it is
+    kafkawire.verify("FetchRequest", 12, body)      -> whether the bytes are canonical; if not, why
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from .errors import (
+    DecodeError,
+    EncodeError,
+    KafkaWireError,
+    UnknownApiKey,
+    UnsupportedVersion,
+    WireError,
+)
+from .primitives import failure as _failure
+from .primitives.limits import DEFAULT_LIMITS, Limits
+
+if TYPE_CHECKING:
+    from .messages import REGISTRY
+    from .messages.api_key import ApiKey
+    from .primitives.structure import Bent, Message, Structure
+    from .protocol.codec import decode
+    from .protocol.embedded import embedded_payloads
+    from .protocol.error_code import ErrorCode
+    from .protocol.frame import Frame, decode_frame, encode_frame
+    from .protocol.json_form import from_json, to_json
+    from .protocol.payload import Payload
+    from .reference import Verdict, explain, verify
+
+__version__: Final = "0.1.0"
+
+__all__ = [
+    "DEFAULT_LIMITS",
+    "ApiKey",
+    "Bent",
+    "DecodeError",
+    "EncodeError",
+    "ErrorCode",
+    "Frame",
+    "KafkaWireError",
+    "Limits",
+    "Message",
+    "Payload",
+    "REGISTRY",
+    "Structure",
+    "UnknownApiKey",
+    "UnsupportedVersion",
+    "Verdict",
+    "WireError",
+    "decode",
+    "decode_frame",
+    "embedded_payloads",
+    "encode_frame",
+    "explain",
+    "from_json",
+    "to_json",
+    "verify",
+]
+
+_HOME: Final = {
+    "ApiKey": "messages.api_key",
+    "Bent": "primitives.structure",
+    "ErrorCode": "protocol.error_code",
+    "Frame": "protocol.frame",
+    "Message": "primitives.structure",
+    "Payload": "protocol.payload",
+    "REGISTRY": "messages",
+    "Structure": "primitives.structure",
+    "Verdict": "reference",
+    "decode": "protocol.codec",
+    "decode_frame": "protocol.frame",
+    "embedded_payloads": "protocol.embedded",
+    "encode_frame": "protocol.frame",
+    "explain": "reference",
+    "from_json": "protocol.json_form",
+    "to_json": "protocol.json_form",
+    "verify": "reference",
+}
+
+
+def _locate_decode(
+    package: str, name: str, data: bytes, version: int, lenient: bool, limits: Limits
+) -> DecodeError | None:
+    from .reference import LOCATORS
+
+    return LOCATORS.decode(package, name, data, version, lenient, limits)
+
+
+def _locate_encode(package: str, message: Any, version: int, lenient: bool) -> EncodeError | None:
+    from .reference import LOCATORS
+
+    return LOCATORS.encode(package, message, version, lenient)
+
+
+# the slow codec that finds where a message fails is imported at the first failure
+_failure.install(_failure.Locators(_locate_decode, _locate_encode))
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

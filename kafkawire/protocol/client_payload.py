@@ -1,0 +1,81 @@
+"""What clients tell each other through a broker, in layouts that no Kafka schema describes.
+
+Law: such a layout behaves as a generated message does: it has `decode`, `decode_from`, `encode`,
+`encode_to` and `__fields__`. Its fields are written down where the clients' own rules stand
+(`connect`, `sticky`); this is what those share.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar, Self
+
+from ..errors import DecodeError, EncodeError, InvalidText, InvalidValue, OutOfRange, Truncated
+from ..primitives import DEFAULT_LIMITS, Limits, Message, Reader, Writer
+from ..primitives.failure import unsupported
+
+
+class ClientPayload(Message):
+    """A payload whose layout we write down; FIRST and LAST are its versions, both included."""
+
+    FIRST: ClassVar[int] = 0
+    LAST: ClassVar[int] = 0
+
+    @classmethod
+    def decode(
+        cls, data: bytes, version: int, *, lenient: bool = False, limits: Limits = DEFAULT_LIMITS
+    ) -> Self:
+        """Read a whole payload; DecodeError names it and the byte where reading stopped."""
+        reader = Reader(data, lenient=lenient, max_elements=limits.max_elements)
+        name = cls.__name__
+        try:
+            made = cls.decode_from(reader, version)
+            made.bent = reader.finish()
+        except IndexError:
+            raise Truncated("the data ends inside the message", name, len(data)) from None
+        except UnicodeDecodeError:
+            raise InvalidText("a string is not UTF-8", name, reader.pos) from None
+        except DecodeError as error:
+            offset = min(reader.pos, len(data))
+            raise type(error)(error.reason, error.path or name, offset) from None
+        return made
+
+    @classmethod
+    def decode_from(cls, reader: Reader, version: int) -> Self:
+        """Read a payload where the reader stands; bytes may follow."""
+        cls._check(version)
+        made = cls._read(reader, version)
+        made.bent = None
+        return made
+
+    def encode(self, version: int, *, lenient: bool = False) -> bytes:
+        writer = Writer(lenient=lenient)
+        name = type(self).__name__
+        self._check(version)
+        try:
+            self._write(writer, version)
+        except EncodeError as error:
+            raise type(error)(error.reason, error.path or name) from None
+        except (OverflowError, ValueError) as error:
+            raise OutOfRange(str(error), name) from None
+        except (TypeError, AttributeError) as error:
+            raise InvalidValue(str(error), name) from None
+        trailing = self.bent.trailing if lenient and self.bent is not None else b""
+        return writer.getvalue() + trailing
+
+    def encode_to(self, writer: Writer, version: int) -> None:
+        """Write the payload behind what the writer holds; errors are the writer's own."""
+        self._check(version)
+        self._write(writer, version)
+
+    @classmethod
+    def _check(cls, version: int) -> None:
+        if not cls.FIRST <= version <= cls.LAST:
+            raise unsupported(cls.__name__, cls.FIRST, cls.LAST, version)
+
+    @classmethod
+    @abstractmethod
+    def _read(cls, reader: Reader, version: int) -> Self: ...
+
+    @abstractmethod
+    def _write(self, writer: Writer, version: int) -> None: ...

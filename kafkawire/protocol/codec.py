@@ -1,0 +1,27 @@
+"""Messages by name: for callers that learn only at run time what they decode."""
+
+from __future__ import annotations
+
+from ..messages import REGISTRY
+from ..primitives import DEFAULT_LIMITS, Limits, Message
+
+
+def decode(
+    name: str,
+    version: int,
+    data: bytes,
+    *,
+    lenient: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Message:
+    """Decode a message body: `decode("FetchRequest", 12, body)`.
+
+    lenient: accept traffic as it is: bytes after the last field, text that is not UTF-8 (kept by
+    surrogateescape), known
+        tags at versions without them. What was bent stands in the message's `bent`, and
+        `encode(version, lenient=True)` writes the same bytes again.
+
+    Raises DecodeError (with field path and byte offset), UnknownApiKey, UnsupportedVersion.
+    """
+    message: Message = REGISTRY.load(name).decode(data, version, lenient=lenient, limits=limits)
+    return message

@@ -1,0 +1,197 @@
+"""What Kafka Connect workers tell each other when their group rebalances (protocol type "connect").
+
+Law: versions only ever append. From version 1 on, what is missing at the end stands at its default,
+as Connect itself reads it.
+
+    protocol     version   rebalancing
+    default      0         eager: all stop, all start again
+    compatible   1         incremental cooperative (KIP-415)
+    sessioned    2         the same bytes, and signed REST requests among workers (KIP-507)
+
+    metadata     int16 version | url, config offset
+                 1+: nullable bytes, the assignment held now (with a version of its own)
+    assignment   int16 version | error, leader, leader url, config offset, connectors with tasks
+                 1+: what is revoked, delay
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from ..errors import FieldNotInVersion, NullNotAllowed
+from ..primitives import FieldRow, Reader, Structure, Writer
+from .client_payload import ClientPayload
+
+CONNECTOR_TASK: Final = -1
+"""The task number that stands for the connector itself."""
+
+
+class ConnectorAssignment(Structure):
+    """One connector and the tasks of it that a worker runs; task -1 is the connector itself."""
+
+    __match_args__: ClassVar[tuple[str, ...]] = ("connector", "tasks")
+    __fields__: ClassVar[tuple[FieldRow, ...]] = (
+        FieldRow("connector", "connector", "string", 0, 2, -1),
+        FieldRow("tasks", "tasks", "[]int32", 0, 2, -1),
+    )
+
+    def __init__(self, *, connector: str = "", tasks: list[int] | None = None) -> None:
+        self.connector = connector
+        self.tasks = [] if tasks is None else tasks
+
+
+class ConnectWorkerMetadata(ClientPayload):
+    """What a worker says when it joins.
+
+    url: where its REST interface listens. config_offset: how far it has read the config topic.
+    allocation: the assignment it holds now, an encoded ConnectAssignment; None for none.
+    """
+
+    LAST = 2
+    __match_args__: ClassVar[tuple[str, ...]] = ("url", "config_offset", "allocation")
+    __fields__: ClassVar[tuple[FieldRow, ...]] = (
+        FieldRow("url", "url", "string", 0, 2, -1),
+        FieldRow("config_offset", "configOffset", "int64", 0, 2, -1),
+        FieldRow("allocation", "allocation", "bytes", 1, 2, -1),
+    )
+
+    def __init__(
+        self, *, url: str = "", config_offset: int = 0, allocation: bytes | None = None
+    ) -> None:
+        self.url = url
+        self.config_offset = config_offset
+        self.allocation = allocation
+        self.bent = None
+
+    @classmethod
+    def _read(cls, reader: Reader, version: int) -> ConnectWorkerMetadata:
+        made = cls(url=reader.read_string(False), config_offset=reader.read_int64())
+        if version >= 1 and _more(reader):
+            made.allocation = reader.read_nullable_bytes(False)
+        return made
+
+    def _write(self, writer: Writer, version: int) -> None:
+        writer.write_string(self.url, False)
+        writer.write_int64(self.config_offset)
+        if version >= 1:
+            writer.write_nullable_bytes(self.allocation, False)
+        elif self.allocation is not None:
+            raise _absent("ConnectWorkerMetadata.allocation")
+
+
+class ConnectAssignment(ClientPayload):
+    """What the leader tells a worker to run.
+
+    error: 0 for none, 1 when the workers have not read the same of the config topic.
+    assignment: what to run (from version 1 on: to start); None only from version 1 on.
+    revoked: what to stop. delay: milliseconds until the next rebalance is due, 0 for none.
+    """
+
+    LAST = 2
+    __match_args__: ClassVar[tuple[str, ...]] = (
+        "error",
+        "leader",
+        "leader_url",
+        "config_offset",
+        "assignment",
+        "revoked",
+        "delay",
+    )
+    __fields__: ClassVar[tuple[FieldRow, ...]] = (
+        FieldRow("error", "error", "int16", 0, 2, -1),
+        FieldRow("leader", "leader", "string", 0, 2, -1),
+        FieldRow("leader_url", "leaderUrl", "string", 0, 2, -1),
+        FieldRow("config_offset", "configOffset", "int64", 0, 2, -1),
+        FieldRow("assignment", "assignment", "[]ConnectorAssignment", 0, 2, -1),
+        FieldRow("revoked", "revoked", "[]ConnectorAssignment", 1, 2, -1),
+        FieldRow("delay", "delay", "int32", 1, 2, -1),
+    )
+
+    def __init__(
+        self,
+        *,
+        error: int = 0,
+        leader: str = "",
+        leader_url: str = "",
+        config_offset: int = 0,
+        assignment: list[ConnectorAssignment] | None = None,
+        revoked: list[ConnectorAssignment] | None = None,
+        delay: int = 0,
+    ) -> None:
+        self.error = error
+        self.leader = leader
+        self.leader_url = leader_url
+        self.config_offset = config_offset
+        self.assignment = assignment
+        self.revoked = revoked
+        self.delay = delay
+        self.bent = None
+
+    @classmethod
+    def _read(cls, reader: Reader, version: int) -> ConnectAssignment:
+        made = cls(
+            error=reader.read_int16(),
+            leader=reader.read_string(False),
+            leader_url=reader.read_string(False),
+            config_offset=reader.read_int64(),
+        )
+        if version == 0:
+            made.assignment = _read_connectors(reader, reader.read_array_length(False))
+            return made
+        if _more(reader):
+            made.assignment = _read_nullable_connectors(reader)
+        if _more(reader):
+            made.revoked = _read_nullable_connectors(reader)
+        if _more(reader):
+            made.delay = reader.read_int32()
+        return made
+
+    def _write(self, writer: Writer, version: int) -> None:
+        writer.write_int16(self.error)
+        writer.write_string(self.leader, False)
+        writer.write_string(self.leader_url, False)
+        writer.write_int64(self.config_offset)
+        if version == 0:
+            if self.assignment is None:
+                raise NullNotAllowed("is None before version 1", "ConnectAssignment.assignment")
+            if self.revoked is not None:
+                raise _absent("ConnectAssignment.revoked")
+            if self.delay != 0:
+                raise _absent("ConnectAssignment.delay")
+        _write_connectors(writer, self.assignment)
+        if version >= 1:
+            _write_connectors(writer, self.revoked)
+            writer.write_int32(self.delay)
+
+
+def _more(reader: Reader) -> bool:
+    return reader.pos < reader.end
+
+
+def _absent(path: str) -> FieldNotInVersion:
+    return FieldNotInVersion("is set, and version 0 has no such field", path)
+
+
+def _read_nullable_connectors(reader: Reader) -> list[ConnectorAssignment] | None:
+    count = reader.read_nullable_array_length(False)
+    return None if count < 0 else _read_connectors(reader, count)
+
+
+def _read_connectors(reader: Reader, count: int) -> list[ConnectorAssignment]:
+    return [
+        ConnectorAssignment(
+            connector=reader.read_string(False),
+            tasks=reader.read_int32_items(reader.read_array_length(False)),
+        )
+        for _ in range(count)
+    ]
+
+
+def _write_connectors(writer: Writer, connectors: list[ConnectorAssignment] | None) -> None:
+    if connectors is None:
+        writer.write_length(-1, False)
+        return
+    writer.write_length(len(connectors), False)
+    for each in connectors:
+        writer.write_string(each.connector, False)
+        writer.write_int32_array(each.tasks, False)

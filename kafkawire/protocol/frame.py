@@ -1,0 +1,216 @@
+"""A frame: int32 size, header, body, as it goes over a connection.
+
+Law: a size is compared with the limit before anything else; offsets in errors count from the first
+byte of the frame.
+
+    request   size | api key, api version, correlation id, client id ... | body
+    response  size | correlation id ...                                  | body
+    SASL v0   size | raw token (no header: after a SaslHandshake of version 0)
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from ..errors import (
+    DecodeError,
+    InvalidLength,
+    LimitExceeded,
+    TrailingBytes,
+    Truncated,
+    UnknownApiKey,
+)
+from ..messages import REGISTRY
+from ..messages.api_key import ApiKey
+from ..messages.request_header import RequestHeader
+from ..messages.response_header import ResponseHeader
+from ..primitives import DEFAULT_LIMITS, Limits, Message, Tags
+from .error_code import ErrorCode
+from .header import (
+    decode_request_header,
+    decode_response_header,
+    encode_request_header,
+    encode_response_header,
+    request_header_version,
+    response_header_version,
+)
+
+SIZE: Final = 4
+"""Bytes of the length prefix; it does not count itself."""
+
+
+class Frame(NamedTuple):
+    """A decoded frame.
+
+    size: the int32 in front, so without its own 4 bytes. api_version: the version of the request;
+    body_version: the version the body is written in. They differ only where a
+        broker answered an ApiVersions request with error 35 and a version 0 body.
+    """
+
+    size: int
+    header_version: int
+    header: RequestHeader | ResponseHeader
+    api_key: int
+    api_version: int
+    body_version: int
+    body: Message
+
+    @property
+    def is_request(self) -> bool:
+        return isinstance(self.header, RequestHeader)
+
+    @property
+    def correlation_id(self) -> int:
+        return self.header.correlation_id
+
+
+class Body(NamedTuple):
+    """A decoded body and the version it is written in."""
+
+    message: Message
+    version: int
+
+
+def decode_frame(
+    data: bytes,
+    *,
+    response_to: tuple[int, int] | None = None,
+    lenient: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Frame:
+    """Decode one whole frame, size included.
+
+    response_to: None for a request; for a response, the API key and version of the request it
+    answers.
+
+    Raises DecodeError (Truncated, LimitExceeded, TrailingBytes, ...), UnknownApiKey,
+    UnsupportedVersion.
+    """
+    size = read_size(data, limits)
+    if len(data) - SIZE < size:
+        raise Truncated(f"a frame of {size} bytes, {len(data) - SIZE} are there", "", len(data))
+    if len(data) - SIZE > size:
+        raise TrailingBytes(f"{len(data) - SIZE - size} bytes after the frame", "", SIZE + size)
+    if response_to is None:
+        request = decode_request_header(data, SIZE)
+        api_key, version = request.header.request_api_key, request.header.request_api_version
+        body = decode_request_body(api_key, version, data, request.end, lenient, limits)
+        header_version, header = request.header_version, request.header
+        return Frame(size, header_version, header, api_key, version, version, body)
+    api_key, version = response_to
+    head = decode_response_header(data, api_key, version, SIZE)
+    made = decode_response_body(api_key, version, data, head.end, lenient, limits)
+    return Frame(
+        size, head.header_version, head.header, api_key, version, made.version, made.message
+    )
+
+
+def read_size(data: bytes, limits: Limits = DEFAULT_LIMITS) -> int:
+    """Read the length prefix of a frame; Truncated, InvalidLength (negative) or LimitExceeded."""
+    if len(data) < SIZE:
+        raise Truncated("the data ends inside the size of a frame", "", len(data))
+    size = int.from_bytes(data[:SIZE], "big", signed=True)
+    if size < 0:
+        raise InvalidLength(f"a frame of {size} bytes", "", 0)
+    if size > limits.max_frame_bytes:
+        raise LimitExceeded(
+            f"a frame of {size} bytes; max_frame_bytes is {limits.max_frame_bytes}", "", 0
+        )
+    return size
+
+
+def decode_request_body(
+    api_key: int,
+    version: int,
+    data: bytes,
+    start: int = 0,
+    lenient: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Message:
+    """Decode the body of a request that begins at `start` and fills the rest of `data`."""
+    info = REGISTRY.request(api_key)
+    if info is None:
+        raise UnknownApiKey(f"no API has the key {api_key}")
+    return _decode(info.name, version, data, start, lenient, limits)
+
+
+def decode_response_body(
+    api_key: int,
+    version: int,
+    data: bytes,
+    start: int = 0,
+    lenient: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Body:
+    """Decode the body of the response to a request of that version; it begins at `start` and fills
+    the rest of `data`.
+
+    A broker that does not know the asked version of ApiVersions answers error 35 with a version 0
+    body (KIP-511), so the error code is looked at before the version is chosen.
+    """
+    info = REGISTRY.response(api_key)
+    if info is None:
+        raise UnknownApiKey(f"no API has the key {api_key}")
+    if api_key == ApiKey.API_VERSIONS and version > 0 and _says_unsupported(data, start):
+        try:
+            return Body(_decode(info.name, 0, data, start, lenient, limits), 0)
+        except DecodeError:
+            # some brokers answer in the asked version all the same: its own error, if any, is the
+            # telling one
+            return Body(_decode(info.name, version, data, start, lenient, limits), version)
+    return Body(_decode(info.name, version, data, start, lenient, limits), version)
+
+
+def _says_unsupported(data: bytes, start: int) -> bool:
+    error = int.from_bytes(data[start : start + 2], "big", signed=True)
+    return error == ErrorCode.UNSUPPORTED_VERSION
+
+
+def _decode(
+    name: str, version: int, data: bytes, start: int, lenient: bool, limits: Limits
+) -> Message:
+    body = data[start:] if start else data
+    try:
+        message: Message = REGISTRY.load(name).decode(body, version, lenient=lenient, limits=limits)
+    except DecodeError as error:
+        offset = None if error.offset is None else error.offset + start
+        raise type(error)(error.reason, error.path, offset) from None
+    return message
+
+
+def encode_frame(
+    message: Message,
+    version: int,
+    correlation_id: int,
+    *,
+    client_id: str | None = None,
+    header_tags: Tags = None,
+) -> bytes:
+    """Encode a request or response with its size and header.
+
+    client_id: of a request; a response has none. header_tags: tagged fields of a flexible header.
+    Raises EncodeError, UnsupportedVersion, and UnknownApiKey for a message that is neither request
+    nor response.
+    """
+    info = REGISTRY.get(type(message).__name__)
+    if info.api_key is None or info.type not in ("request", "response"):
+        raise UnknownApiKey(f"{info.name} is no request or response: it has no frame of its own")
+    if info.type == "request":
+        header_version = request_header_version(info.api_key, version)
+        head = encode_request_header(
+            RequestHeader(
+                request_api_key=info.api_key,
+                request_api_version=version,
+                correlation_id=correlation_id,
+                client_id=client_id if header_version else "",  # header 0 has none
+                unknown_tags=header_tags,
+            ),
+            header_version,
+        )
+    else:
+        head = encode_response_header(
+            ResponseHeader(correlation_id=correlation_id, unknown_tags=header_tags),
+            response_header_version(info.api_key, version),
+        )
+    body = message.encode(version)
+    return (len(head) + len(body)).to_bytes(SIZE, "big") + head + body

@@ -1,0 +1,239 @@
+"""Messages <-> JSON objects, in the form of Kafka's own converters.
+
+Law: `from_json(name, version, to_json(m, version)) == m` for every m decoded in that version; the
+result of `to_json` holds only what `json` can write.
+
+    names        camelCase, as in the schema with its first letter lowered
+    fields       those of the version; a tagged field at its default is left out
+    bytes        base64                      uuid     22 characters of URL-safe base64
+    float64      a number, or "NaN", "Infinity", "-Infinity"
+    unknown      "_unknownTaggedFields": [{"tag": 7, "data": "base64"}]
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error as Base64Error
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Any, Final, NamedTuple
+
+from ..errors import InvalidValue, UnsupportedVersion
+from ..messages import REGISTRY
+from ..primitives import FieldRow, Message, Structure
+
+UNKNOWN_TAGS: Final = "_unknownTaggedFields"
+
+Json = Any
+Convert = Callable[[Any], Json]
+
+
+class _Step(NamedTuple):
+    """How one field is written; `convert` None means as it is, `omit` is the value that is left
+    out.
+    """
+
+    attribute: str
+    json_name: str
+    convert: Convert | None
+    omit: Any
+
+
+_ALWAYS: Final = object()
+_plans: Final[dict[tuple[type[Structure], int], tuple[_Step, ...]]] = {}
+
+
+def to_json(message: Structure, version: int) -> dict[str, Json]:
+    """Make the JSON object of a message (or of one of its structs) at a version."""
+    plan = _plans.get((type(message), version))
+    if plan is None:
+        plan = _plan(type(message), version)
+    made: dict[str, Json] = {}
+    for attribute, name, convert, omit in plan:
+        value = getattr(message, attribute)
+        if omit is not _ALWAYS and value == omit:
+            continue
+        made[name] = value if convert is None or value is None else convert(value)
+    unknown = getattr(message, "unknown_tags", None)
+    if unknown:
+        made[UNKNOWN_TAGS] = [{"tag": tag, "data": _base64(data)} for tag, data in unknown]
+    return made
+
+
+def _plan(cls: type[Structure], version: int) -> tuple[_Step, ...]:
+    default = cls()
+    steps = tuple(
+        _Step(
+            row.attribute,
+            row.json_name,
+            _converter(row.type, version),
+            _ALWAYS if row.tag < 0 else getattr(default, row.attribute),
+        )
+        for row in cls.__fields__
+        if row.first <= version <= row.last
+    )
+    _plans[cls, version] = steps
+    return steps
+
+
+def _converter(type_name: str, version: int) -> Convert | None:
+    element = type_name.removeprefix("[]")
+    one: Convert | None = _WRITERS.get(element)
+    if element[0].isupper():
+
+        def one(value: Structure) -> Json:
+            return to_json(value, version)
+
+    if one is None or not type_name.startswith("[]"):
+        return one
+    each = one
+    return lambda values: [each(value) for value in values]
+
+
+def _base64(data: bytes) -> str:
+    return b64encode(data).decode("ascii")
+
+
+def uuid_text(value: bytes) -> str:
+    """Write a uuid in Kafka's form: 22 characters of URL-safe base64."""
+    return urlsafe_b64encode(value)[:22].decode("ascii")
+
+
+def uuid_bytes(text: str) -> bytes:
+    """Read a uuid in Kafka's form; ValueError for anything else."""
+    value = urlsafe_b64decode(text + "==")
+    if len(value) != 16 or uuid_text(value) != text:
+        raise ValueError(f"{text!r} is no uuid: 22 characters of URL-safe base64")
+    return value
+
+
+def _float(value: float) -> Json:
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+_WRITERS: Final[dict[str, Convert]] = {
+    "bytes": _base64,
+    "records": _base64,
+    "uuid": uuid_text,
+    "float64": _float,
+}
+
+
+# -- and back
+
+
+def from_json(name: str, version: int, obj: Json) -> Message:
+    """Build the message `name` from its JSON object at a version; a field that is missing takes its
+    default.
+
+    Raises UnknownApiKey, UnsupportedVersion, and InvalidValue naming the path of what cannot be.
+    """
+    info = REGISTRY.get(name)
+    if not info.first <= version <= info.last:
+        raise UnsupportedVersion(f"{name} has versions {info.first}-{info.last}, not {version}")
+    made: Message = _build(REGISTRY.load(name), version, obj, name)
+    return made
+
+
+def _build(cls: Any, version: int, obj: Json, path: str) -> Any:
+    if not isinstance(obj, dict):
+        raise InvalidValue(f"is {_kind(obj)}, not an object", path)
+    rows = {row.json_name: row for row in cls.__fields__ if row.first <= version <= row.last}
+    values: dict[str, Any] = {}
+    for key, value in obj.items():
+        if key == UNKNOWN_TAGS:
+            values["unknown_tags"] = _unknown_tags(value, f"{path}.{key}")
+            continue
+        row = rows.get(key)
+        if row is None:
+            raise InvalidValue(_no_such_field(key, version, cls, rows), path)
+        values[row.attribute] = _value(row, version, value, f"{path}.{key}", cls)
+    try:
+        return cls(**values)
+    except TypeError as error:  # a compiled class refuses null in a field that is never nullable
+        raise InvalidValue(str(error), path) from None
+
+
+def _no_such_field(key: str, version: int, cls: Any, rows: dict[str, FieldRow]) -> str:
+    elsewhere = [row for row in cls.__fields__ if row.json_name == key]
+    if elsewhere:
+        row = elsewhere[0]
+        return f"has no {key!r} in version {version}: it is there in {row.first}-{row.last}"
+    close = get_close_matches(key, rows, 1)
+    return f"has no {key!r}" + (f"; did you mean {close[0]!r}?" if close else "")
+
+
+def _value(row: FieldRow, version: int, value: Json, path: str, cls: Any) -> Any:
+    if value is None:
+        return None
+    element = row.type.removeprefix("[]")
+    if not row.type.startswith("[]"):
+        return _element(element, version, value, path, cls)
+    if not isinstance(value, list):
+        raise InvalidValue(f"is {_kind(value)}, not an array", path)
+    return [_element(element, version, x, f"{path}[{i}]", cls) for i, x in enumerate(value)]
+
+
+def _element(element: str, version: int, value: Json, path: str, cls: Any) -> Any:
+    if element[0].isupper():
+        return _build(getattr(sys.modules[cls.__module__], element), version, value, path)
+    try:
+        return _READERS.get(element, _integer)(value)
+    except (ValueError, Base64Error) as error:
+        raise InvalidValue(str(error), path) from None
+
+
+def _expect(kind: type, value: Json, wanted: str) -> Any:
+    if type(value) is not kind:
+        raise ValueError(f"is {_kind(value)}, not {wanted}")
+    return value
+
+
+def _integer(value: Json) -> int:
+    made: int = _expect(int, value, "an integer")
+    return made
+
+
+def _read_bytes(value: Json) -> bytes:
+    return b64decode(_expect(str, value, "base64 text"), validate=True)
+
+
+def _read_float(value: Json) -> float:
+    if value in ("NaN", "Infinity", "-Infinity") or type(value) in (int, float):
+        return float(value)
+    raise ValueError(f"is {_kind(value)}, not a number")
+
+
+_READERS: Final[dict[str, Callable[[Json], Any]]] = {
+    "bool": lambda value: _expect(bool, value, "true or false"),
+    "string": lambda value: _expect(str, value, "a string"),
+    "bytes": _read_bytes,
+    "records": _read_bytes,
+    "uuid": lambda value: uuid_bytes(_expect(str, value, "a uuid")),
+    "float64": _read_float,
+}
+
+
+def _unknown_tags(value: Json, path: str) -> list[tuple[int, bytes]]:
+    if not isinstance(value, list):
+        raise InvalidValue(f"is {_kind(value)}, not an array", path)
+    made = []
+    for i, entry in enumerate(value):
+        if not isinstance(entry, dict) or set(entry) != {"tag", "data"}:
+            raise InvalidValue("is not an object of tag and data", f"{path}[{i}]")
+        made.append(
+            (
+                _element("int32", 0, entry["tag"], f"{path}[{i}].tag", None),
+                _element("bytes", 0, entry["data"], f"{path}[{i}].data", None),
+            )
+        )
+    return made
+
+
+def _kind(value: Json) -> str:
+    names = {dict: "an object", list: "an array", str: "a string", bool: "true or false"}
+    return names.get(type(value), "null" if value is None else "a number")

@@ -1,0 +1,164 @@
+"""The kinds of embedded payloads: how each is read, and when a guess at it is plausible.
+
+Law: nothing here raises on content. Bytes that are not what they should be make a payload with an
+`error`; what is not certain to be of a kind is taken for it only if it decodes to the last byte and
+looks like it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from ..errors import Truncated, UnsupportedVersion, WireError
+from ..messages import REGISTRY
+from ..primitives import Limits
+from .connect import CONNECTOR_TASK
+from .frame import Frame, decode_request_body
+from .header import decode_request_header
+from .payload import Payload
+from .sticky import CooperativeStickyUserData, StickyUserData
+from .versioned import Reading, decode_at, newest_fit, read_versioned, try_versioned
+
+REQUEST: Final = "request"
+"""The kind of a whole request, header and body but no size, inside another."""
+
+
+class Kind(NamedTuple):
+    """One kind of payload.
+
+    read: raises WireError for what is none. named: the bytes that hold the version; None where its
+        length tells.
+    plausible: whether a value that decoded is likely to be meant; None for a kind that is never
+        guessed.
+    """
+
+    read: Callable[[bytes, Limits], Reading]
+    named: slice | None
+    plausible: Callable[[Any], bool] | None = None
+
+
+def read_payload(path: str, kind: str, data: bytes, limits: Limits) -> Payload:
+    """Decode bytes that are known to be of a kind; what is wrong with them goes into `error`."""
+    known = KINDS[kind]
+    try:
+        version, read_as, value = known.read(data, limits)
+    except WireError as error:
+        return Payload(path, kind, _named_version(known.named, data), None, None, str(error))
+    made = REQUEST if isinstance(value, Frame) else type(value).__name__
+    return Payload(path, made, version, read_as, value)
+
+
+def recognise(kinds: Iterable[str], data: bytes, limits: Limits) -> str | None:
+    """Say which kind the bytes are; None unless just one fits to the last byte and is plausible."""
+    fitting = []
+    for kind in kinds:
+        plausible = KINDS[kind].plausible
+        found = None if plausible is None else try_versioned(kind, data, limits)
+        if plausible is None or found is None or found.value.bent is not None:
+            continue
+        if found.version == found.read_as and plausible(found.value):
+            fitting.append(kind)
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _named_version(named: slice | None, data: bytes) -> int | None:
+    if named is None or len(data) < named.stop:
+        return None
+    return int.from_bytes(data[named], "big", signed=True)
+
+
+# -- reading what does not begin with an int16 version
+
+
+def _read_request(data: bytes, limits: Limits) -> Reading:
+    head = decode_request_header(data)
+    api_key, version = head.header.request_api_key, head.header.request_api_version
+    body = decode_request_body(api_key, version, data, head.end, True, limits)
+    frame = Frame(len(data), head.header_version, head.header, api_key, version, version, body)
+    return Reading(version, version, frame)
+
+
+def _read_sticky(data: bytes, limits: Limits) -> Reading:
+    newest = StickyUserData.LAST
+    found = newest_fit(StickyUserData, data, 0, range(newest, StickyUserData.FIRST - 1, -1), limits)
+    if found is not None:
+        return found
+    return Reading(newest, newest, decode_at(StickyUserData, data, 0, newest, limits))
+
+
+def _read_cooperative_sticky(data: bytes, limits: Limits) -> Reading:
+    if len(data) != 4:
+        return _read_sticky(data, limits)
+    return Reading(0, 0, CooperativeStickyUserData.decode(data, 0, limits=limits))
+
+
+def _read_streams(data: bytes, limits: Limits) -> Reading:
+    name = "SubscriptionInfoData"
+    if len(data) < 4:
+        raise Truncated("the data ends inside the version", name, len(data))
+    info = REGISTRY.get(name)
+    version = int.from_bytes(data[:4], "big", signed=True)
+    if not info.first <= version <= info.last:
+        # of a newer one Streams itself reads no more than the version (version probing, KIP-268)
+        raise UnsupportedVersion(f"{name} has versions {info.first}-{info.last}, not {version}")
+    return Reading(version, version, decode_at(REGISTRY.load(name), data, 0, version, limits))
+
+
+# -- what a guess must look like
+
+TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+
+
+def _topics_and_partitions(rows: list[Any]) -> bool:
+    return all(
+        TOPIC_NAME.fullmatch(row.topic) and all(partition >= 0 for partition in row.partitions)
+        for row in rows
+    )
+
+
+def _plausible_subscription(value: Any) -> bool:
+    return (
+        all(TOPIC_NAME.fullmatch(topic) for topic in value.topics)
+        and _topics_and_partitions(value.owned_partitions)
+        and value.generation_id >= -1
+    )
+
+
+def _plausible_assignment(value: Any) -> bool:
+    return _topics_and_partitions(value.assigned_partitions)
+
+
+def _plausible_worker(value: Any) -> bool:
+    return "://" in value.url and value.config_offset >= -1
+
+
+def _plausible_connectors(value: Any) -> bool:
+    rows = (value.assignment or []) + (value.revoked or [])
+    return (
+        value.error in (0, 1)
+        and "://" in value.leader_url
+        and value.config_offset >= -1
+        and all(row.connector and min(row.tasks, default=0) >= CONNECTOR_TASK for row in rows)
+    )
+
+
+def _versioned(name: str, plausible: Callable[[Any], bool] | None = None) -> Kind:
+    return Kind(partial(read_versioned, name), slice(0, 2), plausible)
+
+
+KINDS: Final[dict[str, Kind]] = {
+    "ConsumerProtocolSubscription": _versioned(
+        "ConsumerProtocolSubscription", _plausible_subscription
+    ),
+    "ConsumerProtocolAssignment": _versioned("ConsumerProtocolAssignment", _plausible_assignment),
+    "ConnectWorkerMetadata": _versioned("ConnectWorkerMetadata", _plausible_worker),
+    "ConnectAssignment": _versioned("ConnectAssignment", _plausible_connectors),
+    "DefaultPrincipalData": _versioned("DefaultPrincipalData"),
+    "StickyUserData": Kind(_read_sticky, None),
+    "CooperativeStickyUserData": Kind(_read_cooperative_sticky, None),
+    "SubscriptionInfoData": Kind(_read_streams, slice(0, 4)),
+    REQUEST: Kind(_read_request, slice(2, 4)),
+}

@@ -1,0 +1,76 @@
+"""One embedded payload: what a bytes field of a message turned out to hold.
+
+Law: a payload has either a value, and the version it was read as, or an error that says why not.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..primitives import Message, Structure
+from .frame import Frame
+from .json_form import Json, to_json
+
+
+class Payload(NamedTuple):
+    """What a bytes field holds.
+
+    path: the field, as `protocols[0].metadata`, from the message that was asked about.
+    kind: the name of a message or of one of our own structures (`ConnectAssignment`,
+        `StickyUserData`), or `request`.
+    version: the version that the payload names; None where it is too short to name one.
+    read_as: the version whose layout fitted: the newest known one where `version` is newer, an
+        older one where a client labelled its payload with a version it does not write. None beside
+        an error.
+    value: the decoded payload (for a request, a Frame); None beside an error. What was bent stands
+        in its `bent`.
+    error: why it cannot be decoded, with field and byte offset; None if it was.
+    inner: the payload inside this one (a subscription's user data, a Connect worker's allocation),
+        if it is known.
+    """
+
+    path: str
+    kind: str
+    version: int | None
+    read_as: int | None
+    value: Message | Frame | None
+    error: str | None = None
+    inner: Payload | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """Make a JSON object: kind, version, readAs where it differs; value and bent, or error.
+
+        An inner payload follows the raw field it came from, under the field's name and `Decoded`.
+        """
+        made: dict[str, Json] = {"kind": self.kind, "version": self.version}
+        if self.error is not None or self.value is None or self.read_as is None:
+            return made | {"error": self.error}
+        if self.read_as != self.version:
+            made["readAs"] = self.read_as
+        if isinstance(self.value, Frame):
+            return made | {"value": _frame_json(self.value)}
+        value = made["value"] = to_json(self.value, self.read_as)
+        if self.inner is not None:
+            attribute = self.inner.path.rpartition(".")[2]
+            value[decoded_name(self.value, attribute)] = self.inner.to_json()
+        if self.value.bent is not None:
+            made["bent"] = str(self.value.bent)
+        return made
+
+
+def json_name(struct: Structure, attribute: str) -> str:
+    """Find the JSON name of a struct's field."""
+    return next(row.json_name for row in struct.__fields__ if row.attribute == attribute)
+
+
+def decoded_name(struct: Structure, attribute: str) -> str:
+    """Name the JSON sibling under which the decoded form of a bytes field stands."""
+    return f"{json_name(struct, attribute)}Decoded"
+
+
+def _frame_json(frame: Frame) -> dict[str, Json]:
+    return {
+        "header": to_json(frame.header, frame.header_version),
+        "name": type(frame.body).__name__,
+        "body": to_json(frame.body, frame.body_version),
+    }

@@ -1,0 +1,158 @@
+"""Payloads that carry their own version: int16 version, then the body at that version.
+
+Law: a version newer than the newest known one is read as that one where the clients promise that
+versions only append (the consumer and Connect protocols); bytes left over are kept, and the
+message's `bent` says so.
+
+    JoinGroup, SyncGroup ...   00 03 | body of ConsumerProtocolSubscription 3
+    Envelope                   00 00 | body of DefaultPrincipalData 0
+
+Some clients (kafka-go, old KafkaJS) label a version 0 subscription as version 1. Kafka itself
+refuses it; here it is read as what it is, if every byte of it fits an older version exactly.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from ..errors import DecodeError, Truncated, UnknownApiKey, UnsupportedVersion
+from ..messages import REGISTRY
+from ..primitives import DEFAULT_LIMITS, Limits, Message, Reader
+from .client_payload import ClientPayload
+from .connect import ConnectAssignment, ConnectWorkerMetadata
+
+PREFIX: Final = 2
+"""Bytes of the version in front."""
+
+APPEND_ONLY: Final = {
+    "ConsumerProtocolSubscription": True,
+    "ConsumerProtocolAssignment": True,
+    "ConnectWorkerMetadata": True,
+    "ConnectAssignment": True,
+    "DefaultPrincipalData": False,
+}
+"""What carries its version in front -> whether a newer version may be read as the newest known."""
+
+CONNECT: Final[dict[str, type[ClientPayload]]] = {
+    "ConnectWorkerMetadata": ConnectWorkerMetadata,
+    "ConnectAssignment": ConnectAssignment,
+}
+
+
+class Reading(NamedTuple):
+    """A payload as it was read: `version` is the one it names, `read_as` the one that fitted."""
+
+    version: int
+    read_as: int
+    value: Any
+
+
+class _Layouts(NamedTuple):
+    """A class that decodes, its versions, and whether a newer one may be read as the last."""
+
+    cls: Any
+    first: int
+    last: int
+    append_only: bool
+
+    def newest(self, version: int) -> int:
+        """Say as which version to read what names that one."""
+        return min(version, self.last) if self.append_only else version
+
+
+def encode_versioned(message: Message, version: int) -> bytes:
+    """Encode a message with its version in front, as a JoinGroup carries its metadata.
+
+    Raises EncodeError, UnsupportedVersion, and UnknownApiKey for a message that never carries its
+    version.
+    """
+    _layouts(type(message).__name__)
+    body = message.encode(version)
+    return version.to_bytes(PREFIX, "big") + body
+
+
+def decode_versioned(
+    name: str, data: bytes, *, limits: Limits = DEFAULT_LIMITS
+) -> tuple[int, Message]:
+    """Decode a payload with its version in front: the version that it names, and the message.
+
+    Bytes after the last field and text that is not UTF-8 are accepted, as Kafka does; the message's
+    `bent` says so. Raises DecodeError whose offset counts from the version, UnsupportedVersion, and
+    UnknownApiKey for a name that is not among the versioned payloads.
+    """
+    reading = read_versioned(name, data, limits)
+    return reading.version, reading.value
+
+
+def read_versioned(name: str, data: bytes, limits: Limits = DEFAULT_LIMITS) -> Reading:
+    """Decode as `decode_versioned` does, and say which layout fitted."""
+    found = try_versioned(name, data, limits)
+    if found is not None:
+        return found
+    layouts = _layouts(name)
+    if len(data) < PREFIX:
+        raise Truncated("the data ends inside the version", name, len(data))
+    version = _version(data)
+    newest = layouts.newest(version)
+    if not layouts.first <= newest <= layouts.last:
+        raise UnsupportedVersion(
+            f"{name} has versions {layouts.first}-{layouts.last}, not {version}"
+        )
+    value = decode_at(layouts.cls, data, PREFIX, newest, limits)
+    return Reading(version, newest, value)
+
+
+def try_versioned(name: str, data: bytes, limits: Limits = DEFAULT_LIMITS) -> Reading | None:
+    """Decode as `read_versioned` does; None for what it would refuse, without working out why."""
+    layouts = _layouts(name)
+    version = _version(data)
+    newest = layouts.newest(version)
+    if len(data) < PREFIX or not layouts.first <= newest <= layouts.last:
+        return None
+    versions = range(newest, layouts.first - 1, -1)
+    found = newest_fit(layouts.cls, data, PREFIX, versions, limits)
+    return None if found is None else found._replace(version=version)
+
+
+def newest_fit(
+    cls: Any, data: bytes, start: int, versions: range, limits: Limits
+) -> Reading | None:
+    """Find the first of the versions (newest first) that can be read from `start`.
+
+    Only the first may bend what it reads (leave bytes, keep text that is not UTF-8): to fit an
+    older one is a guess, which must be exact. What is returned names the version that fitted.
+    """
+    for version in versions:
+        reader = Reader(data, start, lenient=True, max_elements=limits.max_elements)
+        try:
+            value = cls.decode_from(reader, version)
+        except (IndexError, ValueError):  # what a reader stops with: short data, DecodeError, text
+            continue
+        value.bent = reader.finish()
+        if value.bent is None or version == versions[0]:
+            return Reading(version, version, value)
+    return None
+
+
+def decode_at(cls: Any, data: bytes, start: int, version: int, limits: Limits) -> Any:
+    """Decode what begins at `start`; offsets in errors count from the beginning of `data`."""
+    try:
+        return cls.decode(data[start:], version, lenient=True, limits=limits)
+    except DecodeError as error:
+        offset = None if error.offset is None else error.offset + start
+        raise type(error)(error.reason, error.path, offset) from None
+
+
+def _version(data: bytes) -> int:
+    return int.from_bytes(data[:PREFIX], "big", signed=True)
+
+
+def _layouts(name: str) -> _Layouts:
+    append_only = APPEND_ONLY.get(name)
+    if append_only is None:
+        raise UnknownApiKey(f"{name!r} is no payload that carries its version in front")
+    ours = CONNECT.get(name)
+    if ours is not None:
+        return _Layouts(ours, ours.FIRST, ours.LAST, append_only)
+    info = REGISTRY.get(name)
+    return _Layouts(REGISTRY.load(name), info.first, info.last, append_only)

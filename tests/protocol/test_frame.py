@@ -1,0 +1,139 @@
+"""Frames against Apache Kafka's, in both directions, and every way a frame can be wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+import kafkawire
+from kafkawire import ApiKey, ErrorCode, Limits
+from kafkawire.errors import (
+    DecodeError,
+    InvalidLength,
+    LimitExceeded,
+    TrailingBytes,
+    Truncated,
+    UnknownApiKey,
+    UnsupportedVersion,
+)
+from kafkawire.messages import REGISTRY
+from kafkawire.protocol import request_header_version, response_header_version
+from tests import golden
+
+
+def test_every_frame_decodes_and_encodes_to_the_same_bytes() -> None:
+    frames = 0
+    for row in golden.rows("frames"):
+        where = f"{row['message']} v{row['version']} {row['kind']}"
+        raw = bytes.fromhex(row["hex"])
+        response_to = (row["api_key"], row["version"]) if row["type"] == "response" else None
+        frame = kafkawire.decode_frame(raw, response_to=response_to)
+        assert frame.size == len(raw) - 4, where
+        assert frame.header_version == row["header_version"], where
+        assert (frame.api_key, frame.api_version) == (row["api_key"], row["version"]), where
+        assert frame.correlation_id == row["header"]["CorrelationId"], where
+        assert frame.is_request == (row["type"] == "request"), where
+        assert frame.body == kafkawire.decode(
+            row["message"], frame.body_version, frame.body.encode(frame.body_version)
+        )
+        again = kafkawire.encode_frame(
+            frame.body,
+            frame.body_version,
+            frame.correlation_id,
+            client_id=row["header"].get("ClientId"),
+            header_tags=frame.header.unknown_tags,
+        )
+        assert again == raw, where
+        frames += 1
+    assert frames == 2208
+
+
+def test_header_versions_are_those_of_the_facts() -> None:
+    for row in golden.rows("frames"):
+        of = request_header_version if row["type"] == "request" else response_header_version
+        assert of(row["api_key"], row["version"]) == row["header_version"], row["message"]
+
+
+def test_a_frame_cut_anywhere_is_truncated() -> None:
+    whole = kafkawire.encode_frame(
+        kafkawire.from_json("HeartbeatRequest", 4, {"groupId": "g", "memberId": "m"}), 4, 7
+    )
+    for cut in range(len(whole)):
+        with pytest.raises(DecodeError):
+            kafkawire.decode_frame(whole[:cut])
+    with pytest.raises(TrailingBytes, match="1 bytes after the frame"):
+        kafkawire.decode_frame(whole + b"\x00")
+
+
+WRONG = [
+    ("ffffffff", InvalidLength, "a frame of -1 bytes"),
+    ("7fffffff", LimitExceeded, "max_frame_bytes is 104857600"),
+    ("0000000400120000", Truncated, "request header"),
+    ("0000000a270f000000000001ffff", UnknownApiKey, "no API has the key 9999"),
+    ("0000000a0012006300000001ffff", DecodeError, ""),
+]
+
+
+@pytest.mark.parametrize(("text", "error", "says"), WRONG)
+def test_wrong_frames_say_what_is_wrong(text: str, error: type[Exception], says: str) -> None:
+    with pytest.raises((error, UnsupportedVersion)) as caught:
+        kafkawire.decode_frame(bytes.fromhex(text))
+    assert says in str(caught.value)
+
+
+def test_the_largest_frame_is_a_setting() -> None:
+    frame = kafkawire.encode_frame(kafkawire.from_json("ListGroupsRequest", 0, {}), 0, 1)
+    with pytest.raises(LimitExceeded):
+        kafkawire.decode_frame(frame, limits=Limits(max_frame_bytes=8))
+
+
+def test_error_offsets_count_from_the_first_byte_of_the_frame() -> None:
+    frame = bytearray(
+        kafkawire.encode_frame(kafkawire.from_json("HeartbeatRequest", 4, {"groupId": "g"}), 4, 7)
+    )
+    body_at = len(frame) - len(
+        kafkawire.from_json("HeartbeatRequest", 4, {"groupId": "g"}).encode(4)
+    )
+    frame[body_at] = 0  # the group id becomes null
+    with pytest.raises(kafkawire.DecodeError) as caught:
+        kafkawire.decode_frame(bytes(frame))
+    assert caught.value.path == "HeartbeatRequest.group_id"
+    assert caught.value.offset == body_at
+
+
+# -- ApiVersions, where a response may be of another version than was asked (KIP-511)
+
+FALLBACK = bytes.fromhex("0000001000000007002300000001001200000003")
+
+
+def test_an_unsupported_apiversions_request_is_answered_in_version_0() -> None:
+    frame = kafkawire.decode_frame(FALLBACK, response_to=(ApiKey.API_VERSIONS, 4))
+    assert (frame.api_version, frame.body_version) == (4, 0)
+    body = kafkawire.to_json(frame.body, 0)
+    assert body["errorCode"] == ErrorCode.UNSUPPORTED_VERSION
+    assert body["apiKeys"] == [{"apiKey": 18, "minVersion": 0, "maxVersion": 3}]
+
+
+def test_error_35_in_the_asked_version_is_read_too() -> None:
+    body = kafkawire.from_json("ApiVersionsResponse", 3, {"errorCode": 35})
+    frame = kafkawire.encode_frame(body, 3, 7)
+    assert kafkawire.decode_frame(frame, response_to=(18, 3)).body_version == 3
+
+
+def test_the_malformed_fallback_of_a_mock_broker_is_lenient_not_lost() -> None:
+    raw = bytes.fromhex("000000110000000100230100120000000200000000")
+    with pytest.raises(DecodeError):
+        kafkawire.decode_frame(raw, response_to=(18, 3))
+    frame = kafkawire.decode_frame(raw, response_to=(18, 3), lenient=True)
+    assert frame.body.bent is not None
+    assert frame.body.bent.trailing != b""
+
+
+def test_a_message_without_a_frame_has_none() -> None:
+    with pytest.raises(UnknownApiKey, match="TopicRecord"):
+        kafkawire.encode_frame(kafkawire.from_json("TopicRecord", 0, {}), 0, 1)
+
+
+def test_every_request_has_a_response_and_an_api_key() -> None:
+    requests = {info.api_key for info in REGISTRY if info.type == "request"}
+    assert requests == {info.api_key for info in REGISTRY if info.type == "response"}
+    assert requests == {int(key) for key in ApiKey}

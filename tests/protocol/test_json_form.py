@@ -1,0 +1,73 @@
+"""The JSON form against Apache Kafka's values, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+
+import kafkawire
+from kafkawire.errors import InvalidValue, UnsupportedVersion
+from kafkawire.protocol.json_form import uuid_bytes, uuid_text
+from tests import golden
+
+
+def test_every_vector_has_its_json_form_and_comes_back() -> None:
+    seen: Counter[tuple[str, int]] = Counter()
+    for row in golden.rows("messages"):
+        where = f"{row['message']} v{row['version']} {row['kind']} seed {row['seed']}"
+        message = kafkawire.decode(row["message"], row["version"], bytes.fromhex(row["hex"]))
+        made = kafkawire.to_json(message, row["version"])
+        assert made == golden.kafka_json(row["message"], row["version"], row["json"]), where
+        text = json.dumps(made, allow_nan=False)
+        back = kafkawire.from_json(row["message"], row["version"], json.loads(text))
+        assert back.encode(row["version"]).hex() == row["hex"], where
+        seen[row["message"], row["version"]] += 1
+    assert len(seen) == 876, "every pair of message and version that has vectors"
+
+
+REFUSED: list[tuple[str, int, Any, str]] = [
+    ("HeartbeatRequest", 4, [], "HeartbeatRequest: is an array, not an object"),
+    ("HeartbeatRequest", 4, {"groupID": "g"}, "has no 'groupID'; did you mean 'groupId'?"),
+    ("HeartbeatRequest", 2, {"groupInstanceId": "i"}, "no 'groupInstanceId' in version 2"),
+    (
+        "HeartbeatRequest",
+        4,
+        {"generationId": True},
+        "generationId: is true or false, not an integer",
+    ),
+    ("HeartbeatRequest", 4, {"generationId": "1"}, "generationId: is a string, not an integer"),
+    ("FetchRequest", 4, {"topics": [{"partitions": {}}]}, "topics[0].partitions: is an object"),
+    ("FetchRequest", 13, {"topics": [{"topicId": "short"}]}, "topics[0].topicId: "),
+    ("SaslAuthenticateRequest", 0, {"authBytes": "?"}, "authBytes: "),
+    ("HeartbeatRequest", 4, {"_unknownTaggedFields": [{"tag": 1}]}, "_unknownTaggedFields[0]"),
+]
+
+
+@pytest.mark.parametrize(("name", "version", "obj", "says"), REFUSED)
+def test_what_cannot_be_is_refused_with_its_path(
+    name: str, version: int, obj: Any, says: str
+) -> None:
+    with pytest.raises(InvalidValue) as caught:
+        kafkawire.from_json(name, version, obj)
+    assert says in str(caught.value)
+
+
+def test_a_version_that_is_not_there_is_refused() -> None:
+    with pytest.raises(UnsupportedVersion, match="HeartbeatRequest has versions 0-4, not 5"):
+        kafkawire.from_json("HeartbeatRequest", 5, {})
+
+
+def test_a_field_left_out_takes_its_default() -> None:
+    made = kafkawire.from_json("FetchRequest", 12, {"maxWaitMs": 5})
+    assert kafkawire.to_json(made, 12)["maxBytes"] == 0x7FFFFFFF
+
+
+def test_uuids_are_22_characters_of_url_safe_base64() -> None:
+    raw = bytes(range(240, 256))
+    assert uuid_text(raw) == "8PHy8_T19vf4-fr7_P3-_w"
+    assert uuid_bytes(uuid_text(raw)) == raw
+    with pytest.raises(ValueError, match="no uuid"):
+        uuid_bytes("8PHy8_T19vf4-fr7_P3-_x")
