@@ -1,0 +1,36 @@
+"""The slow codec, built on construct at run time: the oracle in tests, and what explains bytes.
+
+Law: it shares no code with the generated codec; it may be slow, it may not be wrong.
+
+    parse, decode, encode    bytes <-> plain dicts, with a tree of every byte
+    verify                   whether bytes are what an encoder writes, and if not, why
+    explain, explain_frame   every byte in a row, for a person
+    LOCATORS                 where a message fails, for the fast codec
+"""
+
+from .codec import Parsed, decode, encode, parse, values_of
+from .explain import explain
+from .frames import explain_frame
+from .json_tree import as_json
+from .locate import LOCATORS
+from .rendering import Explanation, Row
+from .tree import Flaw, Node
+from .verify import Verdict, verify
+
+__all__ = [
+    "LOCATORS",
+    "Explanation",
+    "Flaw",
+    "Node",
+    "Parsed",
+    "Row",
+    "Verdict",
+    "as_json",
+    "decode",
+    "encode",
+    "explain",
+    "explain_frame",
+    "parse",
+    "values_of",
+    "verify",
+]

@@ -1,0 +1,157 @@
+"""Parse and build any message of any version through its construct graph.
+
+Law: slow, and independent of the generated code: it reads schemas, not modules. It knows where it
+is at every byte, which the fast codec does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from kafkawire_codegen import model, schemas_dir
+from kafkawire_codegen.schema import load_file
+
+from ..errors import DecodeError, TrailingBytes, UnknownApiKey, UnsupportedVersion
+from ..primitives import DEFAULT_LIMITS, Bent, Limits
+from .graph import graph
+from .pieces import Place
+from .tree import UNLIMITED, Flaw, Node, Sink, Source
+
+MODELS_KEPT: Final = 64
+GRAPHS_KEPT: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What was made of some bytes, as far as it went.
+
+    values: attribute -> value, structs as dicts; None where there is an error.
+    tree: every byte that was decoded; of a node that is not closed, some are missing.
+    end: index of the first byte that no node has.
+    flaws: where the bytes are not what an encoder writes; bent: as in `Message.bent`.
+    """
+
+    name: str
+    version: int
+    data: bytes
+    values: dict[str, Any] | None
+    tree: Node
+    end: int
+    error: DecodeError | None
+    flaws: tuple[Flaw, ...]
+    bent: Bent | None
+
+
+@lru_cache(MODELS_KEPT)
+def message_model(name: str) -> model.Message:
+    """Read the schema of one message; UnknownApiKey where there is none."""
+    path = schemas_dir() / f"{name}.json"
+    if not name.isalnum() or not path.is_file():
+        raise UnknownApiKey(f"no message is called {name!r}")
+    return model.build(load_file(path))
+
+
+@lru_cache(GRAPHS_KEPT)
+def construct_of(name: str, version: int) -> Place:
+    """Make the construct of a message at a version; UnknownApiKey, UnsupportedVersion."""
+    message = message_model(name)
+    if version not in message.versions:
+        raise UnsupportedVersion(f"{name} has versions {message.versions}, not {version}")
+    return graph(message, version)
+
+
+def parse(
+    name: str,
+    version: int,
+    data: bytes,
+    *,
+    start: int = 0,
+    lenient: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+    max_nodes: int = UNLIMITED,
+    whole: bool = True,
+) -> Parsed:
+    """Parse a message body that begins at `start`; a DecodeError is kept in the result.
+
+    whole: whether the message must fill the rest of `data`.
+    Raises UnknownApiKey, UnsupportedVersion.
+    """
+    construct = construct_of(name, version)
+    source = Source(
+        data,
+        start,
+        lenient=lenient,
+        max_elements=limits.max_elements,
+        max_nodes=max_nodes,
+    )
+    root = source.begin(name, name, name)
+    values, error = None, None
+    try:
+        values = construct.piece.parse_stream(source)
+        if whole and source.left and not lenient:
+            reason = f"{source.left} bytes after the last field"
+            raise source.fault(TrailingBytes, reason, source.tell())
+        trailing = data[source.tell() :] if whole else b""
+        source.finish(root, values)
+    except DecodeError as stopped:
+        values, error, trailing = None, stopped, b""
+    end = root.end if root.closed else decoded_end(root)
+    if trailing:
+        source.flaws.append(Flaw(f"{len(trailing)} bytes after the last field", name, end))
+    bent = Bent(trailing, source.bad_text, source.bad_tags)
+    return Parsed(
+        name,
+        version,
+        data,
+        values,
+        root,
+        end,
+        error,
+        tuple(source.flaws),
+        bent if any(bent) else None,
+    )
+
+
+def decoded_end(root: Node) -> int:
+    """Find where the decoded part of an unfinished tree ends."""
+    return max((leaf.end for leaf in root.leaves()), default=root.offset)
+
+
+def decode(
+    name: str,
+    version: int,
+    data: bytes,
+    *,
+    lenient: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> dict[str, Any]:
+    """Decode a message body to dicts, attribute -> value; raises what `kafkawire.decode` raises."""
+    parsed = parse(name, version, data, lenient=lenient, limits=limits)
+    if parsed.error is not None:
+        raise parsed.error
+    assert parsed.values is not None
+    return parsed.values
+
+
+def encode(name: str, version: int, value: Any, *, lenient: bool = False) -> bytes:
+    """Encode a message from an instance of its class, or from what `decode` gives.
+
+    Raises EncodeError with the path of the first field in wire order that cannot be written.
+    """
+    construct = construct_of(name, version)
+    sink = Sink([name], lenient=lenient)
+    construct.piece.build_stream(value, sink)
+    bent = getattr(value, "bent", None)
+    return sink.getvalue() + (bent.trailing if lenient and bent is not None else b"")
+
+
+def values_of(value: Any) -> Any:
+    """Turn instances of generated classes into what `decode` gives, for comparing the two."""
+    names = getattr(value, "__match_args__", None)
+    if names is not None:
+        return {name: values_of(getattr(value, name)) for name in names}
+    if isinstance(value, list):
+        return [values_of(item) for item in value]
+    return value

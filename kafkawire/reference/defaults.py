@@ -1,0 +1,51 @@
+"""What a field has where a version lacks it, and whether it has anything else."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kafkawire_codegen import model
+
+UNKNOWN_TAGS: Final = "unknown_tags"
+"""Where every struct keeps the tagged fields that its schema does not know."""
+
+
+def default_of(f: model.Field) -> Any:
+    """Make the value a field has where it is absent."""
+    if f.default is model.EMPTY_STRUCT:
+        assert f.struct is not None
+        return defaults(f.struct)
+    return [] if f.default == [] else f.default
+
+
+def defaults(struct: model.Struct) -> dict[str, Any]:
+    """Make the values of a struct none of whose fields is set."""
+    made = {f.attribute: default_of(f) for f in struct.fields}
+    if struct.has_tags:
+        made[UNKNOWN_TAGS] = None
+    return made
+
+
+def member(value: Any, attribute: str) -> Any:
+    """Take a field's value from a dict of values or from an instance of a generated class."""
+    return value[attribute] if isinstance(value, dict) else getattr(value, attribute)
+
+
+def is_set(f: model.Field, value: Any) -> bool:
+    """Whether a field differs from its default."""
+    if value is None or f.default is None:
+        return value is not f.default
+    if f.default is model.EMPTY_STRUCT:
+        assert f.struct is not None
+        return not fits(f.struct, value) or is_any_set(f.struct, value)
+    return bool(value != f.default)
+
+
+def is_any_set(struct: model.Struct, value: Any) -> bool:
+    if any(is_set(f, member(value, f.attribute)) for f in struct.fields):
+        return True
+    return struct.has_tags and member(value, UNKNOWN_TAGS) is not None
+
+
+def fits(struct: model.Struct, value: Any) -> bool:
+    return isinstance(value, dict) or type(value).__name__ == struct.name

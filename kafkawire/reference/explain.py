@@ -1,0 +1,139 @@
+"""Bytes -> rows a person can read: offset, bytes, field, type, value; the first bad byte marked.
+
+Law: every byte stands in exactly one row, decoded or not; what is elided says how much.
+
+    20  02                  topics      compact []FetchTopic  1 element
+    21                        [0]       FetchTopic
+    21  05                      topic   compact string        4 bytes
+    22  74 65 73 74                     UTF-8                 "test"
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from ..errors import TrailingBytes, WireError
+from ..protocol.json_form import uuid_text
+from .codec import Parsed, parse
+from .rendering import Explanation, Row
+from .tree import Node
+
+HEADS: Final = frozenset({"length", "count", "marker", "tag"})
+"""What stands in front of a field and shares its row."""
+
+CONTENTS: Final = frozenset({"text", "run", "size"})
+"""What follows such a head: a row of its own, without the field's name again."""
+
+MOST_TEXT: Final = 60
+NOT_DECODED: Final = "not decoded"
+TRAILING: Final = "trailing bytes"
+
+
+def explain(name: str, version: int, data: bytes) -> Explanation:
+    """Explain a message body: print the result, or look at its rows.
+
+    Raises UnknownApiKey, UnsupportedVersion.
+    """
+    parsed = parse(name, version, data)
+    return finished(data, [*message_rows(parsed)], (parsed.tree,), parsed.end, parsed.error)
+
+
+def finished(
+    data: bytes, rows: list[Row], trees: tuple[Node, ...], end: int, error: WireError | None
+) -> Explanation:
+    """Mark the byte that stopped the decoder, and show what it left."""
+    if error is None:
+        return Explanation(tuple(rows), trees, None)
+    bad = end if error.offset is None else error.offset
+    reason = f"{error.path}: {error.reason}" if error.path else error.reason
+    rest = undecoded(data, end, bad, isinstance(error, TrailingBytes))
+    marked = [mark(row, bad, reason) for row in [*rows, *rest]]
+    if not any(row.bad is not None for row in marked):  # the byte that is missing has no row
+        marked.append(Row(bad, b"", 0, "", "", "", (reason,), 0))
+    return Explanation(tuple(marked), trees, error)
+
+
+def undecoded(data: bytes, end: int, bad: int, trailing: bool) -> Iterator[Row]:
+    """Show the bytes behind what was decoded, the bad one first in its row."""
+    label = TRAILING if trailing else NOT_DECODED
+    cut = bad if end < bad < len(data) else end
+    for start, stop in ((end, cut), (cut, len(data))):
+        if start < stop:
+            yield Row(start, data[start:stop], 0, label, "", counted(stop - start, "byte"))
+
+
+def mark(row: Row, bad: int, reason: str) -> Row:
+    if not row.offset <= bad < row.end:
+        return row
+    return replace(row, bad=bad - row.offset, notes=(*row.notes, reason))
+
+
+def message_rows(parsed: Parsed) -> Iterator[Row]:
+    """Make the rows of a message, each with the flaws found in its bytes."""
+    flaws = list(parsed.flaws)
+    title = replace(next(node_rows(parsed.tree, 0)), type="", value=f"version {parsed.version}")
+    yield title
+    for child in parsed.tree.children:
+        for row in node_rows(child, 1):
+            notes = tuple(f.reason for f in flaws if row.offset <= f.offset < row.end)
+            yield replace(row, notes=notes)
+
+
+def node_rows(node: Node, depth: int) -> Iterator[Row]:
+    """Make the rows of a node and all below it."""
+    children = node.children
+    if not children:
+        if node.closed:
+            value = "" if isinstance(node.value, dict) else shown(node.value, node.type)
+            yield Row(node.offset, node.raw, depth, node.name, node.type, value)
+        return
+    head = children[0]
+    if head.name in HEADS and head.path == node.path and head.closed:
+        children = children[1:]
+        yield Row(head.offset, head.raw, depth, node.name, node.type, head_value(head, node))
+    else:
+        yield Row(node.offset, b"", depth, node.name, node.type, "")
+    for child in children:
+        if child.name in CONTENTS and child.path == node.path and not child.children:
+            if child.closed and child.raw:
+                value = shown(child.value, child.type)
+                label = child.name if child.name == "size" else ""
+                yield Row(child.offset, child.raw, depth + 1, label, child.type, value)
+        else:
+            yield from node_rows(child, depth + 1)
+
+
+def head_value(head: Node, node: Node) -> str:
+    """Say what a length, count, marker or tag means."""
+    n = head.value
+    assert isinstance(n, int)
+    match head.name:
+        case "marker":
+            return "present" if n else "null"
+        case "tag":
+            return f"tag {n}"
+        case "count":
+            return counted(n, "field" if node.type == "tags" else "element")
+        case _:
+            return '""' if n == 0 and node.type.endswith("string") else counted(n, "byte")
+
+
+def counted(n: int, thing: str) -> str:
+    if n < 0:
+        return "null"
+    return f"1 {thing}" if n == 1 else f"{n} {thing}s"
+
+
+def shown(value: object, type: str) -> str:
+    """Write a value for a person: text quoted, bytes counted, uuids in Kafka's form."""
+    if isinstance(value, str):
+        quoted = json.dumps(value, ensure_ascii=not value.isprintable())
+        return quoted if len(quoted) <= MOST_TEXT else f"{quoted[:MOST_TEXT]}…"
+    if isinstance(value, bytes):
+        return uuid_text(value) if type == "uuid" else counted(len(value), "byte")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

@@ -1,0 +1,105 @@
+"""The rows of a whole frame: its size, its header, its body.
+
+Law: the header's version follows from key and version, and the body begins where the header ends;
+a frame that breaks off is explained as far as it goes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from ..errors import InvalidLength, Truncated, UnknownApiKey, WireError
+from ..messages import REGISTRY
+from ..messages.api_key import ApiKey
+from ..protocol import ErrorCode, request_header_version, response_header_version
+from .codec import parse
+from .explain import finished, message_rows
+from .rendering import Explanation, Row
+from .tree import Node
+
+SIZE: Final = 4
+API_KEY: Final = 4
+API_VERSION: Final = 6
+"""Offsets in a request: behind the size come key and version, whatever the header's version."""
+
+
+def explain_frame(data: bytes, response_to: tuple[int, int] | None = None) -> Explanation:
+    """Explain a frame: size, header and body.
+
+    response_to: for a response, the API key and version of the request it answers; else None.
+    """
+    made = FrameRows(data)
+    try:
+        made.explain(response_to)
+    except WireError as error:
+        made.error = error
+    return finished(data, made.rows, tuple(made.trees), made.end, made.error)
+
+
+class FrameRows:
+    """A frame as far as it could be explained."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.rows: list[Row] = []
+        self.trees: list[Node] = []
+        self.end = 0
+        self.error: WireError | None = None
+
+    def explain(self, response_to: tuple[int, int] | None) -> None:
+        """Explain all of it; a WireError says where that ends."""
+        self.size()
+        if response_to is None:
+            self.request(self.number(API_KEY), self.number(API_VERSION))
+        else:
+            self.response(*response_to)
+
+    def request(self, key: int, version: int) -> None:
+        info = REGISTRY.request(key)
+        if info is None:
+            self.message("RequestHeader", 1, whole=False)
+            raise UnknownApiKey(
+                f"no API has the key {key}", "RequestHeader.request_api_key", API_KEY
+            )
+        self.message("RequestHeader", request_header_version(key, version), whole=False)
+        self.message(info.name, version, whole=True)
+
+    def response(self, key: int, version: int) -> None:
+        info = REGISTRY.response(key)
+        if info is None:
+            raise UnknownApiKey(f"no API has the key {key}")
+        self.message("ResponseHeader", response_header_version(key, version), whole=False)
+        if key == ApiKey.API_VERSIONS and self.number(self.end) == ErrorCode.UNSUPPORTED_VERSION:
+            version = 0  # a broker that does not know the version answers in the oldest (KIP-511)
+        self.message(info.name, version, whole=True)
+
+    def size(self) -> None:
+        if len(self.data) < SIZE:
+            raise Truncated("the data ends inside the size of a frame", "size", len(self.data))
+        size = int.from_bytes(self.data[:SIZE], "big", signed=True)
+        row = Row(0, self.data[:SIZE], 0, "size", "int32", str(size))
+        node = Node("size", "size", "int32", 0, row.raw, size, closed=True)
+        self.rows.append(row)
+        self.trees.append(node)
+        self.end = SIZE
+        there = len(self.data) - SIZE
+        if size < 0:
+            raise InvalidLength(f"a frame of {size} bytes", "size", 0)
+        if size != there:
+            note = f"a frame of {size} bytes, {there} are there"
+            self.rows[-1] = replace(row, notes=(note,))
+
+    def number(self, offset: int) -> int:
+        """Read the int16 at an offset; Truncated where the data ends before it does."""
+        if offset + 2 > len(self.data):
+            raise Truncated("the data ends inside the header", "", len(self.data))
+        return int.from_bytes(self.data[offset : offset + 2], "big", signed=True)
+
+    def message(self, name: str, version: int, *, whole: bool) -> None:
+        parsed = parse(name, version, self.data, start=self.end, whole=whole)
+        self.rows += message_rows(parsed)
+        self.trees.append(parsed.tree)
+        self.end = parsed.end
+        if parsed.error is not None:
+            raise parsed.error

@@ -1,0 +1,207 @@
+"""The model of a message -> the construct graph of one of its versions.
+
+Law: the graph is made from `kafkawire_codegen.model` alone and shares nothing with generated code.
+Parsing gives plain dicts, attribute -> value, with every field of every version: those the version
+lacks are at their default.
+
+    struct  | field | field | ... | tagged fields |        a construct Struct, the block last
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from construct import Int8ub, Struct  # type: ignore[import-untyped]
+
+from kafkawire_codegen import model
+from kafkawire_codegen.wire_types import WireType
+
+from ..errors import FieldNotInVersion, InvalidValue, NullNotAllowed
+from .defaults import UNKNOWN_TAGS, default_of, fits, is_set, member
+from .pieces import Fixed, Flag, Piece, Place, Run, byte_of, described, part
+from .sized import Blob, Items, Text
+from .tags import Block, Tagged
+from .tree import Sink, Source
+
+BLOCK: Final = "_block"
+UUID_BYTES: Final = 16
+
+
+def graph(message: model.Message, version: int) -> Place:
+    """Make the construct of a whole message at a version."""
+    root = message.root
+    return Place(Fields(root, version), root.name, root.name, root.name)
+
+
+def value_piece(f: model.Field, version: int, *, tagged: bool) -> Piece:
+    """Make the construct of a field's value in a version that has it."""
+    flexible = tagged or version in f.flexible
+    nullable = version in f.nullable
+    if f.is_array:
+        element: Piece = (
+            Fields(f.struct, version)
+            if f.struct is not None
+            else primitive(f.wire, flexible, nullable=False)
+        )
+        return Items(element, f.element, flexible, nullable)
+    if f.struct is None:
+        return primitive(f.wire, flexible, nullable)
+    marker = TAGGED_MARKER if tagged else MARKER
+    return Optional(f.struct, version, marker if nullable else None)
+
+
+def primitive(wire: WireType | None, flexible: bool, nullable: bool) -> Piece:
+    assert wire is not None
+    match wire.name:
+        case "string":
+            return Text(flexible, nullable)
+        case "bytes" | "records":
+            return Blob(flexible, nullable)
+        case "bool":
+            return Flag()
+        case "uuid":
+            return Run(UUID_BYTES)
+        case _:
+            return Fixed(wire)
+
+
+def shown_type(f: model.Field, version: int, *, tagged: bool) -> str:
+    """Name the wire type of a field as a person reads it: `compact nullable string`."""
+    sized = f.is_array or (f.wire is not None and f.wire.size is None)
+    compact = "compact " if sized and (tagged or version in f.flexible) else ""
+    return f"{compact}{'nullable ' if version in f.nullable else ''}{f.type}"
+
+
+class Marker(Piece):
+    """The byte before a struct that may be null: its sign tells, or whether it is 0 in a tag."""
+
+    def __init__(self, null: int, tagged: bool) -> None:
+        super().__init__()
+        self.null = null
+        self.tagged = tagged
+
+    def read(self, source: Source) -> bool:
+        byte = byte_of(source)
+        present = byte != 0 if self.tagged else byte < 0x80
+        if byte != (1 if present else self.null):
+            word = "01" if present else f"{self.null:02x}"
+            what = "a struct that is there" if present else "null"
+            source.flaw(f"{what} is marked {byte:02x}, not {word}", source.tell() - 1)
+        return present
+
+    def write(self, value: Any, sink: Sink) -> None:
+        Int8ub.build_stream(1 if value else self.null, sink)
+
+
+MARKER: Final = part("marker", "int8", Marker(0xFF, tagged=False))
+TAGGED_MARKER: Final = part("marker", "bool", Marker(0, tagged=True))
+
+
+class Optional(Piece):
+    """A struct as the value of a field, behind a marker where it may be null."""
+
+    def __init__(self, struct: model.Struct, version: int, marker: Place | None) -> None:
+        super().__init__()
+        self.fields = Fields(struct, version)
+        self.marker = marker
+
+    def read(self, source: Source) -> Any:
+        if self.marker is not None and not self.marker.read(source):
+            return None
+        return self.fields.read(source)
+
+    def write(self, value: Any, sink: Sink) -> None:
+        if self.marker is not None:
+            self.marker.write(value is not None, sink)
+            if value is None:
+                return
+        self.fields.write(value, sink)
+
+
+class Absent(Piece):
+    """A field that the version lacks: its default; not to be set when writing, unless ignorable."""
+
+    def __init__(self, f: model.Field) -> None:
+        super().__init__()
+        self.field = f
+
+    def read(self, _source: Source) -> Any:
+        return default_of(self.field)
+
+    def write(self, value: Any, sink: Sink) -> None:
+        if not self.field.ignorable and is_set(self.field, value):
+            reason = "is set, and the version has no such field"
+            raise sink.fault(FieldNotInVersion, reason, f".{self.field.attribute}")
+
+
+class NoTags(Piece):
+    """Stands for the block in a version without tagged fields: none can be written."""
+
+    def read(self, _source: Source) -> None:
+        return None
+
+    def write(self, value: Any, sink: Sink) -> None:
+        if value is not None:
+            reason = "is set, and the version has no tagged fields"
+            raise sink.fault(FieldNotInVersion, reason, f".{UNKNOWN_TAGS}")
+
+
+class Fields(Piece):
+    """A struct: plain fields and what the version lacks in wire order, the tagged fields last."""
+
+    def __init__(self, struct: model.Struct, version: int) -> None:
+        super().__init__()
+        self.model = struct
+        rows: dict[str, Piece] = {}
+        for f in struct.plain_fields:
+            if version in f.plain:
+                rows[f.attribute] = field_place(f, version)
+            elif not f.tagged:
+                rows[f.attribute] = Absent(f)
+        self.flexible = version in struct.flexible
+        if struct.has_tags and not self.flexible:
+            rows[UNKNOWN_TAGS] = NoTags()
+        for f in struct.tagged_fields:
+            if version not in f.versions:
+                rows[f.attribute] = Absent(f)
+        self.names = list(rows)
+        if self.flexible:
+            rows[BLOCK] = block(struct, version)
+        self.struct = Struct(*(name / piece for name, piece in rows.items()))
+
+    def read(self, source: Source) -> dict[str, Any]:
+        parsed = self.struct.parse_stream(source)
+        values = {name: parsed[name] for name in self.names}
+        if self.flexible:
+            values |= parsed[BLOCK]
+        return values
+
+    def write(self, value: Any, sink: Sink) -> None:
+        if value is None:
+            raise sink.fault(NullNotAllowed, "is None, and not nullable in that version")
+        if not fits(self.model, value):
+            raise sink.fault(InvalidValue, f"{described(value)}, not {self.model.name}")
+        row = {name: member(value, name) for name in self.names}
+        row[BLOCK] = value
+        self.struct.build_stream(row, sink)
+
+
+def field_place(f: model.Field, version: int) -> Place:
+    """Make the construct of a field at its place among others."""
+    shown = shown_type(f, version, tagged=False)
+    return Place(value_piece(f, version, tagged=False), f.attribute, f".{f.attribute}", shown)
+
+
+def block(struct: model.Struct, version: int) -> Block:
+    """Make the construct of a struct's tagged fields in a version that has some."""
+    known: dict[int, Tagged] = {}
+    elsewhere: dict[int, model.Field] = {}
+    for f in struct.tagged_fields:
+        assert f.tag is not None
+        if version in f.tagged:
+            shown = shown_type(f, version, tagged=True)
+            value = value_piece(f, version, tagged=True)
+            known[f.tag] = Tagged(f, part(f.attribute, shown, value))
+        else:
+            elsewhere[f.tag] = f
+    return Block(known, elsewhere)

@@ -1,0 +1,48 @@
+"""An explanation -> a JSON object, for programs.
+
+{"nodes": [{"name", "path", "type", "offset", "size", "hex" | "children", "value"}], "error": {...}}
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .explain import NOT_DECODED, TRAILING
+from .rendering import Explanation
+from .tree import Node
+
+
+def as_json(explanation: Explanation) -> dict[str, Any]:
+    """Make a JSON object of an explanation: the trees, and the error if there is one."""
+    made: dict[str, Any] = {"nodes": [node_json(tree) for tree in explanation.trees]}
+    error = explanation.error
+    if error is not None:
+        made["error"] = {
+            "kind": type(error).__name__,
+            "reason": error.reason,
+            "path": error.path,
+            "offset": error.offset,
+        }
+    left = [row for row in explanation.rows if row.field in (NOT_DECODED, TRAILING)]
+    if left:
+        raw = b"".join(row.raw for row in left)
+        made["not_decoded"] = {"offset": left[0].offset, "size": len(raw), "hex": raw.hex()}
+    return made
+
+
+def node_json(node: Node) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "name": node.name,
+        "path": node.path,
+        "type": node.type,
+        "offset": node.offset,
+        "size": node.size,
+    }
+    if not node.children:
+        made["hex"] = node.raw.hex()
+    if node.closed and not isinstance(node.value, (dict, list)):
+        value = node.value
+        made["value"] = value.hex() if isinstance(value, bytes) else value
+    if node.children:
+        made["children"] = [node_json(child) for child in node.children]
+    return made

@@ -1,0 +1,185 @@
+"""Constructs for Kafka's types of fixed width and varints, each growing its part of the tree.
+
+Law: what the fast codec refuses is refused here, in the same order, with the place known; what an
+encoder would have written otherwise is noted as a flaw.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Final
+
+# construct has no types: everything that comes out of it is Any, and is checked before it goes in
+from construct import (  # type: ignore[import-untyped]
+    Bytes,
+    Construct,
+    Float64b,
+    Int8sb,
+    Int8ub,
+    Int16sb,
+    Int16ub,
+    Int32sb,
+    Int32ub,
+    Int64sb,
+    StreamError,
+    VarInt,
+)
+
+from kafkawire_codegen.wire_types import WireType
+
+from ..errors import InvalidValue, InvalidVarint, OutOfRange
+from .tree import Sink, Source
+
+MAX_VARINT_BYTES: Final = 5
+
+FIXED: Final[dict[str, Any]] = {
+    "int8": Int8sb,
+    "int16": Int16sb,
+    "uint16": Int16ub,
+    "int32": Int32sb,
+    "uint32": Int32ub,
+    "int64": Int64sb,
+    "float64": Float64b,
+}
+
+
+class Piece(Construct):  # type: ignore[misc]
+    """A construct of our own: what `read` makes of a Source, `write` puts into a Sink."""
+
+    @abstractmethod
+    def read(self, source: Source) -> Any:
+        """Parse one value; DecodeError knows its place."""
+
+    @abstractmethod
+    def write(self, value: Any, sink: Sink) -> None:
+        """Build one value; EncodeError knows its place."""
+
+    def _parse(self, source: Source, _context: Any, _path: str) -> Any:
+        return self.read(source)
+
+    def _build(self, value: Any, sink: Sink, _context: Any, _path: str) -> Any:
+        self.write(value, sink)
+        return value
+
+
+class Place(Piece):
+    """Gives what a piece reads or writes a node, a name and a step in the path."""
+
+    def __init__(self, piece: Piece, name: str, step: str, type: str) -> None:
+        super().__init__()
+        self.piece = piece
+        self.label = name
+        self.step = step
+        self.type = type
+
+    def read(self, source: Source) -> Any:
+        node = source.begin(self.label, self.step, self.type)
+        value = self.piece.read(source)
+        source.finish(node, value)
+        return value
+
+    def write(self, value: Any, sink: Sink) -> None:
+        sink.steps.append(self.step)
+        self.piece.write(value, sink)
+        sink.steps.pop()
+
+
+def part(name: str, type: str, piece: Piece) -> Place:
+    """Name a part of a field that is no field itself: its length, its count, its bytes."""
+    return Place(piece, name, "", type)
+
+
+def described(value: object) -> str:
+    return f"is of type {type(value).__name__}"
+
+
+class Fixed(Piece):
+    """A number of a fixed width."""
+
+    def __init__(self, wire: WireType) -> None:
+        super().__init__()
+        self.wire = wire
+        self.format = FIXED[wire.name]
+
+    def read(self, source: Source) -> Any:
+        start = source.tell()
+        try:
+            return self.format.parse_stream(source)
+        except StreamError:
+            source.seek(start)
+            raise source.truncated(self.format.length) from None
+
+    def write(self, value: Any, sink: Sink) -> None:
+        wanted: Any = int if self.wire.is_integer else (float, int)
+        if not isinstance(value, wanted):
+            raise sink.fault(InvalidValue, f"{described(value)}, not {self.wire.name}")
+        low, high = self.wire.low, self.wire.high
+        if low is not None and high is not None and not low <= value <= high:
+            raise sink.fault(OutOfRange, f"{value} is no {self.wire.name}: {low} to {high}")
+        self.format.build_stream(value, sink)
+
+
+class Flag(Piece):
+    """A bool: one byte, any but 0 is true."""
+
+    def read(self, source: Source) -> bool:
+        byte = byte_of(source)
+        if byte > 1:
+            source.flaw(f"a bool is written as {byte:#04x}, not 01", source.tell() - 1)
+        return byte != 0
+
+    def write(self, value: Any, sink: Sink) -> None:
+        if not isinstance(value, bool):
+            raise sink.fault(InvalidValue, f"{described(value)}, not bool")
+        Int8ub.build_stream(int(value), sink)
+
+
+class Run(Piece):
+    """A given number of raw bytes."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.bytes = Bytes(size)
+
+    def read(self, source: Source) -> bytes:
+        if self.bytes.length > source.left:
+            raise source.truncated(self.bytes.length)
+        value: bytes = self.bytes.parse_stream(source)
+        return value
+
+    def write(self, value: Any, sink: Sink) -> None:
+        if not isinstance(value, bytes) or len(value) != self.bytes.length:
+            had = f"has {len(value)} bytes" if isinstance(value, bytes) else described(value)
+            raise sink.fault(InvalidValue, f"{had}, not {self.bytes.length} bytes")
+        self.bytes.build_stream(value, sink)
+
+
+def byte_of(source: Source) -> int:
+    """Read one byte; Truncated where there is none."""
+    if source.left < 1:
+        raise source.truncated(1)
+    value: int = Int8ub.parse_stream(source)
+    return value
+
+
+class Uvarint(Piece):
+    """An unsigned varint: seven bits a byte, the lowest first, at most five bytes (KIP-482)."""
+
+    def read(self, source: Source) -> int:
+        start = source.tell()
+        value = 0
+        for i in range(MAX_VARINT_BYTES):
+            byte = byte_of(source)
+            value |= (byte & 0x7F) << 7 * i
+            if byte < 0x80:
+                if i and byte == 0:
+                    source.flaw(f"a varint of {i + 1} bytes where fewer would do", start)
+                return value
+        last = source.tell() - 1
+        raise source.fault(InvalidVarint, "a varint goes on after its fifth byte", last)
+
+    def write(self, value: Any, sink: Sink) -> None:
+        VarInt.build_stream(value, sink)
+
+
+UVARINT: Final = Uvarint()

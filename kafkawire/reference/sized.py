@@ -1,0 +1,189 @@
+"""Constructs for what has its length or count in front: strings, bytes, arrays.
+
+Law: a length is compared with the bytes left before anything is made for it; null is length -1.
+
+    string  | length | text |    bytes  | length | run |    array  | count | element | ...
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Final
+
+from construct import Bytes  # type: ignore[import-untyped]
+
+from kafkawire_codegen.wire_types import WIRE_TYPES
+
+from ..errors import (
+    InvalidLength,
+    InvalidText,
+    InvalidValue,
+    NullNotAllowed,
+    OutOfRange,
+    UnexpectedNull,
+)
+from .pieces import UVARINT, Fixed, Piece, Place, Run, described, part
+from .tree import Sink, Source
+
+MAX_STRING: Final = 32767
+"""A string's length is an int16 at heart, also where it is written as a varint."""
+
+MAX_LENGTH: Final = 2**31 - 2
+
+
+class Length(Piece):
+    """A length or count, -1 for null: a varint of one more where compact, else an int16, int32."""
+
+    def __init__(self, kind: str, flexible: bool) -> None:
+        super().__init__()
+        self.kind = kind
+        self.flexible = flexible
+        self.number = UVARINT if flexible else Fixed(WIRE_TYPES[length_type(kind, False)])
+        self.most = MAX_STRING if kind == "string" else MAX_LENGTH
+
+    def read(self, source: Source) -> int:
+        start = source.tell()
+        written: int = self.number.read(source)
+        n = written - 1 if self.flexible else written
+        if n < -1:
+            source.flaw(f"null is written as the length {n}, not -1", start)
+        if self.kind == "string" and n > MAX_STRING:
+            reason = f"a string of {n} bytes; {MAX_STRING} is the most"
+            raise source.fault(InvalidLength, reason, start)
+        return n
+
+    def write(self, value: Any, sink: Sink) -> None:
+        if value > self.most:
+            raise sink.fault(OutOfRange, f"a length of {value}; {self.most} is the most")
+        self.number.write(value + 1 if self.flexible else value, sink)
+
+
+def length_type(kind: str, flexible: bool) -> str:
+    if flexible:
+        return "uvarint"
+    return "int16" if kind == "string" else "int32"
+
+
+class Sized(Piece):
+    """Something with its length or count in front: what may be null says so there."""
+
+    def __init__(self, kind: str, word: str, flexible: bool, nullable: bool) -> None:
+        super().__init__()
+        self.nullable = nullable
+        self.length = part(word, length_type(kind, flexible), Length(kind, flexible))
+
+    def read(self, source: Source) -> Any:
+        start = source.tell()
+        n: int = self.length.read(source)
+        if n >= 0:
+            return self.read_content(n, source)
+        if not self.nullable:
+            raise source.fault(UnexpectedNull, "null, and not nullable in this version", start)
+        return None
+
+    def write(self, value: Any, sink: Sink) -> None:
+        if value is not None:
+            self.write_content(value, sink)
+        elif self.nullable:
+            self.length.write(-1, sink)
+        else:
+            raise sink.fault(NullNotAllowed, "is None, and not nullable in that version")
+
+    @abstractmethod
+    def read_content(self, n: int, source: Source) -> Any:
+        """Parse what follows a length of `n`, which is not negative."""
+
+    @abstractmethod
+    def write_content(self, value: Any, sink: Sink) -> None:
+        """Build the length and what follows it."""
+
+
+class Decoded(Piece):
+    """The bytes of a string."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.run = Run(size)
+
+    def read(self, source: Source) -> str:
+        start = source.tell()
+        raw = self.run.read(source)
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            bad = start + error.start
+        reason = f"the byte {source.data[bad]:#04x} is not UTF-8"
+        if not source.lenient:
+            source.seek(start)
+            raise source.fault(InvalidText, reason, bad)
+        source.bad_text += 1
+        source.flaw(reason, bad)
+        return raw.decode("utf-8", "surrogateescape")
+
+
+class Text(Sized):
+    """A string: its length in bytes, then UTF-8."""
+
+    def __init__(self, flexible: bool, nullable: bool) -> None:
+        super().__init__("string", "length", flexible, nullable)
+
+    def read_content(self, n: int, source: Source) -> str:
+        value: str = part("text", "UTF-8", Decoded(n)).read(source)
+        return value
+
+    def write_content(self, value: Any, sink: Sink) -> None:
+        if not isinstance(value, str):
+            raise sink.fault(InvalidValue, f"{described(value)}, not str")
+        try:
+            raw = value.encode("utf-8", "surrogateescape" if sink.lenient else "strict")
+        except UnicodeEncodeError as error:
+            reason = f"character {error.start} cannot be written as UTF-8"
+            raise sink.fault(InvalidValue, reason) from None
+        if len(raw) > MAX_STRING:
+            raise sink.fault(OutOfRange, f"a string of {len(raw)} bytes; {MAX_STRING} is the most")
+        self.length.write(len(raw), sink)
+        Bytes(len(raw)).build_stream(raw, sink)
+
+
+class Blob(Sized):
+    """Bytes or records: their number, then themselves."""
+
+    def __init__(self, flexible: bool, nullable: bool) -> None:
+        super().__init__("bytes", "length", flexible, nullable)
+
+    def read_content(self, n: int, source: Source) -> bytes:
+        value: bytes = part("run", "bytes", Run(n)).read(source)
+        return value
+
+    def write_content(self, value: Any, sink: Sink) -> None:
+        if not isinstance(value, bytes):
+            raise sink.fault(InvalidValue, f"{described(value)}, not bytes")
+        self.length.write(len(value), sink)
+        Bytes(len(value)).build_stream(value, sink)
+
+
+class Items(Sized):
+    """An array: the count of its elements, then each of them."""
+
+    def __init__(self, element: Piece, type: str, flexible: bool, nullable: bool) -> None:
+        super().__init__("array", "count", flexible, nullable)
+        self.element = element
+        self.type = type
+
+    def place(self, i: int) -> Place:
+        return Place(self.element, f"[{i}]", f"[{i}]", self.type)
+
+    def read_content(self, n: int, source: Source) -> list[Any]:
+        start = source.opened[-1].offset
+        if n > source.left:  # an element takes at least one byte
+            reason = f"an array of {n} elements, {source.left} bytes left"
+            raise source.fault(InvalidLength, reason, start)
+        source.spend(n, "array elements", start)
+        return [self.place(i).read(source) for i in range(n)]
+
+    def write_content(self, value: Any, sink: Sink) -> None:
+        if not isinstance(value, list):
+            raise sink.fault(InvalidValue, f"{described(value)}, not list")
+        self.length.write(len(value), sink)
+        for i, item in enumerate(value):
+            self.place(i).write(item, sink)

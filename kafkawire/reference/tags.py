@@ -1,0 +1,141 @@
+"""The tagged fields of a struct, known and unknown (KIP-482).
+
+Law: a writer puts them in ascending order, each once, none at its default; a reader takes any
+order, and of a known field given twice the last.
+
+    | count | tag | size | value | tag | size | value | ...
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from kafkawire_codegen import model
+
+from ..errors import InvalidTag, InvalidValue, OutOfRange
+from .defaults import UNKNOWN_TAGS, default_of, is_set, member
+from .pieces import UVARINT, Piece, Place, Run, described, part
+from .sized import MAX_LENGTH
+from .tree import Node, Sink, Source
+
+TAG: Final = part("tag", "uvarint", UVARINT)
+SIZE: Final = part("size", "uvarint", UVARINT)
+COUNT: Final = part("count", "uvarint", UVARINT)
+
+
+class Tagged(NamedTuple):
+    """A tagged field that a version has, and what reads and writes its value."""
+
+    field: model.Field
+    place: Place
+
+
+class Block(Piece):
+    """The block at the end of a struct in a flexible version.
+
+    known: the fields tagged in this version; elsewhere: those that only other versions have.
+    """
+
+    def __init__(self, known: dict[int, Tagged], elsewhere: dict[int, model.Field]) -> None:
+        super().__init__()
+        self.known = known
+        self.elsewhere = elsewhere
+
+    def read(self, source: Source) -> dict[str, Any]:
+        values = {f.attribute: default_of(f) for f, _ in self.known.values()}
+        unknown: list[tuple[int, bytes]] = []
+        node = source.begin("tagged fields", "", "tags")
+        met: set[int] = set()
+        highest = -1
+        for _ in range(COUNT.read(source)):
+            entry = source.begin("tagged field", "", "tag")
+            flaws = len(source.flaws)
+            tag: int = TAG.read(source)
+            self.name_entry(entry, tag, len(unknown))
+            source.flaws[flaws:] = [f._replace(path=entry.path) for f in source.flaws[flaws:]]
+            if tag in met:
+                source.flaw(f"tag {tag} stands there twice", entry.offset)
+            elif tag < highest:
+                source.flaw(f"tag {tag} stands behind tag {highest}", entry.offset)
+            met.add(tag)
+            highest = max(highest, tag)
+            if tag in self.known:
+                values[self.known[tag].field.attribute] = self.read_known(tag, entry, source)
+            else:
+                unknown.append((tag, self.read_unknown(tag, entry, source)))
+            source.finish(entry, tag)
+        source.finish(node, len(met))
+        values[UNKNOWN_TAGS] = unknown or None
+        return values
+
+    def name_entry(self, entry: Node, tag: int, unknown: int) -> None:
+        """Name a tagged field, now that its tag is read."""
+        known = self.known.get(tag)
+        f = self.elsewhere.get(tag) if known is None else known.field
+        entry.name = f"{UNKNOWN_TAGS}[{unknown}]" if f is None else f.attribute
+        entry.path += f".{entry.name}"
+        entry.children[0].path = entry.path
+
+    def read_known(self, tag: int, entry: Node, source: Source) -> Any:
+        f, place = self.known[tag]
+        declared = source.tell()
+        size: int = SIZE.read(source)
+        start = source.tell()
+        value = place.read(source)
+        taken = source.tell() - start
+        if taken != size:
+            bend(source, f"a tagged field of {size} bytes takes {taken}", declared)
+        if not is_set(f, value):
+            source.flaw("a tagged field is written although it is at its default", entry.offset)
+        return value
+
+    def read_unknown(self, tag: int, entry: Node, source: Source) -> bytes:
+        size: int = SIZE.read(source)
+        if tag in self.elsewhere:
+            bend(source, f"tag {tag} does not exist in this version", entry.offset)
+        if tag > MAX_LENGTH:
+            source.flaw(f"{tag} is no tag that can be written", entry.offset)
+        source.spend(1, "tagged fields", entry.offset)
+        raw: bytes = part("run", "bytes", Run(size)).read(source)
+        return raw
+
+    def write(self, value: Any, sink: Sink) -> None:
+        fields: dict[int, bytes] = {}
+        for tag, (f, place) in sorted(self.known.items()):
+            held = member(value, f.attribute)
+            if is_set(f, held):
+                apart = sink.apart()
+                Place(place, f.attribute, f".{f.attribute}", "").write(held, apart)
+                fields[tag] = apart.getvalue()
+        add_unknown(member(value, UNKNOWN_TAGS), fields, sink)
+        COUNT.write(len(fields), sink)
+        for tag, raw in sorted(fields.items()):
+            TAG.write(tag, sink)
+            SIZE.write(len(raw), sink)
+            sink.write(raw)
+
+
+def bend(source: Source, reason: str, offset: int) -> None:
+    """Refuse, or when lenient note, what Kafka itself refuses."""
+    if not source.lenient:
+        raise source.fault(InvalidTag, reason, offset)
+    source.bad_tags += 1
+    source.flaw(reason, offset)
+
+
+def add_unknown(unknown: Any, fields: dict[int, bytes], sink: Sink) -> None:
+    """Put the unknown tagged fields of a struct among those to be written."""
+    if unknown is None:
+        return
+    if not isinstance(unknown, list):
+        raise sink.fault(InvalidValue, f"{described(unknown)}, not list", f".{UNKNOWN_TAGS}")
+    for i, entry in enumerate(unknown):
+        step = f".{UNKNOWN_TAGS}[{i}]"
+        if not isinstance(entry, tuple) or [type(x) for x in entry] != [int, bytes]:
+            raise sink.fault(InvalidValue, "is no pair of tag and bytes", step)
+        tag, raw = entry
+        if not 0 <= tag <= MAX_LENGTH:
+            raise sink.fault(OutOfRange, f"{tag} is no tag", step)
+        if tag in fields:
+            raise sink.fault(InvalidValue, f"tag {tag} is there twice", step)
+        fields[tag] = raw

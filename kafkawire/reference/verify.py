@@ -1,0 +1,71 @@
+"""Whether bytes are canonical: those that an encoder would write for what they say.
+
+Law: canonical is `encode(decode(b)) == b` by the fast codec, and nothing else; the reference is
+only asked for reasons.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import DecodeError, EncodeError
+from ..messages import REGISTRY
+from .codec import Parsed, encode, parse
+from .tree import Flaw
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether bytes are canonical (then it is true); if not, every reason found, by offset."""
+
+    name: str
+    version: int
+    reasons: tuple[Flaw, ...]
+
+    @property
+    def canonical(self) -> bool:
+        return not self.reasons
+
+    def __bool__(self) -> bool:
+        return self.canonical
+
+    def __str__(self) -> str:
+        title = f"{self.name} version {self.version}"
+        if self.canonical:
+            return f"{title}: canonical"
+        return "\n  ".join([f"{title}: not canonical", *map(str, self.reasons)])
+
+
+def verify(name: str, version: int, data: bytes) -> Verdict:
+    """Say whether a message body is what an encoder writes, and if not, why.
+
+    Bytes that cannot be decoded are not canonical either. Raises UnknownApiKey, UnsupportedVersion.
+    """
+    try:
+        same = REGISTRY.load(name).decode(data, version).encode(version) == data
+    except (DecodeError, EncodeError):
+        same = False
+    return Verdict(name, version, () if same else reasons(parse(name, version, data, lenient=True)))
+
+
+def reasons(parsed: Parsed) -> tuple[Flaw, ...]:
+    """Say in what the bytes differ from their encoding; at least one reason, by offset."""
+    found = list(parsed.flaws)
+    error = parsed.error
+    if error is not None:
+        found.append(Flaw(error.reason, error.path, error.offset or 0))
+    elif not found:
+        found.append(difference(parsed))
+    return tuple(sorted(found, key=lambda flaw: flaw.offset))
+
+
+def difference(parsed: Parsed) -> Flaw:
+    """Find the first byte that an encoder would write otherwise."""
+    try:
+        written = encode(parsed.name, parsed.version, parsed.values)
+    except EncodeError as error:
+        return Flaw(f"cannot be written: {error.reason}", error.path, parsed.tree.offset)
+    pairs = zip(parsed.data, written, strict=False)
+    at = next((i for i, (was, is_) in enumerate(pairs) if was != is_), len(written))
+    path = next((leaf.path for leaf in parsed.tree.leaves() if leaf.end > at), parsed.name)
+    return Flaw("an encoder writes this otherwise", path, at)

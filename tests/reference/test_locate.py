@@ -1,0 +1,140 @@
+"""Errors name the field and the byte, and what it may cost to find them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+import kafkawire
+from kafkawire import Limits
+from kafkawire.errors import (
+    DecodeError,
+    EncodeError,
+    FieldNotInVersion,
+    InvalidLength,
+    InvalidTag,
+    InvalidText,
+    InvalidValue,
+    InvalidVarint,
+    LimitExceeded,
+    NullNotAllowed,
+    OutOfRange,
+    TrailingBytes,
+    Truncated,
+    UnexpectedNull,
+)
+from kafkawire.messages import REGISTRY
+from kafkawire.reference import LOCATORS
+from kafkawire.reference.locate import MAX_NODES
+from tests.vectors import fast_alone
+
+EPOCH = ".finalized_features_epoch"
+TOPICS = "DescribeTopicPartitionsRequest"
+
+DAMAGED = [
+    ("ApiVersionsRequest", 3, "026102", Truncated, ".client_software_version", 3),
+    ("ApiVersionsRequest", 3, "0261026201640a01", Truncated, ".unknown_tags[0]", 8),
+    ("ApiVersionsRequest", 3, "00026200", UnexpectedNull, ".client_software_name", 0),
+    ("ApiVersionsRequest", 3, "0361c3026200", InvalidText, ".client_software_name", 2),
+    ("ApiVersionsRequest", 3, "808080808001", InvalidVarint, ".client_software_name", 4),
+    ("ApiVersionsRequest", 3, "828002", InvalidLength, ".client_software_name", 0),
+    ("ApiVersionsRequest", 3, "026102620000", TrailingBytes, "", 5),
+    ("ApiVersionsResponse", 3, "00000100000000010109" + "00" * 9, InvalidTag, EPOCH, 9),
+    ("MetadataRequest", 1, "7fffffff", InvalidLength, ".topics", 0),
+    ("MetadataRequest", 0, "000000020001610005", Truncated, ".topics[1].name", 9),
+    (TOPICS, 0, "01000007d00102740000", Truncated, ".cursor.partition_index", 10),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "data", "kind", "path", "offset"),
+    DAMAGED,
+    ids=[f"{kind.__name__}{path}" for _, _, _, kind, path, _ in DAMAGED],
+)
+def test_a_decode_error_names_field_and_byte(
+    name: str, version: int, data: str, kind: type[DecodeError], path: str, offset: int
+) -> None:
+    with pytest.raises(DecodeError) as caught:
+        kafkawire.decode(name, version, bytes.fromhex(data))
+    error = caught.value
+    assert (type(error), error.path, error.offset) == (kind, f"{name}{path}", offset)
+    with fast_alone(), pytest.raises(kind):
+        kafkawire.decode(name, version, bytes.fromhex(data))
+
+
+def fetch(**partition: Any) -> Any:
+    module = sys.modules[REGISTRY.load("FetchRequest").__module__]
+    inner = module.FetchPartition(**partition)
+    topics = [module.FetchTopic(), module.FetchTopic(topic="t", partitions=[inner])]
+    return module.FetchRequest(topics=topics)
+
+
+PARTITION = ".topics[1].partitions[0]"
+
+UNWRITABLE = [
+    (fetch(fetch_offset=2**63), 12, OutOfRange, f"{PARTITION}.fetch_offset"),
+    (fetch(replica_directory_id=b"x"), 17, InvalidValue, f"{PARTITION}.replica_directory_id"),
+    (fetch(unknown_tags=[(9, b"")]), 11, FieldNotInVersion, f"{PARTITION}.unknown_tags"),
+    (REGISTRY.load("FetchRequest")(replica_id=3), 15, FieldNotInVersion, ".replica_id"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("message", "version", "kind", "path"), UNWRITABLE, ids=[p for *_, p in UNWRITABLE]
+)
+def test_an_encode_error_names_the_field(
+    message: Any, version: int, kind: type[EncodeError], path: str
+) -> None:
+    with pytest.raises(EncodeError) as caught:
+        message.encode(version)
+    assert (type(caught.value), caught.value.path) == (kind, f"FetchRequest{path}")
+    assert caught.value.offset is None
+
+
+def test_a_null_struct_is_named() -> None:
+    message = kafkawire.from_json("MetadataRequest", 4, {"topics": None})
+    with pytest.raises(NullNotAllowed, match=r"^MetadataRequest\.topics: is None"):
+        message.encode(0)
+
+
+def test_a_limit_names_the_array_that_passes_it() -> None:
+    data = bytes.fromhex("00000003" + "000161" * 3)
+    with pytest.raises(LimitExceeded) as caught:
+        kafkawire.decode("MetadataRequest", 0, data, limits=Limits(max_elements=2))
+    assert (caught.value.path, caught.value.offset) == ("MetadataRequest.topics", 0)
+
+
+def test_a_search_is_given_up_when_it_costs_too_much() -> None:
+    count = MAX_NODES
+    data = count.to_bytes(4, "big") + b"\x00\x00" * count + b"\x00"
+    with pytest.raises(TrailingBytes) as caught:
+        kafkawire.decode("MetadataRequest", 0, data)
+    assert (caught.value.path, caught.value.offset) == ("MetadataRequest", len(data) - 1)
+
+
+def test_messages_of_other_packages_are_left_alone() -> None:
+    message = REGISTRY.load("HeartbeatRequest")(generation_id=2**40)
+    assert LOCATORS.encode("mine.messages.heartbeat_request", message, 4, False) is None
+    assert LOCATORS.encode("kafkawire.messages.heartbeat_request", message, 4, False) is not None
+    for package in ("mine.messages", "kafkawire.messages_of_mine"):
+        found = LOCATORS.decode(package, "HeartbeatRequest", b"", 4, False, Limits())
+        assert found is None, package
+
+
+def test_nothing_slow_is_imported_before_the_first_failure() -> None:
+    program = """
+import sys, kafkawire
+message = kafkawire.decode("ApiVersionsRequest", 3, bytes.fromhex("0261026200"))
+message.encode(3)
+assert not {"construct", "kafkawire_codegen", "kafkawire.reference"} & set(sys.modules)
+try:
+    kafkawire.decode("ApiVersionsRequest", 3, b"")
+except kafkawire.DecodeError as error:
+    assert error.path == "ApiVersionsRequest.client_software_name"
+assert {"construct", "kafkawire.reference"} <= set(sys.modules)
+assert "jinja2" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
