@@ -1,0 +1,287 @@
+"""The passive machine: both directions of somebody else's connection in, rows out.
+
+Law: it never assumes that it saw the beginning, the end, or everything in between; a frame is
+believed where the stream is known to be in step, or where its content proves it.
+
+    bytes --> [undecided] --a request is recognised--> [client, broker]
+                  `------ it begins like another protocol --> [other]
+
+    in step --a gap inside a frame of known size--> skip its rest --> in step
+      `------ a gap elsewhere, a size that cannot be --> out of step --a proven frame--> in step
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..messages.api_key import ApiKey
+from ..primitives import DEFAULT_LIMITS, Limits
+from .pairing import Pairing
+from .reading import partial_request, request_row
+from .recognise import (
+    HEAD,
+    LEAST_REQUEST,
+    Found,
+    Sight,
+    find_request,
+    find_response,
+    judge_request,
+    sight_request,
+    signature,
+)
+from .rows import Row, Status
+from .stream import Mark, Stream
+
+SIZE: Final = 4
+MAX_HELD: Final = 1 << 20
+"""Bytes held of a direction that is undecided or out of step, before the older ones are given up.
+"""
+
+DIRECTIONS: Final = ("request", "response")
+
+
+class Conversation:
+    """One connection between sides 0 and 1.
+
+    client: the side that asks; None until it is known. Giving it (a SYN was seen, a port says so)
+    saves the search. in_step: whether each side's first byte is the first byte of its stream.
+    """
+
+    def __init__(
+        self,
+        *,
+        client: int | None = None,
+        in_step: tuple[bool, ...] = (False, False),
+        known_kafka: bool = False,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        self.client = client
+        self.decided = known_kafka and client is not None
+        self.other: str | None = None
+        self.limits = limits
+        self._streams = (Stream(in_step=in_step[0]), Stream(in_step=in_step[1]))
+        self._pairing = Pairing(limits)
+        self._tokens = False
+
+    # -- events
+
+    def feed(self, side: int, data: bytes, packet: int, time_ns: int) -> list[Row]:
+        """Take the next bytes of a side, all brought by the arrival of one packet."""
+        stream = self._streams[side]
+        stream.add(data, packet, time_ns)
+        if self.other is not None:
+            return self._give_up(side, stream.held, Status.OTHER_PROTOCOL, self.other)
+        if self.decided:
+            return self._advance(side) if stream.ready else []
+        return self._decide()
+
+    def gap(
+        self, side: int, size: int, packet: int, time_ns: int, reason: str = "lost"
+    ) -> list[Row]:
+        """Take note that `size` bytes of a side were sent and are not in the capture."""
+        mark = Mark(0, packet, time_ns)
+        rows: list[Row] = []
+        if not self.decided and self.other is None:
+            rows += self._decide()
+        rows += self._break(side, size, mark)
+        rows.append(Row(packet, time_ns, self._direction(side), size, Status.GAP, reason))
+        return rows
+
+    def finish(self) -> list[Row]:
+        """Take note that nothing more comes: what is still held goes out as what it is."""
+        rows: list[Row] = []
+        if not self.decided and self.other is None:
+            rows += self._decide()
+        for side in (0, 1):
+            rows += self._flush(side)
+        return rows + self._pairing.finish()
+
+    # -- who is who
+
+    def _direction(self, side: int) -> str:
+        return DIRECTIONS[0 if self.client is None or side == self.client else 1]
+
+    def _decide(self) -> list[Row]:
+        for side in (0, 1) if self.client is None else (self.client,):
+            stream = self._streams[side]
+            data = stream.peek()
+            if not data:
+                continue
+            if self._looks_like_client(stream, data):
+                return self._be_kafka(side)
+            named = signature(data)
+            if named is not None:
+                return self._be_other(named)
+        if sum(stream.held for stream in self._streams) > MAX_HELD:
+            return self._be_other("not recognised")
+        return []
+
+    def _looks_like_client(self, stream: Stream, data: bytes) -> bool:
+        limit = self.limits.max_frame_bytes
+        if stream.in_step and self.client is not None:
+            return sight_request(data, 0, limit) is not None
+        found = find_request(data, limit)
+        return found is not None and found.proven
+
+    def _be_kafka(self, client: int) -> list[Row]:
+        self.client = client
+        self.decided = True
+        rows = self._advance(client) + self._advance(1 - client)
+        rows.sort(key=lambda row: row.packet)
+        return rows
+
+    def _be_other(self, named: str) -> list[Row]:
+        self.other = named
+        return [
+            row
+            for side in (0, 1)
+            if self._streams[side].held
+            for row in self._give_up(side, self._streams[side].held, Status.OTHER_PROTOCOL, named)
+        ]
+
+    # -- bytes into frames
+
+    def _advance(self, side: int) -> list[Row]:
+        stream = self._streams[side]
+        rows: list[Row] = []
+        while stream.held:
+            if stream.skip:
+                self._skip(stream)
+            elif not stream.in_step:
+                if not self._resynchronise(side, rows):
+                    break
+            elif not self._frame(side, rows):
+                break
+        return rows
+
+    def _skip(self, stream: Stream) -> None:
+        size = min(stream.skip, stream.held)
+        stream.mark(size)
+        stream.take(size)
+        stream.skip -= size
+
+    def _frame(self, side: int, rows: list[Row]) -> bool:
+        """Take one frame off a side that is in step; False where it is not all there yet."""
+        stream = self._streams[side]
+        if stream.held < SIZE:
+            stream.need = SIZE
+            return False
+        data = stream.peek()
+        size = int.from_bytes(data[:SIZE], "big", signed=True)
+        least = SIZE if side != self.client or self._tokens else LEAST_REQUEST
+        if not least <= size <= self.limits.max_frame_bytes and not (self._tokens and size >= 0):
+            stream.in_step = False
+            return True
+        if stream.held < SIZE + size:
+            stream.need = SIZE + size
+            return False
+        mark = stream.mark(SIZE + size)
+        frame = stream.take(SIZE + size)[SIZE:]
+        rows += self._request(frame, mark) if side == self.client else self._response(frame, mark)
+        return True
+
+    def _resynchronise(self, side: int, rows: list[Row]) -> bool:
+        """Bring a side back into step where its content proves how; False where more bytes are
+        needed.
+        """
+        stream = self._streams[side]
+        data = stream.peek()
+        if side == self.client:
+            found = find_request(data, self.limits.max_frame_bytes)
+        else:
+            found = self._find_response(data)
+        # without a candidate, the last bytes may be the beginning of one
+        at, proven = found or Found(max(0, len(data) - HEAD), False)
+        if not proven and stream.held - at > MAX_HELD:
+            at = stream.held - HEAD
+        if at:
+            rows += self._give_up(side, at, Status.UNPARSED, "out of step")
+        stream.in_step = proven
+        if not proven:
+            stream.need = stream.held + 1
+        return proven
+
+    def _find_response(self, data: bytes) -> Found | None:
+        asked = self._pairing.awaited()
+        if not asked and len(data) <= MAX_HELD:
+            return Found(0, False)  # the request may still come, from a tap that saw it late
+        return find_response(data, asked, self.limits.max_frame_bytes)
+
+    # -- frames into rows
+
+    def _request(self, frame: bytes, mark: Mark) -> list[Row]:
+        if self._tokens:
+            framed = len(frame).to_bytes(SIZE, "big") + frame
+            if judge_request(framed, 0, len(frame)) is not Sight.PROVEN:
+                return [self._token(frame, mark, "request")]
+            self._tokens = False
+        row = request_row(frame, mark, self.limits)
+        return [row, *self._pairing.request(row)]
+
+    def _response(self, frame: bytes, mark: Mark) -> list[Row]:
+        if self._tokens:
+            return [self._token(frame, mark, "response")]
+        rows = self._pairing.response(frame, mark)
+        for row in rows:
+            if row.api_key == ApiKey.SASL_HANDSHAKE and row.api_version == 0:
+                self._tokens = getattr(row.message, "error_code", -1) == 0
+        return rows
+
+    def _token(self, frame: bytes, mark: Mark, direction: str) -> Row:
+        return Row(mark.packet, mark.time_ns, direction, len(frame), Status.SASL_TOKEN, raw=frame)
+
+    # -- what is lost
+
+    def _break(self, side: int, size: int, mark: Mark) -> list[Row]:
+        """Lose `size` bytes of a side: inside a frame of known size its rest is skipped, else the
+        side is out of step.
+        """
+        stream = self._streams[side]
+        if stream.skip >= size:
+            stream.skip -= size
+            stream.position += size
+            return []
+        frame_size = self._size_of_partial(side) if self.decided else None
+        rows = self._flush(side, mark) if stream.held else []
+        stream.position += size
+        if frame_size is not None and frame_size[1] >= size:
+            stream.skip = frame_size[1] - size
+        else:
+            stream.skip = 0
+            stream.in_step = False
+        return rows
+
+    def _size_of_partial(self, side: int) -> tuple[int, int] | None:
+        """Tell the size of the frame that is partly held, and how many bytes of it are still to
+        come.
+        """
+        stream = self._streams[side]
+        if not stream.in_step or stream.held < SIZE or stream.skip:
+            return None
+        size = int.from_bytes(stream.peek()[:SIZE], "big", signed=True)
+        return size, SIZE + size - stream.held
+
+    def _flush(self, side: int, mark: Mark | None = None) -> list[Row]:
+        stream = self._streams[side]
+        if not stream.held:
+            return []
+        partial = self._size_of_partial(side) if self.decided else None
+        if partial is None:
+            status = Status.TRUNCATED if self.decided and stream.in_step else Status.UNPARSED
+            return self._give_up(side, stream.held, status, "the capture ends inside a size")
+        mark = stream.mark(stream.held)
+        frame = stream.take(stream.held)[SIZE:]
+        if side == self.client:
+            row = partial_request(frame, partial[0], mark)
+            return [row, *self._pairing.request(row)]
+        return [self._pairing.partial_response(frame, partial[0], mark)]
+
+    def _give_up(self, side: int, size: int, status: Status, reason: str) -> list[Row]:
+        stream = self._streams[side]
+        mark = stream.mark(size)
+        raw = stream.take(size)
+        if status is Status.OTHER_PROTOCOL:
+            raw = b""
+        return [
+            Row(mark.packet, mark.time_ns, self._direction(side), size, status, reason, raw=raw)
+        ]

@@ -1,0 +1,168 @@
+"""What reassembly says: runs of bytes, gaps between them, and what became of every other captured byte.
+
+Law: for each side of a connection runs and gaps come in stream order and leave nothing out: each begins at the position
+where the one before it ended. Positions count payload bytes from the first one that the side sent, or was seen to send.
+
+    side 0   Run 0..900   Gap 900..1000   Run 1000..5000        Conflict, Discarded: captured bytes that are in no run
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from .flows import Connection
+
+
+class GapReason(StrEnum):
+    """Why bytes are missing."""
+
+    LOST = "lost"
+    """The peer acknowledged them: they were sent, and the capture missed them."""
+    CUT = "cut"
+    """The packet was captured without its end (snaplen)."""
+    TIMEOUT = "timeout"
+    """They did not come for too long."""
+    LIMIT = "limit"
+    """Too much was waiting behind them."""
+    END = "end"
+    """The connection or the capture ended first."""
+
+
+class DiscardReason(StrEnum):
+    """Why captured bytes are in no run, apart from being there twice."""
+
+    LATE = "late"
+    """They came after the gap in their place had been given up."""
+    BEFORE = "before"
+    """They lie before the first byte seen of a connection that was joined in its middle."""
+    OUTSIDE = "outside"
+    """Their sequence number is far from everything else on the connection."""
+    AFTER = "after"
+    """They came after the connection had ended, or with a RST."""
+
+
+class CloseReason(StrEnum):
+    """How a connection ended."""
+
+    FINISHED = "finished"
+    """Both sides sent their FIN, and everything before it was seen or given up."""
+    RESET = "reset"
+    REPLACED = "replaced"
+    """The same addresses and ports began a new connection."""
+    FORGOTTEN = "forgotten"
+    """There were too many connections; this one was silent for longest."""
+    END = "end"
+    """The capture ended."""
+
+
+class Run(NamedTuple):
+    """Contiguous bytes of a side, from `position` on.
+
+    ends, packets, times: the bytes up to stream position ends[i] (not included) were made contiguous by the arrival of
+    packet packets[i] at times[i] nanoseconds. released: the packet after which the run was known, which is later where a
+    gap before it had to be waited out; 0 where every byte was known as it came.
+    """
+
+    connection: Connection
+    side: int
+    position: int
+    data: bytes
+    ends: list[int]
+    packets: list[int]
+    times: list[int]
+    released: int
+
+    @property
+    def end(self) -> int:
+        return self.position + len(self.data)
+
+    def arrival(self, position: int) -> tuple[int, int]:
+        """Tell the packet, and its time, that made the byte at a stream position contiguous."""
+        at = bisect_left(self.ends, position + 1)
+        return self.packets[at], self.times[at]
+
+
+class Gap(NamedTuple):
+    """Bytes of a side that are not in the capture; packet and time_ns: when that was certain."""
+
+    connection: Connection
+    side: int
+    position: int
+    length: int
+    reason: GapReason
+    packet: int
+    time_ns: int
+
+    @property
+    def end(self) -> int:
+        return self.position + self.length
+
+
+class Conflict(NamedTuple):
+    """A packet sent other bytes for a place that already had some; the first ones stand. length: bytes that differ."""
+
+    connection: Connection
+    side: int
+    position: int
+    length: int
+    packet: int
+    time_ns: int
+
+
+class Discarded(NamedTuple):
+    """Captured bytes that could not be placed."""
+
+    connection: Connection
+    side: int
+    position: int
+    length: int
+    reason: DiscardReason
+    packet: int
+    time_ns: int
+
+
+class Closed(NamedTuple):
+    """Nothing more comes from this connection."""
+
+    connection: Connection
+    reason: CloseReason
+    packet: int
+    time_ns: int
+
+
+Event: TypeAlias = Run | Gap | Conflict | Discarded | Closed
+
+
+class Piece(NamedTuple):
+    """Bytes of a side that one packet made contiguous."""
+
+    connection: Connection
+    side: int
+    data: bytes
+    packet: int
+    time_ns: int
+
+
+def in_order(events: list[Event]) -> Iterator[Piece | Gap | Conflict | Discarded | Closed]:
+    """Cut runs into pieces and give everything in the order in which it became known, both sides interleaved.
+
+    The events are those of one `feed` or `finish`: within a batch a run may hold many packets of one side, while the
+    other side's answers lie between them.
+    """
+    timed: list[tuple[int, int, Piece | Gap | Conflict | Discarded | Closed]] = []
+    for event in events:
+        if isinstance(event, Run):
+            at = event.position
+            for end, packet, time_ns in zip(event.ends, event.packets, event.times, strict=True):
+                data = event.data[at - event.position : end - event.position]
+                piece = Piece(event.connection, event.side, data, packet, time_ns)
+                timed.append((event.released or packet, len(timed), piece))
+                at = end
+        else:
+            timed.append((event.packet, len(timed), event))
+    timed.sort(key=lambda item: item[:2])
+    return (item[2] for item in timed)

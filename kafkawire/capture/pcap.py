@@ -1,0 +1,230 @@
+"""Classic pcap: a file header, then packets, each behind a header of its own.
+
+Law: what was read before the first doubt stands; what cannot be a packet is skipped, counted and reported.
+
+    magic | version | zone | accuracy | snaplen | link type | packet header, packet | ...
+    packet header: seconds | fraction | captured | original | (8 bytes more in Kuznetzov's variant)
+
+Source: the IETF draft "PCAP Capture File Format"; the variants are those that libpcap and Wireshark read.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from ..errors import BadMagic, CaptureError, CorruptCapture, TruncatedCapture
+from .blocks import MAX_PACKET_BYTES, Ints, PacketBlock, take_rows
+from .resync import Shape, find_packet, looks_wrong
+
+
+class Variant(NamedTuple):
+    """What a magic number says: fractions of a second, size of the packet header, bytes added to the file header."""
+
+    fractions: int
+    packet_header: int = 16
+    extra: int = 0
+
+
+VARIANTS: Final = {
+    0xA1B2C3D4: Variant(10**6),
+    0xA1B23C4D: Variant(10**9),
+    0xA1B2CD34: Variant(10**6, packet_header=24),
+    0x1C0001AB: Variant(10**9, extra=4),
+    0x1C0001AC: Variant(10**9, extra=4),
+}
+"""Microseconds, nanoseconds, Kuznetzov's patched libpcap, Ixia software and hardware captures."""
+
+FILE_HEADER: Final = 24
+SEARCH_BYTES: Final = 4 * MAX_PACKET_BYTES
+"""How much is collected before searching for the next packet behind damage."""
+
+MAX_SNAPLEN: Final = 1 << 27
+
+
+def is_pcap(head: bytes) -> bool:
+    """Whether a file that begins with these 4 bytes is a pcap."""
+    return any(int.from_bytes(head[:4], order) in VARIANTS for order in ("big", "little"))
+
+
+class PcapHeader(NamedTuple):
+    """The file header; `order` is struct's sign of the byte order."""
+
+    order: str
+    variant: Variant
+    snaplen: int
+    link: int
+
+    @property
+    def size(self) -> int:
+        return FILE_HEADER + self.variant.extra
+
+    @property
+    def shape(self) -> Shape:
+        """What its packet headers look like."""
+        snaplen = self.snaplen if self.snaplen <= MAX_SNAPLEN else 0
+        return Shape(
+            self.order,
+            self.variant.packet_header,
+            self.variant.fractions,
+            max(snaplen, MAX_PACKET_BYTES),
+        )
+
+
+def read_header(head: bytes) -> PcapHeader:
+    """Read the file header from the file's first 24 bytes or more. Raises BadMagic, TruncatedCapture."""
+    for order in ("<", ">"):
+        variant = VARIANTS.get(int.from_bytes(head[:4], "little" if order == "<" else "big"))
+        if variant is not None:
+            if len(head) < FILE_HEADER:
+                raise TruncatedCapture("the file ends inside its header", len(head))
+            snaplen, link = struct.unpack_from(order + "II", head, 16)
+            return PcapHeader(order, variant, snaplen, link & 0xFFFF)
+    raise BadMagic(f"not a pcap file: it begins with {head[:4].hex()}")
+
+
+def walk(data: bytes, start: int, shape: Shape) -> tuple[list[int], int]:
+    """Find the packets that lie whole in `data`, the first at `start`.
+
+    Returns the offsets of their headers, and the offset behind the last. One unpack per packet is all that is serial
+    in reading a pcap; everything else is done by columns.
+    """
+    captured = struct.Struct(shape.order + "I").unpack_from
+    step = shape.size
+    at = start
+    places: list[int] = []
+    append = places.append
+    try:
+        while True:
+            append(at)
+            at += step + captured(data, at + 8)[0]
+    except struct.error:
+        # The last one noted has no header; the one before may reach beyond the data.
+        while len(places) > 1 and places[-1] > len(data):
+            places.pop()
+    return places[:-1], places[-1]
+
+
+class PcapDecoder:
+    """Reads a pcap from its first byte, or from any packet on if the header is given.
+
+    position: offset in the file of the first byte fed. first: number of the first packet.
+    """
+
+    def __init__(
+        self, header: PcapHeader | None = None, *, position: int = 0, first: int = 1
+    ) -> None:
+        self.problems: list[CaptureError] = []
+        self._header = header
+        self._position = position
+        self._number = first
+        self._held = b""
+        self._seconds: int | None = None
+        self._damage: int | None = None
+
+    def feed(self, chunk: bytes) -> Iterator[PacketBlock]:
+        """Take the next bytes of the file."""
+        data = self._held + chunk if self._held else chunk
+        start = 0
+        if self._header is None:
+            if len(data) < FILE_HEADER or len(data) < (start := read_header(data).size):
+                self._held = data
+                return
+            self._header = read_header(data)
+        yield from self._packets(data, start, self._header.shape, ended=False)
+
+    def finish(self) -> Iterator[PacketBlock]:
+        """Take note that the file ends here."""
+        data, self._held = self._held, b""
+        if self._header is None:
+            self.problems.append(TruncatedCapture("the file ends inside its header", len(data)))
+            return
+        if self._damage is not None:
+            yield from self._packets(data, 0, self._header.shape, ended=True)
+            data, self._held = self._held, b""
+        if data:
+            self.problems.append(
+                TruncatedCapture(f"the file ends {len(data)} bytes into a packet", self._position)
+            )
+
+    def _packets(
+        self, data: bytes, start: int, shape: Shape, *, ended: bool
+    ) -> Iterator[PacketBlock]:
+        while True:
+            if self._damage is not None:
+                found = self._search(data, start, shape, ended=ended)
+                if found is None:
+                    return
+                start = found
+            places, end = walk(data, start, shape)
+            good = len(places)
+            if places:
+                block = self._block(data, np.array(places, np.int64), shape)
+                good = len(block)
+                yield from block.pieces()
+            if good < len(places):
+                start = places[good]
+            elif len(data) - end >= shape.size and self._is_wrong(data, end, shape):
+                start = end
+            else:
+                self._keep(data, end)
+                return
+            self._damage = self._position + start
+
+    def _keep(self, data: bytes, start: int) -> None:
+        self._held = data[start:]
+        self._position += start
+
+    def _is_wrong(self, data: bytes, at: int, shape: Shape) -> bool:
+        return bool(looks_wrong(take_rows(data, np.array([at]), shape.dtype), shape)[0])
+
+    def _block(self, data: bytes, places: Ints, shape: Shape) -> PacketBlock:
+        """Build the block of the packets before the first whose header cannot be right."""
+        assert self._header is not None
+        headers = take_rows(data, places, shape.dtype)
+        wrong = looks_wrong(headers, shape)
+        if wrong.any():
+            good = int(wrong.argmax())
+            places, headers = places[:good], headers[:good]
+        seconds = headers["seconds"].astype(np.int64)
+        scale = 10**9 // self._header.variant.fractions
+        block = PacketBlock(
+            data=data,
+            position=self._position,
+            first=self._number,
+            ts=seconds * 10**9 + headers["fraction"].astype(np.int64) * scale,
+            start=places + shape.size,
+            captured=headers["captured"].astype(np.int64),
+            original=headers["original"].astype(np.int64),
+            link=np.full(len(places), self._header.link, np.int64),
+        )
+        self._number += len(block)
+        if len(block):
+            self._seconds = int(seconds[-1])
+        return block
+
+    def _search(self, data: bytes, start: int, shape: Shape, *, ended: bool) -> int | None:
+        """Find where packets begin again; None where more bytes are needed, or none come."""
+        assert self._damage is not None
+        if not ended and len(data) - start < SEARCH_BYTES:
+            self._keep(data, start)
+            return None
+        found = find_packet(data, start, shape, near=self._seconds, ended=ended)
+        if found is None:
+            # A packet may begin in what was searched last, but the proof of it lie further on.
+            self._keep(data, len(data) if ended else max(start, len(data) - SEARCH_BYTES // 2))
+            if ended:
+                self._report(self._position)
+            return None
+        self._report(self._position + found)
+        return found
+
+    def _report(self, end: int) -> None:
+        assert self._damage is not None
+        self.problems.append(
+            CorruptCapture(f"{end - self._damage} bytes are no packets", self._damage)
+        )
+        self._damage = None

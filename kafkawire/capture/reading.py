@@ -1,0 +1,207 @@
+"""A frame's bytes -> a row: what the header says, the body where it decodes, the reason where it
+does not.
+
+Law: a row always has everything that could be read before the first doubt; content never raises.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..errors import DecodeError, UnknownApiKey, UnsupportedVersion
+from ..messages import REGISTRY
+from ..primitives import DEFAULT_LIMITS, Limits, Message
+from ..protocol.frame import decode_request_body, decode_response_body
+from ..protocol.header import decode_request_header, decode_response_header
+from .rows import Row, Status
+from .stream import Mark
+
+
+class Asked(NamedTuple):
+    """A request that awaits its response; `silent` where none need come (a Produce with acks=0)."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    packet: int
+    time_ns: int
+    silent: bool
+
+
+class _Verdict(NamedTuple):
+    status: Status
+    error: str
+    message: Message | None
+    body_version: int | None
+
+
+def api_name(api_key: int) -> str | None:
+    """Name an API; None for a key that none has."""
+    info = REGISTRY.request(api_key)
+    return None if info is None else info.name.removesuffix("Request")
+
+
+def request_row(frame: bytes, mark: Mark, limits: Limits = DEFAULT_LIMITS) -> Row:
+    """Read a request frame (without its size)."""
+    try:
+        head = decode_request_header(frame)
+    except DecodeError as error:
+        return Row(
+            mark.packet,
+            mark.time_ns,
+            "request",
+            len(frame),
+            Status.MALFORMED,
+            str(error),
+            raw=frame,
+        )
+    header = head.header
+    key, version = header.request_api_key, header.request_api_version
+    verdict = _request_verdict(key, version, frame, head.end, limits)
+    return Row(
+        packet=mark.packet,
+        time_ns=mark.time_ns,
+        direction="request",
+        length=len(frame),
+        status=verdict.status,
+        error=verdict.error,
+        api_key=key,
+        api_name=api_name(key),
+        api_version=version,
+        correlation_id=header.correlation_id,
+        client_id=header.client_id,
+        body_version=verdict.body_version,
+        message=verdict.message,
+        raw=b"" if verdict.message is not None else frame[head.end :],
+    )
+
+
+def response_row(frame: bytes, mark: Mark, asked: Asked, limits: Limits = DEFAULT_LIMITS) -> Row:
+    """Read a response frame (without its size) as the answer to a request."""
+    verdict, end = _response_verdict(asked, frame, limits)
+    return Row(
+        packet=mark.packet,
+        time_ns=mark.time_ns,
+        direction="response",
+        length=len(frame),
+        status=verdict.status,
+        error=verdict.error,
+        api_key=asked.api_key,
+        api_name=api_name(asked.api_key),
+        api_version=asked.api_version,
+        correlation_id=asked.correlation_id,
+        client_id=asked.client_id,
+        body_version=verdict.body_version,
+        message=verdict.message,
+        raw=b"" if verdict.message is not None else frame[end:],
+        request_packet=asked.packet,
+        request_time_ns=asked.time_ns,
+    )
+
+
+def asked_by(row: Row) -> Asked | None:
+    """Say what response a request row lets expect; None where its header could not be read."""
+    if row.api_key is None or row.api_version is None or row.correlation_id is None:
+        return None
+    silent = row.api_key == 0 and getattr(row.message, "acks", None) == 0
+    return Asked(
+        row.api_key,
+        row.api_version,
+        row.correlation_id,
+        row.client_id,
+        row.packet,
+        row.time_ns,
+        silent,
+    )
+
+
+def _request_verdict(key: int, version: int, frame: bytes, end: int, limits: Limits) -> _Verdict:
+    info = REGISTRY.request(key)
+    if info is None:
+        return _Verdict(Status.UNKNOWN_API, f"no API has the key {key}", None, None)
+    if not info.first <= version <= info.last:
+        return _unknown_version(info.name, info.first, info.last, version)
+    try:
+        return _Verdict(
+            Status.OK, "", decode_request_body(key, version, frame, end, False, limits), version
+        )
+    except DecodeError as strict:
+        error = str(strict)
+    try:
+        message = decode_request_body(key, version, frame, end, True, limits)
+    except DecodeError:
+        return _Verdict(Status.MALFORMED, error, None, None)
+    return _Verdict(Status.LENIENT, error, message, version)
+
+
+def _response_verdict(asked: Asked, frame: bytes, limits: Limits) -> tuple[_Verdict, int]:
+    key, version = asked.api_key, asked.api_version
+    info = REGISTRY.response(key)
+    if info is None:
+        return _Verdict(Status.UNKNOWN_API, f"no API has the key {key}", None, None), 4
+    if not info.first <= version <= info.last:
+        return _unknown_version(info.name, info.first, info.last, version), 4
+    try:
+        end = decode_response_header(frame, key, version).end
+    except DecodeError as strict:
+        return _Verdict(Status.MALFORMED, str(strict), None, None), 4
+    try:
+        body = decode_response_body(key, version, frame, end, False, limits)
+        return _Verdict(Status.OK, "", body.message, body.version), end
+    except DecodeError as strict:
+        error = str(strict)
+    try:
+        body = decode_response_body(key, version, frame, end, True, limits)
+    except DecodeError:
+        return _Verdict(Status.MALFORMED, error, None, None), end
+    return _Verdict(Status.LENIENT, error, body.message, body.version), end
+
+
+def _unknown_version(name: str, first: int, last: int, version: int) -> _Verdict:
+    reason = f"{name} has versions {first}-{last}, not {version}"
+    return _Verdict(Status.UNKNOWN_VERSION, reason, None, None)
+
+
+def partial_request(frame: bytes, size: int, mark: Mark) -> Row:
+    """Say what a request whose end is missing tells; `frame` holds what there is of its `size`
+    bytes.
+    """
+    row = Row(mark.packet, mark.time_ns, "request", size, Status.TRUNCATED, raw=frame)
+    error = f"{size - len(frame)} of {size} bytes are missing"
+    try:
+        header = decode_request_header(frame).header
+    except (DecodeError, UnknownApiKey, UnsupportedVersion):
+        return row._replace(error=error)
+    return row._replace(
+        error=error,
+        api_key=header.request_api_key,
+        api_name=api_name(header.request_api_key),
+        api_version=header.request_api_version,
+        correlation_id=header.correlation_id,
+        client_id=header.client_id,
+    )
+
+
+def partial_response(frame: bytes, size: int, mark: Mark, asked: Asked | None) -> Row:
+    """Say what a response whose end is missing tells."""
+    row = Row(
+        mark.packet,
+        mark.time_ns,
+        "response",
+        size,
+        Status.TRUNCATED,
+        f"{size - len(frame)} of {size} bytes are missing",
+        raw=frame,
+    )
+    if asked is None:
+        return row
+    return row._replace(
+        api_key=asked.api_key,
+        api_name=api_name(asked.api_key),
+        api_version=asked.api_version,
+        correlation_id=asked.correlation_id,
+        client_id=asked.client_id,
+        request_packet=asked.packet,
+        request_time_ns=asked.time_ns,
+    )

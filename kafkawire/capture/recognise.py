@@ -1,0 +1,224 @@
+"""Whether bytes are Kafka, and where a frame begins.
+
+Law: one plausible number proves nothing. A request counts as recognised when its size, key,
+version, correlation id and client id fit together; in the middle of a stream its body must decode
+as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from ..errors import WireError
+from ..messages import REGISTRY
+from ..primitives import DEFAULT_LIMITS, Reader
+from ..protocol.header import decode_request_header, decode_response_header
+
+SIZE: Final = 4
+LEAST_REQUEST: Final = 8
+"""Bytes of the smallest request: a ControlledShutdown header."""
+
+HEAD: Final = 14
+"""Bytes from the size to the client id's length: enough for a first verdict."""
+
+MAX_CLIENT_ID: Final = 1024
+
+MAX_WAITED: Final = 1 << 20
+"""A frame larger than this is not waited for where its beginning is only a guess."""
+
+_REQUEST_AHEAD: Final = re.compile(
+    rb"(?=[\x00-\x06].{3}\x00[\x00-\x7f]\x00[\x00-\x3f][\x00-\x7f].{3}(?:\xff\xff|[\x00-\x04].))",
+    re.DOTALL,
+)
+"""A size below 112 MiB, a key and a version below 128 and 64, a correlation id that is not
+negative, a client id length.
+"""
+
+_SIGNATURES: Final = (
+    ("TLS", re.compile(rb"\x16\x03[\x00-\x04]")),
+    ("HTTP", re.compile(rb"(?:GET|PUT|POST|HEAD|DELETE|OPTIONS|PATCH|CONNECT|TRACE) |HTTP/[12]")),
+    ("HTTP/2", re.compile(rb"PRI \* HTTP/2")),
+    ("SSH", re.compile(rb"SSH-[12]\.")),
+    (
+        "PostgreSQL",
+        re.compile(rb"\x00\x00\x00\x08\x04\xd2\x16\x2f|\x00\x00..\x00\x03\x00\x00", re.DOTALL),
+    ),
+    ("Redis", re.compile(rb"[*$][0-9]+\r\n|\+PONG\r\n|\+OK\r\n")),
+    (
+        "ZooKeeper",
+        re.compile(rb"\x00\x00\x00[\x28-\x31]\x00\x00\x00\x00\x00\x00\x00\x00", re.DOTALL),
+    ),
+    ("DNS", re.compile(rb"..[^\x00]..[\x01\x81][\x00-\x83]\x00\x01", re.DOTALL)),
+)
+
+
+class RequestSight(NamedTuple):
+    """A plausible request: its size prefix, key and version."""
+
+    size: int
+    api_key: int
+    api_version: int
+
+
+def signature(data: bytes) -> str | None:
+    """Name the protocol that a stream begins with, where it is a known other one."""
+    for name, pattern in _SIGNATURES:
+        if pattern.match(data):
+            return name
+    return None
+
+
+def sight_request(data: bytes, start: int, max_frame_bytes: int) -> RequestSight | None:
+    """Look for a request at `start`: None where the bytes that are there rule it out, or are fewer
+    than 14.
+    """
+    if len(data) - start < HEAD:
+        return None
+    size = int.from_bytes(data[start : start + 4], "big", signed=True)
+    api_key = int.from_bytes(data[start + 4 : start + 6], "big", signed=True)
+    version = int.from_bytes(data[start + 6 : start + 8], "big", signed=True)
+    if not LEAST_REQUEST <= size <= max_frame_bytes or data[start + 8] > 0x7F:
+        return None
+    info = REGISTRY.request(api_key)
+    if info is None or not 0 <= version <= info.last:
+        return None
+    if not _plausible_client_id(data, start, size):
+        return None
+    return RequestSight(size, api_key, version)
+
+
+def _plausible_client_id(data: bytes, start: int, size: int) -> bool:
+    length = int.from_bytes(data[start + 12 : start + 14], "big", signed=True)
+    if length == -1 or size < HEAD - SIZE:
+        return True
+    if not 0 <= length <= min(MAX_CLIENT_ID, size - (HEAD - SIZE)):
+        return False
+    text = data[start + HEAD : start + HEAD + length]
+    return all(byte >= 0x20 and byte != 0x7F for byte in text)
+
+
+class Sight(IntEnum):
+    """What the bytes at a position are worth as the beginning of a frame."""
+
+    NO = 0
+    POSSIBLE = 1
+    """Nothing speaks against it in the bytes that are there, and the frame is not all there."""
+    PROVEN = 2
+    """The frame is there, and its body decodes."""
+
+
+class Found(NamedTuple):
+    """The first position that may be a frame's beginning; not proven: wait for more bytes, and ask
+    again.
+    """
+
+    at: int
+    proven: bool
+
+
+def find_request(data: bytes, max_frame_bytes: int) -> Found | None:
+    """Find where a request begins in a stream without a known beginning; None where no position
+    qualifies.
+    """
+    for match in _REQUEST_AHEAD.finditer(data):
+        sight = judge_request(data, match.start(), max_frame_bytes)
+        if sight is not Sight.NO:
+            return Found(match.start(), sight is Sight.PROVEN)
+    return None
+
+
+def judge_request(data: bytes, at: int, max_frame_bytes: int) -> Sight:
+    """Judge a position as a request's: its body decodes, or bends and another request follows at
+    once.
+
+    Some clients leave bytes behind their last field, so a body that does not quite fit is believed
+    where the next frame begins where this one says it ends.
+    """
+    sight = sight_request(data, at, max_frame_bytes)
+    if sight is None:
+        return Sight.NO
+    info = REGISTRY.request(sight.api_key)
+    assert info is not None
+    end = at + SIZE + sight.size
+    frame = data[at + SIZE : end]
+    try:
+        body = decode_request_header(frame).end
+    except WireError:
+        return Sight.POSSIBLE if end > len(data) else Sight.NO
+    verdict = _judge_body(info.name, sight.api_version, frame, body, sight.size)
+    if verdict is Sight.NO and end <= len(data):
+        follows = end == len(data) or sight_request(data, end, max_frame_bytes) is not None
+        if follows and _decodes(info.name, sight.api_version, frame, body, lenient=True):
+            return Sight.PROVEN
+    return verdict
+
+
+def find_response(
+    data: bytes, asked: Mapping[int, tuple[int, int]], max_frame_bytes: int
+) -> Found | None:
+    """Find where the response to one of these requests begins; None where no position qualifies.
+
+    asked: correlation id -> API key and version of a request that awaits its response.
+    """
+    places = sorted(
+        (at, key, version)
+        for correlation_id, (key, version) in asked.items()
+        for at in _places(data, correlation_id.to_bytes(4, "big", signed=True))
+    )
+    for at, key, version in places:
+        size = int.from_bytes(data[at : at + SIZE], "big", signed=True)
+        if not SIZE <= size <= max_frame_bytes:
+            continue
+        sight = judge_response(data[at + SIZE : at + SIZE + size], size, key, version)
+        if sight is not Sight.NO:
+            return Found(at, sight is Sight.PROVEN)
+    return None
+
+
+def judge_response(frame: bytes, size: int, api_key: int, api_version: int) -> Sight:
+    """Judge what there is of a frame of `size` bytes as the response to a request of that key and
+    version.
+    """
+    info = REGISTRY.response(api_key)
+    if info is None or not info.first <= api_version <= info.last:
+        return Sight.NO
+    try:
+        body = decode_response_header(frame, api_key, api_version).end
+    except WireError:
+        return Sight.POSSIBLE if len(frame) < size else Sight.NO
+    return _judge_body(info.name, api_version, frame, body, size)
+
+
+def _judge_body(name: str, version: int, frame: bytes, at: int, size: int) -> Sight:
+    if len(frame) == size:
+        return Sight.PROVEN if _decodes(name, version, frame, at, lenient=False) else Sight.NO
+    if size > MAX_WAITED:
+        return Sight.NO
+    # what is missing is taken as zeros: a body that fails before them cannot become right
+    reader = Reader(frame + bytes(size - len(frame)), at)
+    try:
+        REGISTRY.load(name).decode_from(reader, version)
+    except (WireError, IndexError, UnicodeDecodeError):
+        return Sight.POSSIBLE if reader.pos >= len(frame) else Sight.NO
+    return Sight.POSSIBLE
+
+
+def _decodes(name: str, version: int, frame: bytes, at: int, *, lenient: bool) -> bool:
+    """Try a body at a guess; a wrong guess is ordinary, so nobody asks where it fails."""
+    reader = Reader(frame, at, lenient=lenient, max_elements=DEFAULT_LIMITS.max_elements)
+    try:
+        REGISTRY.load(name).decode_from(reader, version)
+        reader.finish()
+    except (WireError, IndexError, UnicodeDecodeError):
+        return False
+    return True
+
+
+def _places(data: bytes, wanted: bytes) -> Iterator[int]:
+    at = data.find(wanted, SIZE)
+    while at >= 0:
+        yield at - SIZE
+        at = data.find(wanted, at + 1)

@@ -1,0 +1,186 @@
+"""Every recording against what others saw in it: message by message, value by value."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from kafkawire.capture.engine import Located, decode_capture
+from kafkawire.capture.rows import Status
+from tests.conftest import FIXTURES, shared
+
+from . import truth
+
+CAPTURES = truth.captures()
+
+
+def messages(path: Path) -> list[Located]:
+    return [found for found in decode_capture(path) if found.row.is_message]
+
+
+def test_the_recordings_beside_the_repository_are_there() -> None:
+    shared("captures/live")
+    assert len(CAPTURES) == 29
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name.split(".truth")[0])
+def test_rows_are_the_truth(path: Path) -> None:
+    ours = [
+        {
+            "frame": found.row.packet,
+            "stream": found.connection,
+            "dir": truth.SIDES[found.row.direction],
+            "api_key": found.row.api_key,
+            "api_name": found.row.api_name,
+            "api_version": found.row.api_version,
+            "correlation_id": found.row.correlation_id,
+            "len": found.row.length,
+        }
+        for found in messages(truth.capture_of(path))
+    ]
+    wanted = [{key: row[key] for key in ours[0]} for row in truth.lines(path)]
+    assert ours == wanted
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name.split(".truth")[0])
+def test_client_ids_are_the_truth(path: Path) -> None:
+    ours = [f.row.client_id for f in messages(truth.capture_of(path)) if f.row.direction == "request"]
+    wanted = [row["client_id"] for row in truth.lines(path) if row["dir"] == "req"]
+    assert ours == wanted
+
+
+# where franz-go's form shows a name for a number, or a default of its own for an absent field
+NAMED_NUMBERS = {
+    "AlterClientQuotas", "AlterConfigs", "CreateAcls", "DeleteAcls", "DescribeAcls",
+    "DescribeClientQuotas", "DescribeConfigs", "IncrementalAlterConfigs",
+}  # fmt: skip
+ABSENT = {
+    "AlterPartitionReassignments": {"True"},
+    "DescribeCluster": {"1"},
+    "ListOffsets": {"1", "30000"},
+}
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name.split(".truth")[0])
+def test_bodies_hold_the_values_that_another_implementation_reads(path: Path) -> None:
+    compared = 0
+    theirs = truth.lines(truth.kmsg_of(path))
+    for found, other in zip(messages(truth.capture_of(path)), theirs, strict=True):
+        row = found.row
+        if not other.get("roundtrip"):
+            continue
+        assert row.message is not None, row
+        assert row.body_version is not None
+        name = row.api_name or ""
+        mine = truth.our_values(row.message, row.body_version)
+        wanted = truth.their_values(other["body"])
+        if name in NAMED_NUMBERS:
+            mine, wanted = without_numbers(mine), without_numbers(wanted)
+        for absent in ABSENT.get(name, ()):
+            del mine[absent], wanted[absent]
+        assert mine == wanted, (name, row.api_version, row.packet)
+        compared += 1
+    assert compared > 0
+
+
+def without_numbers(values: Counter[str]) -> Counter[str]:
+    """Leave out small numbers and the names they go by."""
+    left = {t: n for t, n in values.items() if not re.fullmatch(r"-?\d{1,2}|'[A-Z_]+'", t)}
+    return Counter(left)
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name.split(".truth")[0])
+def test_every_decoded_body_encodes_to_the_bytes_it_came_from(path: Path) -> None:
+    for found in messages(truth.capture_of(path)):
+        row = found.row
+        if row.message is None or row.body_version is None:
+            continue
+        again = row.message.encode(row.body_version, lenient=True)
+        head = row.length - len(again)
+        assert head in (4, 5) or (row.direction == "request" and head >= 8), row
+
+
+# -- what is odd in these recordings, and real
+
+QUIRKS = [
+    # file, API, version, status, what the error says
+    ("ck-group-range", "ApiVersions", 3, Status.LENIENT, "after the last field"),
+    ("ck-group-range", "Metadata", 13, Status.LENIENT, "1 bytes after the last field"),
+    ("kjs-all", "LeaveGroup", 3, Status.MALFORMED, "LeaveGroupResponse.members"),
+    ("ck-admin-kf", "AlterUserScramCredentials", 0, Status.LENIENT, "1 bytes after the last field"),
+    ("ck-acks0-kf", "Metadata", 13, Status.LENIENT, "3 bytes after the last field"),
+]
+
+
+@pytest.mark.parametrize(("name", "api", "version", "status", "says"), QUIRKS)
+def test_quirks_are_reported(name: str, api: str, version: int, status: Status, says: str) -> None:
+    path = FIXTURES / "captures" / f"{name}.pcap"
+    if not path.exists():
+        path = shared(f"captures/live/{name}.pcap")
+    found = [
+        f.row
+        for f in messages(path)
+        if (f.row.api_name, f.row.api_version, f.row.status) == (api, version, status)
+    ]
+    assert found
+    assert any(says in row.error for row in found), [row.error for row in found]
+
+
+VARIANTS = ["ng.pcapng", "ns.pcap", "vlan.pcap", "null.pcap", "tiny.pcap", "port9092.pcap", "z.pcap.gz"]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_same_traffic_in_other_wrappings_gives_the_same_messages(variant: str) -> None:
+    ours = [
+        (f.connection, f.row.direction, f.row.api_name, f.row.correlation_id, f.row.length)
+        for f in messages(shared(f"captures/variants/kcat-kf--{variant}"))
+    ]
+    plain = [
+        (f.connection, f.row.direction, f.row.api_name, f.row.correlation_id, f.row.length)
+        for f in messages(FIXTURES / "captures" / "kcat-kf.pcap")
+    ]
+    assert ours == plain
+
+
+@pytest.mark.parametrize("variant", ["loss", "mid", "snap200", "tinyloss", "tinymid"])
+def test_nothing_is_invented_where_bytes_are_missing(variant: str) -> None:
+    path = shared(f"captures/variants/kcat-kf--{variant}.pcap")
+    sent = Counter(
+        (row["dir"], row["api_key"], row["api_version"], row["correlation_id"], row["len"])
+        for row in truth.lines(path.with_name(path.stem + ".truth.jsonl"))
+    )
+    ours = Counter(
+        (
+            truth.SIDES[f.row.direction],
+            f.row.api_key,
+            f.row.api_version,
+            f.row.correlation_id,
+            f.row.length,
+        )
+        for f in messages(path)
+        if f.row.status is not Status.UNPAIRED
+    )
+    assert not ours - sent
+    assert sum(ours.values()) > 70
+
+
+def test_public_captures_decode() -> None:
+    for path in sorted(shared("captures/public").glob("*.pcap*")):
+        wanted = [
+            (row["dir"], row["api_name"], row["api_version"], row["correlation_id"], row["len"])
+            for row in truth.lines(path.with_name(path.name.split(".")[0] + ".truth.jsonl"))
+        ]
+        ours = [
+            (
+                truth.SIDES[f.row.direction],
+                f.row.api_name,
+                f.row.api_version,
+                f.row.correlation_id,
+                f.row.length,
+            )
+            for f in messages(path)
+        ]
+        assert ours == wanted, path.name
