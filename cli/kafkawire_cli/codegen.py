@@ -1,0 +1,36 @@
+"""`kafkawire codegen`: schemas -> a Python package of codecs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def codegen(
+    package: Annotated[str, typer.Option(help="Import name of the generated package.")],
+    out: Annotated[Path, typer.Option(help="Folder to write it to; made if missing.")],
+    schemas: Annotated[
+        Path | None,
+        typer.Option(
+            help="Directory of *.json schemas [default: kafkawire's own]", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Generate codecs from message schemas (ours, yours, or Apache Kafka's own directories).
+
+    Example: kafkawire codegen --schemas ./schemas --package mine.messages --out src/mine/messages
+    """
+    from kafkawire_codegen import generate, schemas_dir
+    from kafkawire_codegen.schema import SchemaErrors
+
+    source = schemas_dir() if schemas is None else schemas
+    if not source.is_dir():
+        raise typer.BadParameter(f"{source} is no directory", param_hint="--schemas")
+    try:
+        made = generate(source, out, package)
+    except SchemaErrors as errors:
+        typer.echo(str(errors), err=True)
+        raise typer.Exit(1) from None
+    typer.echo(f"{len(made.modules)} messages in {made.out}, {made.changed} files changed")

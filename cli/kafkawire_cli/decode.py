@@ -1,0 +1,178 @@
+"""`kafkawire decode`: every message in captures, frames or hex text."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+from . import filters, inputs, output
+from .inputs import Entry, Format, InputError
+from .names import api_key, direction_of
+from .output import Shape
+
+
+class Bare(NamedTuple):
+    """What bare bytes are said to be: `--api`, `--version`, `--direction`."""
+
+    api_key: int
+    version: int
+    direction: str
+
+
+def decode(
+    given: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INPUT...", help="Captures, frames, hex text, directories; - for stdin."
+        ),
+    ],
+    shape: Annotated[
+        Shape | None,
+        typer.Option(
+            "--format",
+            "-f",
+            help="[default: table on a terminal, jsonl in a pipe]",
+            show_default=False,
+        ),
+    ] = None,
+    input_format: Annotated[Format, typer.Option(help="Force the kind of input.")] = Format.AUTO,
+    wanted: Annotated[
+        list[str] | None,
+        typer.Option("--filter", help="KEY=PATTERN: api, client, topic, connection, error, ..."),
+    ] = None,
+    port: Annotated[
+        list[int] | None,
+        typer.Option(help="Broker port; otherwise Kafka is recognised on any port."),
+    ] = None,
+    api: Annotated[str | None, typer.Option(help="The input is a bare body of this API.")] = None,
+    version: Annotated[int | None, typer.Option(help="With --api: its version.")] = None,
+    direction: Annotated[
+        str | None,
+        typer.Option(help="With --api: request or response [default: request]", show_default=False),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit 1 if anything is not decoded byte for byte.")
+    ] = False,
+    show_secrets: Annotated[
+        bool, typer.Option("--show-secrets", help="Print SASL tokens and passwords.")
+    ] = False,
+) -> None:
+    """Decode every Kafka message in captures, frames or hex text.
+
+    \b
+    kafkawire decode trace.pcap
+    kafkawire decode *.pcapng.gz --format jsonl --filter api=Fetch --filter error='*'
+    tcpdump -i any -w - port 9092 | kafkawire decode -
+    kafkawire decode 0000001f0019... --format tree
+    kafkawire decode body.bin --api Metadata --version 12 --direction response
+    """
+    bare = _bare(api, version, direction)
+    chosen = filters.parse(wanted or [])
+    form = shape or (Shape.TABLE if sys.stdout.isatty() else Shape.JSONL)
+    clean = True
+    failed = False
+    if form is Shape.TABLE:
+        print(output.heading())
+    for name in given:
+        try:
+            for entry in _entries(name, input_format, bare, port or []):
+                if chosen and not filters.keeps(chosen, entry):
+                    continue
+                clean = clean and entry.row.status == "ok"
+                _show(entry, form, show_secrets)
+                if name == "-":  # rows of a live capture must not wait for a full buffer
+                    sys.stdout.flush()
+        except InputError as error:
+            typer.echo(f"kafkawire decode: {error}", err=True)
+            failed = True
+    if failed:
+        raise typer.Exit(2)
+    if strict and not clean:
+        raise typer.Exit(1)
+
+
+def _show(entry: Entry, form: Shape, secrets: bool) -> None:
+    if form is Shape.JSONL:
+        output.jsonl(entry, print, secrets=secrets)
+    elif form is Shape.TABLE:
+        print(output.table_line(entry))
+    else:
+        output.tree(entry, print, secrets=secrets)
+
+
+def _bare(api: str | None, version: int | None, direction: str | None) -> Bare | None:
+    if api is None:
+        if version is not None or direction is not None:
+            raise typer.BadParameter("--version and --direction go with --api", param_hint="--api")
+        return None
+    if version is None:
+        raise typer.BadParameter("--api needs --version", param_hint="--version")
+    return Bare(api_key(api), version, direction_of(direction or "request"))
+
+
+def _entries(name: str, form: Format, bare: Bare | None, ports: list[int]) -> Iterator[Entry]:
+    if name == "-":
+        yield from _stdin(form, bare, ports)
+        return
+    path = Path(name)
+    if not path.exists() and inputs.is_hex(name.encode()):
+        yield from _bytes("hex", inputs.hex_bytes(name.encode(), "the argument"), bare)
+        return
+    for file in inputs.expand([path]):
+        head = inputs.first_bytes(file)
+        kind = form
+        if form is Format.AUTO:
+            kind = (
+                Format.FRAMES
+                if bare and not inputs.is_hex(head)
+                else inputs.recognise(head, str(file))
+            )
+        if kind is Format.CAPTURE:
+            yield from _capture(str(file), ports)
+        else:
+            data = inputs.whole(file)
+            yield from _bytes(
+                str(file), inputs.hex_bytes(data, str(file)) if kind is Format.HEX else data, bare
+            )
+
+
+def _stdin(form: Format, bare: Bare | None, ports: list[int]) -> Iterator[Entry]:
+    head = sys.stdin.buffer.peek(4)  # type: ignore[attr-defined]
+    kind = form
+    if form is Format.AUTO:
+        packed = head[:2] == b"\x1f\x8b"
+        kind = Format.CAPTURE if packed else inputs.recognise(head[:4096], "standard input")
+        if bare and kind is not Format.HEX:
+            kind = Format.FRAMES
+    if kind is Format.CAPTURE:
+        yield from _capture("-", ports)
+        return
+    data = inputs.whole(None)
+    yield from _bytes(
+        "-", inputs.hex_bytes(data, "standard input") if kind is Format.HEX else data, bare
+    )
+
+
+def _bytes(name: str, data: bytes, bare: Bare | None) -> Iterator[Entry]:
+    from kafkawire.capture.loose import decode_body, decode_frames
+
+    rows = decode_frames(data) if bare is None else [decode_body(*bare, data)]
+    for row in rows:
+        yield Entry(name, None, None, None, row)
+
+
+def _capture(name: str, ports: list[int]) -> Iterator[Entry]:
+    from kafkawire.capture.engine import decode_capture
+
+    from kafkawire.errors import CaptureError
+
+    source = sys.stdin.buffer if name == "-" else Path(name)
+    try:
+        for found in decode_capture(source, ports=ports):
+            yield Entry(name, found.connection, found.client, found.broker, found.row)
+    except CaptureError as error:
+        raise InputError(f"{name}: {error}") from None

@@ -1,0 +1,141 @@
+"""What a person hands to `decode`: a capture, frames, hex text, standard input; recognised from the
+first bytes.
+
+Law: a thing that is none of these is refused with the reason; nothing is decoded on a guess.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import sys
+import zlib
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from kafkawire.capture.rows import Row
+
+
+class Format(StrEnum):
+    """Kinds of input; `auto` looks."""
+
+    AUTO = "auto"
+    CAPTURE = "capture"
+    FRAMES = "frames"
+    HEX = "hex"
+
+
+_CAPTURE: Final = (
+    b"\xa1\xb2\xc3\xd4",
+    b"\xd4\xc3\xb2\xa1",
+    b"\xa1\xb2\x3c\x4d",
+    b"\x4d\x3c\xb2\xa1",
+    b"\xa1\xb2\xcd\x34",
+    b"\x34\xcd\xb2\xa1",
+    b"\x0a\x0d\x0d\x0a",
+)
+_GZIP: Final = b"\x1f\x8b"
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+_HEX_NOISE: Final = re.compile(rb"0[xX]|\\x|[\s:,_-]")
+
+
+class InputError(Exception):
+    """Something given cannot be read; the text says what and why."""
+
+
+class Entry(NamedTuple):
+    """A row with where it comes from.
+
+    capture: the file as given. connection: number of the TCP connection in the file, counted from 0
+    in order of appearance (as tshark's tcp.stream); None without packets. client, broker:
+    `address:port`.
+    """
+
+    capture: str
+    connection: int | None
+    client: str | None
+    broker: str | None
+    row: Row
+
+
+def expand(paths: Iterable[Path]) -> Iterator[Path]:
+    """Yield files in order; a directory stands for the captures in it, sorted by name."""
+    for path in paths:
+        if path.is_dir():
+            found = sorted(p for p in path.iterdir() if looks_like_capture_name(p.name))
+            if not found:
+                raise InputError(
+                    f"{path}: a directory without captures (*.pcap, *.pcapng, also .gz)"
+                )
+            yield from found
+        else:
+            yield path
+
+
+def looks_like_capture_name(name: str) -> bool:
+    """Whether a file of that name in a directory is meant."""
+    return re.search(r"\.(pcap|pcapng|cap)\d*(\.gz|\.zst)?$", name) is not None
+
+
+def first_bytes(path: Path) -> bytes:
+    """Read the first bytes of a file, through gzip; InputError where it cannot be opened."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(4096)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    if head[:2] == _GZIP:
+        try:
+            return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, 4096)
+        except zlib.error as error:
+            raise InputError(f"{path}: gzip that cannot be read: {error}") from None
+    return head
+
+
+def recognise(head: bytes, name: str) -> Format:
+    """Tell the format from the first bytes; InputError where it is none."""
+    if head[:4] in _CAPTURE or head[:4] == _ZSTD:
+        return Format.CAPTURE
+    if not head:
+        raise InputError(f"{name}: empty")
+    if is_hex(head):
+        return Format.HEX
+    size = int.from_bytes(head[:4], "big", signed=True)
+    if len(head) >= 8 and 4 <= size <= 1 << 30:
+        return Format.FRAMES
+    shown = head[:8].hex(" ")
+    raise InputError(
+        f"{name}: no capture, no hex text and no frames; it begins with {shown} "
+        "(force one with --input-format)"
+    )
+
+
+def is_hex(head: bytes) -> bool:
+    """Whether bytes are text of hexadecimal digits, with the usual separators."""
+    return bool(head) and re.fullmatch(rb"(?:[0-9a-fA-F]|0[xX]|\\x|[\s:,_-])+", head) is not None
+
+
+def hex_bytes(text: bytes, name: str) -> bytes:
+    """Read hex text; InputError says which character is none."""
+    plain = _HEX_NOISE.sub(b"", text)
+    bad = re.search(rb"[^0-9a-fA-F]", plain)
+    if bad is not None:
+        raise InputError(f"{name}: {bad[0].decode('latin-1')!r} is no hexadecimal digit")
+    if len(plain) % 2:
+        raise InputError(f"{name}: {len(plain)} hexadecimal digits, an odd number")
+    return bytes.fromhex(plain.decode("ascii"))
+
+
+def whole(path: Path | None) -> bytes:
+    """Read everything of a file, or of standard input, through gzip."""
+    data = sys.stdin.buffer.read() if path is None else path.read_bytes()
+    if data[:2] == _GZIP:
+        try:
+            return gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise InputError(f"{path or '-'}: gzip that cannot be read: {error}") from None
+    return data

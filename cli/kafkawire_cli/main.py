@@ -1,0 +1,46 @@
+"""The `kafkawire` command: one module a verb, and nothing imported that `--help` does not need.
+
+Exit codes everywhere: 0 ok, 1 findings or undecodable content where asked for, 2 usage.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+from . import codegen, decode, encode, explain, schema_verbs, version
+
+app = typer.Typer(
+    name="kafkawire",
+    help="The Kafka wire protocol: decode captures and bytes, encode, explain, generate codecs.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("decode")(decode.decode)
+app.command("encode")(encode.encode)
+app.command("explain")(explain.explain)
+app.add_typer(schema_verbs.app, name="schema")
+app.command("codegen")(codegen.codegen)
+app.command("version")(version.version)
+
+
+def main() -> None:
+    """Run the command line; a pipe closed by its reader ends it quietly."""
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        app()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # what is still buffered has nowhere to go: keep the interpreter from trying again at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

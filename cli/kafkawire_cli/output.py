@@ -1,0 +1,213 @@
+"""Rows as a person or a program reads them: a tree, a table, JSON lines.
+
+Law: one row of the machine is one row of the output, in the same order; JSON lines lose nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from .summary import facts
+
+if TYPE_CHECKING:
+    from .inputs import Entry
+
+
+class Shape(StrEnum):
+    """Forms of output."""
+
+    TREE = "tree"
+    JSONL = "jsonl"
+    TABLE = "table"
+
+
+Print = Callable[[str], None]
+
+_REDACTED: Final = {"authBytes", "password", "hmac", "saltedPassword", "salt"}
+_HEADING: Final = (
+    f"{'packet':>7} {'time':15} {'conn':>4}   {'api':24} {'ver':>3} {'corr':>6} {'length':>8} "
+    f"{'took':>9} {'status':10} client and content"
+)
+
+
+def time_text(time_ns: int) -> str | None:
+    """Write a capture time as ISO 8601 in UTC with nanoseconds; None where there is none."""
+    if not time_ns:
+        return None
+    seconds, rest = divmod(time_ns, 1_000_000_000)
+    whole = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{whole}.{rest:09d}Z"
+
+
+def body(entry: Entry, *, secrets: bool) -> Any:
+    """Make the body of a row: a JSON object where it was decoded, else its bytes in hex."""
+    from kafkawire.protocol.json_form import to_json
+
+    row = entry.row
+    if row.message is None or row.body_version is None:
+        return row.raw.hex()
+    made = to_json(row.message, row.body_version)
+    return made if secrets else redacted(made)
+
+
+def embedded(entry: Entry) -> dict[str, Any]:
+    """Decode what the bytes fields of a body hold (subscriptions, ...), by field path."""
+    from kafkawire.protocol.embedded import embedded_payloads
+
+    row = entry.row
+    if row.message is None or row.body_version is None:
+        return {}
+    found = embedded_payloads(row.message, row.body_version)
+    return {payload.path: payload.to_json() for payload in found}
+
+
+def redacted(value: Any) -> Any:
+    """Replace credentials by their length; everything else is kept as it is."""
+    if isinstance(value, dict):
+        return {
+            key: f"(redacted, {len(inner)} characters)"
+            if key in _REDACTED and isinstance(inner, str)
+            else redacted(inner)
+            for key, inner in value.items()
+        }
+    return [redacted(inner) for inner in value] if isinstance(value, list) else value
+
+
+def record(entry: Entry, *, secrets: bool) -> dict[str, Any]:
+    """Make the JSON row: the documented columns in their order, and `embedded` where there is any."""
+    row = entry.row
+    made = {
+        "capture": entry.capture,
+        "packet": row.packet,
+        "time": time_text(row.time_ns),
+        "connection": entry.connection,
+        "client": entry.client,
+        "broker": entry.broker,
+        "direction": row.direction,
+        "api_key": row.api_key,
+        "api_name": row.api_name,
+        "api_version": row.api_version,
+        "correlation_id": row.correlation_id,
+        "client_id": row.client_id,
+        "length": row.length,
+        "status": row.status.value,
+        "error": row.error or None,
+        "body": body(entry, secrets=secrets),
+    }
+    inner = embedded(entry)
+    if inner:
+        made["embedded"] = inner
+    return made
+
+
+def jsonl(entry: Entry, out: Print, *, secrets: bool) -> None:
+    """Print a row as one line of JSON."""
+    out(json.dumps(record(entry, secrets=secrets), separators=(",", ":"), allow_nan=False))
+
+
+def took(entry: Entry) -> str:
+    """Write how long after its request a response came."""
+    row = entry.row
+    if row.request_time_ns is None or not row.time_ns:
+        return ""
+    milliseconds = (row.time_ns - row.request_time_ns) / 1e6
+    return f"{milliseconds:.3f}ms" if milliseconds < 1000 else f"{milliseconds / 1000:.3f}s"
+
+
+def content(entry: Entry) -> str:
+    """Say in a few words what a row holds."""
+    row = entry.row
+    said = [row.client_id] if row.client_id else []
+    if row.message is not None and row.body_version is not None:
+        summary = str(facts(row.message, row.body_version))
+        said += [summary] if summary else []
+    if row.error:
+        said.append(f"[{row.error}]")
+    return "  ".join(said)
+
+
+def table_line(entry: Entry) -> str:
+    """Write a row as one line of the table."""
+    row = entry.row
+    clock = (time_text(row.time_ns) or "")[11:26]
+    arrow = "->" if row.direction == "request" else "<-"
+    shown = [
+        f"{row.packet:>7}",
+        f"{clock:15}",
+        f"{'' if entry.connection is None else entry.connection:>4}",
+        arrow,
+        f"{row.api_name or ('' if row.api_key is None else f'key {row.api_key}'):24}",
+        f"{'' if row.api_version is None else row.api_version:>3}",
+        f"{'' if row.correlation_id is None else row.correlation_id:>6}",
+        f"{row.length:>8}",
+        f"{took(entry):>9}",
+        f"{row.status.value:10}",
+        content(entry),
+    ]
+    return printable(" ".join(shown).rstrip())
+
+
+def heading() -> str:
+    """The first line of the table."""
+    return _HEADING
+
+
+def tree(entry: Entry, out: Print, *, secrets: bool) -> None:
+    """Print a row as a block: a line for the message, its fields indented below."""
+    row = entry.row
+    where = f"{entry.capture} packet {row.packet}" if row.packet else entry.capture
+    who = (
+        ""
+        if entry.client is None
+        else f"  {entry.client} {'->' if row.direction == 'request' else '<-'} {entry.broker}"
+    )
+    name = "bytes" if row.api_name is None else f"{row.api_name} v{row.api_version} {row.direction}"
+    tail = f"  after {took(entry)}" if took(entry) else ""
+    correlation = "" if row.correlation_id is None else f"  correlation {row.correlation_id}"
+    out(f"{name}{correlation}  {row.length} bytes  {row.status.value}{tail}")
+    clock = time_text(row.time_ns)
+    out(f"  {where}{who}" + (f"  {clock}" if clock else ""))
+    if row.client_id is not None and row.direction == "request":
+        out(printable(f"  client id {row.client_id}"))
+    if row.error:
+        out(f"  ! {row.error}")
+    _branch(body(entry, secrets=secrets), 1, out)
+    for path, payload in embedded(entry).items():
+        _leaf(f"  {path} holds", payload, 1, out)
+
+
+def _branch(value: Any, depth: int, out: Print) -> None:
+    indent = "  " * depth
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            _leaf(f"{indent}{key}", inner, depth, out)
+    elif isinstance(value, str) and value:
+        out(f"{indent}{shortened(value)}")
+
+
+def _leaf(label: str, value: Any, depth: int, out: Print) -> None:
+    if isinstance(value, dict) and value:
+        out(f"{label}:")
+        _branch(value, depth + 1, out)
+    elif isinstance(value, list) and value and isinstance(value[0], dict):
+        for i, inner in enumerate(value):
+            out(f"{label}[{i}]:")
+            _branch(inner, depth + 1, out)
+    else:
+        out(printable(f"{label}: {shortened(json.dumps(value, ensure_ascii=False))}"))
+
+
+def printable(text: str) -> str:
+    """Escape what a terminal would obey instead of print: names come from strangers."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def shortened(text: str, most: int = 160) -> str:
+    """Cut a long text for the eye and say how long it is."""
+    return text if len(text) <= most else f"{text[: most - 24]}... ({len(text)} characters)"

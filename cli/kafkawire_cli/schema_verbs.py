@@ -1,0 +1,267 @@
+"""`kafkawire schema lint|show|diff|coverage`: what schemas say, whether they are right, how they
+changed.
+
+Law: findings exit 1, whoever asked wrongly gets 2; `--json` is for machines, colour only for a
+terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+if TYPE_CHECKING:
+    from kafkawire_codegen.dialect import MessageSchema
+    from kafkawire_codegen.releases import Releases
+
+app = typer.Typer(
+    help="Schemas: lint, show by version, diff, coverage of a release.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+SchemasOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--schemas", help="Directory of schemas [default: kafkawire's own]", show_default=False
+    ),
+]
+ReleasesOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--releases",
+        help="File of releases [default: kafkawire's own releases.json]",
+        show_default=False,
+    ),
+]
+
+
+@app.command("lint")
+def lint(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[PATH]...",
+            help="Directories or files [default: kafkawire's own schemas]",
+            show_default=False,
+        ),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Advice is a finding too.")] = False,
+    rules: Annotated[
+        bool, typer.Option("--rules", help="List every rule, and do no more.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what is wrong with schemas: file:line:column, path, reason, rule.
+
+    \b
+    kafkawire schema lint
+    kafkawire schema lint clients/src/main/resources/common/message
+    kafkawire schema lint --strict MyRequest.json MyResponse.json
+    """
+    from kafkawire_codegen import lint as linting
+    from kafkawire_codegen import schemas_dir
+
+    if rules:
+        typer.echo(linting.rules_text())
+        return
+    with _readable():
+        reports = {str(path): linting.lint(path) for path in paths or [schemas_dir()]}
+    for path, report in reports.items():
+        if not report.messages and not report.errors:
+            raise typer.BadParameter(f"{path} holds no schema (*.json)", param_hint="PATH")
+    if as_json:
+        _json({path: report.json() for path, report in reports.items()})
+    else:
+        for report in reports.values():
+            _say(report.text())
+    if any(report.errors or (strict and report.advice) for report in reports.values()):
+        raise typer.Exit(1)
+
+
+@app.command("show")
+def show(
+    name: Annotated[str, typer.Argument(help="A message, an API (both directions), or a file.")],
+    schemas: SchemasOption = None,
+    each: Annotated[
+        bool, typer.Option("--each", help="A column for each version, not for each change.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show a message's fields by version: ● there, ? nullable, #N tagged, · absent.
+
+    \b
+    kafkawire schema show FetchRequest
+    kafkawire schema show Fetch --each
+    kafkawire schema show ./MyRequest.json --json
+    """
+    from kafkawire_codegen.schema import load_file
+    from kafkawire_codegen.show import show as table_of
+
+    with _readable():
+        if name.endswith(".json"):
+            found = [load_file(Path(name))]
+        else:
+            found = _named(name, _load(schemas))
+    tables = [table_of(schema, each=each) for schema in found]
+    if as_json:
+        _json([table.json() for table in tables])
+    else:
+        _say("\n\n".join(table.text() for table in tables))
+
+
+@app.command("diff")
+def diff(
+    before: Annotated[str, typer.Argument(help="A directory of schemas, or a Kafka release.")],
+    after: Annotated[str, typer.Argument(help="The same kind, later.")],
+    schemas: SchemasOption = None,
+    releases: ReleasesOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what changed between two directories or two releases, and which rules of evolution broke.
+
+    \b
+    kafkawire schema diff schemas.old schemas
+    kafkawire schema diff 3.9 4.0
+    kafkawire schema diff 4.0 trunk --json
+    """
+    from kafkawire_codegen.evolution import compare
+    from kafkawire_codegen.schema import load_directory
+
+    directories = [Path(given).is_dir() for given in (before, after)]
+    if any(directories) and not all(directories):
+        other = after if directories[0] else before
+        raise typer.BadParameter(f"{other} is no directory, and the other is")
+    with _readable():
+        if all(directories):
+            evolution = compare(load_directory(Path(before)), load_directory(Path(after)))
+        else:
+            table, loaded = _releases(schemas, releases), _load(schemas)
+            evolution = compare(table.at(before, loaded), table.at(after, loaded))
+    if as_json:
+        _json(evolution.json())
+    else:
+        _say(evolution.text())
+    if evolution.breaches:
+        raise typer.Exit(1)
+
+
+@app.command("coverage")
+def coverage(
+    release: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[RELEASE]...", help="Kafka releases [default: every one]", show_default=False
+        ),
+    ] = None,
+    schemas: SchemasOption = None,
+    releases: ReleasesOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say which APIs and versions of a Kafka release the schemas cover.
+
+    \b
+    kafkawire schema coverage 4.1
+    kafkawire schema coverage --schemas my/schemas
+    """
+    from kafkawire_codegen.coverage import coverage as coverage_of
+
+    with _readable():
+        table, loaded = _releases(schemas, releases), _load(schemas)
+        covered = [coverage_of(name, table, loaded) for name in release or table.ranges]
+    if as_json:
+        _json([one.json() for one in covered])
+    elif release:
+        _say("\n".join(one.text() for one in covered))
+    else:
+        _say("\n".join(one.summary() for one in covered))
+    if not all(one.complete for one in covered):
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Turn what cannot be read into a usage error, and what is wrong in it into findings."""
+    from kafkawire_codegen.releases import UnknownRelease
+    from kafkawire_codegen.schema import SchemaErrors
+
+    try:
+        yield
+    except SchemaErrors as errors:
+        typer.echo(str(errors), err=True)
+        raise typer.Exit(1) from None
+    except UnknownRelease as error:
+        raise typer.BadParameter(str(error), param_hint="RELEASE") from None
+    except OSError as error:
+        raise typer.BadParameter(f"{error.filename}: {error.strerror}") from None
+
+
+def _directory(schemas: Path | None) -> Path:
+    from kafkawire_codegen import schemas_dir
+
+    return schemas_dir() if schemas is None else schemas
+
+
+def _load(schemas: Path | None) -> list[MessageSchema]:
+    from kafkawire_codegen.schema import load_directory
+
+    return load_directory(_directory(schemas))
+
+
+def _releases(schemas: Path | None, releases: Path | None) -> Releases:
+    """Read the releases: the file given, that of the directory given, or our own."""
+    from kafkawire_codegen import schemas_dir
+    from kafkawire_codegen.releases import read
+    from kafkawire_codegen.schema import RELEASES
+
+    beside = _directory(schemas) / RELEASES
+    return read(releases or (beside if beside.exists() else schemas_dir() / RELEASES))
+
+
+def _named(name: str, loaded: list[MessageSchema]) -> list[MessageSchema]:
+    """Find a message, or the two of an API, whatever the case; a usage error suggests what was
+    meant."""
+    from kafkawire_codegen.keys import did_you_mean
+    from kafkawire_codegen.naming import api_name
+
+    wanted = name.replace("_", "").lower()
+    found = [schema for schema in loaded if schema.name.lower() == wanted]
+    found = found or [schema for schema in loaded if api_name(schema.name).lower() == wanted]
+    if not found:
+        known = [schema.name for schema in loaded] + [api_name(schema.name) for schema in loaded]
+        hint = did_you_mean(wanted, known)
+        raise typer.BadParameter(f"no message is called {name!r}{hint}", param_hint="NAME")
+    return sorted(found, key=lambda schema: schema.type)
+
+
+def _json(value: object) -> None:
+    typer.echo(json.dumps(value, indent=2))
+
+
+COLOURS: Final = {"+ ": "green", "- ": "red", "~ ": "yellow"}
+"""What a line of a diff begins with -> its colour."""
+
+
+def _say(text: str) -> None:
+    """Print plainly; on a terminal with colour, and lines as long as they are."""
+    if not sys.stdout.isatty():
+        typer.echo(text)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console()
+    for line in text.split("\n"):
+        coloured = Text(line, style=COLOURS.get(line.lstrip()[:2], ""))
+        coloured.highlight_regex(r"^\S+?:\d+:\d+:", "bold")
+        coloured.highlight_regex(r"\[[a-z-]+\]( \(advice\))?$", "magenta")
+        coloured.highlight_regex("·", "dim")
+        console.print(coloured, soft_wrap=True)

@@ -1,0 +1,236 @@
+"""`kafkawire schema ...` as a person and a script use it: output and exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from kafkawire_cli.schema_verbs import app
+from kafkawire_codegen.rules import RULES
+
+OK, FINDINGS, USAGE = 0, 1, 2
+HEAD = '"apiKey": 7, "validVersions": "0-1", "flexibleVersions": "1+"'
+FIELD = '{ "name": "A", "type": "int32", "versions": "0+" }'
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def lines(result: Result) -> list[str]:
+    return result.stdout.splitlines()
+
+
+def machine(result: Result) -> Any:
+    return json.loads(result.stdout)
+
+
+def write(directory: Path, field: str = FIELD) -> Path:
+    """Write the request and the response of an API named A."""
+    directory.mkdir(exist_ok=True)
+    for kind in ("Request", "Response"):
+        keys = f'"name": "A{kind}", "type": "{kind.lower()}", {HEAD}'
+        (directory / f"A{kind}.json").write_text(f'{{ {keys}, "fields": [\n{field} ] }}')
+    return directory
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    return write(tmp_path / "good")
+
+
+@pytest.fixture
+def bad(tmp_path: Path) -> Path:
+    return write(tmp_path / "bad", '{ "name": "A", "type": "int23", "versions": "0+" }')
+
+
+@pytest.fixture
+def untidy(tmp_path: Path) -> Path:
+    return write(tmp_path / "untidy", FIELD.replace('"0+"', '"2+"'))
+
+
+def test_our_own_schemas_are_linted_when_none_are_named() -> None:
+    result = run("lint", "--strict")
+    assert result.exit_code == OK
+    assert lines(result)[-1].endswith("messages, 0 errors, 0 pieces of advice")
+
+
+def test_lint_prints_findings_and_exits_1(bad: Path) -> None:
+    result = run("lint", bad)
+    assert result.exit_code == FINDINGS
+    reason = "'int23' is no type of the dialect, has no fields here and is no common struct"
+    assert lines(result) == [
+        f"{bad}/ARequest.json:2:24: ARequest.A: {reason}; did you mean int32? [unknown-type]",
+        f"{bad}/AResponse.json:2:24: AResponse.A: {reason}; did you mean int32? [unknown-type]",
+        "2 messages, 2 errors, 0 pieces of advice",
+    ]
+
+
+def test_lint_of_single_files(good: Path, bad: Path) -> None:
+    assert run("lint", good / "ARequest.json").exit_code == OK
+    assert run("lint", good / "ARequest.json", bad / "ARequest.json").exit_code == FINDINGS
+
+
+def test_advice_is_a_finding_only_when_strict(untidy: Path) -> None:
+    result = run("lint", untidy)
+    assert result.exit_code == OK
+    assert lines(result)[0].endswith("[never-present] (advice)")
+    assert run("lint", "--strict", untidy).exit_code == FINDINGS
+
+
+def test_lint_for_machines(bad: Path, good: Path) -> None:
+    result = run("lint", bad, good, "--json")
+    assert result.exit_code == FINDINGS
+    reports = machine(result)
+    assert reports[str(good)] == {"messages": 2, "errors": [], "advice": []}
+    error = reports[str(bad)]["errors"][0]
+    assert (error["file"], error["line"], error["column"]) == (f"{bad}/ARequest.json", 2, 24)
+    assert (error["path"], error["rule"]) == ("ARequest.A", "unknown-type")
+
+
+def test_lint_lists_its_rules() -> None:
+    result = run("lint", "--rules")
+    assert result.exit_code == OK
+    assert [line.split()[0] for line in lines(result)] == list(RULES)
+
+
+def test_lint_of_what_is_not_there_or_holds_no_schema_is_a_usage_error(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "absent"):
+        result = run("lint", path)
+        assert result.exit_code == USAGE
+        assert str(path.name) in result.stderr
+
+
+def test_show_of_a_message(good: Path) -> None:
+    result = run("show", "arequest", "--schemas", good)
+    assert result.exit_code == OK
+    assert lines(result) == [
+        "ARequest: request 7, versions 0-1, flexible 1+",
+        "",
+        "   type   0  1",
+        "A  int32  ●  ●",
+    ]
+
+
+def test_show_of_an_api_is_both_its_messages(good: Path) -> None:
+    result = run("show", "A", "--schemas", good, "--json")
+    assert [table["name"] for table in machine(result)] == ["ARequest", "AResponse"]
+
+
+def test_show_of_our_own_schemas_and_of_a_file(good: Path) -> None:
+    assert lines(run("show", "list_offsets"))[0].startswith("ListOffsetsRequest: request 2,")
+    assert lines(run("show", good / "AResponse.json"))[0].startswith("AResponse: response 7,")
+
+
+def test_show_with_a_column_for_each_version() -> None:
+    (table,) = machine(run("show", "FetchRequest", "--each", "--json"))
+    assert table["columns"] == [str(version) for version in range(19)]
+
+
+def test_show_of_an_unknown_name_suggests_what_was_meant(good: Path) -> None:
+    result = run("show", "ARequests", "--schemas", good)
+    assert result.exit_code == USAGE
+    assert "did you mean ARequest?" in result.stderr
+
+
+def test_what_is_wrong_in_the_schemas_is_told_by_every_verb(bad: Path, good: Path) -> None:
+    for arguments in (
+        ["show", "A", "--schemas", bad],
+        ["diff", good, bad],
+        ["coverage", "4.0", "--schemas", bad],
+    ):
+        result = run(*arguments)
+        assert result.exit_code == FINDINGS
+        assert "[unknown-type]" in result.stderr
+        assert result.stdout == ""
+
+
+def test_diff_of_directories_exits_1_only_for_rules_broken(good: Path, tmp_path: Path) -> None:
+    tagged = '{ "name": "B", "type": "int8", "taggedVersions": "1+", "tag": 0 }'
+    grown = write(tmp_path / "grown", f"{FIELD}, {tagged}")
+    result = run("diff", good, grown)
+    assert result.exit_code == OK
+    assert lines(result) == [
+        "ARequest",
+        "  + B: int8, 1+",
+        "AResponse",
+        "  + B: int8, 1+",
+        "0 added, 0 removed, 2 changed, 0 rules broken",
+    ]
+    shrunk = run("diff", grown, good, "--json")
+    assert shrunk.exit_code == FINDINGS
+    assert [breach["rule"] for breach in machine(shrunk)["breaches"]] == ["field-removed"] * 2
+
+
+def test_diff_of_releases() -> None:
+    result = run("diff", "4.1", "4.2")
+    assert result.exit_code == OK
+    at = lines(result).index("WriteTxnMarkersRequest")
+    assert lines(result)[at + 1 : at + 3] == [
+        "  + versions 2",
+        "  + Markers[].TransactionVersion: int8, 2+",
+    ]
+    assert run("diff", "3.9", "4.0").exit_code == FINDINGS
+
+
+def test_diff_of_a_directory_with_a_release_or_an_unknown_release_is_a_usage_error(
+    good: Path,
+) -> None:
+    assert run("diff", good, "4.0").exit_code == USAGE
+    result = run("diff", "4.0", "4.O")
+    assert result.exit_code == USAGE
+    assert "4.3, trunk" in result.stderr
+
+
+def test_coverage_of_one_release_and_of_all() -> None:
+    result = run("coverage", "2.2")
+    assert result.exit_code == OK
+    assert lines(result)[-1] == "Kafka 2.2: 44 APIs, 143 versions, 143 covered, 0 missing"
+    everything = run("coverage")
+    assert everything.exit_code == OK
+    assert [line.split(":")[0] for line in lines(everything)][0::21] == ["Kafka 2.2", "Kafka trunk"]
+
+
+def test_coverage_that_lacks_something_exits_1(good: Path) -> None:
+    table = '{ "releases": { "1.0": { "A": "0-2" }, "0.9": { "A": "0" } }, "unstable": {} }'
+    (good / "releases.json").write_text(table)
+    result = run("coverage", "1.0", "--schemas", good)
+    assert result.exit_code == FINDINGS
+    assert lines(result) == [
+        "  7 A: 0-2 released, 0-1 covered, missing 2",
+        "Kafka 1.0: 1 APIs, 3 versions, 2 covered, 1 missing",
+    ]
+    assert run("coverage", "0.9", "--schemas", good).exit_code == OK
+    (covered,) = machine(run("coverage", "1.0", "--schemas", good, "--json"))
+    assert covered["complete"] is False
+
+
+def test_a_terminal_gets_colour_and_a_pipe_does_not(bad: Path) -> None:
+    command = [sys.executable, "-m", "kafkawire_cli.main", "schema", "lint", str(bad)]
+    plain = subprocess.run(command, capture_output=True, check=False).stdout
+    ours, theirs = os.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color"}
+    environment.pop("NO_COLOR", None)
+    subprocess.run(command, stdout=theirs, env=environment, check=False)
+    os.close(theirs)
+    coloured = os.read(ours, 65536)
+    os.close(ours)
+    assert b"\x1b[" in coloured
+    assert b"\x1b[" not in plain
+    assert re.sub(rb"\x1b\[[0-9;]*m", b"", coloured).split() == plain.split()
+
+
+@pytest.mark.parametrize("verb", ["lint", "show", "diff", "coverage"])
+def test_help_has_examples(verb: str) -> None:
+    result = run(verb, "--help")
+    assert result.exit_code == OK
+    assert f"kafkawire schema {verb} " in result.stdout
