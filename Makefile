@@ -1,0 +1,54 @@
+# Everything from a fresh clone: each target first brings .venv up to date, which is quick when nothing changed.
+# KAFKAWIRE_COMPILE=off|hot|all chooses what is compiled; PYTHON the interpreter (3.11 or newer) that .venv is made with.
+
+PYTHON ?= python3
+KAFKAWIRE_COMPILE ?= hot
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready-$(KAFKAWIRE_COMPILE)
+
+# what an editable install depends on: what it generates from, and what it compiles
+BUILT_FROM := pyproject.toml $(shell find codegen schemas kafkawire/primitives kafkawire/records \
+	-name '*.py' -o -name '*.j2' -o -name '*.json')
+
+.PHONY: all-compiled bench bench-compare clean demo lint test types wheel
+
+demo: $(READY)
+	$(BIN)/kafkawire decode --format table fixtures/captures/*.pcap*
+
+test: $(READY)
+	$(BIN)/python -m pytest -n 2 $(TESTS)
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks
+
+bench-compare: $(READY)
+	@test -n "$(BASE)" || { echo "usage: make bench-compare BASE=revision"; exit 2; }
+	$(BIN)/python -m benchmarks.compare $(BASE)
+
+lint: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/lint-imports
+
+types: $(READY)
+	$(BIN)/mypy
+
+# the same targets over a build with every message compiled: make all-compiled, then KAFKAWIRE_COMPILE=all make test
+all-compiled:
+	$(MAKE) KAFKAWIRE_COMPILE=all $(VENV)/ready-all
+
+wheel: $(READY)
+	$(BIN)/python -m build --outdir dist
+
+clean:
+	rm -rf $(VENV) build dist kafkawire/messages benchmarks/results
+	find kafkawire -name '*.so' -delete
+
+# one stamp at a time: a build in one mode replaces the native modules of another
+$(READY): $(BUILT_FROM)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	rm -f $(VENV)/ready-*
+	KAFKAWIRE_COMPILE=$(KAFKAWIRE_COMPILE) \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[arrow,bench,dev]'
+	touch $@

@@ -1,0 +1,37 @@
+"""`python -m benchmarks [SUITE ...]`: run suites, print their tables, keep the figures as JSON."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from itertools import groupby
+from typing import Final
+
+from . import codec, memory, report, startup
+from .measure import Figure
+
+SUITES: Final[dict[str, Callable[[int], list[Figure]]]] = {
+    "codec": codec.run,
+    "memory": memory.run,
+    "startup": startup.run,
+}
+
+
+def main() -> None:
+    """Run the suites named, or all."""
+    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"of {', '.join(SUITES)}")
+    parser.add_argument("--rounds", type=int, default=5, help="how often contenders take turns")
+    chosen = parser.parse_args()
+    if unknown := set(chosen.suites) - set(SUITES):
+        parser.error(f"no suite is called {', '.join(sorted(unknown))}")
+    figures: list[Figure] = []
+    for name in chosen.suites or SUITES:
+        figures += SUITES[name](chosen.rounds)
+    for _, group in groupby(sorted(figures, key=lambda f: f.suite), key=lambda f: f.suite):
+        print(f"\n{report.table(list(group))}")
+    print(f"\n{report.save(figures)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""Figures: how they are taken and what stands behind one.
+
+Law: a figure is a median over rounds; inside a round each contender gets its best of a few loops.
+
+    round 1: A A A  B B B  C C C     best of each
+    round 2: A A A  B B B  C C C     best of each     -> median of the bests, lowest, highest
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+from time import perf_counter
+from typing import Final, NamedTuple
+
+LOOPS: Final = 3
+"""Loops of a contender in one round."""
+
+LOOP_SECONDS: Final = 0.02
+"""About how long one loop lasts."""
+
+
+class Figure(NamedTuple):
+    """What one contender needs for one case: the median over rounds, and the extremes."""
+
+    suite: str
+    case: str
+    contender: str
+    unit: str
+    median: float
+    low: float
+    high: float
+
+
+def figure(suite: str, case: str, contender: str, unit: str, values: Sequence[float]) -> Figure:
+    """Sum up the values of the rounds."""
+    return Figure(suite, case, contender, unit, median(values), min(values), max(values))
+
+
+def interleave(
+    suite: str, case: str, contenders: Mapping[str, Callable[[], object]], rounds: int
+) -> list[Figure]:
+    """Time calls, the contenders taking turns; figures are in microseconds a call."""
+    repeats = {name: repeats_for(call) for name, call in contenders.items()}
+    values: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(rounds):
+        for name, call in contenders.items():
+            gc.collect()
+            loops = [seconds(call, repeats[name]) for _ in range(LOOPS)]
+            values[name].append(min(loops) / repeats[name] * 1e6)
+    return [figure(suite, case, name, "µs", taken) for name, taken in values.items()]
+
+
+def repeats_for(call: Callable[[], object]) -> int:
+    """Find how many calls last about LOOP_SECONDS; this also warms the contender up."""
+    repeats = 1
+    while (taken := seconds(call, repeats)) < LOOP_SECONDS / 4:
+        repeats *= 2
+    return max(1, round(repeats * LOOP_SECONDS / taken))
+
+
+def seconds(call: Callable[[], object], repeats: int) -> float:
+    """Time a number of calls with the garbage collector on, as in a program."""
+    turns = range(repeats)
+    start = perf_counter()
+    for _ in turns:
+        call()
+    return perf_counter() - start

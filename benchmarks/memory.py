@@ -1,0 +1,38 @@
+"""What one decoded MetadataResponse of 240 partitions holds in memory: kafkawire and kio."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Callable
+
+from .bodies import Body, metadata_response
+from .measure import Figure, figure
+from .peers import kio, own
+
+COPIES = 20
+
+
+def held(decode: Callable[[], object]) -> float:
+    """Count the KiB that a decoded message holds, as the allocator sees them."""
+    kept = [decode()]  # what is cached by the first is no part of the message
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        kept += [decode() for _ in range(COPIES)]
+        gc.collect()
+        return (tracemalloc.get_traced_memory()[0] - before) / COPIES / 1024
+    finally:
+        tracemalloc.stop()
+
+
+def run(rounds: int) -> list[Figure]:
+    """Measure; KiB a message."""
+    body = Body(metadata_response(), 9)
+    figures = []
+    for name, bind in (("kafkawire", own), ("kio", kio)):
+        decode = bind(body.name, body.version, body.data).decode
+        values = [held(decode) for _ in range(rounds)]
+        figures.append(figure("memory", f"{body.name} v{body.version}", name, "KiB", values))
+    return figures

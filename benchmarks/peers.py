@@ -1,0 +1,73 @@
+"""The same two calls on every library: decode these bytes, encode what was decoded.
+
+Law: a peer is used as its own documentation says, with everything that can be prepared prepared.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, Final, NamedTuple
+
+import kafkawire
+
+KAFKA_PYTHON_MODULES: Final = (
+    "kafka.protocol.consumer.fetch",
+    "kafka.protocol.consumer.group",
+    "kafka.protocol.consumer.metadata",
+    "kafka.protocol.consumer.offsets",
+    "kafka.protocol.metadata",
+)
+
+
+class Codec(NamedTuple):
+    """One library's way with one body, ready to be timed."""
+
+    decode: Callable[[], object]
+    encode: Callable[[], bytes]
+
+
+def own(name: str, version: int, data: bytes) -> Codec:
+    """Bind kafkawire to a body."""
+    cls = kafkawire.REGISTRY.load(name)
+    message = cls.decode(data, version)
+    return Codec(lambda: cls.decode(data, version), lambda: message.encode(version))
+
+
+def kio(name: str, version: int, data: bytes) -> Codec:
+    """Bind kio: a reader in Rust, a writer in Python."""
+    serial = import_module("kio.serial")
+    api, kind = re.fullmatch(r"(\w+)(Request|Response)", name).groups()  # type: ignore[union-attr]
+    api = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", api).lower()
+    entity = getattr(import_module(f"kio.schema.{api}.v{version}.{kind.lower()}"), name)
+    read, write = serial.entity_reader(entity), serial.entity_writer(entity)
+    message, size = read(data, 0)
+    if size != len(data):
+        raise AssertionError(f"kio reads {size} of {len(data)} bytes of {name}")
+
+    def encode() -> bytes:
+        buffer = io.BytesIO()
+        write(buffer, message)
+        return buffer.getvalue()
+
+    return Codec(lambda: read(data, 0), encode)
+
+
+def kafka_python(name: str, version: int, data: bytes) -> Codec:
+    """Bind kafka-python, which compiles Python functions for a message when it first meets it."""
+    modules = map(import_module, KAFKA_PYTHON_MODULES)
+    cls: Any = next(getattr(module, name) for module in modules if hasattr(module, name))
+    message = cls.decode(data, version=version)
+    message._header = None  # encode() asks for it, and only the constructor sets it
+    return Codec(
+        lambda: cls.decode(data, version=version), lambda: bytes(message.encode(version=version))
+    )
+
+
+CONTENDERS: Final[dict[str, Callable[[str, int, bytes], Codec]]] = {
+    "kafkawire": own,
+    "kio": kio,
+    "kafka-python": kafka_python,
+}

@@ -1,0 +1,82 @@
+"""Figures -> tables on the terminal and JSON in benchmarks/results.
+
+Law: the first contender of a suite is the one the others are divided by; the last line of a table
+is the geometric mean of those ratios.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from statistics import geometric_mean
+from typing import Final
+
+from .measure import Figure
+
+RESULTS: Final = Path(__file__).resolve().parent / "results"
+PACKAGES: Final = ("kafkawire", "kio", "kafka-python", "aiokafka", "mypy", "librt")
+
+
+def table(figures: Sequence[Figure]) -> str:
+    """Lay out one suite: a case a line, a contender a column, then its ratio to the first."""
+    contenders = list(dict.fromkeys(f.contender for f in figures))
+    cases = list(dict.fromkeys(f.case for f in figures))
+    found = {(f.case, f.contender): f for f in figures}
+    first, *others = contenders
+    unit = figures[0].unit
+    head = [figures[0].suite, *(f"{name} {unit}" for name in contenders)]
+    lines = [[*head, *(f"{name} / {first}" for name in others)]]
+    ratios: dict[str, list[float]] = {name: [] for name in others}
+    for case in cases:
+        medians = {name: found[case, name].median for name in contenders}
+        for name in others:
+            ratios[name].append(medians[name] / medians[first])
+        values = [f"{medians[name]:.2f}" for name in contenders]
+        lines.append([case, *values, *(f"{ratios[name][-1]:.2f}" for name in others)])
+    if others and len(cases) > 1:
+        means = [f"{geometric_mean(ratios[name]):.2f}" for name in others]
+        lines.append(["geometric mean", *("" for _ in contenders), *means])
+    return aligned(lines)
+
+
+def aligned(lines: list[list[str]]) -> str:
+    """Pad the cells of a table: the first column to the left, figures to the right."""
+    widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
+    padded = [
+        [line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))]
+        for line in lines
+    ]
+    return "\n".join("  ".join(line).rstrip() for line in padded)
+
+
+def environment() -> dict[str, str | int | None]:
+    """Say where the figures were taken."""
+    versions: dict[str, str | int | None] = {}
+    for package in PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = None
+    return {
+        "taken": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": platform.machine(),
+        "system": platform.platform(),
+        "cpus": os.cpu_count(),
+        "python": platform.python_version(),
+        **versions,
+    }
+
+
+def save(figures: Sequence[Figure]) -> Path:
+    """Write figures and environment to a file named for the moment."""
+    RESULTS.mkdir(exist_ok=True)
+    where = environment()
+    path = RESULTS / f"{str(where['taken']).replace(':', '')}.json"
+    rows = [figure._asdict() for figure in figures]
+    path.write_text(json.dumps({"environment": where, "figures": rows}, indent=1) + "\n")
+    return path

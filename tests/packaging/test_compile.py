@@ -1,0 +1,61 @@
+"""`compile_modules`: for our own wheel, and for whoever generates a package and wants it native."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kafkawire_codegen.compile import NotCompiled, compile_modules, native_files
+
+SUM = """
+def add(left: int, right: int) -> int:
+    return left + right
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "__init__.py").touch()
+    (tmp_path / "mine" / "sums.py").write_text(SUM)
+    (tmp_path / "mine" / "more.py").write_text("from .sums import add\nthree = add(1, 2)\n")
+    return tmp_path
+
+
+def run_in(folder: Path, code: str) -> str:
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return ran.stdout.strip()
+
+
+def test_modules_share_one_library_inside_their_package(project: Path) -> None:
+    modules = ["mine/sums.py", "mine/more.py"]
+    made = compile_modules(project, modules, library="mine.native", out=project)
+    assert [file.partition(".")[0] for file in made] == [
+        "mine/more",
+        "mine/native__mypyc",
+        "mine/sums",
+    ]
+    assert native_files(project / "mine") == [project / file for file in made]
+    code = "from mine import more; print(more.three, more.__file__.endswith('.py'))"
+    assert run_in(project, code) == "3 False"
+
+
+def test_code_that_mypyc_refuses_is_not_compiled(project: Path) -> None:
+    (project / "mine" / "sums.py").write_text("def wrong() -> int:\n    return 'text'\n")
+    with pytest.raises(NotCompiled, match="mypyc"):
+        compile_modules(project, ["mine/sums.py"], library="mine.native", out=project / "out")
+    assert not (project / "out").exists()
+
+
+def test_without_a_compiler_nothing_is_compiled(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CC", "/bin/false")
+    with pytest.raises(NotCompiled, match="CompileError"):
+        compile_modules(project, ["mine/sums.py"], library="mine.native", out=project / "out")
+    assert native_files(project) == []

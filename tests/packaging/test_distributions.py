@@ -1,0 +1,115 @@
+"""What wheel and sdist hold, and that generation is the same every time."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from kafkawire.messages import REGISTRY
+from tests.conftest import ROOT
+
+
+@pytest.fixture(scope="module")
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build wheel and sdist of this checkout, without compiling."""
+    out = tmp_path_factory.mktemp("dist")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-d", str(out)],
+        cwd=ROOT,
+        env={**os.environ, "KAFKAWIRE_COMPILE": "off"},
+        check=True,
+        capture_output=True,
+    )
+    return out
+
+
+@pytest.fixture(scope="module")
+def wheel(distributions: Path) -> set[str]:
+    (path,) = distributions.glob("*.whl")
+    assert path.name.endswith("-py3-none-any.whl")
+    with zipfile.ZipFile(path) as archive:
+        return set(archive.namelist())
+
+
+@pytest.fixture(scope="module")
+def sdist(distributions: Path) -> set[str]:
+    (path,) = distributions.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        return {name.partition("/")[2] for name in archive.getnames()}
+
+
+def test_wheel_installs_three_packages_and_nothing_as_general_as_cli(wheel: set[str]) -> None:
+    tops = {name.partition("/")[0] for name in wheel}
+    packages = {"kafkawire", "kafkawire_cli", "kafkawire_codegen"}
+    assert {top for top in tops if not top.endswith(".dist-info")} == packages
+
+
+def test_wheel_holds_every_message_as_a_module(wheel: set[str]) -> None:
+    folder = "kafkawire/messages/"
+    modules = {info.module for info in REGISTRY} | {"__init__", "api_key"}
+    assert {name for name in wheel if name.startswith(folder)} == {
+        f"{folder}{module}.py" for module in modules
+    }
+
+
+def test_wheel_holds_schemas_and_templates_of_the_checkout(wheel: set[str]) -> None:
+    schemas = {f"kafkawire_codegen/schemas/{p.name}" for p in ROOT.glob("schemas/*.json")}
+    templates = ROOT.glob("codegen/kafkawire_codegen/templates/*.j2")
+    wanted = schemas | {f"kafkawire_codegen/templates/{p.name}" for p in templates}
+    assert {name for name in wheel if name.endswith((".json", ".j2"))} == wanted
+    assert len(schemas) > len(REGISTRY)
+
+
+@pytest.mark.parametrize("package", ["kafkawire", "kafkawire_cli", "kafkawire_codegen"])
+def test_wheel_is_typed_and_holds_all_sources(wheel: set[str], package: str) -> None:
+    (folder,) = (p.parent for p in ROOT.glob(f"**/{package}/py.typed") if ".venv" not in p.parts)
+    sources = {f"{package}/{p.relative_to(folder)}" for p in folder.rglob("*.py")}
+    assert sources | {f"{package}/py.typed"} <= wheel
+
+
+def test_wheel_names_its_licence_and_command(wheel: set[str]) -> None:
+    information = {name.partition("/")[2] for name in wheel if ".dist-info/" in name}
+    assert {"METADATA", "entry_points.txt", "licenses/LICENSE"} <= information
+
+
+def test_sdist_holds_no_generated_and_no_native_file(sdist: set[str]) -> None:
+    assert {
+        n for n in sdist if n.startswith("kafkawire/messages") or n.endswith((".so", ".pyd"))
+    } == set()
+
+
+def test_sdist_holds_what_a_build_needs(sdist: set[str]) -> None:
+    needed = {"pyproject.toml", "README.md", "LICENSE", "codegen/hatch_build.py"}
+    assert needed | {f"schemas/{p.name}" for p in ROOT.glob("schemas/*.json")} <= sdist
+
+
+def generated(out: Path, seed: str) -> dict[str, str]:
+    """Generate everything in a fresh interpreter and return a digest of each file."""
+    command = ["-m", "kafkawire_codegen", "--package", "kafkawire.messages", "--out", str(out)]
+    subprocess.run(
+        [sys.executable, *command],
+        env={**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": "C"},
+        check=True,
+        capture_output=True,
+    )
+    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in out.iterdir()}
+
+
+def test_generation_gives_the_same_bytes_every_time(tmp_path: Path) -> None:
+    first = generated(tmp_path / "first", seed="1")
+    assert generated(tmp_path / "second", seed="2") == first
+    assert len(first) == len(REGISTRY) + 2
+
+
+def test_generation_leaves_an_unchanged_file_alone(tmp_path: Path) -> None:
+    generated(tmp_path, seed="1")
+    times = {p.name: p.stat().st_mtime_ns for p in tmp_path.iterdir()}
+    generated(tmp_path, seed="2")
+    assert {p.name: p.stat().st_mtime_ns for p in tmp_path.iterdir()} == times

@@ -1,0 +1,74 @@
+"""What an import brings along: the start-up time of library and command line, as sets of modules.
+
+The seconds are in benchmarks/startup.py; here stands what must not be imported to keep them low.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Final
+
+import pytest
+
+IMPORT: Final = "import kafkawire"
+HELP: Final = """
+import sys
+from kafkawire_cli.main import main
+sys.argv = ["kafkawire", "--help"]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code
+"""
+VERSION: Final = HELP.replace("--help", "version")
+
+RUNTIME: Final = {"kafkawire", "librt", "mypy_extensions"}
+"""Top-level packages, beside the standard library, that the codecs stand on."""
+
+
+def modules_after(script: str) -> set[str]:
+    """Run a script in a fresh interpreter and say which modules it left imported."""
+    code = f"{script}\nimport sys\nprint('|'.join(['', *sys.modules]), file=sys.stderr)"
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    return set(ran.stderr.splitlines()[-1].split("|")) - {""}
+
+
+def beside_standard_library(modules: set[str]) -> set[str]:
+    """Name the top-level packages that neither Python nor its start-up brings."""
+    new = {name.partition(".")[0] for name in modules - modules_after("")}
+    return {name for name in new if name not in sys.stdlib_module_names and "__mypyc" not in name}
+
+
+def test_import_kafkawire_brings_only_its_runtime() -> None:
+    assert beside_standard_library(modules_after(IMPORT)) <= RUNTIME
+
+
+def test_import_kafkawire_loads_no_message_and_no_upper_layer() -> None:
+    ours = {name for name in modules_after(IMPORT) if name.startswith("kafkawire.")}
+    allowed = ("kafkawire.errors", "kafkawire.primitives", "kafkawire.native__mypyc")
+    assert {name for name in ours if not name.startswith(allowed)} == set()
+
+
+@pytest.mark.parametrize("module", ["asyncio", "dataclasses", "inspect", "json", "socket", "ssl"])
+def test_import_kafkawire_needs_no_heavy_part_of_the_standard_library(module: str) -> None:
+    assert module not in modules_after(IMPORT)
+
+
+def test_a_message_is_imported_alone() -> None:
+    modules = modules_after("import kafkawire\nkafkawire.REGISTRY.load('FetchRequest')")
+    messages = {name for name in modules if name.startswith("kafkawire.messages.")}
+    assert messages == {"kafkawire.messages.fetch_request"}
+
+
+@pytest.mark.parametrize("script", [HELP, VERSION], ids=["help", "version"])
+def test_the_command_line_starts_without_what_single_verbs_need(script: str) -> None:
+    heavy = {"construct", "cramjam", "google_crc32c", "jinja2", "numpy", "pyarrow", "pyspark"}
+    assert beside_standard_library(modules_after(script)) & heavy == set()
+
+
+def test_help_imports_no_message() -> None:
+    modules = modules_after(HELP)
+    assert {name for name in modules if name.startswith("kafkawire.messages.")} == set()
