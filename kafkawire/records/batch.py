@@ -1,0 +1,345 @@
+"""One record batch, seen through its header.
+
+Law: nothing behind the header is touched until records are asked for; then the checksum comes
+first, limits second.
+
+    base offset: int64 │ length: int32 │ partition leader epoch: int32 │ magic: int8 │
+    crc: uint32 │ attributes: int16 │ last offset delta: int32 │ base timestamp: int64 │
+    max timestamp: int64 │ producer id: int64 │ producer epoch: int16 │ base sequence: int32 │
+    records count: int32 │ records                           magic 0 and 1: see `legacy`
+
+    attributes: bits 0-2 codec │ 3 log append time │ 4 transactional │ 5 control │ 6 delete horizon
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final, final
+
+from librt.strings import read_i16_be, read_i32_be, read_i64_be
+from mypy_extensions import i64
+
+from ..errors import CorruptBatch, InvalidLength, UnsupportedMagic, WireError
+from . import legacy
+from .checksum import crc32, crc32c
+from .column_decoding import add_records
+from .columns import Columns
+from .compression import COMPRESSION_BITS, Compression, codec_of, decompress
+from .decoding import SMALLEST_RECORD, decode_records
+from .limits import DEFAULT_RECORD_LIMITS, Budget, RecordLimits
+from .record import NO_TIMESTAMP, Record
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+HEADER_BYTES: Final = 61
+"""Bytes of a magic 2 batch before its records."""
+CRC_START: Final = (16, 16, 21)
+"""Where the bytes under the checksum start, by magic."""
+
+LARGEST_BASE_OFFSET: Final = 0x7FFFFFFF7FFFFFFF
+"""No offset delta takes it beyond an int64."""
+
+LOG_APPEND_TIME_BIT: Final = 0x08
+TRANSACTIONAL_BIT: Final = 0x10
+CONTROL_BIT: Final = 0x20
+DELETE_HORIZON_BIT: Final = 0x40
+
+NONE: Final = -1
+"""What ids, epochs, sequences and timestamps are where there is none."""
+
+
+class TimestampType(IntEnum):
+    """Whose clock a batch's timestamps are from."""
+
+    NO_TIMESTAMP_TYPE = -1
+    CREATE_TIME = 0
+    LOG_APPEND_TIME = 1
+
+
+@final
+class Batch:
+    """A record batch in `data[start:end]`.
+
+    Fields are as stored, in Kafka's names; those that magic 0 and 1 lack are -1. For a compressed
+    message of magic 0 or 1, `records_count` is -1 and `base_offset` takes a decompression.
+
+    index: its place in the records field, for error paths.
+    """
+
+    def __init__(
+        self,
+        data: bytes,
+        start: int,
+        end: int,
+        index: int = 0,
+        limits: RecordLimits = DEFAULT_RECORD_LIMITS,
+        check_crcs: bool = True,
+    ) -> None:
+        self.data: bytes = data
+        self.start: int = start
+        self.end: int = end
+        self.index: int = index
+        self.limits: RecordLimits = limits
+        self.check_crcs: bool = check_crcs
+        self.batch_length: int = end - start - legacy.LOG_OVERHEAD
+        self.magic: int = data[start + 16]
+        self.partition_leader_epoch: int = NONE
+        self.base_timestamp: int = NONE
+        self.producer_id: int = NONE
+        self.producer_epoch: int = NONE
+        self.base_sequence: int = NONE
+        self.last_offset_delta: int = 0
+        self.records_count: int = NONE
+        if self.magic == 2:
+            self._read_header()
+        else:
+            self._read_legacy_header()
+
+    def _read_header(self) -> None:
+        data, start = self.data, self.start
+        if self.size < HEADER_BYTES:
+            raise InvalidLength(f"a batch of {self.size} bytes", self.path, start + 8)
+        self.partition_leader_epoch = int(read_i32_be(data, start + 12))
+        self.crc: int = int(read_i32_be(data, start + 17)) & 0xFFFFFFFF
+        self.attributes: int = int(read_i16_be(data, start + 21))
+        self.last_offset_delta = int(read_i32_be(data, start + 23))
+        self.base_timestamp = int(read_i64_be(data, start + 27))
+        self.max_timestamp: int = int(read_i64_be(data, start + 35))
+        self.producer_id = int(read_i64_be(data, start + 43))
+        self.producer_epoch = int(read_i16_be(data, start + 51))
+        self.base_sequence = int(read_i32_be(data, start + 53))
+        self.records_count = int(read_i32_be(data, start + 57))
+        self._base_offset: int | None = int(read_i64_be(data, start))
+        self.last_offset: int = self._base_offset + self.last_offset_delta
+        if self.records_count < 0:
+            raise InvalidLength(f"{self.records_count} records", self.path, start + 57)
+
+    def _read_legacy_header(self) -> None:
+        data, start = self.data, self.start
+        if self.magic > 2:
+            raise UnsupportedMagic(f"magic {self.magic}", self.path, start + 16)
+        if self.size < legacy.SMALLEST[self.magic]:
+            raise InvalidLength(f"a message of {self.size} bytes", self.path, start + 8)
+        self.crc = int(read_i32_be(data, start + 12)) & 0xFFFFFFFF
+        self.attributes = data[start + 17]
+        self.max_timestamp = int(read_i64_be(data, start + 18)) if self.magic == 1 else NO_TIMESTAMP
+        self.last_offset = int(read_i64_be(data, start))
+        self._base_offset = None
+        if self.attributes & COMPRESSION_BITS == 0:
+            self._base_offset = self.last_offset
+            self.records_count = 1
+
+    def __repr__(self) -> str:
+        count = "?" if self.records_count < 0 else self.records_count
+        return (
+            f"<Batch {self.index} magic {self.magic} to offset {self.last_offset}, "
+            f"{count} records, {self.size} bytes>"
+        )
+
+    # -- the header, read further
+
+    @property
+    def path(self) -> str:
+        """The batch, as error paths name it."""
+        return f"batch[{self.index}]"
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole batch."""
+        return self.end - self.start
+
+    @property
+    def base_offset(self) -> int:
+        """The first offset the batch stands for."""
+        if self._base_offset is None:
+            self._base_offset = int(self._spans(Budget(self.limits))[1][0].offset)
+        return self._base_offset
+
+    @property
+    def compression(self) -> Compression:
+        """The codec; UnsupportedCompression where it is unknown or not allowed in that magic."""
+        try:
+            return codec_of(self.attributes, self.magic)
+        except WireError as error:
+            raise self._located(error) from None
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        """Whether timestamps are the producer's or the broker's."""
+        if self.magic == 0:
+            return TimestampType.NO_TIMESTAMP_TYPE
+        return TimestampType.LOG_APPEND_TIME if self.log_append else TimestampType.CREATE_TIME
+
+    @property
+    def log_append(self) -> bool:
+        """Whether all records have the broker's timestamp, `max_timestamp`."""
+        return self.magic != 0 and self.attributes & LOG_APPEND_TIME_BIT != 0
+
+    @property
+    def transactional(self) -> bool:
+        """Whether the batch is part of a transaction."""
+        return self.magic == 2 and self.attributes & TRANSACTIONAL_BIT != 0
+
+    @property
+    def control(self) -> bool:
+        """Whether the batch holds control records."""
+        return self.magic == 2 and self.attributes & CONTROL_BIT != 0
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """When compaction may drop the batch's tombstones (KIP-534); None where that is not set."""
+        horizon = self.magic == 2 and self.attributes & DELETE_HORIZON_BIT != 0
+        return self.base_timestamp if horizon else None
+
+    @property
+    def last_sequence(self) -> int:
+        """The sequence of the last record, -1 if there are none."""
+        return self.sequence(self.last_offset)
+
+    def sequence(self, offset: int) -> int:
+        """Say the producer's sequence for the record at that offset; -1 if there are none."""
+        if self.base_sequence < 0:
+            return NONE
+        return (self.base_sequence + offset - self.base_offset) & 0x7FFFFFFF
+
+    # -- the checksum
+
+    def compute_crc(self) -> int:
+        """Compute what `crc` should be."""
+        function = crc32c if self.magic == 2 else crc32
+        return function(self.data, self.start + CRC_START[self.magic], self.end)
+
+    @property
+    def crc_valid(self) -> bool:
+        """Whether the stored checksum is right."""
+        return self.compute_crc() == self.crc
+
+    def verify(self) -> None:
+        """Raise CorruptBatch unless the stored checksum is right."""
+        computed = self.compute_crc()
+        if computed != self.crc:
+            place = self.start + (17 if self.magic == 2 else 12)
+            raise CorruptBatch(
+                f"the checksum is {computed:08x}, stored {self.crc:08x}", self.path, place
+            )
+
+    # -- the records
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.records())
+
+    def records(self, budget: Budget | None = None, *, as_created: bool = False) -> list[Record]:
+        """Decode the records; offsets in errors count in the decompressed bytes where there are
+        such.
+
+        budget: what a call that covers several batches has left; None gives this batch the limits
+            to itself.
+        as_created: in magic 2, keep the timestamps the broker's log append time stands in for.
+        """
+        budget = Budget(self.limits) if budget is None else budget
+        if self.magic != 2:
+            data, spans = self._spans(budget)
+            return [span.record(data) for span in spans]
+        data, start, end = self._body(budget)
+        return decode_records(
+            data,
+            start,
+            end,
+            self.records_count,
+            self.base_offset,
+            self.base_timestamp,
+            self.max_timestamp,
+            self.log_append and not as_created,
+            self.index,
+        )
+
+    def columns(self) -> pa.RecordBatch:
+        """Decode the records into Arrow arrays (`arrow.SCHEMA`) that point into the batch."""
+        from .arrow import record_batch
+
+        columns = Columns(self.data)
+        try:
+            self.add_to(columns, Budget(self.limits))
+            return record_batch(columns)
+        except WireError:
+            self.records()  # the slow way meets the first error, and says where
+            raise
+
+    def add_to(self, columns: Columns, budget: Budget) -> None:
+        """Add the records to columns that started with this batch's data."""
+        if self.magic != 2:
+            data, spans = self._spans(budget)
+            buffer = 0 if data is self.data else columns.add_buffer(data)
+            for span in spans:
+                columns.add_span(data, span, self.index, buffer)
+            return
+        data, start, end = self._body(budget)
+        add_records(
+            columns,
+            data,
+            start,
+            end,
+            self.records_count,
+            self.base_offset,
+            self.base_timestamp,
+            self.max_timestamp,
+            self.log_append,
+            self.index,
+            0 if data is self.data else columns.add_buffer(data),
+        )
+
+    def _body(self, budget: Budget) -> tuple[bytes, int, int]:
+        """Find the bytes of magic 2's records: (where, from, to)."""
+        if self.check_crcs:
+            self.verify()
+        base_offset: i64 = self.base_offset
+        if base_offset > LARGEST_BASE_OFFSET or base_offset < -LARGEST_BASE_OFFSET:
+            raise CorruptBatch(f"base offset {base_offset}", self.path, self.start)
+        data, start, end = self.data, self.start + HEADER_BYTES, self.end
+        try:
+            budget.spend_records(self.records_count)
+            # a compacted batch without records has no stream either
+            if self.attributes & COMPRESSION_BITS and start < end:
+                codec = codec_of(self.attributes, self.magic)
+                data = decompress(codec, data[start:end], self.magic, budget.batch_bytes())
+                budget.spend_bytes(len(data))
+                start, end = 0, len(data)
+        except WireError as error:
+            raise self._located(error) from None
+        if self.records_count > (end - start) // SMALLEST_RECORD:
+            raise InvalidLength(
+                f"{self.records_count} records in {end - start} bytes", self.path, self.start + 57
+            )
+        return data, start, end
+
+    def _spans(self, budget: Budget) -> tuple[bytes, list[legacy.Span]]:
+        """Find the messages of magic 0 or 1: (the bytes they stand in, their places)."""
+        if self.check_crcs:
+            self.verify()
+        try:
+            wrapper = legacy.read_span(self.data, self.start, self.end, False)
+            if self.attributes & COMPRESSION_BITS == 0:
+                budget.spend_records(1)
+                return self.data, [wrapper]
+            codec = codec_of(self.attributes, self.magic)
+            if wrapper.value_length < 0:
+                raise CorruptBatch("a compressed message without a value")
+            start = int(wrapper.value_start)
+            stream = self.data[start : start + int(wrapper.value_length)]
+            data = decompress(codec, stream, self.magic, budget.batch_bytes())
+            budget.spend_bytes(len(data))
+            spans = legacy.read_message_set(
+                data, budget.batch_records(), self.check_crcs, self.index
+            )
+            budget.spend_records(len(spans))
+            legacy.settle(spans, self.magic, wrapper, self.log_append)
+        except WireError as error:
+            raise self._located(error) from None
+        return data, spans
+
+    def _located(self, error: WireError) -> WireError:
+        """Say that an error occurred in this batch."""
+        offset = self.start if error.offset is None else error.offset
+        return type(error)(error.reason, error.path or self.path, offset)

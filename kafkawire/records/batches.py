@@ -1,0 +1,107 @@
+"""A records field: batches back to back, of any magic, without a count.
+
+Law: batches are found by their lengths alone. A batch that the data cuts off is dropped, as a fetch
+response may end in one, and `cut_tail` says how many bytes that were; anything else that is wrong
+is an error.
+
+    (base offset: int64 │ length: int32 │ length bytes, magic in byte 16 of all)*  [a cut batch]
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from itertools import chain
+from typing import TYPE_CHECKING, Final, final
+
+from librt.strings import read_i32_be
+
+from ..errors import InvalidLength, WireError
+from .batch import Batch
+from .columns import Columns
+from .legacy import LOG_OVERHEAD
+from .limits import DEFAULT_RECORD_LIMITS, Budget, RecordLimits
+from .record import Record
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SMALLEST_LENGTH: Final = 14
+"""The least length of a batch: magic 0's, without key and value."""
+TO_MAGIC: Final = 17
+"""Bytes of a batch up to its magic and with it."""
+
+
+@final
+class RecordBatches:
+    """The batches in a records field; iterate over them, or over all their records.
+
+    Nothing is read before it is asked for, and nothing decompressed before records are.
+
+    limits: what one call may cost (`RecordLimits`).
+    check_crcs: verify each batch's checksum before its records are read.
+    """
+
+    def __init__(
+        self,
+        data: bytes,
+        limits: RecordLimits = DEFAULT_RECORD_LIMITS,
+        check_crcs: bool = True,
+    ) -> None:
+        self.data: bytes = data
+        self.limits: RecordLimits = limits
+        self.check_crcs: bool = check_crcs
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Yield each whole batch."""
+        start = index = 0
+        while True:
+            end = batch_end(self.data, start, index)
+            if end < 0:
+                return
+            yield Batch(self.data, start, end, index, self.limits, self.check_crcs)
+            start = end
+            index += 1
+
+    def records(self) -> Iterator[Record]:
+        """Iterate over the records of all batches, those of control batches too."""
+        budget = Budget(self.limits)
+        return chain.from_iterable(batch.records(budget) for batch in self)
+
+    def columns(self) -> pa.RecordBatch:
+        """Decode all records into Arrow arrays (`arrow.SCHEMA`) that point into the data."""
+        from .arrow import record_batch
+
+        columns = Columns(self.data)
+        budget = Budget(self.limits)
+        try:
+            for batch in self:
+                batch.add_to(columns, budget)
+            return record_batch(columns)
+        except WireError:
+            deque(self.records(), maxlen=0)  # the slow way meets the first error, and says where
+            raise
+
+    @property
+    def cut_tail(self) -> int:
+        """Bytes at the end that belong to no whole batch."""
+        start = index = 0
+        while True:
+            end = batch_end(self.data, start, index)
+            if end < 0:
+                return len(self.data) - start
+            start = end
+            index += 1
+
+
+def batch_end(data: bytes, start: int, index: int) -> int:
+    """Say where the batch at `start` ends, -1 if the data does not hold all of it."""
+    left = len(data) - start
+    if left < LOG_OVERHEAD:
+        return -1
+    length = int(read_i32_be(data, start + 8))
+    if length < SMALLEST_LENGTH:
+        raise InvalidLength(f"a batch length of {length}", f"batch[{index}]", start + 8)
+    if left < TO_MAGIC or length > left - LOG_OVERHEAD:
+        return -1
+    return start + LOG_OVERHEAD + length

@@ -1,0 +1,218 @@
+"""Writing a record batch of magic 2.
+
+Law: a builder knows its size at every moment, and building does not end it: more can be appended
+and built again.
+
+    append ─▶ records ─▶ [compressed] ─▶ after attributes … count ─▶ CRC-32C ─▶ offset … crc first
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from struct import Struct
+from struct import error as StructError
+from typing import Final, final
+
+from librt.strings import BytesWriter
+
+from ..errors import OutOfRange
+from .batch import (
+    CONTROL_BIT,
+    DELETE_HORIZON_BIT,
+    HEADER_BYTES,
+    LOG_APPEND_TIME_BIT,
+    NONE,
+    TRANSACTIONAL_BIT,
+)
+from .checksum import crc32c_of_both
+from .compression import Compression, compress
+from .control import ControlType, control_key, end_txn_value
+from .decoding import CALM
+from .encoding import fields_size, header_keys, varint_size, write_fields, write_varint
+from .legacy import LOG_OVERHEAD
+from .record import NO_HEADERS, NO_TIMESTAMP, Headers, Record
+
+UP_TO_CRC: Final = Struct(">qiibI")
+AFTER_CRC: Final = Struct(">hiqqqhii")
+MAGIC: Final = 2
+NO_KEYS: Final[list[bytes]] = []
+INT32: Final = 0x8000_0000
+INT64: Final = 0x8000_0000_0000_0000
+
+
+@final
+class BatchBuilder:
+    """Collects the records of one batch.
+
+    base_offset: the first offset; a producer's batches start at 0.
+    base_timestamp: what record timestamps are written relative to; None is the first record's.
+    log_append_time: the broker's timestamp for all records; None leaves them their own.
+    delete_horizon_ms: takes the base timestamp's place (KIP-534).
+    level: the codec's own; None is its default.
+    """
+
+    def __init__(
+        self,
+        *,
+        base_offset: int = 0,
+        compression: Compression = Compression.NONE,
+        level: int | None = None,
+        producer_id: int = NONE,
+        producer_epoch: int = NONE,
+        base_sequence: int = NONE,
+        partition_leader_epoch: int = NONE,
+        transactional: bool = False,
+        control: bool = False,
+        base_timestamp: int | None = None,
+        log_append_time: int | None = None,
+        delete_horizon_ms: int | None = None,
+    ) -> None:
+        self.base_offset: int = base_offset
+        self.compression: Compression = compression
+        self.level: int | None = level
+        self.producer_id: int = producer_id
+        self.producer_epoch: int = producer_epoch
+        self.base_sequence: int = base_sequence
+        self.partition_leader_epoch: int = partition_leader_epoch
+        self.log_append_time: int | None = log_append_time
+        self.attributes: int = (
+            int(compression)
+            | (0 if log_append_time is None else LOG_APPEND_TIME_BIT)
+            | (TRANSACTIONAL_BIT if transactional else 0)
+            | (CONTROL_BIT if control else 0)
+            | (0 if delete_horizon_ms is None else DELETE_HORIZON_BIT)
+        )
+        if delete_horizon_ms is not None:
+            base_timestamp = delete_horizon_ms
+        self.base_timestamp: int = NO_TIMESTAMP if base_timestamp is None else base_timestamp
+        self.max_timestamp: int = NO_TIMESTAMP
+        self.last_offset: int = base_offset - 1
+        self.count: int = 0
+        self._records: BytesWriter = BytesWriter()
+        self._based: bool = base_timestamp is not None
+
+    @property
+    def size(self) -> int:
+        """Bytes of the batch as it stands, before compression."""
+        return HEADER_BYTES + len(self._records)
+
+    def append(
+        self,
+        key: bytes | None,
+        value: bytes | None,
+        timestamp: int = NO_TIMESTAMP,
+        headers: Headers = NO_HEADERS,
+        offset: int | None = None,
+    ) -> None:
+        """Add a record; `offset` None is the one after the last."""
+        at = self.last_offset + 1 if offset is None else offset
+        if not self._based:
+            self.base_timestamp = timestamp
+            self._based = True
+        timestamp_delta = self._timestamp_delta(timestamp)
+        offset_delta = self._offset_delta(at)
+        keys = header_keys(headers) if headers else NO_KEYS
+        out = self._records
+        write_varint(out, fields_size(timestamp_delta, offset_delta, key, value, headers, keys))
+        write_fields(out, timestamp_delta, offset_delta, key, value, headers, keys)
+        if timestamp > self.max_timestamp:
+            self.max_timestamp = timestamp
+        if at > self.last_offset:
+            self.last_offset = at
+        self.count += 1
+
+    def extend(self, records: Iterable[Record]) -> None:
+        """Add records with their own offsets."""
+        for record in records:
+            self.append(record.key, record.value, record.timestamp, record.headers, record.offset)
+
+    def size_of(
+        self,
+        key: bytes | None,
+        value: bytes | None,
+        timestamp: int = NO_TIMESTAMP,
+        headers: Headers = NO_HEADERS,
+        offset: int | None = None,
+    ) -> int:
+        """Say by how many bytes `append` with the same arguments would make the batch grow."""
+        at = self.last_offset + 1 if offset is None else offset
+        timestamp_delta = self._timestamp_delta(timestamp) if self._based else 0
+        keys = header_keys(headers) if headers else NO_KEYS
+        size = fields_size(timestamp_delta, self._offset_delta(at), key, value, headers, keys)
+        return int(varint_size(size) + size)
+
+    def build(self, *, last_offset: int | None = None, max_timestamp: int | None = None) -> bytes:
+        """Write the batch.
+
+        last_offset: where the batch's range ends; None is its last record's offset.
+        max_timestamp: None is the log append time or the latest of the records.
+        """
+        records = self._records.getvalue()
+        if self.compression != Compression.NONE and self.count:
+            records = compress(self.compression, records, MAGIC, self.level)
+        last = max(self.last_offset, self.base_offset) if last_offset is None else last_offset
+        if max_timestamp is None:
+            max_timestamp = (
+                self.max_timestamp if self.log_append_time is None else self.log_append_time
+            )
+        try:
+            after_crc = AFTER_CRC.pack(
+                self.attributes,
+                last - self.base_offset,
+                self.base_timestamp,
+                max_timestamp,
+                self.producer_id,
+                self.producer_epoch,
+                self.base_sequence,
+                self.count,
+            )
+            up_to_crc = UP_TO_CRC.pack(
+                self.base_offset,
+                HEADER_BYTES - LOG_OVERHEAD + len(records),
+                self.partition_leader_epoch,
+                MAGIC,
+                crc32c_of_both(after_crc, records),
+            )
+        except StructError as error:
+            raise OutOfRange(f"a field of the batch header: {error}") from None
+        return up_to_crc + after_crc + records
+
+    def _timestamp_delta(self, timestamp: int) -> int:
+        base = self.base_timestamp
+        delta = timestamp - base
+        # the first comparison is for speed: an int64's own bounds are slow to compare with
+        if not (-CALM < timestamp < CALM and -CALM < base < CALM) and not (
+            -INT64 <= timestamp < INT64 and -INT64 <= delta < INT64
+        ):
+            raise OutOfRange(f"timestamp {timestamp} in a batch from {base}")
+        return delta
+
+    def _offset_delta(self, offset: int) -> int:
+        delta = offset - self.base_offset
+        if not (-INT32 <= delta < INT32):
+            raise OutOfRange(f"offset {offset} in a batch from {self.base_offset}")
+        return delta
+
+
+def end_txn_batch(
+    committed: bool,
+    *,
+    producer_id: int,
+    producer_epoch: int,
+    coordinator_epoch: int,
+    timestamp: int,
+    offset: int = 0,
+    partition_leader_epoch: int = NONE,
+) -> bytes:
+    """Write the control batch that ends a transaction in a partition."""
+    builder = BatchBuilder(
+        base_offset=offset,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        partition_leader_epoch=partition_leader_epoch,
+        transactional=True,
+        control=True,
+    )
+    key = control_key(ControlType.COMMIT if committed else ControlType.ABORT)
+    builder.append(key, end_txn_value(coordinator_epoch), timestamp)
+    return builder.build()

@@ -1,0 +1,40 @@
+"""The two checksums of record batches, over a part of a buffer and without copying it.
+
+Law: magic 2 carries CRC-32C (Castagnoli) from its attributes to its end; magic 0 and 1 carry CRC-32
+(IEEE) from the magic byte to the end. CRC-32C comes from crc32c, which uses the processor's
+instruction where there is one.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from functools import cache
+
+from ..errors import WireError
+
+
+def crc32(data: bytes, start: int, end: int) -> int:
+    """Compute the CRC-32 of `data[start:end]`."""
+    return zlib.crc32(memoryview(data)[start:end])
+
+
+def crc32c(data: bytes, start: int, end: int) -> int:
+    """Compute the CRC-32C of `data[start:end]`."""
+    return crc32c_function()(memoryview(data)[start:end])
+
+
+def crc32c_of_both(first: bytes, second: bytes) -> int:
+    """Compute the CRC-32C of `first` followed by `second`."""
+    function = crc32c_function()
+    return function(second, function(first))
+
+
+@cache
+def crc32c_function() -> Callable[..., int]:
+    """Import the function that computes CRC-32C: (buffer, checksum of what came before)."""
+    try:
+        from crc32c import crc32c as function
+    except ImportError as error:
+        raise WireError("CRC-32C needs the package crc32c, which is not installed") from error
+    return function

@@ -1,0 +1,170 @@
+"""The records of many batches as columns, laid out as Arrow wants them.
+
+Law: keys, values and headers stay where they are. A column of bytes is 16 bytes a row that say
+where (Arrow's view layout), and a bitmap of what is not null; only what has 12 bytes or less stands
+in the view itself.
+
+    length: int32 │ first 4 bytes │ buffer: int32 │ position: int32          length > 12
+    length: int32 │ the bytes, zeros after them: 12                          length <= 12
+"""
+
+from typing import Final, final
+
+from librt.strings import read_i32_le
+from librt.vecs import extend, vec
+from mypy_extensions import i32, i64, mypyc_attr, u8
+
+from ..errors import InvalidLength
+from .cursor import Cursor
+from .decoding import check_header_count, overrun
+from .legacy import Span
+
+INLINE: Final = 12
+"""The longest value that stands in its view."""
+
+
+@final
+@mypyc_attr(acyclic=True)
+class Views:
+    """A column of nullable bytes."""
+
+    def __init__(self) -> None:
+        self.words: vec[i32] = vec[i32]([0])  # four a row
+        self.valid: vec[u8] = vec[u8]([0])  # a bit a row
+        self.nulls: i64 = 0
+        self.room: i64 = 0
+
+    def reserve(self, rows: i64) -> None:
+        """Make room for `rows` rows in all; new ones are null."""
+        room: i64 = self.room
+        if room == 0:
+            self.words = vec[i32]([0] * (rows * 4))
+            self.valid = vec[u8]([255] * (rows // 8 + 1))
+        elif rows > room:
+            self.words = extend(self.words, vec[i32]([0] * ((rows - room) * 4)))
+            more: i64 = rows // 8 + 1 - len(self.valid)
+            self.valid = extend(self.valid, vec[u8]([255] * more))
+        self.room = rows
+
+    def put_null(self, row: i64) -> None:
+        """Make the row null."""
+        self.valid[row >> 3] &= u8(255 - (1 << (row & 7)))
+        self.nulls += 1
+
+    def put(self, row: i64, data: bytes, pos: i64, length: i64, buffer: i32) -> None:
+        """Make the row `data[pos:pos + length]`, already checked; `buffer` numbers `data`."""
+        words = self.words
+        at = row * 4
+        words[at] = i32(length)
+        if length > INLINE:
+            words[at + 1] = read_i32_le(data, pos)
+            words[at + 2] = buffer
+            words[at + 3] = i32(pos)
+            return
+        while length >= 4:
+            at += 1
+            words[at] = read_i32_le(data, pos)
+            pos += 4
+            length -= 4
+        if length > 0:
+            rest: i64 = data[pos]
+            if length > 1:
+                rest |= i64(data[pos + 1]) << 8
+            if length > 2:
+                rest |= i64(data[pos + 2]) << 16
+            words[at + 1] = i32(rest)
+
+    def put_next(self, row: i64, cursor: Cursor, data: bytes, stop: i64, buffer: i32) -> None:
+        """Read a length and put so many bytes, if the record that ends at `stop` has them."""
+        length = cursor.varint(data)
+        if length < 0:
+            self.put_null(row)
+            return
+        pos = cursor.pos
+        if length > stop - pos:
+            raise overrun(length, pos, stop)
+        self.put(row, data, pos, length, buffer)
+        cursor.pos = pos + length
+
+
+@final
+@mypyc_attr(acyclic=True)
+class Columns:
+    """Rows collected from batches, one a record.
+
+    buffers: what the views point into: the records field itself, then each decompressed batch.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self.buffers: list[bytes] = [data]
+        self.rows: i64 = 0
+        self.room: i64 = 0
+        self.batch: vec[i32] = vec[i32]([0])
+        self.offset: vec[i64] = vec[i64]([0])
+        self.timestamp: vec[i64] = vec[i64]([0])
+        self.key: Views = Views()
+        self.value: Views = Views()
+        self.header_ends: vec[i32] = vec[i32]([0])  # one more than rows: where headers end
+        self.header_key: Views = Views()
+        self.header_value: Views = Views()
+        self.headers: i64 = 0
+
+    def add_buffer(self, data: bytes) -> int:
+        """Take one more buffer; return its number."""
+        self.buffers.append(data)
+        return len(self.buffers) - 1
+
+    def reserve(self, more: i64) -> None:
+        """Make room for `more` rows: exactly at first, then by doubling."""
+        rows = self.rows + more
+        room: i64 = self.room
+        if rows <= room:
+            return
+        if room == 0:
+            self.batch = vec[i32]([0] * rows)
+            self.offset = vec[i64]([0] * rows)
+            self.timestamp = vec[i64]([0] * rows)
+            self.header_ends = vec[i32]([0] * (rows + 1))
+        else:
+            rows = max(rows, room * 2)
+            self.batch = extend(self.batch, vec[i32]([0] * (rows - room)))
+            self.offset = extend(self.offset, vec[i64]([0] * (rows - room)))
+            self.timestamp = extend(self.timestamp, vec[i64]([0] * (rows - room)))
+            self.header_ends = extend(self.header_ends, vec[i32]([0] * (rows - room)))
+        self.room = rows
+        self.key.reserve(rows)
+        self.value.reserve(rows)
+
+    def add_span(self, data: bytes, span: Span, batch: int, buffer: int) -> None:
+        """Add one message of magic 0 or 1."""
+        self.reserve(1)
+        row = self.rows
+        self.rows = row + 1
+        self.batch[row] = i32(batch)
+        self.offset[row] = span.offset
+        self.timestamp[row] = span.timestamp
+        self.header_ends[row + 1] = i32(self.headers)
+        if span.key_length < 0:
+            self.key.put_null(row)
+        else:
+            self.key.put(row, data, span.key_start, span.key_length, i32(buffer))
+        if span.value_length < 0:
+            self.value.put_null(row)
+        else:
+            self.value.put(row, data, span.value_start, span.value_length, i32(buffer))
+
+    def add_headers(self, cursor: Cursor, data: bytes, stop: i64, count: i64, buffer: i32) -> None:
+        """Add one record's headers; that keys are UTF-8 is left to be checked for all at once."""
+        check_header_count(cursor, stop, count)
+        row = self.headers
+        if row + count > self.header_key.room:
+            room = max(row + count, self.header_key.room * 2)
+            self.header_key.reserve(room)
+            self.header_value.reserve(room)
+        self.headers = row + count
+        while row < self.headers:
+            self.header_key.put_next(row, cursor, data, stop, buffer)
+            self.header_value.put_next(row, cursor, data, stop, buffer)
+            row += 1
+        if self.header_key.nulls != 0:
+            raise InvalidLength("a header without a key", "", int(cursor.pos))

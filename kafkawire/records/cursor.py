@@ -1,0 +1,70 @@
+"""A position in the bytes of some records, and the zigzag varints it reads there.
+
+Law: no read passes `end`, no position goes below the start, and a varint that does not fit its type
+is refused.
+
+    value n is written as n*2 (n >= 0) or -n*2-1 (n < 0), seven bits a byte, low bits first, bit 7
+    set on all but the last
+"""
+
+from typing import Final, final
+
+from librt.strings import read_i64_le
+from mypy_extensions import i64, mypyc_attr
+
+from ..errors import InvalidVarint, Truncated
+
+MAX_INT64: Final = 0x7FFFFFFFFFFFFFFF
+
+
+@final
+@mypyc_attr(acyclic=True)
+class Cursor:
+    """Reads varints of the `data` passed to each call, always the same.
+
+    As an attribute it would be counted (a reference taken and dropped) at every read.
+    """
+
+    def __init__(self, data: bytes, pos: i64, end: i64) -> None:
+        if pos < 0 or end > len(data):
+            raise IndexError(f"{pos}:{end} in {len(data)} bytes")
+        self.pos: i64 = pos
+        self.end: i64 = end
+        self.whole_words: i64 = end - 8  # the last position where eight bytes can be read at once
+
+    def varint(self, data: bytes, bits: i64 = 32) -> i64:
+        """Read an integer of at most `bits` bits."""
+        p = self.pos
+        if p > self.whole_words:
+            return self.varint_by_bytes(data, bits)
+        word = read_i64_le(data, p)
+        if word & 0x80 == 0:
+            self.pos = p + 1
+            return (word >> 1 & 0x3F) ^ -(word & 1)
+        if word & 0x8000 == 0:
+            self.pos = p + 2
+            return ((word >> 1 & 0x3F) | (word >> 2 & 0x1FC0)) ^ -(word & 1)
+        if word & 0x800000 == 0:
+            self.pos = p + 3
+            return ((word >> 1 & 0x3F) | (word >> 2 & 0x1FC0) | (word >> 3 & 0xFE000)) ^ -(word & 1)
+        return self.varint_by_bytes(data, bits)
+
+    def varint_by_bytes(self, data: bytes, bits: i64) -> i64:
+        """Do the same byte by byte: near the end, and for more than three bytes."""
+        p = self.pos
+        value: i64 = 0
+        shift: i64 = 0
+        while True:
+            if p >= self.end:
+                raise Truncated("the data ends inside a varint", "", int(p))
+            byte: i64 = data[p]
+            p += 1
+            if shift + 7 > bits and byte >> (bits - shift) != 0:
+                raise InvalidVarint(f"a varint of more than {bits} bits", "", int(self.pos))
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                break
+            shift += 7
+        self.pos = p
+        # bit 63 may be set: the shift must bring in a zero
+        return (value >> 1 & MAX_INT64) ^ -(value & 1)

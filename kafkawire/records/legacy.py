@@ -1,0 +1,150 @@
+"""Messages of magic 0 and 1, and the message sets inside compressed ones.
+
+Law: a message is its own batch of one record unless it is compressed: then it wraps a message set
+and counts for it all. Wrapped messages are never compressed again.
+
+    offset: int64 │ message size: int32 │ crc: uint32 │ magic: int8 │ attributes: int8 │
+    [timestamp: int64, magic 1] │ key length: int32, key │ value length: int32, value
+
+Offsets of wrapped messages are absolute in magic 0; in magic 1 they count from 0, and the wrapper
+has the last one's absolute offset (KIP-31). With log append time the wrapper's timestamp is
+everybody's (KIP-32).
+"""
+
+from typing import Final, final
+
+from librt.strings import read_i32_be, read_i64_be
+from mypy_extensions import i64, mypyc_attr
+
+from ..errors import (
+    CorruptBatch,
+    InvalidLength,
+    LimitExceeded,
+    Truncated,
+    UnsupportedMagic,
+    WireError,
+)
+from .checksum import crc32
+from .compression import COMPRESSION_BITS
+from .decoding import located
+from .record import Record
+
+LOG_OVERHEAD: Final = 12
+"""Offset and size, which stand before every batch of any magic and do not count for its size."""
+SMALLEST: Final = (26, 34)
+"""Bytes of a message without key and value, log overhead included, by magic."""
+
+
+@final
+@mypyc_attr(acyclic=True)
+class Span:
+    """Where one message's parts stand; lengths are -1 for null."""
+
+    def __init__(self, offset: i64, timestamp: i64, attributes: i64) -> None:
+        self.offset: i64 = offset
+        self.timestamp: i64 = timestamp
+        self.attributes: i64 = attributes
+        self.key_start: i64 = 0
+        self.key_length: i64 = -1
+        self.value_start: i64 = 0
+        self.value_length: i64 = -1
+
+    def record(self, data: bytes) -> Record:
+        """Cut the record out."""
+        key = value = None
+        if self.key_length >= 0:
+            key = data[self.key_start : self.key_start + self.key_length]
+        if self.value_length >= 0:
+            value = data[self.value_start : self.value_start + self.value_length]
+        return Record(int(self.offset), int(self.timestamp), key, value)
+
+
+def read_span(data: bytes, start: i64, end: i64, check_crcs: bool) -> Span:
+    """Find the parts of the message in `data[start:end]`."""
+    magic = magic_at(data, start, end)
+    if check_crcs:
+        stored = i64(read_i32_be(data, start + 12)) & 0xFFFFFFFF
+        computed = crc32(data, int(start) + 16, int(end))
+        if computed != stored:
+            raise CorruptBatch(
+                f"CRC-32 is {computed:08x}, stored {stored:08x}", "", int(start) + 12
+            )
+    attributes: i64 = data[start + 17]
+    timestamp = read_i64_be(data, start + 18) if magic == 1 else -1
+    span = Span(read_i64_be(data, start), timestamp, attributes)
+    pos = start + (26 if magic == 1 else 18)
+    span.key_length = field_length(data, pos, end)
+    span.key_start = pos + 4
+    pos = span.key_start + max(span.key_length, 0)
+    span.value_length = field_length(data, pos, end)
+    span.value_start = pos + 4
+    if span.value_start + max(span.value_length, 0) != end:
+        raise CorruptBatch("the fields take less than the message's size", "", int(pos))
+    return span
+
+
+def magic_at(data: bytes, start: i64, end: i64) -> i64:
+    """Read the magic of a message, and refuse a message too small for it."""
+    if end - start < SMALLEST[0]:
+        raise InvalidLength(f"a message of {end - start} bytes", "", int(start))
+    magic: i64 = data[start + 16]
+    if magic > 1:
+        raise UnsupportedMagic(f"magic {magic} in a message set", "", int(start) + 16)
+    if magic == 1 and end - start < SMALLEST[1]:
+        raise InvalidLength(f"a message of {end - start} bytes", "", int(start))
+    return magic
+
+
+def field_length(data: bytes, pos: i64, end: i64) -> i64:
+    """Read the length at `pos`, -1 for null; InvalidLength if the message cannot hold so much."""
+    if pos + 4 > end:
+        raise InvalidLength("the message ends inside a length", "", int(pos))
+    length = i64(read_i32_be(data, pos))
+    if length > end - pos - 4:
+        raise InvalidLength(f"a field of {length} bytes, {end - pos - 4} left", "", int(pos))
+    return max(length, -1)
+
+
+def read_message_set(data: bytes, most: int, check_crcs: bool, batch_index: int) -> list[Span]:
+    """Find all messages of a decompressed set; LimitExceeded if there are more than `most`."""
+    spans: list[Span] = []
+    size: i64 = len(data)
+    pos: i64 = 0
+    try:
+        while pos < size:
+            if size - pos < LOG_OVERHEAD:
+                raise Truncated("the message set ends inside a message", "", int(pos))
+            length = i64(read_i32_be(data, pos + 8))
+            if length > size - pos - LOG_OVERHEAD:
+                raise Truncated("the message set ends inside a message", "", int(pos))
+            if len(spans) >= most:
+                raise LimitExceeded(f"more than the {most} records allowed", "", int(pos))
+            end = pos + LOG_OVERHEAD + length
+            span = read_span(data, pos, end, check_crcs)
+            if span.attributes & COMPRESSION_BITS != 0:
+                raise CorruptBatch("a compressed message inside a compressed one", "", int(pos))
+            spans.append(span)
+            pos = end
+    except WireError as error:
+        raise located(error, batch_index, len(spans)) from None
+    if not spans:
+        raise CorruptBatch("a compressed message without messages inside")
+    return spans
+
+
+def settle(spans: list[Span], magic: int, wrapper: Span, log_append: bool) -> None:
+    """Turn the offsets and timestamps of wrapped messages into absolute ones."""
+    base: i64 = 0
+    # an offset of 0 is a producer's: the broker has not yet put the last offset there
+    if magic == 1 and wrapper.offset != 0:
+        last = spans[-1].offset
+        if last < 0 or last > wrapper.offset:
+            raise CorruptBatch(f"the last offset inside is {last}, the outer {wrapper.offset}")
+        base = wrapper.offset - last
+        for span in spans:
+            if span.offset < 0 or span.offset > last:
+                raise CorruptBatch(f"offset {span.offset} inside, before the last, {last}")
+    for span in spans:
+        span.offset += base
+        if log_append:
+            span.timestamp = wrapper.timestamp

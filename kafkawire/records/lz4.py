@@ -1,0 +1,108 @@
+"""lz4 frames as Kafka writes them, and the header checksum that magic 0 has in a form of its own.
+
+Law: a frame of magic 0 is read with either checksum and written with its own; no other frame is
+touched.
+
+    magic: 04 22 4d 18 │ FLG │ BD │ [content size: 8] │ header checksum │
+    (size: uint32 LE, bit 31 = stored; block)* │ 0: uint32
+
+The header checksum is bits 8-15 of xxHash-32 from FLG to before it. Kafka's writer of magic 0 took
+in the frame magic as well (KAFKA-3160); its readers of magic 0 expect just that, and libraries
+refuse it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from struct import Struct
+from typing import Final
+
+from ..errors import CorruptBatch
+
+FRAME_MAGIC: Final = b"\x04\x22\x4d\x18"
+WORD: Final = Struct("<I")
+
+CONTENT_SIZE: Final = 0x08
+DICTIONARY: Final = 0x01
+
+DESCRIPTOR: Final = b"\x60\x40"
+"""Version 1, independent blocks (Kafka's Java reader takes no others) of 64 KiB, no checksums."""
+BLOCK_BYTES: Final = 65_536
+STORED: Final = 0x8000_0000
+END: Final = bytes(4)
+
+PRIME_1, PRIME_2, PRIME_3, PRIME_4, PRIME_5 = (
+    0x9E3779B1,
+    0x85EBCA77,
+    0xC2B2AE3D,
+    0x27D4EB2F,
+    0x165667B1,
+)
+MASK: Final = 0xFFFFFFFF
+
+
+def xxh32(data: bytes) -> int:
+    """Compute xxHash-32 with seed 0 of fewer than 16 bytes: a frame header has no more."""
+    value = PRIME_5 + len(data)
+    words = len(data) // 4 * 4
+    for pos in range(0, words, 4):
+        value = rotate(value + WORD.unpack_from(data, pos)[0] * PRIME_3, 17) * PRIME_4
+    for byte in data[words:]:
+        value = rotate(value + byte * PRIME_5, 11) * PRIME_1
+    value &= MASK
+    value = (value ^ value >> 15) * PRIME_2 & MASK
+    value = (value ^ value >> 13) * PRIME_3 & MASK
+    return value ^ value >> 16
+
+
+def rotate(value: int, count: int) -> int:
+    """Rotate 32 bits to the left."""
+    value &= MASK
+    return (value << count | value >> (32 - count)) & MASK
+
+
+def checksum_place(data: bytes) -> int:
+    """Say where the header checksum of the first frame stands."""
+    if not data.startswith(FRAME_MAGIC) or len(data) < 7:
+        raise CorruptBatch("lz4: no frame header")
+    flags = data[4]
+    if flags & DICTIONARY:
+        raise CorruptBatch("lz4: the frame needs a dictionary")
+    end = 6 + (8 if flags & CONTENT_SIZE else 0)
+    if end >= len(data):
+        raise CorruptBatch("lz4: the data ends inside a frame header")
+    return end
+
+
+def checksum(header: bytes) -> int:
+    """Compute a header checksum over `header`."""
+    return xxh32(header) >> 8 & 0xFF
+
+
+def with_standard_checksum(data: bytes) -> bytes:
+    """Return magic 0's data with its first frame's header checksum as libraries expect it."""
+    place = checksum_place(data)
+    standard = checksum(data[4:place])
+    if data[place] not in (standard, checksum(data[:place])):
+        raise CorruptBatch("lz4: wrong header checksum")
+    return data[:place] + bytes([standard]) + data[place + 1 :]
+
+
+def parts(data: bytes) -> Iterator[bytes]:
+    """Cut `data` into blocks."""
+    for start in range(0, len(data), BLOCK_BYTES):
+        yield data[start : start + BLOCK_BYTES]
+
+
+def frame(data: bytes, magic: int, compress_block: Callable[[bytes], bytes]) -> bytes:
+    """Put `data` into one frame; a block that would not shrink is stored."""
+    header = FRAME_MAGIC + DESCRIPTOR
+    out = [header, bytes([checksum(header if magic == 0 else DESCRIPTOR)])]
+    for part in parts(data):
+        block = compress_block(part)
+        if len(block) < len(part):
+            out += [WORD.pack(len(block)), block]
+        else:
+            out += [WORD.pack(len(part) | STORED), part]
+    out.append(END)
+    return b"".join(out)

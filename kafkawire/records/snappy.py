@@ -1,0 +1,69 @@
+"""How snappy data stands in a record batch: Java's framing, or one raw block.
+
+Law: a block's declared size is believed only as far as its bytes can reach.
+
+    82 'SNAPPY' 00 │ version: int32 │ compatible version: int32 │ (size: int32, raw block)*
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import Final
+
+from ..errors import CorruptBatch
+
+JAVA_MAGIC: Final = b"\x82SNAPPY\x00"
+JAVA_HEADER: Final = JAVA_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
+SIZE: Final = Struct(">i")
+
+BLOCK_BYTES: Final = 32_768
+"""What Java's writer puts into one block."""
+
+MOST_PER_BYTE: Final = 22
+"""No byte of a raw block makes more: a copy of up to 64 bytes takes three."""
+
+
+def blocks(data: bytes) -> Iterator[bytes]:
+    """Yield the raw blocks of either form."""
+    if not data.startswith(JAVA_MAGIC):
+        yield data
+        return
+    if len(data) < len(JAVA_HEADER):
+        raise CorruptBatch("snappy: the stream ends inside its header")
+    pos = len(JAVA_HEADER)
+    while pos < len(data):
+        if pos + SIZE.size > len(data):
+            raise CorruptBatch("snappy: the stream ends inside a block's size")
+        (size,) = SIZE.unpack_from(data, pos)
+        pos += SIZE.size
+        if size < 0 or size > len(data) - pos:
+            raise CorruptBatch(f"snappy: a block of {size} bytes, {len(data) - pos} left")
+        yield data[pos : pos + size]
+        pos += size
+
+
+def block_size(block: bytes) -> int:
+    """Read the size a raw block declares; CorruptBatch if its bytes cannot make so much."""
+    size = shift = 0
+    for byte in block[:5]:
+        size |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            break
+        shift += 7
+    else:
+        raise CorruptBatch("snappy: no block size")
+    if size > len(block) * MOST_PER_BYTE:
+        raise CorruptBatch(f"snappy: {len(block)} bytes cannot become {size}")
+    return size
+
+
+def parts(data: bytes) -> Iterator[bytes]:
+    """Cut `data` as Java's writer does."""
+    for start in range(0, len(data), BLOCK_BYTES):
+        yield data[start : start + BLOCK_BYTES]
+
+
+def framed(raw_blocks: list[bytes]) -> bytes:
+    """Put raw blocks into Java's framing."""
+    return JAVA_HEADER + b"".join(SIZE.pack(len(block)) + block for block in raw_blocks)
