@@ -20,7 +20,9 @@ def codegen(
 ) -> None:
     """Generate codecs from message schemas (ours, yours, or Apache Kafka's own directories).
 
-    Example: kafkawire codegen --schemas ./schemas --package mine.messages --out src/mine/messages
+    \b
+    kafkawire codegen --schemas ./schemas --package mine.messages --out src/mine/messages
+    kafkawire codegen --package kafka_messages --out ./kafka_messages
     """
     from kafkawire_codegen import generate, schemas_dir
     from kafkawire_codegen.schema import SchemaErrors

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, BinaryIO, NamedTuple
 
 import typer
 
@@ -13,6 +13,7 @@ from . import filters, inputs, output
 from .inputs import Entry, Format, InputError
 from .names import api_key, direction_of
 from .output import Shape
+from .pipes import until_the_reader_leaves
 
 
 class Bare(NamedTuple):
@@ -75,20 +76,21 @@ def decode(
     form = shape or (Shape.TABLE if sys.stdout.isatty() else Shape.JSONL)
     clean = True
     failed = False
-    if form is Shape.TABLE:
-        print(output.heading())
-    for name in given:
-        try:
-            for entry in _entries(name, input_format, bare, port or []):
-                if chosen and not filters.keeps(chosen, entry):
-                    continue
-                clean = clean and entry.row.status == "ok"
-                _show(entry, form, show_secrets)
-                if name == "-":  # rows of a live capture must not wait for a full buffer
-                    sys.stdout.flush()
-        except InputError as error:
-            typer.echo(f"kafkawire decode: {error}", err=True)
-            failed = True
+    with until_the_reader_leaves():
+        if form is Shape.TABLE:
+            print(output.heading())
+        for name in given:
+            try:
+                for entry in _entries(name, input_format, bare, port or []):
+                    if chosen and not filters.keeps(chosen, entry):
+                        continue
+                    clean = clean and entry.row.status == "ok"
+                    _show(entry, form, show_secrets)
+                    if name == "-":  # rows of a live capture must not wait for a full buffer
+                        sys.stdout.flush()
+            except InputError as error:
+                typer.echo(f"kafkawire decode: {error}", err=True)
+                failed = True
     if failed:
         raise typer.Exit(2)
     if strict and not clean:
@@ -116,61 +118,48 @@ def _bare(api: str | None, version: int | None, direction: str | None) -> Bare |
 
 def _entries(name: str, form: Format, bare: Bare | None, ports: list[int]) -> Iterator[Entry]:
     if name == "-":
-        yield from _stdin(form, bare, ports)
+        stream = inputs.standard_input()
+        kind = _kind(form, bare, inputs.unpacked_head(stream.peek(4), "standard input"), name)
+        if kind is Format.CAPTURE:
+            yield from _capture("-", ports, stream)
+        else:
+            yield from _bytes("-", stream.read(), kind, bare)
         return
     path = Path(name)
     if not path.exists() and inputs.is_hex(name.encode()):
-        yield from _bytes("hex", inputs.hex_bytes(name.encode(), "the argument"), bare)
+        yield from _bytes("the argument", name.encode(), Format.HEX, bare)
         return
     for file in inputs.expand([path]):
-        head = inputs.first_bytes(file)
-        kind = form
-        if form is Format.AUTO:
-            kind = (
-                Format.FRAMES
-                if bare and not inputs.is_hex(head)
-                else inputs.recognise(head, str(file))
-            )
+        kind = _kind(form, bare, inputs.first_bytes(file), str(file))
         if kind is Format.CAPTURE:
-            yield from _capture(str(file), ports)
+            yield from _capture(str(file), ports, file)
         else:
-            data = inputs.whole(file)
-            yield from _bytes(
-                str(file), inputs.hex_bytes(data, str(file)) if kind is Format.HEX else data, bare
-            )
+            yield from _bytes(str(file), file.read_bytes(), kind, bare)
 
 
-def _stdin(form: Format, bare: Bare | None, ports: list[int]) -> Iterator[Entry]:
-    head = sys.stdin.buffer.peek(4)  # type: ignore[attr-defined]
-    kind = form
-    if form is Format.AUTO:
-        packed = head[:2] == b"\x1f\x8b"
-        kind = Format.CAPTURE if packed else inputs.recognise(head[:4096], "standard input")
-        if bare and kind is not Format.HEX:
-            kind = Format.FRAMES
-    if kind is Format.CAPTURE:
-        yield from _capture("-", ports)
-        return
-    data = inputs.whole(None)
-    yield from _bytes(
-        "-", inputs.hex_bytes(data, "standard input") if kind is Format.HEX else data, bare
-    )
+def _kind(form: Format, bare: Bare | None, head: bytes, name: str) -> Format:
+    if form is not Format.AUTO:
+        return form
+    if bare is not None:
+        return Format.HEX if inputs.is_hex(head) else Format.FRAMES
+    return inputs.recognise(head, name)
 
 
-def _bytes(name: str, data: bytes, bare: Bare | None) -> Iterator[Entry]:
+def _bytes(name: str, data: bytes, kind: Format, bare: Bare | None) -> Iterator[Entry]:
     from kafkawire.capture.loose import decode_body, decode_frames
 
+    data = inputs.unpacked(data, name)
+    if kind is Format.HEX:
+        data = inputs.hex_bytes(data, name)
     rows = decode_frames(data) if bare is None else [decode_body(*bare, data)]
     for row in rows:
         yield Entry(name, None, None, None, row)
 
 
-def _capture(name: str, ports: list[int]) -> Iterator[Entry]:
+def _capture(name: str, ports: list[int], source: Path | BinaryIO) -> Iterator[Entry]:
     from kafkawire.capture.engine import decode_capture
-
     from kafkawire.errors import CaptureError
 
-    source = sys.stdin.buffer if name == "-" else Path(name)
     try:
         for found in decode_capture(source, ports=ports):
             yield Entry(name, found.connection, found.client, found.broker, found.row)

@@ -29,8 +29,9 @@ def encode(
 ) -> None:
     """Encode a message given in Kafka's JSON form; fields left out take their defaults.
 
-    Example: kafkawire encode '{"groupId": "g", "generationId": 1, "memberId": "m"}' --api Heartbeat
-    --version 4
+    \b
+    kafkawire encode '{"groupId": "g", "memberId": "m"}' --api Heartbeat --version 4
+    kafkawire encode @metadata.json --api Metadata --version 12 --frame --raw | nc localhost 9092
     """
     import kafkawire
 

@@ -11,6 +11,7 @@ import re
 import sys
 import zlib
 from enum import StrEnum
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -85,15 +86,19 @@ def first_bytes(path: Path) -> bytes:
     """Read the first bytes of a file, through gzip; InputError where it cannot be opened."""
     try:
         with path.open("rb") as file:
-            head = file.read(4096)
+            return unpacked_head(file.read(4096), str(path))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
-    if head[:2] == _GZIP:
-        try:
-            return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, 4096)
-        except zlib.error as error:
-            raise InputError(f"{path}: gzip that cannot be read: {error}") from None
-    return head
+
+
+def unpacked_head(head: bytes, name: str) -> bytes:
+    """Take gzip off the first bytes of something."""
+    if head[:2] != _GZIP:
+        return head
+    try:
+        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, 4096)
+    except zlib.error as error:
+        raise InputError(f"{name}: gzip that cannot be read: {error}") from None
 
 
 def recognise(head: bytes, name: str) -> Format:
@@ -130,12 +135,19 @@ def hex_bytes(text: bytes, name: str) -> bytes:
     return bytes.fromhex(plain.decode("ascii"))
 
 
-def whole(path: Path | None) -> bytes:
-    """Read everything of a file, or of standard input, through gzip."""
-    data = sys.stdin.buffer.read() if path is None else path.read_bytes()
-    if data[:2] == _GZIP:
-        try:
-            return gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise InputError(f"{path or '-'}: gzip that cannot be read: {error}") from None
-    return data
+def standard_input() -> BufferedReader:
+    """Get standard input as a stream whose first bytes can be looked at."""
+    stream = sys.stdin.buffer
+    if isinstance(stream, BufferedReader):
+        return stream
+    return BufferedReader(stream)  # type: ignore[arg-type]  # a stand-in for stdin is enough
+
+
+def unpacked(data: bytes, name: str) -> bytes:
+    """Take off gzip, where there is any; InputError where it is broken."""
+    if data[:2] != _GZIP:
+        return data
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{name}: gzip that cannot be read: {error}") from None

@@ -5,7 +5,6 @@ Exit codes everywhere: 0 ok, 1 findings or undecodable content where asked for, 
 
 from __future__ import annotations
 
-import os
 import sys
 
 import typer
@@ -29,17 +28,9 @@ app.command("version")(version.version)
 
 
 def main() -> None:
-    """Run the command line; a pipe closed by its reader ends it quietly."""
+    """Run the command line; text that the terminal cannot show is escaped, not an error."""
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    try:
-        app()
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # what is still buffered has nowhere to go: keep the interpreter from trying again at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    app()
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ def redacted(value: Any) -> Any:
 
 
 def record(entry: Entry, *, secrets: bool) -> dict[str, Any]:
-    """Make the JSON row: the documented columns in their order, and `embedded` where there is any."""
+    """Make the JSON row: the documented columns in order, and `embedded` where there is any."""
     row = entry.row
     made = {
         "capture": entry.capture,

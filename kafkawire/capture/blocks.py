@@ -1,6 +1,8 @@
-"""A packet block: thousands of captured packets as columns over one buffer, the unit that capture readers hand on.
+"""A packet block: thousands of captured packets as columns over one buffer, the unit that capture
+readers hand on.
 
-Law: a block names every packet of its stretch of the file, in file order and with consecutive numbers; it copies none.
+Law: a block names every packet of its stretch of the file, in file order and with consecutive
+numbers; it copies none.
 
     data    [ header | packet | header | packet | ... ]      bytes of the file
     start            ^                 ^                     int64, index into data
@@ -29,14 +31,17 @@ MAX_PACKETS: Final = 1 << 15
 """Packets of one block at most."""
 
 MAX_PACKET_BYTES: Final = 1 << 18
-"""What libpcap writes at most for one packet; a header that says more is believed only if the file's snaplen does."""
+"""What libpcap writes at most for one packet; a header that says more is believed only if the
+file's snaplen does.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class PacketBlock:
     """Packets `first`, `first + 1`, ... of a file.
 
-    position: offset in the (uncompressed) file of data[0]. ts: nanoseconds since the epoch, or NO_TIME.
+    position: offset in the (uncompressed) file of data[0]. ts: nanoseconds since the epoch, or
+    NO_TIME.
     link: the link type of each packet (LINKTYPE_ registry); -1 where the file does not say.
     """
 
@@ -74,7 +79,8 @@ class PacketBlock:
 class CaptureDecoder(Protocol):
     """Bytes of a capture file in, packet blocks out, as far as the bytes go.
 
-    problems: what could not be read so far, in file order; they are values, reading goes on where it can.
+    problems: what could not be read so far, in file order; they are values, reading goes on where
+    it can.
     """
 
     problems: list[CaptureError]

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from .blocks import Ints
-from .events import Event
+from .connections import Connection
+from .events import Arrival, Event
 from .flows import Flow
 from .grouping import group, keys
 from .packets import ACK, FIN, RST, SYN, Segments
@@ -20,6 +21,7 @@ class Bulk:
     """A block of segments sorted by connection, with the columns that the fast way needs."""
 
     def __init__(self, segments: Segments) -> None:
+        """Sort the segments of a block, at least one."""
         self.segments = segments
         self.order, self.flow_starts, self.unit_starts = group(segments)
         order = self.order
@@ -52,39 +54,43 @@ class Bulk:
 
     def take(self, flows: dict[bytes, Flow], out: list[Event]) -> Ints:
         """Append to the flows what continues them; returns the segments left, in packet order."""
-        count = len(self.order)
-        ends = np.append(self.flow_starts[1:], count)
-        lasts = self.order[ends - 1]
-        units = np.searchsorted(self.unit_starts, self.flow_starts, side="right") - 1
-        odd = self.odd_units[units].tolist()
-        known = [flows.get(key) for key in keys(self.segments, self.order[self.flow_starts])[0]]
+        starts = self.flow_starts
+        ends = np.append(starts[1:], len(self.order))
+        units = np.searchsorted(self.unit_starts, starts, side="right") - 1
+        known = [flows.get(key) for key in keys(self.segments, self.order[starts])[0]]
         unit_of = units.tolist()
+        odd = self.odd_units[units].tolist()
         refused = {
             unit
             for unit, is_odd, flow, seq in zip(unit_of, odd, known, self.first_seq, strict=True)
             if is_odd or flow is None or not _continues(flow, seq)
         }
-        columns = (
-            self.before[self.flow_starts],
-            self.before[ends],
-            self.segments.ack[lasts],
-            self.segments.packet[lasts],
-            self.segments.ts[lasts],
-        )
-        for unit, flow, *row in zip(unit_of, known, *(c.tolist() for c in columns), strict=True):
-            if unit not in refused and flow is not None:
-                self._append(flow, row[0], row[1], out)
-        for unit, flow, *row in zip(unit_of, known, *(c.tolist() for c in columns), strict=True):
-            if unit not in refused and flow is not None:
-                # Both sides are appended by now, so an acknowledgment beyond tells of bytes not captured.
-                flow.peer.acknowledge(row[2], row[3], row[4], out)
-                if row[3] > flow.connection.last_packet:
-                    flow.connection.seen(row[3], row[4])
+        firsts, lasts = self.before[starts].tolist(), self.before[ends].tolist()
+        taken = []
+        for at, flow in enumerate(known):
+            if flow is not None and unit_of[at] not in refused:
+                self._append(flow, firsts[at], lasts[at], out)
+                taken.append((at, flow))
+        self._acknowledge(taken, self.order[ends - 1], out)
         if not refused:
             return np.empty(0, np.int64)
-        sizes = ends - self.flow_starts
-        left = np.repeat(np.isin(units, list(refused)), sizes)
+        left = np.repeat(np.isin(units, list(refused)), ends - starts)
         return np.sort(self.order[left])
+
+    def _acknowledge(self, taken: list[tuple[int, Flow]], rows: Ints, out: list[Event]) -> None:
+        """Tell each side what the other one awaits at last, after both have been appended.
+
+        So an acknowledgment beyond what a side has sent tells of bytes that were not captured.
+        """
+        acks = self.segments.ack[rows].tolist()
+        packets, times = self.segments.packet[rows].tolist(), self.segments.ts[rows].tolist()
+        latest: dict[Connection, Arrival] = {}
+        for at, flow in taken:
+            when = Arrival(packets[at], times[at])
+            flow.peer.acknowledge(acks[at], when, out)
+            latest[flow.connection] = max(when, latest.get(flow.connection, when))
+        for connection, when in latest.items():
+            connection.seen(*when)
 
     def _append(self, flow: Flow, first: int, last: int, out: list[Event]) -> None:
         if first == last:
@@ -107,8 +113,9 @@ class Bulk:
 def _continues(flow: Flow, seq: int) -> bool:
     connection = flow.connection
     return (
-        flow.quiet
-        and flow.next_seq == seq
+        flow.next_seq == seq
+        and flow.anchored
+        and not flow.waiting
         and not flow.peer.waiting
         and not connection.closed
         and not connection.reset

@@ -1,7 +1,8 @@
 """gzip and zstd, taken off as the bytes come.
 
-Law: never more than STEP bytes are unpacked at a time, however small the input, so that a bomb costs time and no
-memory; a stream that is cut or damaged gives what it holds, then ends with the reason.
+Law: never more than STEP bytes are unpacked at a time, however small the input, so that a bomb
+costs time and no memory; a stream that is cut or damaged gives what it holds, then ends with the
+reason.
 """
 
 from __future__ import annotations
@@ -115,7 +116,9 @@ class Unpacked:
             if kind is None:
                 # Zeros behind the last member are padding (tapes, preallocated files).
                 if rest.strip(b"\0"):
-                    self.problem = CorruptCapture("bytes behind the compressed data", self._position)
+                    self.problem = CorruptCapture(
+                        "bytes behind the compressed data", self._position
+                    )
                 return
             unpacker = kind()
             yield from self._member(unpacker, rest)

@@ -14,9 +14,11 @@ from typing import BinaryIO, NamedTuple
 
 from ..errors import CaptureError
 from ..primitives import DEFAULT_LIMITS, Limits
+from .bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
+from .connections import Connection
 from .conversation import DIRECTIONS, Conversation
 from .events import Closed, Conflict, Discarded, Event, Gap, Piece, in_order
-from .flows import DEFAULT_REASSEMBLY, UNKNOWN, Connection, ReassemblyLimits
+from .flows import UNKNOWN
 from .packets import PacketParser, Segments
 from .reassembly import Reassembler
 from .rows import Row, Status

@@ -1,9 +1,12 @@
-"""What reassembly says: runs of bytes, gaps between them, and what became of every other captured byte.
+"""What reassembly says: runs of bytes, gaps between them, and what became of every other captured
+byte.
 
-Law: for each side of a connection runs and gaps come in stream order and leave nothing out: each begins at the position
-where the one before it ended. Positions count payload bytes from the first one that the side sent, or was seen to send.
+Law: for each side of a connection runs and gaps come in stream order and leave nothing out: each
+begins at the position where the one before it ended. Positions count payload bytes from the first
+one that the side sent, or was seen to send.
 
-    side 0   Run 0..900   Gap 900..1000   Run 1000..5000        Conflict, Discarded: captured bytes that are in no run
+    side 0   Run 0..900   Gap 900..1000   Run 1000..5000        Conflict, Discarded: captured bytes
+    that are in no run
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from .flows import Connection
+    from .connections import Connection
 
 
 class GapReason(StrEnum):
@@ -59,12 +62,20 @@ class CloseReason(StrEnum):
     """The capture ended."""
 
 
+class Arrival(NamedTuple):
+    """A packet (1-based number) and its time (nanoseconds since the epoch, or NO_TIME)."""
+
+    packet: int
+    time_ns: int
+
+
 class Run(NamedTuple):
     """Contiguous bytes of a side, from `position` on.
 
-    ends, packets, times: the bytes up to stream position ends[i] (not included) were made contiguous by the arrival of
-    packet packets[i] at times[i] nanoseconds. released: the packet after which the run was known, which is later where a
-    gap before it had to be waited out; 0 where every byte was known as it came.
+    ends, packets, times: the bytes up to stream position ends[i] (not included) were made
+    contiguous by the arrival of packet packets[i] at times[i] nanoseconds. released: the packet
+    after which the run was known, which is later where a gap before it had to be waited out; 0
+    where every byte was known as it came.
     """
 
     connection: Connection
@@ -80,10 +91,10 @@ class Run(NamedTuple):
     def end(self) -> int:
         return self.position + len(self.data)
 
-    def arrival(self, position: int) -> tuple[int, int]:
-        """Tell the packet, and its time, that made the byte at a stream position contiguous."""
+    def arrival(self, position: int) -> Arrival:
+        """Tell which packet made the byte at a stream position contiguous."""
         at = bisect_left(self.ends, position + 1)
-        return self.packets[at], self.times[at]
+        return Arrival(self.packets[at], self.times[at])
 
 
 class Gap(NamedTuple):
@@ -103,7 +114,9 @@ class Gap(NamedTuple):
 
 
 class Conflict(NamedTuple):
-    """A packet sent other bytes for a place that already had some; the first ones stand. length: bytes that differ."""
+    """A packet sent other bytes for a place that already had some; the first ones stand. length:
+    bytes that differ.
+    """
 
     connection: Connection
     side: int
@@ -148,10 +161,11 @@ class Piece(NamedTuple):
 
 
 def in_order(events: list[Event]) -> Iterator[Piece | Gap | Conflict | Discarded | Closed]:
-    """Cut runs into pieces and give everything in the order in which it became known, both sides interleaved.
+    """Cut runs into pieces and give everything in the order in which it became known, both sides
+    interleaved.
 
-    The events are those of one `feed` or `finish`: within a batch a run may hold many packets of one side, while the
-    other side's answers lie between them.
+    The events are those of one `feed` or `finish`: within a batch a run may hold many packets of
+    one side, while the other side's answers lie between them.
     """
     timed: list[tuple[int, int, Piece | Gap | Conflict | Discarded | Closed]] = []
     for event in events:

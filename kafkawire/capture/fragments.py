@@ -1,7 +1,7 @@
 """IP datagrams put together from their fragments.
 
-Law: the first fragment that brings a byte wins; what waits is bounded in bytes and in number, and what is given up is
-counted.
+Law: the first fragment that brings a byte wins; what waits is bounded in bytes and in number, and
+what is given up is counted.
 
 Source: RFC 791, RFC 8200 section 4.5.
 """
@@ -17,7 +17,9 @@ MAX_DATAGRAM: Final = 1 << 16
 
 
 class Fragment(NamedTuple):
-    """A piece of a datagram. key: whatever tells datagrams apart; offset: in bytes; last: nothing follows it."""
+    """A piece of a datagram. key: whatever tells datagrams apart; offset: in bytes; last: nothing
+    follows it.
+    """
 
     key: tuple[int, ...]
     offset: int
@@ -42,7 +44,9 @@ class _Datagram:
 
 
 class Defragmenter:
-    """Datagrams of which not all fragments have come. given_up: fragments forgotten for want of room."""
+    """Datagrams of which not all fragments have come. given_up: fragments forgotten for want of
+    room.
+    """
 
     def __init__(self, max_waiting: int = MAX_WAITING, max_bytes: int = MAX_BYTES) -> None:
         self.given_up = 0

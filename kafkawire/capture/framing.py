@@ -1,11 +1,13 @@
-"""Runs of a direction -> frames: an int32 size, then as many bytes.
+"""Runs of one direction -> frames: an int32 size, then as many bytes.
 
-Law: a frame is a frame only where the stream is in step; every byte fed comes out again, in a frame or in a stretch that
-says why it is none.
+Law: a frame is one only where the stream is in step; every byte fed comes out again, in a frame or
+in a stretch that says why it is none.
 
-    [in step] --a whole frame--> [in step]         size out of range, a gap --> [searching] --find says where--> [in step]
+    in step --whole frames--> in step
+       |---- a gap inside a frame of known size --> its rest is skipped --> in step
+       `---- any other gap, a size that cannot be --> searching --> in step
 
-Source: Kafka protocol guide, "Common Request and Response Structure".
+Source: the Kafka protocol guide, "Common Request and Response Structure".
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ MAX_SEARCH: Final = 1 << 20
 class StretchReason(StrEnum):
     """Why bytes are in no frame."""
 
-    INCOMPLETE = "incomplete"
-    """They begin a frame whose rest is missing."""
+    BROKEN = "broken"
+    """They belong to a frame of which other bytes are missing."""
     OUT_OF_STEP = "out_of_step"
     """Where a frame begins is not known here."""
 
@@ -34,8 +36,9 @@ class StretchReason(StrEnum):
 class StreamFrame(NamedTuple):
     """A frame of a direction; data includes the 4 bytes of the size.
 
-    start, end: stream positions. packet, last_ns: of the arrival that completes it. first_ns: of its first byte.
-    known: the packet after which it was known, which is later than `packet` behind a gap that was waited out.
+    start: stream position. packet, last_ns: of the arrival that completes it. first_ns: of its
+    first byte. known: the packet after which it was known, later than `packet` behind a gap that
+    had to be waited out.
     """
 
     start: int
@@ -51,7 +54,7 @@ class StreamFrame(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """Bytes that are in no frame; data: the bytes there are. size: of the frame they begin, where it is known."""
+    """Bytes that are in no frame. size: what the size in front says, if they begin a frame."""
 
     start: int
     data: bytes
@@ -61,167 +64,180 @@ class Stretch(NamedTuple):
     known: int
     size: int | None = None
 
+    @property
+    def end(self) -> int:
+        return self.start + len(self.data)
+
 
 Framed: TypeAlias = StreamFrame | Stretch
-Finder: TypeAlias = Callable[[bytes, bool], int | None]
-"""Given bytes of a stream out of step, and whether no more come: the index at which a frame certainly begins, or None."""
+Finder: TypeAlias = Callable[[bytes, int], int | None]
+"""Given bytes out of step, and the first index that can be right: where a frame certainly begins.
+"""
 
 
-def first_byte(data: bytes, ended: bool) -> int | None:
-    """Trust that a frame begins at once."""
-    return None if ended or not data else 0
+def behind_the_gap(data: bytes, start: int) -> int | None:
+    """Trust the first byte behind a gap, and no other."""
+    return 0 if start == 0 and data else None
 
 
 class Framer:
     """Cuts one direction into frames.
 
-    in_step: whether its first byte begins a frame. find: how to come into step again. max_frame_bytes: a size beyond it
-    is none.
+    in_step: whether its next byte is known to begin a frame, or to continue one. find: how to come
+    into step again. max_frame_bytes: a larger size is none.
     """
 
     def __init__(
-        self, *, in_step: bool = True, find: Finder = first_byte, max_frame_bytes: int
+        self, *, max_frame_bytes: int, in_step: bool = True, find: Finder = behind_the_gap
     ) -> None:
         self.in_step = in_step
+        self.held = 0
         self._find = find
         self._max = max_frame_bytes
+        self._rest = 0
+        self._ruled_out = 0
+        self._need = SIZE if in_step else 1
         self._start = 0
-        self._held = 0
-        self._need = SIZE
+        self._known = 0
         self._chunks: list[bytes] = []
         self._ends: list[int] = []
         self._packets: list[int] = []
         self._times: list[int] = []
-        self._known = 0
 
     def feed(self, run: Run) -> list[Framed]:
         """Take the next bytes."""
-        if not self._held:
+        if not self.held:
             self._start = run.position
         self._chunks.append(run.data)
-        self._held += len(run.data)
+        self.held += len(run.data)
         self._ends += run.ends
         self._packets += run.packets
         self._times += run.times
         self._known = run.released
         out: list[Framed] = []
-        if self._held >= self._need:
+        if self._rest:
+            self._skip_rest(out)
+        if self.held >= self._need:
             self._cut(out)
         return out
 
     def gap(self, gap: Gap) -> list[Framed]:
-        """Take note that bytes are missing; what is held before them is no frame."""
-        out = self._flush(gap.packet)
-        self.in_step = False
-        self._start = gap.end
+        """Take note that bytes are missing."""
+        if not self.held:
+            self._start = gap.position
+        size = self._size_of_partial()
+        if size is not None:
+            self._rest = SIZE + size - self.held
+        out = self._flush(gap.packet, size)
+        self._need = SIZE
+        if gap.length <= self._rest:
+            self._rest -= gap.length
+        else:
+            self._rest = 0
+            self.in_step = False
+            self._ruled_out = 0
+            self._need = 1
         return out
 
     def finish(self) -> list[Framed]:
         """Take note that nothing more comes."""
-        return self._flush(0)
+        return self._flush(0, self._size_of_partial())
 
-    @property
-    def held(self) -> int:
-        """Bytes that wait for more."""
-        return self._held
-
-    def _flush(self, packet: int) -> list[Framed]:
-        out: list[Framed] = []
-        if self._held:
-            data = self._data()
-            size = int.from_bytes(data[:SIZE], "big", signed=True) if self._held >= SIZE else None
-            if self.in_step:
-                out.append(self._stretch(0, data, StretchReason.INCOMPLETE, packet, size))
-            else:
-                out.append(self._stretch(0, data, StretchReason.OUT_OF_STEP, packet))
-        self._consume(self._held, b"")
-        return out
+    # -- what is held
 
     def _data(self) -> bytes:
         if len(self._chunks) != 1:
             self._chunks = [b"".join(self._chunks)]
         return self._chunks[0]
 
+    def _size_of_partial(self) -> int | None:
+        """Tell the size of the frame whose beginning is held."""
+        if not self.in_step or self.held < SIZE:
+            return None
+        return int.from_bytes(self._data()[:SIZE], "big", signed=True)
+
+    def _flush(self, known: int, size: int | None) -> list[Framed]:
+        if not self.held:
+            return []
+        reason = StretchReason.BROKEN if self.in_step else StretchReason.OUT_OF_STEP
+        stretch = self._stretch(0, self._data(), reason, known)
+        self._consume(self.held)
+        return [stretch._replace(size=size)]
+
+    def _skip_rest(self, out: list[Framed]) -> None:
+        size = min(self._rest, self.held)
+        self._rest -= size
+        out.append(self._stretch(0, self._data()[:size], StretchReason.BROKEN))
+        self._consume(size)
+
+    def _consume(self, size: int) -> None:
+        """Forget the first bytes held, and the packets that brought only them."""
+        data = self._data() if size < self.held else b""
+        self._start += size
+        self.held -= size
+        self._chunks = [data[size:]] if self.held else []
+        gone = bisect_left(self._ends, self._start + 1)
+        del self._ends[:gone], self._packets[:gone], self._times[:gone]
+
+    # -- frames
+
     def _cut(self, out: list[Framed]) -> None:
         data = self._data()
         at = 0
-        while True:
+        while at < len(data):
             if not self.in_step:
-                found = self._find(data[at:] if at else data, False)
+                found = self._find(data[at:], self._ruled_out)
                 if found is None:
-                    at = self._shorten(data, at, out)
+                    at += self._give_up_surplus(at, data, out)
                     self._need = len(data) - at + 1
                     break
                 if found:
                     lost = data[at : at + found]
-                    out.append(self._stretch(at, lost, StretchReason.OUT_OF_STEP, 0))
+                    out.append(self._stretch(at, lost, StretchReason.OUT_OF_STEP))
                 at += found
                 self.in_step = True
-            at, self._need = self._frames(data, at, out)
+            at = self._frames(data, at, out)
             if self.in_step:
                 break
-        self._consume(at, data)
+        self._consume(at)
 
-    def _shorten(self, data: bytes, at: int, out: list[Framed]) -> int:
-        """Keep no more than MAX_SEARCH bytes of a direction that is out of step."""
-        surplus = len(data) - at - MAX_SEARCH
-        if surplus <= 0:
-            return at
-        out.append(
-            self._stretch(at, data[at : at + surplus], StretchReason.OUT_OF_STEP, 0)
-        )
-        return at + surplus
-
-    def _frames(self, data: bytes, at: int, out: list[Framed]) -> tuple[int, int]:
-        """Cut frames off from `at` on; returns where they end, and how many bytes the next one needs."""
+    def _frames(self, data: bytes, at: int, out: list[Framed]) -> int:
+        """Cut frames off from `at` on; returns where the first one begins that is not whole."""
         size_of, limit, length = int.from_bytes, self._max, len(data)
+        self._need = SIZE
         while at + SIZE <= length:
             size = size_of(data[at : at + SIZE], "big", signed=True)
             if not 0 <= size <= limit:
                 self.in_step = False
-                return at, SIZE
+                self._ruled_out = 1
+                break
             end = at + SIZE + size
             if end > length:
-                return at, SIZE + size
+                self._need = SIZE + size
+                break
             out.append(self._frame(at, data[at:end]))
             at = end
-        return at, SIZE
+        return at
+
+    def _give_up_surplus(self, at: int, data: bytes, out: list[Framed]) -> int:
+        """Keep no more than MAX_SEARCH bytes of a direction that is out of step."""
+        surplus = max(0, len(data) - at - MAX_SEARCH)
+        if surplus:
+            lost = data[at : at + surplus]
+            out.append(self._stretch(at, lost, StretchReason.OUT_OF_STEP))
+        return surplus
 
     def _frame(self, at: int, data: bytes) -> StreamFrame:
         start = self._start + at
         first = bisect_left(self._ends, start + 1)
         last = bisect_left(self._ends, start + len(data), first)
         packet = self._packets[last]
-        return StreamFrame(
-            start,
-            data,
-            packet,
-            self._times[last],
-            self._times[first],
-            self._known or packet,
-        )
+        known = self._known or packet
+        return StreamFrame(start, data, packet, self._times[last], self._times[first], known)
 
-    def _stretch(
-        self, at: int, data: bytes, reason: StretchReason, known: int, size: int | None = None
-    ) -> Stretch:
-        last = bisect_left(self._ends, self._start + at + len(data))
+    def _stretch(self, at: int, data: bytes, reason: StretchReason, known: int = 0) -> Stretch:
+        start = self._start + at
+        last = bisect_left(self._ends, start + len(data))
         packet = self._packets[last]
-        return Stretch(
-            self._start + at,
-            data,
-            reason,
-            packet,
-            self._times[last],
-            known or self._known or packet,
-            size,
-        )
-
-    def _consume(self, size: int, data: bytes) -> None:
-        """Forget the first bytes held, and the packets that brought only them."""
-        self._start += size
-        self._held -= size
-        self._chunks = [data[size:]] if self._held else []
-        gone = bisect_left(self._ends, self._start + 1)
-        del self._ends[:gone], self._packets[:gone], self._times[:gone]
-        if not self._held:
-            self._need = SIZE if self.in_step else 1
+        known = known or self._known or packet
+        return Stretch(start, data, reason, packet, self._times[last], known)

@@ -1,7 +1,7 @@
 """Segments of a block sorted by connection and direction, without a loop.
 
-Law: grouping is exact. A hash sorts, the endpoints themselves are compared; where two connections share a hash, the
-slower way by the whole key is taken.
+Law: grouping is exact. A hash sorts, the endpoints themselves are compared; where two connections
+share a hash, the slower way by the whole key is taken.
 
     order    segment indices: connection by connection, side by side, each in packet order
     flows    where in `order` each direction begins          units    where each connection begins
@@ -51,7 +51,7 @@ def group(segments: Segments) -> Groups:
     source, destination = _endpoints(segments)
     flip = source > destination
     low, high = np.minimum(source, destination), np.maximum(source, destination)
-    mixed = low * _K1 + high * _K2
+    mixed: Words = low * _K1 + high * _K2
     mixed ^= mixed >> _SHIFT
     mixed *= _K3
     index = np.arange(len(segments), dtype=np.uint64)
@@ -61,7 +61,9 @@ def group(segments: Segments) -> Groups:
 
 
 def keys(segments: Segments, rows: Ints) -> tuple[list[bytes], list[bytes]]:
-    """Give the keys of the directions that segments belong to, and those of the opposite directions."""
+    """Give the keys of the directions that segments belong to, and those of the opposite
+    directions.
+    """
     forth = np.empty(len(rows), KEY)
     back = np.empty(len(rows), KEY)
     ports = segments.ports[rows]
@@ -78,9 +80,11 @@ def keys(segments: Segments, rows: Ints) -> tuple[list[bytes], list[bytes]]:
 
 
 def _endpoints(segments: Segments) -> tuple[Words, Words]:
-    """Give a word for each endpoint: exact for IPv4 (48 bits of mapped address, 16 of port), else a hash."""
+    """Give a word for each endpoint: exact for IPv4 (48 bits of mapped address, 16 of port), else a
+    hash.
+    """
     ports = segments.ports.astype(np.uint64)
-    words = []
+    words: list[Words] = []
     for high, low, port in (
         (segments.source_high, segments.source_low, ports >> np.uint64(16)),
         (segments.destination_high, segments.destination_low, ports & np.uint64(0xFFFF)),
@@ -107,7 +111,7 @@ def _starts(sorted_keys: Words) -> Ints:
 
 
 def _is_exact(segments: Segments, groups: Groups) -> bool:
-    """Whether each direction holds segments of one key, and the two of a connection are opposite."""
+    """Whether a direction holds segments of one key, and the two of a connection are opposite."""
     order = groups.order
     same = np.ones(len(order), bool)
     for column in (

@@ -1,12 +1,14 @@
 """Link, network and tunnel headers, taken off thousands of packets at a time.
 
-Law: a layer knows its own header and what may follow, nothing else; checksums are not looked at (offload makes them
-wrong); a packet that cannot be followed to TCP ends in a kind that says why.
+Law: a layer knows its own header and what may follow, nothing else; checksums are not looked at
+(offload makes them wrong); a packet that cannot be followed to TCP ends in a kind that says why.
 
     link type --> ETHERNET | SLL | ... --> (VLAN)* | PPPOE --> IPV4 | IPV6 (extensions)* --> TCP
-                                                                  `--> UDP | GRE | IP in IP --> one more such stack
+                                                                  `--> UDP | GRE | IP in IP --> one
+                                                                  more such stack
 
-A handler gets the packets that stand at its layer, each with the bytes it has, and tells of each what follows and where.
+A handler gets the packets that stand at its layer, each with the bytes it has, and tells of each
+what follows and where.
 """
 
 from __future__ import annotations
@@ -118,13 +120,13 @@ PROTOCOLS6: Final = _table(
     },
 )
 PPP_PROTOCOLS: Final = _table(1 << 16, {0x0021: Kind.IPV4, 0x0057: Kind.IPV6})
-UDP_PORTS: Final = _table(
-    1 << 16, {4789: Kind.VXLAN, 8472: Kind.VXLAN, 6081: Kind.GENEVE}
-)
+UDP_PORTS: Final = _table(1 << 16, {4789: Kind.VXLAN, 8472: Kind.VXLAN, 6081: Kind.GENEVE})
 FAMILIES: Final = _table(
     256, {2: Kind.IPV4, 10: Kind.IPV6, 24: Kind.IPV6, 28: Kind.IPV6, 30: Kind.IPV6}
 )
-"""Address families of the BSDs, macOS and Linux, which a NULL header carries in the capturing host's byte order."""
+"""Address families of the BSDs, macOS and Linux, which a NULL header carries in the capturing
+host's byte order.
+"""
 
 VERSIONS: Final = _table(16, {4: Kind.IPV4, 6: Kind.IPV6})
 
@@ -133,8 +135,9 @@ VERSIONS: Final = _table(16, {4: Kind.IPV4, 6: Kind.IPV6})
 class Layer:
     """Packets that stand at the same kind of header.
 
-    rows: which packets of the block. at: where their header begins. end: where their captured bytes end. stop: where
-    they end by the lengths on the wire. inside: whether a tunnel lies behind them. depth: headers taken off so far.
+    rows: which packets of the block. at: where their header begins. end: where their captured bytes
+    end. stop: where they end by the lengths on the wire. inside: whether a tunnel lies behind them.
+    depth: headers taken off so far.
     """
 
     kind: Kind
@@ -166,7 +169,9 @@ class Step(NamedTuple):
 
 
 class Addresses:
-    """The innermost IP addresses of each packet, as 128 bits in two halves; IPv4 in its IPv6-mapped form."""
+    """The innermost IP addresses of each packet, as 128 bits in two halves; IPv4 in its IPv6-mapped
+    form.
+    """
 
     def __init__(self, packets: int) -> None:
         self.source_high = np.zeros(packets, np.uint64)
@@ -234,9 +239,7 @@ HEADERS: Final = {
 
 
 def _typed(headers: npt.NDArray[np.void], layer: Layer, _: Addresses) -> Step:
-    return Step(
-        ETHERTYPES[headers["type"]], layer.at + HEADERS[layer.kind].itemsize, layer.stop
-    )
+    return Step(ETHERTYPES[headers["type"]], layer.at + HEADERS[layer.kind].itemsize, layer.stop)
 
 
 def _null(headers: npt.NDArray[np.void], layer: Layer, _: Addresses) -> Step:
@@ -307,16 +310,14 @@ def _gre(headers: npt.NDArray[np.void], layer: Layer, _: Addresses) -> Step:
     flags = headers["flags"]
     size = np.full(len(flags), 4, np.int64)
     for bit in (0x8000, 0x2000, 0x1000):
-        # Checksum, key and sequence number are 4 bytes each where their flag is set (RFC 2784, RFC 2890).
+        # Checksum, key, sequence number: 4 bytes each, if flagged (RFC 2784, RFC 2890).
         size += np.where(flags & bit, 4, 0)
     kinds = ETHERTYPES[headers["type"]]
     kinds[(flags & 0x4007) != 0] = Kind.OTHER
     return Step(kinds, layer.at + size, layer.stop)
 
 
-HANDLERS: Final[
-    dict[Kind, Callable[[npt.NDArray[np.void], Layer, Addresses], Step]]
-] = {
+HANDLERS: Final[dict[Kind, Callable[[npt.NDArray[np.void], Layer, Addresses], Step]]] = {
     Kind.ETHERNET: _typed,
     Kind.SLL: _typed,
     Kind.SLL2: _typed,

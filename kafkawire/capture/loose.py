@@ -13,7 +13,7 @@ from ..messages import REGISTRY
 from ..primitives import DEFAULT_LIMITS, Limits
 from ..protocol.frame import SIZE, Body, decode_request_body, decode_response_body
 from .reading import Asked, api_name, asked_by, request_row, response_row
-from .recognise import sight_request
+from .recognise import Sight, judge_response
 from .rows import Row, Status
 from .stream import Mark
 
@@ -40,7 +40,7 @@ def decode_frames(
         frame = data[at + SIZE : at + SIZE + size]
         if response_to is not None:
             yield response_row(frame, NOWHERE, _one(frame, *response_to), limits)
-        elif sight_request(data, at, limits.max_frame_bytes) is None and _id(frame) in asked:
+        elif _answers(frame, asked.get(_id(frame))):
             yield response_row(frame, NOWHERE, asked.pop(_id(frame)), limits)
         else:
             row = request_row(frame, NOWHERE, limits)
@@ -53,6 +53,14 @@ def decode_frames(
 
 def _id(frame: bytes) -> int:
     return int.from_bytes(frame[:4], "big", signed=True)
+
+
+def _answers(frame: bytes, asked: Asked | None) -> bool:
+    """Whether a frame is the answer to a request before it: both kinds may look plausible."""
+    if asked is None:
+        return False
+    sight = judge_response(frame, len(frame), asked.api_key, asked.api_version)
+    return sight is Sight.PROVEN
 
 
 def _one(frame: bytes, api_key: int, api_version: int) -> Asked:

@@ -41,9 +41,9 @@ ACK: Final = 0x10
 class Segments:
     """TCP segments in packet order; row i of every column is segment i.
 
-    data: what `at` points into. packet: 1-based number. ts: nanoseconds. The addresses are 128 bits in two halves, IPv4 in
-    its IPv6-mapped form. ports: source << 16 | destination. at: where the payload begins. captured: payload bytes
-    there are. original: payload bytes that were sent.
+    data: what `at` points into. packet: 1-based number. ts: nanoseconds. The addresses are 128 bits
+    in two halves, IPv4 in its IPv6-mapped form. ports: source << 16 | destination. at: where the
+    payload begins. captured: payload bytes there are. original: payload bytes that were sent.
     """
 
     data: bytes
@@ -68,7 +68,8 @@ class Segments:
 class PacketParser:
     """Finds the TCP segments of packet blocks; keeps nothing between blocks but fragments.
 
-    passed_over: packets that are no segments, by kind. problems: link types that are not read, once each.
+    passed_over: packets that are no segments, by kind. problems: link types that are not read, once
+    each.
     """
 
     def __init__(self) -> None:
@@ -132,7 +133,9 @@ class PacketParser:
     def _put_together(
         self, data: bytes, pieces: list[Layer], addresses: Addresses
     ) -> tuple[list[Layer], bytes]:
-        """Feed the fragments to the defragmenter; whole datagrams go behind the data, and on from there."""
+        """Feed the fragments to the defragmenter; whole datagrams go behind the data, and on from
+        there.
+        """
         order = sorted(
             ((row, layer, i) for layer in pieces for i, row in enumerate(layer.rows.tolist())),
             key=lambda item: item[0],
@@ -152,8 +155,8 @@ class PacketParser:
                 continue
             at, end = end, end + len(payload)
             extra.append(payload)
-            spot = (np.array([number]) for number in (row, at, end, end))
-            layers.append(Layer(protocol, *spot, layer.inside, layer.depth))
+            rows, starts, stops = np.array([row]), np.array([at]), np.array([end])
+            layers.append(Layer(protocol, rows, starts, stops, stops, layer.inside, layer.depth))
         return layers, b"".join(extra)
 
     def _segments(
@@ -211,7 +214,9 @@ def _in_packet_order(layers: list[Layer]) -> Layer:
 def _fragment(
     data: bytes, layer: Layer, i: int, addresses: Addresses
 ) -> tuple[Fragment, Kind] | None:
-    """Read the fragment at place i of a layer, and what its datagram carries; None if the snaplen cut it."""
+    """Read the fragment at place i of a layer, and what its datagram carries; None if the snaplen
+    cut it.
+    """
     row, at, stop = int(layer.rows[i]), int(layer.at[i]), int(layer.stop[i])
     if stop > layer.end[i]:
         return None

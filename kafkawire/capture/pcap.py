@@ -1,11 +1,13 @@
 """Classic pcap: a file header, then packets, each behind a header of its own.
 
-Law: what was read before the first doubt stands; what cannot be a packet is skipped, counted and reported.
+Law: what was read before the first doubt stands; what cannot be a packet is skipped, counted and
+reported.
 
     magic | version | zone | accuracy | snaplen | link type | packet header, packet | ...
     packet header: seconds | fraction | captured | original | (8 bytes more in Kuznetzov's variant)
 
-Source: the IETF draft "PCAP Capture File Format"; the variants are those that libpcap and Wireshark read.
+Source: the IETF draft "PCAP Capture File Format"; the variants are those that libpcap and Wireshark
+read.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from .resync import Shape, find_packet, looks_wrong
 
 
 class Variant(NamedTuple):
-    """What a magic number says: fractions of a second, size of the packet header, bytes added to the file header."""
+    """What a magic number says: fractions of a second, size of the packet header, bytes added to
+    the file header.
+    """
 
     fractions: int
     packet_header: int = 16
@@ -75,7 +79,9 @@ class PcapHeader(NamedTuple):
 
 
 def read_header(head: bytes) -> PcapHeader:
-    """Read the file header from the file's first 24 bytes or more. Raises BadMagic, TruncatedCapture."""
+    """Read the file header from the file's first 24 bytes or more. Raises BadMagic,
+    TruncatedCapture.
+    """
     for order in ("<", ">"):
         variant = VARIANTS.get(int.from_bytes(head[:4], "little" if order == "<" else "big"))
         if variant is not None:
@@ -89,8 +95,8 @@ def read_header(head: bytes) -> PcapHeader:
 def walk(data: bytes, start: int, shape: Shape) -> tuple[list[int], int]:
     """Find the packets that lie whole in `data`, the first at `start`.
 
-    Returns the offsets of their headers, and the offset behind the last. One unpack per packet is all that is serial
-    in reading a pcap; everything else is done by columns.
+    Returns the offsets of their headers, and the offset behind the last. One unpack per packet is
+    all that is serial in reading a pcap; everything else is done by columns.
     """
     captured = struct.Struct(shape.order + "I").unpack_from
     step = shape.size

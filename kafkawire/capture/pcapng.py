@@ -1,12 +1,12 @@
 """pcapng: sections of blocks; interfaces are described before packets refer to them.
 
-Law: a block that is not understood is stepped over by its length; a block whose two lengths differ is damage, skipped
-up to where blocks begin again, and reported.
+Law: a block that is not understood is stepped over by its length; a block whose two lengths differ
+is damage, skipped up to where blocks begin again, and reported.
 
-    block      type | length | body ... | length            length counts the whole block, a multiple of 4
-    section    0x0A0D0D0A: byte order mark 0x1A2B3C4D; forgets all interfaces
-    interface  1: link type, snaplen, options (if_tsresol, if_tsoffset)
-    packets    6 enhanced, 3 simple (no time), 2 the old packet block
+    block      type | length | body ... | length            length counts the whole block, a
+    multiple of 4 section    0x0A0D0D0A: byte order mark 0x1A2B3C4D; forgets all interfaces
+    interface  1: link type, snaplen, options (if_tsresol, if_tsoffset) packets    6 enhanced, 3
+    simple (no time), 2 the old packet block
 
 Source: the IETF draft "PCAP Next Generation (pcapng) Capture File Format".
 """
@@ -70,7 +70,9 @@ def is_pcapng(head: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """Where packets were captured. A timestamp t means t / (base ** exponent) seconds, plus `offset` seconds."""
+    """Where packets were captured. A timestamp t means t / (base ** exponent) seconds, plus
+    `offset` seconds.
+    """
 
     link: int
     snaplen: int
@@ -90,7 +92,8 @@ class Interface:
             # 30 bits of a fraction are a nanosecond; more would not fit beside the factor.
             drop = max(0, shift - 32)
             ns = (units >> shift) * 10**9 + (((fraction >> drop) * 10**9) >> (shift - drop))
-        return ns + self.offset * 10**9
+        shifted: Ints = ns + self.offset * 10**9
+        return shifted
 
 
 @dataclass(slots=True)
@@ -194,12 +197,14 @@ class PcapngDecoder:
         self._damage = None
 
     def _walk(self, data: bytes, at: int) -> tuple[int, list[int], int, bool]:
-        """Step over whole blocks until packets of another kind come, a section, damage, or the end of the data.
+        """Step over whole blocks until packets of another kind come, a section, damage, or the end
+        of the data.
 
-        Returns the kind of the packets found (0: none), the offsets of their blocks, where the walk stopped, and
-        whether it stopped at damage.
+        Returns the kind of the packets found (0: none), the offsets of their blocks, where the walk
+        stopped, and whether it stopped at damage.
         """
-        kind, places = 0, []
+        kind = 0
+        places: list[int] = []
         size = len(data)
         head = struct.Struct(self._section.order + "II").unpack_from
         while at + LEAST_BLOCK <= size:
@@ -294,10 +299,14 @@ _SOUGHT: Final = np.array([SECTION, INTERFACE, *LAYOUTS])
 
 
 def find_block(data: bytes, start: int, order: str) -> int | None:
-    """Find the first offset from `start` on where a section, interface or packet block lies whole, its lengths equal."""
+    """Find the first offset from `start` on where a section, interface or packet block lies whole,
+    its lengths equal.
+    """
     found = []
     for phase in range(4):
-        words = np.frombuffer(data, order + "u4", max(0, (len(data) - start - phase) // 4), start + phase)
+        words = np.frombuffer(
+            data, order + "u4", max(0, (len(data) - start - phase) // 4), start + phase
+        )
         lengths = words[1:]
         ok = np.isin(words[:-1], _SOUGHT) & (lengths >= LEAST_BLOCK) & (lengths <= MAX_BLOCK)
         found.append(np.flatnonzero(ok & (lengths & 3 == 0)) * 4 + phase + start)

@@ -1,7 +1,7 @@
 """Where packets begin in the middle of a pcap: behind damage, or at the edge of a split.
 
-Law: a chain of plausible headers is a guess and never a proof (a packet may carry a capture); who must be certain
-compares the guess with the end that the stretch before it reaches.
+Law: a chain of plausible headers is a guess and never a proof (a packet may carry a capture); who
+must be certain compares the guess with the end that the stretch before it reaches.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ SECONDS_APART: Final = 31 * 86400
 
 
 class Shape(NamedTuple):
-    """What the packet headers of a file look like: byte order, size, fractions of a second, longest packet."""
+    """What the packet headers of a file look like: byte order, size, fractions of a second, longest
+    packet.
+    """
 
     order: str
     size: int
@@ -30,12 +32,14 @@ class Shape(NamedTuple):
 
     @property
     def dtype(self) -> np.dtype[np.void]:
-        fields = [(name, self.order + "u4") for name in ("seconds", "fraction", "captured", "original")]
+        fields = [
+            (name, self.order + "u4") for name in ("seconds", "fraction", "captured", "original")
+        ]
         return np.dtype(fields + [("more", f"V{self.size - 16}")] * (self.size > 16))
 
 
 def looks_wrong(headers: npt.NDArray[np.void], shape: Shape) -> npt.NDArray[np.bool_]:
-    """Say which headers no writer wrote: a length beyond the longest packet, or nothing but zeros."""
+    """Say which headers no writer wrote: a length beyond the longest packet, or only zeros."""
     captured = headers["captured"]
     empty = (captured == 0) & (headers["original"] == 0) & (headers["seconds"] == 0)
     wrong: npt.NDArray[np.bool_] = (captured > shape.longest) | empty
@@ -47,8 +51,9 @@ def find_packet(
 ) -> int | None:
     """Find the first offset from `start` on where a chain of packet headers begins.
 
-    near: seconds since the epoch that the packets' times are close to. ended: `data` reaches the end of the file, so
-    that a chain which ends exactly there is as good as a long one. None where there is no such place.
+    near: seconds since the epoch that the packets' times are close to. ended: `data` reaches the
+    end of the file, so that a chain which ends exactly there is as good as a long one. None where
+    there is no such place.
     """
     for at in plausible(data, start, shape, near).tolist():
         if _chains(data, at, shape, near, ended=ended):
@@ -56,9 +61,7 @@ def find_packet(
     return None
 
 
-def plausible(
-    data: bytes, start: int, shape: Shape, near: int | None
-) -> npt.NDArray[np.int64]:
+def plausible(data: bytes, start: int, shape: Shape, near: int | None) -> npt.NDArray[np.int64]:
     """List the offsets at which a packet header may stand, each judged alone."""
     found = []
     for phase in range(4):

@@ -1,6 +1,7 @@
 """A capture, from a path or a stream that may still be written: what it is, and its packets.
 
-Law: the format is told by the first bytes, never by the name; packets come out as soon as their bytes are there.
+Law: the format is told by the first bytes, never by the name; packets come out as soon as their
+bytes are there.
 
     file | stdin --> (gzip | zstd)* --> pcap | pcapng --> packet blocks
 """
@@ -24,12 +25,11 @@ MAX_NESTING: Final = 3
 """Compressions of a compression that are taken off."""
 
 
-
 class Capture:
     """One capture file; iterate it once for its packet blocks.
 
-    chunks: the bytes of the file. Raises BadMagic from the iteration if they are no capture at all; everything else
-    that is wrong with them is in `problems`, and what was read before it stands.
+    chunks: the bytes of the file. Raises BadMagic from the iteration if they are no capture at all;
+    everything else that is wrong with them is in `problems`, and what was read before it stands.
     """
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
@@ -37,8 +37,8 @@ class Capture:
         self._chunks = iter(chunks)
 
     def __iter__(self) -> Iterator[PacketBlock]:
-        chunks, layers = self._chunks, []
-        head, chunks = _peek(chunks)
+        layers: list[Unpacked] = []
+        head, chunks = _peek(self._chunks)
         while is_compressed(head) and len(layers) < MAX_NESTING:
             layers.append(Unpacked(chunks))
             head, chunks = _peek(iter(layers[-1]))
@@ -54,7 +54,9 @@ class Capture:
 
 
 def decoder_for(head: bytes) -> CaptureDecoder:
-    """Choose the decoder for a file that begins with these bytes. Raises BadMagic, TruncatedCapture."""
+    """Choose the decoder for a file that begins with these bytes. Raises BadMagic,
+    TruncatedCapture.
+    """
     if is_pcap(head):
         return PcapDecoder()
     if is_pcapng(head):
@@ -78,7 +80,9 @@ def _read_path(path: Path) -> Iterator[bytes]:
 
 
 def _read_stream(stream: BinaryIO) -> Iterator[bytes]:
-    """Read what is there, without waiting for a full chunk: rows of a live capture must not wait for the next."""
+    """Read what is there, without waiting for a full chunk: rows of a live capture must not wait
+    for the next.
+    """
     read = getattr(stream, "read1", stream.read)
     while chunk := read(CHUNK):
         yield chunk

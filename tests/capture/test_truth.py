@@ -47,7 +47,9 @@ def test_rows_are_the_truth(path: Path) -> None:
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name.split(".truth")[0])
 def test_client_ids_are_the_truth(path: Path) -> None:
-    ours = [f.row.client_id for f in messages(truth.capture_of(path)) if f.row.direction == "request"]
+    ours = [
+        f.row.client_id for f in messages(truth.capture_of(path)) if f.row.direction == "request"
+    ]
     wanted = [row["client_id"] for row in truth.lines(path) if row["dir"] == "req"]
     assert ours == wanted
 
@@ -129,7 +131,16 @@ def test_quirks_are_reported(name: str, api: str, version: int, status: Status, 
     assert any(says in row.error for row in found), [row.error for row in found]
 
 
-VARIANTS = ["ng.pcapng", "ns.pcap", "vlan.pcap", "null.pcap", "tiny.pcap", "port9092.pcap", "z.pcap.gz"]
+VARIANTS = [
+    "ng.pcapng",
+    "ns.pcap",
+    "vlan.pcap",
+    "null.pcap",
+    "ooo.pcap",
+    "tiny.pcap",
+    "port9092.pcap",
+    "z.pcap.gz",
+]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

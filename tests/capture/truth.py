@@ -53,7 +53,7 @@ def our_values(message: Structure, version: int) -> Counter[str]:
 
 
 def their_values(body: dict[str, Any]) -> Counter[str]:
-    """Count the values that franz-go's form of a body holds: base64 for bytes, 16 numbers for a uuid."""
+    """Count the values in franz-go's form of a body: base64 for bytes, 16 numbers for a uuid."""
     return Counter(text for value in _theirs(body) for text in _told(value))
 
 
@@ -77,8 +77,8 @@ def _ours(message: Structure, version: int) -> Iterator[object]:
 
 
 BYTES = {
-    "Records", "RecordBatches", "Protocols.Metadata", "ProtocolMetadata", "UserData", "MemberAssignment",
-    "MemberMetadata", "SASLAuthBytes", "Metrics", "Salt", "SaltedPassword",
+    "Records", "RecordBatches", "Protocols.Metadata", "ProtocolMetadata", "UserData",
+    "MemberAssignment", "MemberMetadata", "SASLAuthBytes", "Metrics", "Salt", "SaltedPassword",
 }  # fmt: skip
 
 

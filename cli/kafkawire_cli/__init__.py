@@ -1,0 +1,1 @@
+"""The `kafkawire` command line: one module a verb."""

@@ -1,0 +1,78 @@
+"""A TCP connection: two endpoints, and a flow from each to the other.
+
+Law: side 0 opened the connection, where that was seen; otherwise it is the side that was seen
+first.
+"""
+
+from __future__ import annotations
+
+from ipaddress import IPv6Address
+from typing import NamedTuple
+
+from .blocks import NO_TIME
+from .bounds import Budget, ReassemblyLimits
+from .events import Arrival, Event
+from .flows import Flow
+
+
+class Endpoint(NamedTuple):
+    """An address (128 bits, IPv4 in its IPv6-mapped form) and a TCP port."""
+
+    number: int
+    port: int
+
+    @property
+    def address(self) -> str:
+        address = IPv6Address(self.number)
+        return str(address.ipv4_mapped or address)
+
+    def __str__(self) -> str:
+        address = self.address
+        return f"[{address}]:{self.port}" if ":" in address else f"{address}:{self.port}"
+
+
+class Connection:
+    """One connection; `id` counts them in order of their first packet, from 0.
+
+    client: 0 where the opening was seen, else None. reset: whether a RST was seen. outside:
+    segments in a row that were too far off to belong to it.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        endpoints: tuple[Endpoint, Endpoint],
+        limits: ReassemblyLimits,
+        budget: Budget,
+        when: Arrival,
+    ) -> None:
+        self.id = number
+        self.endpoints = endpoints
+        self.client: int | None = None
+        self.first_packet = self.last_packet = when.packet
+        self.first_ns = self.last_ns = when.time_ns
+        self.reset = False
+        self.closed = False
+        self.outside = 0
+        self.flows = (Flow(self, 0, limits, budget), Flow(self, 1, limits, budget))
+
+    def seen(self, packet: int, time_ns: int) -> None:
+        """Note the packet that was seen last."""
+        self.last_packet = packet
+        if time_ns != NO_TIME:
+            self.last_ns = time_ns
+            if self.first_ns == NO_TIME:
+                self.first_ns = time_ns
+
+    @property
+    def finished(self) -> bool:
+        """Whether both sides said that they are done, and nothing of them is awaited."""
+        return self.flows[0].finished and self.flows[1].finished
+
+    def finish(self, when: Arrival, out: list[Event]) -> None:
+        """Give up all that is awaited."""
+        for flow in self.flows:
+            flow.finish(when, out)
+
+    def __repr__(self) -> str:
+        return f"<connection {self.id} {self.endpoints[0]} - {self.endpoints[1]}>"

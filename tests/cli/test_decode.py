@@ -1,0 +1,258 @@
+"""`kafkawire decode` as a person meets it: every input, every form of output, every mistake."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import kafkawire
+from kafkawire_cli.main import app
+from tests.capture import truth
+from tests.conftest import FIXTURES
+
+CAPTURES = FIXTURES / "captures"
+KCAT = str(CAPTURES / "kcat-kf.pcap")
+COLUMNS = [
+    "capture", "packet", "time", "connection", "client", "broker", "direction", "api_key",
+    "api_name", "api_version", "correlation_id", "client_id", "length", "status", "error", "body",
+]  # fmt: skip
+
+
+def run(*arguments: str, stdin: bytes | None = None) -> Result:
+    return CliRunner().invoke(app, ["decode", *arguments], input=stdin)
+
+
+def rows(*arguments: str, stdin: bytes | None = None) -> list[dict[str, Any]]:
+    result = run(*arguments, "--format", "jsonl", stdin=stdin)
+    assert result.exit_code == 0, result.output
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def frame(correlation_id: int = 7) -> bytes:
+    message = kafkawire.from_json("HeartbeatRequest", 4, {"groupId": "g", "memberId": "m"})
+    return kafkawire.encode_frame(message, 4, correlation_id, client_id="me")
+
+
+# -- inputs
+
+
+def test_a_capture_is_a_row_a_message_in_the_documented_columns() -> None:
+    made = rows(KCAT)
+    wanted = truth.lines(CAPTURES / "kcat-kf.truth.jsonl.gz")
+    assert len(made) == len(wanted)
+    for row, true in zip(made, wanted, strict=True):
+        assert [key for key in row if key != "embedded"] == COLUMNS
+        assert (row["packet"], row["connection"]) == (true["frame"], true["stream"])
+        assert (row["api_key"], row["api_version"]) == (true["api_key"], true["api_version"])
+        assert (row["correlation_id"], row["length"]) == (true["correlation_id"], true["len"])
+        assert row["status"] == "ok"
+    first = made[0]
+    assert first["capture"] == KCAT
+    assert first["time"].endswith("Z")
+    assert first["broker"] == "127.0.0.1:19092"
+    assert first["body"]["clientSoftwareName"] == "librdkafka"
+
+
+@pytest.mark.parametrize("name", ["kcat-kf--ng.pcapng", "kcat-kf--z.pcap.gz"])
+def test_other_wrappings_are_recognised(name: str) -> None:
+    plain = [{**row, "capture": ""} for row in rows(KCAT)]
+    assert [{**row, "capture": ""} for row in rows(str(CAPTURES / name))] == plain
+
+
+def test_a_directory_stands_for_its_captures() -> None:
+    files = {row["capture"] for row in rows(str(CAPTURES))}
+    assert {Path(name).name for name in files} == {
+        path.name for path in CAPTURES.iterdir() if ".pcap" in path.name
+    }
+
+
+def test_standard_input_is_read_as_it_comes() -> None:
+    """Rows of a pipe that stays open must be there before it ends."""
+    command = [sys.executable, "-m", "kafkawire_cli.main", "decode", "-", "--format", "jsonl"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(Path(KCAT).read_bytes())
+        process.stdin.flush()
+        first = json.loads(process.stdout.readline())
+        assert first["api_name"] == "ApiVersions"
+        assert process.poll() is None
+        process.stdin.close()
+        assert len(process.stdout.read().splitlines()) >= 100
+    assert process.returncode == 0
+
+
+def test_frames_in_a_file_pair_requests_and_responses(tmp_path: Path) -> None:
+    answer = kafkawire.encode_frame(kafkawire.from_json("HeartbeatResponse", 4, {}), 4, 7)
+    path = tmp_path / "frames.bin"
+    path.write_bytes(frame() + answer)
+    made = rows(str(path))
+    assert [(r["direction"], r["api_name"], r["status"]) for r in made] == [
+        ("request", "Heartbeat", "ok"),
+        ("response", "Heartbeat", "ok"),
+    ]
+    (tmp_path / "frames.bin.gz").write_bytes(gzip.compress(path.read_bytes()))
+    assert len(rows(str(tmp_path / "frames.bin.gz"))) == 2
+
+
+@pytest.mark.parametrize("form", ["{}", "0x{}", "{} \n"])
+def test_hex_text_as_an_argument_or_from_stdin(form: str) -> None:
+    text = form.format(frame().hex(":"))
+    assert rows(text.strip())[0]["body"]["groupId"] == "g"
+    assert rows("-", stdin=text.encode())[0]["client_id"] == "me"
+
+
+def test_a_bare_body_is_told_what_it_is(tmp_path: Path) -> None:
+    body = kafkawire.from_json("MetadataResponse", 9, {"controllerId": 3}).encode(9)
+    path = tmp_path / "body.bin"
+    path.write_bytes(body)
+    options = ["--api", "Metadata", "--version", "9", "--direction", "response"]
+    assert rows(str(path), *options)[0]["body"]["controllerId"] == 3
+    assert rows(body.hex(), *options)[0]["api_key"] == 3
+    assert rows("-", *options, stdin=body)[0]["status"] == "ok"
+
+
+# -- what is not whole
+
+
+def test_unknown_keys_and_versions_keep_header_and_bytes() -> None:
+    unknown_key = "0000000c03e7000100000005000178aa"
+    unknown_version = "0000000c000c00630000000600017800"
+    made = rows(unknown_key + unknown_version)
+    assert [(r["status"], r["api_key"], r["client_id"]) for r in made] == [
+        ("unknown_api", 999, "x"),
+        ("unknown_version", 12, "x"),
+    ]
+    assert made[0]["body"] == "aa"
+
+
+def test_a_cut_capture_gives_what_is_there_and_says_where_it_ends(tmp_path: Path) -> None:
+    path = tmp_path / "cut.pcap"
+    path.write_bytes(Path(KCAT).read_bytes()[:5000])
+    made = rows(str(path))
+    assert len(made) > 10
+    assert made[-1]["status"] == "unreadable"
+    assert "at byte 4992" in made[-1]["error"]
+
+
+def test_strict_exits_1_when_anything_was_bent() -> None:
+    assert run(KCAT, "--strict").exit_code == 0
+    assert run(str(CAPTURES / "kjs-all.pcap"), "--strict").exit_code == 1
+
+
+# -- forms of output
+
+
+def test_the_table_has_a_line_a_message() -> None:
+    lines = run(KCAT, "--format", "table").stdout.splitlines()
+    assert len(lines) == 1 + 114
+    assert lines[0].split()[:5] == ["packet", "time", "conn", "api", "ver"]
+    assert " Metadata " in lines[3]
+
+
+def test_the_tree_shows_fields_and_what_bytes_hold() -> None:
+    shown = run(
+        str(CAPTURES / "ck-group-range.pcap"), "--format", "tree", "--filter", "api=SyncGroup"
+    )
+    assert "ConsumerProtocolAssignment" in shown.stdout
+    assert "groupId:" in shown.stdout
+
+
+def test_names_cannot_steer_the_terminal() -> None:
+    message = kafkawire.from_json("HeartbeatRequest", 4, {"groupId": "\x1b[31m\u202e"})
+    data = kafkawire.encode_frame(message, 4, 1, client_id="\x1b]0;gotcha\x07").hex()
+    for form in ("table", "tree"):
+        shown = run(data, "--format", form).stdout
+        assert "\x1b" not in shown
+        assert "\u202e" not in shown
+
+
+def test_credentials_are_not_shown_unless_asked_for() -> None:
+    message = kafkawire.from_json(
+        "SaslAuthenticateRequest", 2, {"authBytes": "AGFsaWNlAHNlY3JldA=="}
+    )
+    data = kafkawire.encode_frame(message, 2, 1).hex()
+    assert "AGFsaWNl" not in run(data, "--format", "jsonl").stdout
+    assert rows(data, "--show-secrets")[0]["body"]["authBytes"] == "AGFsaWNlAHNlY3JldA=="
+
+
+FILTERS = [
+    (["api=Produce"], lambda r: r["api_name"] == "Produce"),
+    (["api=prod*", "api=18"], lambda r: r["api_name"] in ("Produce", "ApiVersions")),
+    (
+        ["connection=1", "direction=request"],
+        lambda r: (r["connection"], r["direction"]) == (1, "request"),
+    ),
+    (["client=rdkafka"], lambda r: r["client_id"] == "rdkafka"),
+    (["topic=kc", "api=Fetch"], lambda r: r["api_name"] == "Fetch"),
+]
+
+
+@pytest.mark.parametrize(("filters", "keeps"), FILTERS)
+def test_filters(filters: list[str], keeps: Any) -> None:
+    options = [word for text in filters for word in ("--filter", text)]
+    made = rows(KCAT, *options)
+    assert made
+    if not any(text.startswith("topic") for text in filters):
+        assert made == [row for row in rows(KCAT) if keeps(row)]
+    assert all(keeps(row) for row in made)
+
+
+def test_filter_by_error() -> None:
+    made = rows(str(CAPTURES / "kp22-old-0.9.pcap"), "--filter", "error=UNSUPPORTED*")
+    assert {row["api_name"] for row in made} == {"Produce"}
+
+
+# -- mistakes
+
+MISTAKES = [
+    (["/nowhere/at/all.pcap"], "/nowhere/at/all.pcap: No such file or directory"),
+    ([KCAT, "--filter", "colour=red"], "'colour=red' is no KEY=PATTERN; keys: api, client"),
+    ([KCAT, "--version", "3"], "go with --api"),
+    (["00", "--api", "Fetch"], "--api needs --version"),
+    (["00", "--api", "Fetsh", "--version", "1"], "did you mean Fetch?"),
+    (
+        ["00", "--api", "Fetch", "--version", "1", "--direction", "up"],
+        "neither request nor response",
+    ),
+    (["0"], "1 hexadecimal digits, an odd number"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "says"), MISTAKES)
+def test_mistakes_are_explained_and_exit_2(arguments: list[str], says: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert says in " ".join(result.stderr.split())
+
+
+def test_a_wrong_file_does_not_stop_the_others(tmp_path: Path) -> None:
+    wrong = tmp_path / "notes.txt"
+    wrong.write_text("Dear diary")
+    result = run(str(wrong), KCAT, "--format", "jsonl")
+    assert result.exit_code == 2
+    assert "notes.txt: no capture, no hex text and no frames" in result.stderr
+    assert len(result.stdout.splitlines()) == 114
+
+
+def test_an_empty_file_is_said_to_be_empty(tmp_path: Path) -> None:
+    (tmp_path / "nothing").write_bytes(b"")
+    result = run(str(tmp_path / "nothing"))
+    assert result.exit_code == 2
+    assert "empty" in result.stderr
+
+
+def test_a_closed_pipe_ends_it_quietly() -> None:
+    command = f"{sys.executable} -m kafkawire_cli.main decode {CAPTURES} --format jsonl | head -n 1"
+    ran = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], capture_output=True, check=False
+    )
+    assert ran.stderr == b""
+    assert ran.returncode in (0, 141)

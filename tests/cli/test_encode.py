@@ -1,0 +1,96 @@
+"""`kafkawire encode`, `codegen` and `version`."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import kafkawire
+from kafkawire_cli.main import app
+
+
+def run(*arguments: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(app, list(arguments), input=stdin)
+
+
+HEARTBEAT = json.dumps({"groupId": "g", "generationId": 1, "memberId": "m"})
+BODY = "026700000001026d0000"
+
+
+@pytest.mark.parametrize("api", ["Heartbeat", "heartbeat", "HeartbeatRequest", "12"])
+def test_json_becomes_bytes(api: str) -> None:
+    result = run("encode", HEARTBEAT, "--api", api, "--version", "4")
+    assert (result.exit_code, result.stdout) == (0, BODY + "\n")
+
+
+def test_json_from_a_file_or_stdin(tmp_path: Path) -> None:
+    (tmp_path / "h.json").write_text(HEARTBEAT)
+    options = ["--api", "Heartbeat", "--version", "4"]
+    assert run("encode", f"@{tmp_path / 'h.json'}", *options).stdout.strip() == BODY
+    assert run("encode", "-", *options, stdin=HEARTBEAT).stdout.strip() == BODY
+    raw = run("encode", HEARTBEAT, *options, "--raw")
+    assert raw.stdout_bytes == bytes.fromhex(BODY)
+
+
+def test_a_frame_has_size_and_header() -> None:
+    options = ["--api", "Heartbeat", "--version", "4", "--frame", "--correlation-id", "9"]
+    data = bytes.fromhex(run("encode", HEARTBEAT, *options, "--client-id", "me").stdout)
+    frame = kafkawire.decode_frame(data)
+    assert (frame.correlation_id, frame.body.encode(4).hex()) == (9, BODY)
+
+
+MISTAKES = [
+    ("{", 2, "not JSON"),
+    ("[]", 1, "HeartbeatRequest: is an array, not an object"),
+    ('{"groupId": 5}', 1, "HeartbeatRequest.groupId: is a number, not a string"),
+    ('{"groupID": "g"}', 1, "did you mean 'groupId'?"),
+    ('{"generationId": 99999999999}', 1, "HeartbeatRequest.generation_id: 99999999999 is no int32"),
+    ('{"groupId": null}', 1, "HeartbeatRequest.group_id"),
+    ("@/nowhere.json", 2, "/nowhere.json: No such file"),
+]
+
+
+@pytest.mark.parametrize(("text", "code", "says"), MISTAKES)
+def test_mistakes(text: str, code: int, says: str) -> None:
+    result = run("encode", text, "--api", "Heartbeat", "--version", "4")
+    assert result.exit_code == code
+    assert says in " ".join(result.stderr.split())
+
+
+def test_codegen_makes_a_package(tmp_path: Path) -> None:
+    result = run("codegen", "--package", "made", "--out", str(tmp_path / "made"))
+    assert result.exit_code == 0
+    assert "292 messages" in result.stdout
+    assert (tmp_path / "made" / "fetch_request.py").exists()
+    assert run("codegen", "--package", "x", "--out", "y", "--schemas", "/no").exit_code == 2
+
+
+def test_codegen_reports_every_fault(tmp_path: Path) -> None:
+    (tmp_path / "BadRequest.json").write_text(
+        '{"apiKey": 1, "type": "request", "name": "BadRequest", "validVersions": "0",\n'
+        ' "flexibleVersions": "none", "fields": [\n'
+        '   {"name": "A", "type": "int33", "versions": "0+"},\n'
+        '   {"name": "A", "type": "int32", "versions": "x"}]}\n'
+    )
+    result = run(
+        "codegen", "--schemas", str(tmp_path), "--package", "x", "--out", str(tmp_path / "o")
+    )
+    assert result.exit_code == 1
+    assert "BadRequest.json:3:" in result.stderr
+    assert "BadRequest.json:4:" in result.stderr
+    assert not (tmp_path / "o").exists()
+
+
+def test_version_says_what_is_installed() -> None:
+    text = run("version").stdout
+    assert f"kafkawire {kafkawire.__version__}" in text
+    assert re.search(r"codecs\s+(interpreted|compiled: \d+ of 292 messages)", text)
+
+
+def test_every_command_has_help_with_an_example() -> None:
+    for command in ("decode", "encode", "explain", "codegen", "schema"):
+        assert "kafkawire" in run(command, "--help").stdout, command
