@@ -12,7 +12,7 @@ import typer
 from . import filters, inputs, output
 from .inputs import Entry, Format, InputError
 from .names import api_key, direction_of
-from .output import Shape
+from .output import Shape, View
 from .pipes import until_the_reader_leaves
 
 
@@ -58,6 +58,13 @@ def decode(
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit 1 if anything is not decoded byte for byte.")
     ] = False,
+    records: Annotated[
+        bool, typer.Option("--records", help="Show the content of records, not only counts.")
+    ] = False,
+    redact: Annotated[
+        bool,
+        typer.Option("--redact", help="Hide keys and values of records; keep sizes and hashes."),
+    ] = False,
     show_secrets: Annotated[
         bool, typer.Option("--show-secrets", help="Print SASL tokens and passwords.")
     ] = False,
@@ -74,6 +81,7 @@ def decode(
     bare = _bare(api, version, direction)
     chosen = filters.parse(wanted or [])
     form = shape or (Shape.TABLE if sys.stdout.isatty() else Shape.JSONL)
+    view = View(secrets=show_secrets, records=records, redact=redact)
     clean = True
     failed = False
     with until_the_reader_leaves():
@@ -85,7 +93,7 @@ def decode(
                     if chosen and not filters.keeps(chosen, entry):
                         continue
                     clean = clean and entry.row.status == "ok"
-                    _show(entry, form, show_secrets)
+                    _show(entry, form, view)
                     if name == "-":  # rows of a live capture must not wait for a full buffer
                         sys.stdout.flush()
             except InputError as error:
@@ -97,13 +105,13 @@ def decode(
         raise typer.Exit(1)
 
 
-def _show(entry: Entry, form: Shape, secrets: bool) -> None:
+def _show(entry: Entry, form: Shape, view: View) -> None:
     if form is Shape.JSONL:
-        output.jsonl(entry, print, secrets=secrets)
+        output.jsonl(entry, print, view)
     elif form is Shape.TABLE:
         print(output.table_line(entry))
     else:
-        output.tree(entry, print, secrets=secrets)
+        output.tree(entry, print, view)
 
 
 def _bare(api: str | None, version: int | None, direction: str | None) -> Bare | None:

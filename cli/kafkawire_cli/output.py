@@ -9,8 +9,9 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from . import contents
 from .summary import facts
 
 if TYPE_CHECKING:
@@ -43,15 +44,48 @@ def time_text(time_ns: int) -> str | None:
     return f"{whole}.{rest:09d}Z"
 
 
-def body(entry: Entry, *, secrets: bool) -> Any:
-    """Make the body of a row: a JSON object where it was decoded, else its bytes in hex."""
+class View(NamedTuple):
+    """How much is shown: secrets (SASL tokens, passwords), the content of records, and whether keys
+    and values are reduced to sizes and hashes.
+    """
+
+    secrets: bool = False
+    records: bool = False
+    redact: bool = False
+
+
+def body(entry: Entry, view: View, *, in_words: bool = False) -> Any:
+    """Make the body of a row: a JSON object where it was decoded, else its bytes in hex.
+
+    in_words: say what records fields hold instead of giving their bytes.
+    """
     from kafkawire.protocol.json_form import to_json
 
     row = entry.row
     if row.message is None or row.body_version is None:
-        return row.raw.hex()
+        hidden = view.redact or (not view.secrets and _is_secret(entry))
+        return f"(redacted, {len(row.raw)} bytes)" if hidden and row.raw else row.raw.hex()
     made = to_json(row.message, row.body_version)
-    return made if secrets else redacted(made)
+    if in_words or view.redact:
+        found = contents.places(row.message, row.body_version)
+        words = (contents.in_words(contents.counted(place)) for place in found)
+        made = contents.replaced(made, words)
+    return made if view.secrets else redacted(made)
+
+
+def _is_secret(entry: Entry) -> bool:
+    return entry.row.status == "sasl_token" or entry.row.api_name == "SaslAuthenticate"
+
+
+def records(entry: Entry, view: View) -> list[dict[str, Any]]:
+    """Count, or open, every records field of a row."""
+    row = entry.row
+    if row.message is None or row.body_version is None:
+        return []
+    found = contents.places(row.message, row.body_version)
+    if view.records:
+        return [contents.opened(place, redact=view.redact) for place in found]
+    return [contents.counted(place) for place in found]
 
 
 def embedded(entry: Entry) -> dict[str, Any]:
@@ -77,8 +111,8 @@ def redacted(value: Any) -> Any:
     return [redacted(inner) for inner in value] if isinstance(value, list) else value
 
 
-def record(entry: Entry, *, secrets: bool) -> dict[str, Any]:
-    """Make the JSON row: the documented columns in order, and `embedded` where there is any."""
+def record(entry: Entry, view: View) -> dict[str, Any]:
+    """Make the JSON row: the documented columns, then `embedded` and `records` if there are any."""
     row = entry.row
     made = {
         "capture": entry.capture,
@@ -96,17 +130,20 @@ def record(entry: Entry, *, secrets: bool) -> dict[str, Any]:
         "length": row.length,
         "status": row.status.value,
         "error": row.error or None,
-        "body": body(entry, secrets=secrets),
+        "body": body(entry, view),
     }
     inner = embedded(entry)
     if inner:
         made["embedded"] = inner
+    held = records(entry, view)
+    if held:
+        made["records"] = held
     return made
 
 
-def jsonl(entry: Entry, out: Print, *, secrets: bool) -> None:
+def jsonl(entry: Entry, out: Print, view: View) -> None:
     """Print a row as one line of JSON."""
-    out(json.dumps(record(entry, secrets=secrets), separators=(",", ":"), allow_nan=False))
+    out(json.dumps(record(entry, view), separators=(",", ":"), allow_nan=False))
 
 
 def took(entry: Entry) -> str:
@@ -125,6 +162,9 @@ def content(entry: Entry) -> str:
     if row.message is not None and row.body_version is not None:
         summary = str(facts(row.message, row.body_version))
         said += [summary] if summary else []
+        held = [contents.counted(place) for place in contents.places(row.message, row.body_version)]
+        if held:
+            said.append(f"{sum(one['records'] for one in held)} records")
     if row.error:
         said.append(f"[{row.error}]")
     return "  ".join(said)
@@ -156,7 +196,7 @@ def heading() -> str:
     return _HEADING
 
 
-def tree(entry: Entry, out: Print, *, secrets: bool) -> None:
+def tree(entry: Entry, out: Print, view: View) -> None:
     """Print a row as a block: a line for the message, its fields indented below."""
     row = entry.row
     where = f"{entry.capture} packet {row.packet}" if row.packet else entry.capture
@@ -175,9 +215,12 @@ def tree(entry: Entry, out: Print, *, secrets: bool) -> None:
         out(printable(f"  client id {row.client_id}"))
     if row.error:
         out(f"  ! {row.error}")
-    _branch(body(entry, secrets=secrets), 1, out)
+    _branch(body(entry, view, in_words=True), 1, out)
     for path, payload in embedded(entry).items():
         _leaf(f"  {path} holds", payload, 1, out)
+    if view.records:
+        for held in records(entry, view):
+            _leaf(f"  {held['path']}", held["content"], 1, out)
 
 
 def _branch(value: Any, depth: int, out: Print) -> None:

@@ -55,6 +55,7 @@ class Connection:
         self.closed = False
         self.outside = 0
         self.flows = (Flow(self, 0, limits, budget), Flow(self, 1, limits, budget))
+        self.flows[0].peer, self.flows[1].peer = self.flows[1], self.flows[0]
 
     def seen(self, packet: int, time_ns: int) -> None:
         """Note the packet that was seen last."""

@@ -27,15 +27,15 @@ PSH: Final = 0x08
 UNKNOWN: Final = -1
 
 
-class Payload(NamedTuple):
-    """What a segment carries: `size` bytes from sequence number `seq` on, of which `data` was
-    captured.
-    """
+class Segment(NamedTuple):
+    """A TCP segment: `size` bytes from sequence number `seq` on, of which `data` was captured."""
 
     seq: int
     size: int
     data: bytes
     flags: int
+    ack: int
+    when: Arrival
 
 
 class Flow:
@@ -61,15 +61,19 @@ class Flow:
         "initial",
         "next_seq",
         "origin",
+        "peer",
         "position",
         "side",
         "totals",
+        "waiting",
     )
 
     def __init__(
         self, connection: Connection, side: int, limits: ReassemblyLimits, budget: Budget
     ) -> None:
         self.connection = connection
+        self.peer = self
+        self.waiting = False
         self.side = side
         self.origin = self.initial = self.fin_at = UNKNOWN
         self.next_seq = self.position = self.acked = 0
@@ -85,17 +89,8 @@ class Flow:
     # -- what is known
 
     @property
-    def peer(self) -> Flow:
-        return self.connection.flows[1 - self.side]
-
-    @property
     def anchored(self) -> bool:
         return self.origin != UNKNOWN
-
-    @property
-    def waiting(self) -> bool:
-        """Whether something is known behind a hole."""
-        return len(self._backlog) > 0
 
     @property
     def held_bytes(self) -> int:
@@ -128,12 +123,12 @@ class Flow:
     def _anchor(self, seq: int) -> None:
         self.origin = self.next_seq = seq
 
-    def take(self, payload: Payload, when: Arrival, out: list[Event]) -> bool:
+    def take(self, segment: Segment, out: list[Event]) -> bool:
         """Take a segment of at least one byte.
 
         False if it is too far from everything else to belong here; then nothing was done.
         """
-        seq, size, data, flags = payload
+        seq, size, data, flags, _, when = segment
         start = self.where(seq)
         if start == 1 and self.position == 0 and self.initial == UNKNOWN and not self.waiting:
             # Joined at an empty keep-alive probe, which stands one byte before the next.
@@ -174,7 +169,8 @@ class Flow:
         self._budget.remembered -= len(self._past.recent)
         self._past.deliver(data)
         self._budget.remembered += len(self._past.recent)
-        self._moved()
+        if self._hole_since is not None or self._ahead_since is not None:
+            self._moved()
 
     def acknowledge(self, ack: int, when: Arrival, out: list[Event]) -> None:
         """Take note that the peer awaits sequence number `ack`."""
@@ -228,15 +224,13 @@ class Flow:
         self._budget.remembered -= len(self._past.recent)
         self._past.recent = b""
 
-    def refuse(
-        self, payload: Payload, reason: DiscardReason, when: Arrival, out: list[Event]
-    ) -> None:
+    def refuse(self, segment: Segment, reason: DiscardReason, out: list[Event]) -> None:
         """Account for a segment that is not taken; a repetition of delivered bytes is just that."""
-        start = self.where(payload.seq)
-        if start >= 0 and start + payload.size <= self.position:
-            self._again(start, payload.data, when, out)
+        start = self.where(segment.seq)
+        if start >= 0 and start + segment.size <= self.position:
+            self._again(start, segment.data, segment.when, out)
         else:
-            self._discard(start, len(payload.data), reason, when, out)
+            self._discard(start, len(segment.data), reason, segment.when, out)
 
     # -- holes
 
@@ -291,7 +285,8 @@ class Flow:
         if start + len(data) < end:
             backlog.cut(start + len(data), end)
         self._settle(when, out)
-        self.check(when, out)
+        if self.waiting:
+            self.check(when, out)
 
     def _settle(self, when: Arrival, out: list[Event], *, behind_gap: bool = False) -> None:
         """Deliver what continues the stream, and give up what is known to be cut there."""
@@ -305,6 +300,7 @@ class Flow:
                 break
             self._skip(cut, GapReason.CUT, when, out)
             behind_gap = True
+        self.waiting = len(self._backlog) > 0
         if not self._backlog.bytes:
             self._budget.holding.pop(self, None)
 
@@ -336,8 +332,9 @@ class Flow:
         """Whether one byte is a keep-alive probe: often garbage, for a place that the peer has
         acknowledged.
         """
-        if start == self.position - 1:
-            return data != self._past.recent[-1:]
+        if start < self.position:
+            standing = self._past.last(self.position - start)
+            return data != standing if standing else start == self.position - 1
         return start >= self.position and self.acked > start and not flags & PSH
 
     def _again(self, start: int, data: bytes, when: Arrival, out: list[Event]) -> None:

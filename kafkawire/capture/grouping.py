@@ -51,7 +51,8 @@ def group(segments: Segments) -> Groups:
     source, destination = _endpoints(segments)
     flip = source > destination
     low, high = np.minimum(source, destination), np.maximum(source, destination)
-    mixed: Words = low * _K1 + high * _K2
+    mixed = low * _K1
+    mixed += high * _K2
     mixed ^= mixed >> _SHIFT
     mixed *= _K3
     index = np.arange(len(segments), dtype=np.uint64)

@@ -53,6 +53,10 @@ class Past:
         self.position = end
         self.recent = b""
 
+    def last(self, back: int) -> bytes:
+        """Give the byte so far before the awaited position; none if it is not remembered."""
+        return self.recent[-back:][:1] if back <= len(self.recent) else b""
+
     def judge(self, start: int, data: bytes) -> Again:
         """Judge bytes that came again, all of them before the awaited position."""
         before = min(max(-start, 0), len(data))

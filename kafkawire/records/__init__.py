@@ -3,13 +3,14 @@
 Law: a records field is bytes until somebody asks; then what is wrong with it is an error with a
 path and an offset, and what it may cost is bounded.
 
-    RecordBatches(data) ─▶ Batch ─▶ Record objects, or columns (Arrow)
+    RecordBatches(data) ─▶ Batch ─▶ Record objects, or Columns ─▶ Arrow
     BatchBuilder, MessageSetBuilder ─▶ bytes
 """
 
 from .batch import Batch, TimestampType
 from .batches import RecordBatches
 from .builder import BatchBuilder, end_txn_batch
+from .columns import Columns
 from .compression import Compression
 from .control import (
     ControlRecord,
@@ -30,6 +31,7 @@ __all__ = [
     "Batch",
     "BatchBuilder",
     "Budget",
+    "Columns",
     "Compression",
     "ControlRecord",
     "ControlType",

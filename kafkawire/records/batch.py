@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from librt.strings import read_i16_be, read_i32_be, read_i64_be
 from mypy_extensions import i64
@@ -30,13 +30,11 @@ from .decoding import SMALLEST_RECORD, decode_records
 from .limits import DEFAULT_RECORD_LIMITS, Budget, RecordLimits
 from .record import NO_TIMESTAMP, Record
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 HEADER_BYTES: Final = 61
 """Bytes of a magic 2 batch before its records."""
-CRC_START: Final = (16, 16, 21)
-"""Where the bytes under the checksum start, by magic."""
+CRC_START: Final = 21
+LEGACY_CRC_START: Final = 16
+"""Where the bytes under the checksum start, in magic 2 and before."""
 
 LARGEST_BASE_OFFSET: Final = 0x7FFFFFFF7FFFFFFF
 """No offset delta takes it beyond an int64."""
@@ -208,8 +206,9 @@ class Batch:
 
     def compute_crc(self) -> int:
         """Compute what `crc` should be."""
-        function = crc32c if self.magic == 2 else crc32
-        return function(self.data, self.start + CRC_START[self.magic], self.end)
+        if self.magic == 2:
+            return crc32c(self.data, self.start + CRC_START, self.end)
+        return crc32(self.data, self.start + LEGACY_CRC_START, self.end)
 
     @property
     def crc_valid(self) -> bool:
@@ -255,17 +254,11 @@ class Batch:
             self.index,
         )
 
-    def columns(self) -> pa.RecordBatch:
-        """Decode the records into Arrow arrays (`arrow.SCHEMA`) that point into the batch."""
-        from .arrow import record_batch
-
+    def columns(self) -> Columns:
+        """Decode the records into columns that point into the batch."""
         columns = Columns(self.data)
-        try:
-            self.add_to(columns, Budget(self.limits))
-            return record_batch(columns)
-        except WireError:
-            self.records()  # the slow way meets the first error, and says where
-            raise
+        self.add_to(columns, Budget(self.limits))
+        return columns
 
     def add_to(self, columns: Columns, budget: Budget) -> None:
         """Add the records to columns that started with this batch's data."""

@@ -9,22 +9,18 @@ is an error.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from librt.strings import read_i32_be
 
-from ..errors import InvalidLength, WireError
+from ..errors import InvalidLength
 from .batch import Batch
 from .columns import Columns
 from .legacy import LOG_OVERHEAD
 from .limits import DEFAULT_RECORD_LIMITS, Budget, RecordLimits
 from .record import Record
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 SMALLEST_LENGTH: Final = 14
 """The least length of a batch: magic 0's, without key and value."""
@@ -68,19 +64,13 @@ class RecordBatches:
         budget = Budget(self.limits)
         return chain.from_iterable(batch.records(budget) for batch in self)
 
-    def columns(self) -> pa.RecordBatch:
-        """Decode all records into Arrow arrays (`arrow.SCHEMA`) that point into the data."""
-        from .arrow import record_batch
-
+    def columns(self) -> Columns:
+        """Decode all records into columns that point into the data; `to_arrow()` makes arrays."""
         columns = Columns(self.data)
         budget = Budget(self.limits)
-        try:
-            for batch in self:
-                batch.add_to(columns, budget)
-            return record_batch(columns)
-        except WireError:
-            deque(self.records(), maxlen=0)  # the slow way meets the first error, and says where
-            raise
+        for batch in self:
+            batch.add_to(columns, budget)
+        return columns
 
     @property
     def cut_tail(self) -> int:

@@ -5,7 +5,7 @@ and a short way for plain ones, which adds what the general way would or stops b
 """
 
 from librt.strings import read_i32_le, read_i64_le
-from mypy_extensions import i32, i64
+from mypy_extensions import i32, i64, u8
 
 from ..errors import WireError
 from .columns import INLINE, Columns
@@ -24,7 +24,7 @@ def add_records(
     append_timestamp: i64,
     log_append: bool,
     batch_index: int,
-    buffer_index: int,
+    buffer: i64,
 ) -> None:
     """Add the `count` records of magic 2 in `data[start:end]`, as `decode_records` reads them."""
     cursor = Cursor(data, start, end)
@@ -32,7 +32,6 @@ def add_records(
     first = columns.rows
     row = first
     last = first + count
-    buffer = i32(buffer_index)
     plain = -CALM < base_timestamp < CALM
     try:
         while row < last:
@@ -54,11 +53,12 @@ def add_records(
 
 def fill(columns: Columns, first: i64, batch: i32, append_timestamp: i64, log_append: bool) -> None:
     """Put into the rows from `first` on what a batch says for all of them."""
-    batches = columns.batch
-    row = first
-    while row < columns.rows:
-        batches[row] = batch
-        row += 1
+    if batch != 0:  # all are 0 from the start
+        batches = columns.batch
+        row = first
+        while row < columns.rows:
+            batches[row] = batch
+            row += 1
     if log_append:
         timestamps = columns.timestamp
         row = first
@@ -74,7 +74,7 @@ def add_record(
     row: i64,
     base_offset: i64,
     base_timestamp: i64,
-    buffer: i32,
+    buffer: i64,
 ) -> None:
     """Add one record."""
     length = cursor.varint(data)
@@ -104,7 +104,7 @@ def add_plain_records(
     last: i64,
     base_offset: i64,
     base_timestamp: i64,
-    buffer: i32,
+    buffer: i64,
 ) -> i64:
     """Add records up to `last` as far as they are plain; return the row reached.
 
@@ -114,8 +114,9 @@ def add_plain_records(
     """
     offsets, timestamps, header_ends = columns.offset, columns.timestamp, columns.header_ends
     keys, values = columns.key, columns.value
-    words = values.words
+    words, key_valid = values.words, keys.valid
     headers = i32(columns.headers)
+    null_keys: i64 = 0
     safe = cursor.whole_words
     p = cursor.pos
     while row < last and p <= safe:
@@ -185,19 +186,19 @@ def add_plain_records(
         if p + length + 1 != stop or data[stop - 1] != 0:
             break
         if key_length < 0:
-            keys.put_null(row)
+            key_valid[row >> 3] &= u8(255 - (1 << (row & 7)))
+            null_keys += 1
         else:
             keys.put(row, data, key_at, key_length, buffer)
         if length > INLINE:
-            at = row * 4
-            words[at] = i32(length)
-            words[at + 1] = read_i32_le(data, p)
-            words[at + 2] = buffer
-            words[at + 3] = i32(p)
+            words[row * 2] = i64(read_i32_le(data, p)) << 32 | length
+            words[row * 2 + 1] = p << 32 | buffer
         else:
             values.put(row, data, p, length, buffer)
         row += 1
-        header_ends[row] = headers
+        if headers != 0:  # all are 0 from the start
+            header_ends[row] = headers
         p = stop
         cursor.pos = stop
+    keys.nulls += null_keys
     return row

@@ -8,16 +8,20 @@ in the view itself.
     length: int32 │ the bytes, zeros after them: 12                          length <= 12
 """
 
-from typing import Final, final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
 
 from librt.strings import read_i32_le
 from librt.vecs import extend, vec
 from mypy_extensions import i32, i64, mypyc_attr, u8
 
-from ..errors import InvalidLength
 from .cursor import Cursor
-from .decoding import check_header_count, overrun
+from .decoding import check_header_count, check_header_key, overrun
 from .legacy import Span
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 INLINE: Final = 12
 """The longest value that stands in its view."""
@@ -29,8 +33,8 @@ class Views:
     """A column of nullable bytes."""
 
     def __init__(self) -> None:
-        self.words: vec[i32] = vec[i32]([0])  # four a row
-        self.valid: vec[u8] = vec[u8]([0])  # a bit a row
+        self.words: vec[i64] = vec[i64]()  # two a row, little-endian
+        self.valid: vec[u8] = vec[u8]()  # a bit a row
         self.nulls: i64 = 0
         self.room: i64 = 0
 
@@ -38,10 +42,10 @@ class Views:
         """Make room for `rows` rows in all; new ones are null."""
         room: i64 = self.room
         if room == 0:
-            self.words = vec[i32]([0] * (rows * 4))
+            self.words = vec[i64]([0] * (rows * 2))
             self.valid = vec[u8]([255] * (rows // 8 + 1))
         elif rows > room:
-            self.words = extend(self.words, vec[i32]([0] * ((rows - room) * 4)))
+            self.words = extend(self.words, vec[i64]([0] * ((rows - room) * 2)))
             more: i64 = rows // 8 + 1 - len(self.valid)
             self.valid = extend(self.valid, vec[u8]([255] * more))
         self.room = rows
@@ -51,30 +55,19 @@ class Views:
         self.valid[row >> 3] &= u8(255 - (1 << (row & 7)))
         self.nulls += 1
 
-    def put(self, row: i64, data: bytes, pos: i64, length: i64, buffer: i32) -> None:
+    def put(self, row: i64, data: bytes, pos: i64, length: i64, buffer: i64) -> None:
         """Make the row `data[pos:pos + length]`, already checked; `buffer` numbers `data`."""
         words = self.words
-        at = row * 4
-        words[at] = i32(length)
+        at = row * 2
         if length > INLINE:
-            words[at + 1] = read_i32_le(data, pos)
-            words[at + 2] = buffer
-            words[at + 3] = i32(pos)
-            return
-        while length >= 4:
-            at += 1
-            words[at] = read_i32_le(data, pos)
-            pos += 4
-            length -= 4
-        if length > 0:
-            rest: i64 = data[pos]
-            if length > 1:
-                rest |= i64(data[pos + 1]) << 8
-            if length > 2:
-                rest |= i64(data[pos + 2]) << 16
-            words[at + 1] = i32(rest)
+            words[at] = i64(read_i32_le(data, pos)) << 32 | length
+            words[at + 1] = pos << 32 | buffer
+        else:
+            words[at] = piece(data, pos, length) << 32 | length
+            high = piece(data, pos + 8, length - 8) << 32
+            words[at + 1] = high | (piece(data, pos + 4, length - 4) & 0xFFFFFFFF)
 
-    def put_next(self, row: i64, cursor: Cursor, data: bytes, stop: i64, buffer: i32) -> None:
+    def put_next(self, row: i64, cursor: Cursor, data: bytes, stop: i64, buffer: i64) -> None:
         """Read a length and put so many bytes, if the record that ends at `stop` has them."""
         length = cursor.varint(data)
         if length < 0:
@@ -87,10 +80,24 @@ class Views:
         cursor.pos = pos + length
 
 
+def piece(data: bytes, pos: i64, length: i64) -> i64:
+    """Read up to four bytes as a little-endian number, signed if there are four."""
+    if length >= 4:
+        return i64(read_i32_le(data, pos))
+    value: i64 = 0
+    if length > 0:
+        value = data[pos]
+    if length > 1:
+        value |= i64(data[pos + 1]) << 8
+    if length > 2:
+        value |= i64(data[pos + 2]) << 16
+    return value
+
+
 @final
 @mypyc_attr(acyclic=True)
 class Columns:
-    """Rows collected from batches, one a record.
+    """Rows collected from batches, one a record, in buffers that Arrow takes as they are.
 
     buffers: what the views point into: the records field itself, then each decompressed batch.
     """
@@ -99,15 +106,24 @@ class Columns:
         self.buffers: list[bytes] = [data]
         self.rows: i64 = 0
         self.room: i64 = 0
-        self.batch: vec[i32] = vec[i32]([0])
-        self.offset: vec[i64] = vec[i64]([0])
-        self.timestamp: vec[i64] = vec[i64]([0])
+        self.batch: vec[i32] = vec[i32]()
+        self.offset: vec[i64] = vec[i64]()
+        self.timestamp: vec[i64] = vec[i64]()
         self.key: Views = Views()
         self.value: Views = Views()
         self.header_ends: vec[i32] = vec[i32]([0])  # one more than rows: where headers end
         self.header_key: Views = Views()
         self.header_value: Views = Views()
         self.headers: i64 = 0
+
+    def __len__(self) -> int:
+        return int(self.rows)
+
+    def to_arrow(self) -> pa.RecordBatch:
+        """Make Arrow arrays of the columns without copying them; see `arrow.SCHEMA`."""
+        from .arrow import record_batch
+
+        return record_batch(self)
 
     def add_buffer(self, data: bytes) -> int:
         """Take one more buffer; return its number."""
@@ -147,14 +163,14 @@ class Columns:
         if span.key_length < 0:
             self.key.put_null(row)
         else:
-            self.key.put(row, data, span.key_start, span.key_length, i32(buffer))
+            self.key.put(row, data, span.key_start, span.key_length, buffer)
         if span.value_length < 0:
             self.value.put_null(row)
         else:
-            self.value.put(row, data, span.value_start, span.value_length, i32(buffer))
+            self.value.put(row, data, span.value_start, span.value_length, buffer)
 
-    def add_headers(self, cursor: Cursor, data: bytes, stop: i64, count: i64, buffer: i32) -> None:
-        """Add one record's headers; that keys are UTF-8 is left to be checked for all at once."""
+    def add_headers(self, cursor: Cursor, data: bytes, stop: i64, count: i64, buffer: i64) -> None:
+        """Add one record's headers."""
         check_header_count(cursor, stop, count)
         row = self.headers
         if row + count > self.header_key.room:
@@ -163,8 +179,10 @@ class Columns:
             self.header_value.reserve(room)
         self.headers = row + count
         while row < self.headers:
-            self.header_key.put_next(row, cursor, data, stop, buffer)
+            length = cursor.varint(data)
+            pos = cursor.pos
+            check_header_key(data, pos, length, stop)
+            self.header_key.put(row, data, pos, length, buffer)
+            cursor.pos = pos + length
             self.header_value.put_next(row, cursor, data, stop, buffer)
             row += 1
-        if self.header_key.nulls != 0:
-            raise InvalidLength("a header without a key", "", int(cursor.pos))

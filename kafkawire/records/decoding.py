@@ -105,15 +105,8 @@ def take_headers(cursor: Cursor, data: bytes, stop: i64, count: i64) -> Headers:
     while left > 0:
         length = cursor.varint(data)
         pos = cursor.pos
-        if length < 0 or length > stop - pos:
-            raise overrun(length, pos, stop)
+        key = check_header_key(data, pos, length, stop)
         cursor.pos = pos + length
-        try:
-            key = data[pos : pos + length].decode("utf-8")
-        except UnicodeDecodeError:
-            raise InvalidText(
-                f"header {len(headers)}: a key that is not UTF-8", "", int(pos)
-            ) from None
         headers.append((key, take(cursor, data, stop)))
         left -= 1
     return tuple(headers)
@@ -123,6 +116,16 @@ def check_header_count(cursor: Cursor, stop: i64, count: i64) -> None:
     """Refuse a count that the rest of the record cannot hold: a header takes two bytes at least."""
     if count < 0 or count * 2 > stop - cursor.pos:
         raise InvalidLength(f"{count} headers in {stop - cursor.pos} bytes", "", int(cursor.pos))
+
+
+def check_header_key(data: bytes, pos: i64, length: i64, stop: i64) -> str:
+    """Read a header's key of `length` bytes; it is neither null nor anything but UTF-8."""
+    if length < 0 or length > stop - pos:
+        raise overrun(length, pos, stop)
+    try:
+        return data[pos : pos + length].decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidText("the key of a header is not UTF-8", "", int(pos)) from None
 
 
 def check_consumed(cursor: Cursor) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
+import hashlib
 import json
 import subprocess
 import sys
@@ -48,7 +50,7 @@ def test_a_capture_is_a_row_a_message_in_the_documented_columns() -> None:
     wanted = truth.lines(CAPTURES / "kcat-kf.truth.jsonl.gz")
     assert len(made) == len(wanted)
     for row, true in zip(made, wanted, strict=True):
-        assert [key for key in row if key != "embedded"] == COLUMNS
+        assert [key for key in row if key not in ("embedded", "records")] == COLUMNS
         assert (row["packet"], row["connection"]) == (true["frame"], true["stream"])
         assert (row["api_key"], row["api_version"]) == (true["api_key"], true["api_version"])
         assert (row["correlation_id"], row["length"]) == (true["correlation_id"], true["len"])
@@ -256,3 +258,57 @@ def test_a_closed_pipe_ends_it_quietly() -> None:
     )
     assert ran.stderr == b""
     assert ran.returncode in (0, 141)
+
+
+# -- records
+
+
+def test_records_are_counted_and_opened_where_asked_for() -> None:
+    produce = [KCAT, "--filter", "api=Produce", "--filter", "direction=request"]
+    counted = rows(*produce)[0]["records"]
+    assert counted == [
+        {
+            "path": "topic_data[0].partition_data[0].records",
+            "topic": "kc",
+            "partition": 1,
+            "bytes": 87,
+            "batches": 1,
+            "records": 1,
+            "codecs": ["none"],
+        }
+    ]
+    opened = rows(*produce, "--records")
+    assert opened[0]["records"][0]["content"][0]["value"] == {"text": "kcat none one"}
+    franz = rows(str(CAPTURES / "fg-max-v0.11.0.pcap"), "--filter", "api=Produce", "--records")
+    codecs = {name for row in franz for held in row.get("records", ()) for name in held["codecs"]}
+    assert codecs == {"none", "gzip", "snappy", "lz4"}
+
+
+def test_redaction_keeps_sizes_and_hashes_and_nothing_else() -> None:
+    made = rows(KCAT, "--filter", "api=Produce", "--records", "--redact")
+    text = json.dumps(made)
+    assert "kcat none one" not in text
+    assert base64.b64encode(b"kcat none one").decode().rstrip("=")[:-1] not in text
+    value = made[0]["records"][0]["content"][0]["value"]
+    assert value == {"bytes": 13, "sha256": hashlib.sha256(b"kcat none one").hexdigest()}
+    assert made[0]["body"]["topicData"][0]["partitionData"][0]["records"].startswith("87 bytes: 1 ")
+
+
+def test_a_broken_batch_is_said_and_the_rest_stands() -> None:
+    record = "AAAAAAAAAAAAAABLAAAAAAKGNA6JAAAAAAAAAAABofxMSlcAAAGh/ExKV///////////////////AAAAAQ=="
+    partition = {"index": 0, "records": record}
+    topic = {"name": "t", "partitionData": [partition]}
+    message = kafkawire.from_json("ProduceRequest", 7, {"acks": 1, "topicData": [topic]})
+    data = kafkawire.encode_frame(message, 7, 1).hex()
+    made = rows(data, "--records")[0]
+    assert made["status"] == "ok"
+    assert made["records"][0]["cut_tail"] == 61
+
+
+def test_tokens_and_passwords_are_hidden_even_where_nothing_decodes() -> None:
+    handshake = kafkawire.from_json("SaslAuthenticateRequest", 0, {"authBytes": "AHNlY3JldA=="})
+    broken = bytearray(kafkawire.encode_frame(handshake, 0, 1))
+    broken[14] = 0x7F  # the length of the token
+    made = rows(bytes(broken).hex())[0]
+    assert made["status"] == "malformed"
+    assert made["body"].startswith("(redacted, ")

@@ -97,7 +97,7 @@ def test_columns_say_what_records_say(row: dict[str, Any]) -> None:
         for batch in field
         for record in batch
     ]
-    columns = field.columns()
+    columns = field.columns().to_arrow()
     columns.validate(full=True)
     assert columns.to_pylist() == expected
 

@@ -61,7 +61,7 @@ def outcome(data: bytes, check_crcs: bool = True) -> list[Record] | DecodeError:
         with pytest.raises(type(error)):
             RecordBatches(data, check_crcs=check_crcs).columns()
         return error
-    columns = RecordBatches(data, check_crcs=check_crcs).columns()
+    columns = RecordBatches(data, check_crcs=check_crcs).columns().to_arrow()
     columns.validate(full=True)
     assert columns["offset"].to_pylist() == [record.offset for record in records]
     assert columns["timestamp"].to_pylist() == [record.timestamp for record in records]

@@ -20,7 +20,7 @@ def test_records_of_a_field(drawn: list[Batch]) -> None:
     field = RecordBatches(b"".join(batch.encode() for batch in drawn))
     expected = [record for batch in drawn for record in batch.records]
     assert list(field.records()) == expected
-    rows = field.columns().to_pylist()
+    rows = field.columns().to_arrow().to_pylist()
     assert [
         Record(
             row["offset"],

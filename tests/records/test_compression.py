@@ -1,0 +1,130 @@
+"""Streams as they occur: several members, frames, blocks; old checksums, missing packages, cuts."""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from struct import pack
+
+import cramjam
+import pytest
+
+from kafkawire.errors import CorruptBatch, UnsupportedCompression, WireError
+from kafkawire.records import Compression, checksum, lz4, snappy
+from kafkawire.records.compression import compress, decompress
+
+CODECS = [codec for codec in Compression if codec != Compression.NONE]
+TEXT = b"the quick brown fox jumps over the lazy dog. " * 3000
+DATA = {"empty": b"", "one": b"x", "text": TEXT, "dense": zlib.compress(TEXT, 9) * 3}
+PLENTY = 1 << 24
+
+
+@pytest.mark.parametrize("data", DATA.values(), ids=DATA)
+@pytest.mark.parametrize("codec", list(Compression))
+def test_round_trip(codec: Compression, data: bytes) -> None:
+    for magic in (0, 1, 2) if codec != Compression.ZSTD else (2,):
+        for level in (None, 1, 9):
+            stream = compress(codec, data, magic, level)
+            assert decompress(codec, stream, magic, len(data)) == data
+
+
+def test_zstd_is_not_for_old_magic() -> None:
+    with pytest.raises(UnsupportedCompression, match="zstd is not allowed in magic 1"):
+        compress(Compression.ZSTD, b"", 1)
+
+
+@pytest.mark.parametrize("codec", [Compression.GZIP, Compression.LZ4, Compression.ZSTD])
+def test_several_members_or_frames(codec: Compression) -> None:
+    stream = b"".join(compress(codec, part, 2) for part in (b"one", b"", b"two"))
+    assert decompress(codec, stream, 2, PLENTY) == b"onetwo"
+
+
+def test_gzip_and_what_is_no_member() -> None:
+    stream = compress(Compression.GZIP, b"one", 2)
+    with pytest.raises(CorruptBatch, match="gzip"):
+        decompress(Compression.GZIP, stream + b"garbage", 2, PLENTY)
+
+
+def test_snappy_raw_and_framed() -> None:
+    raw = bytes(cramjam.snappy.compress_raw(TEXT))
+    assert decompress(Compression.SNAPPY, raw, 2, PLENTY) == TEXT
+    framed = snappy.framed([raw, bytes(cramjam.snappy.compress_raw(b"!"))])
+    assert decompress(Compression.SNAPPY, framed, 2, PLENTY) == TEXT + b"!"
+    assert compress(Compression.SNAPPY, TEXT, 2).startswith(snappy.JAVA_HEADER)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"), [(b"", 0x02CC5D05), (b"a", 0x550D7456), (b"abc", 0x32D153FF)]
+)
+def test_xxh32_of_published_vectors(data: bytes, expected: int) -> None:
+    assert lz4.xxh32(data) == expected
+
+
+def test_lz4_of_magic_0_has_its_own_header_checksum() -> None:
+    old = compress(Compression.LZ4, TEXT, 0)
+    standard = compress(Compression.LZ4, TEXT, 1)
+    assert [place for place in range(len(old)) if old[place] != standard[place]] == [6]
+    with pytest.raises(CorruptBatch, match="lz4"):
+        decompress(Compression.LZ4, old, 1, PLENTY)
+    assert decompress(Compression.LZ4, standard, 0, PLENTY) == TEXT
+    wrong = old[:6] + bytes([old[6] ^ 1]) + old[7:]
+    with pytest.raises(CorruptBatch, match="wrong header checksum"):
+        decompress(Compression.LZ4, wrong, 0, PLENTY)
+
+
+def test_lz4_with_content_size_in_magic_0() -> None:
+    descriptor = b"\x68\x40" + pack("<Q", len(TEXT))
+    for covered in (descriptor, lz4.FRAME_MAGIC + descriptor):
+        header = lz4.FRAME_MAGIC + descriptor + bytes([lz4.checksum(covered)])
+        frame = header + compress(Compression.LZ4, TEXT, 1)[7:]
+        assert decompress(Compression.LZ4, frame, 0, PLENTY) == TEXT
+
+
+def test_lz4_blocks_are_independent_for_java() -> None:
+    assert compress(Compression.LZ4, TEXT, 2)[4] & 0x20
+
+
+@pytest.mark.parametrize("magic", [0, 2])
+@pytest.mark.parametrize("codec", CODECS)
+def test_cut_streams_are_refused(codec: Compression, magic: int) -> None:
+    if codec == Compression.ZSTD and magic == 0:
+        return
+    stream = compress(codec, TEXT[:200], magic)
+    for end in range(len(stream)):
+        try:
+            read = decompress(codec, stream[:end], magic, PLENTY)
+        except CorruptBatch:
+            continue
+        # Java's snappy framing has no end: after its header, and after each block, it is whole
+        assert codec == Compression.SNAPPY
+        assert end == len(snappy.JAVA_HEADER)
+        assert read == b""
+
+
+@pytest.mark.parametrize("codec", [Compression.SNAPPY, Compression.LZ4, Compression.ZSTD])
+def test_missing_package_is_named(codec: Compression, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = compress(codec, b"data", 2)
+    monkeypatch.setitem(sys.modules, "cramjam", None)
+    with pytest.raises(UnsupportedCompression, match=r"needs the package cramjam"):
+        decompress(codec, stream, 2, PLENTY)
+    assert decompress(Compression.GZIP, compress(Compression.GZIP, b"", 2), 2, 0) == b""
+
+
+def test_missing_checksum_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "crc32c", None)
+    checksum.crc32c_function.cache_clear()
+    with pytest.raises(WireError, match="needs the package crc32c"):
+        checksum.crc32c(b"", 0, 0)
+
+
+def test_checksums() -> None:
+    data = b"--123456789--"
+    assert checksum.crc32c(data, 2, 11) == 0xE3069283
+    assert checksum.crc32c_of_both(b"1234", b"56789") == 0xE3069283
+    assert checksum.crc32(data, 2, 11) == 0xCBF43926
+
+
+def test_crc32c_uses_the_processor() -> None:
+    import crc32c
+
+    assert crc32c.hardware_based
