@@ -32,6 +32,22 @@ RUNTIME: Final = (
     "kafkawire/primitives/reader.py",
     "kafkawire/primitives/structure.py",
     "kafkawire/primitives/writer.py",
+    "kafkawire/records/batch.py",
+    "kafkawire/records/batches.py",
+    "kafkawire/records/builder.py",
+    "kafkawire/records/checksum.py",
+    "kafkawire/records/column_decoding.py",
+    "kafkawire/records/columns.py",
+    "kafkawire/records/compression.py",
+    "kafkawire/records/cursor.py",
+    "kafkawire/records/decoding.py",
+    "kafkawire/records/encoding.py",
+    "kafkawire/records/legacy.py",
+    "kafkawire/records/limits.py",
+    "kafkawire/records/lz4.py",
+    "kafkawire/records/message_set.py",
+    "kafkawire/records/record.py",
+    "kafkawire/records/snappy.py",
 )
 """Hand-written modules that are compiled in both modes."""
 
@@ -71,7 +87,6 @@ HOT: Final = frozenset(
 )
 
 PACKAGE: Final = "kafkawire"
-LIBRARY: Final = "kafkawire.native"
 
 
 def asked_mode() -> str:
@@ -97,7 +112,7 @@ class KafkawireBuildHook(BuildHookInterface[BuilderConfig]):
         messages = generate(root / "schemas", root / PACKAGE / "messages", f"{PACKAGE}.messages")
         if version == "editable":
             # schemas and native modules are found beside the sources; old ones would win over them
-            for stale in native_files(root / PACKAGE):
+            for stale in native_files(root, PACKAGE, PACKAGE):
                 stale.unlink()
         else:
             build_data["force_include"].update(schema_files(root))
@@ -111,7 +126,7 @@ class KafkawireBuildHook(BuildHookInterface[BuilderConfig]):
         if version == "editable":
             shutil.copytree(native, root, dirs_exist_ok=True)
         else:
-            build_data["force_include"][str(native / PACKAGE)] = PACKAGE
+            build_data["force_include"].update({str(p): p.name for p in native.iterdir()})
 
     def compile(self, root: Path, mode: str, messages: dict[str, str]) -> Path | None:
         """Compile into a folder of their own the modules of a mode; None if that is impossible."""
@@ -120,7 +135,7 @@ class KafkawireBuildHook(BuildHookInterface[BuilderConfig]):
         chosen = [m for name, m in messages.items() if mode == "all" or name in HOT]
         modules = [*RUNTIME, *(f"{PACKAGE}/messages/{module}.py" for module in chosen)]
         try:
-            compile_modules(root, modules, library=LIBRARY, out=native, context=CONTEXT)
+            compile_modules(root, modules, library=PACKAGE, out=native, context=CONTEXT)
         except NotCompiled as reason:
             if os.environ.get("KAFKAWIRE_COMPILE_STRICT") == "1":
                 raise

@@ -4,7 +4,7 @@ Law: either every module asked for is compiled or none is; sources are never tou
 is written outside the folder named. A project that generates its own messages can compile them
 from its own build hook:
 
-    compile_modules(root, ["mine/messages/fetch_request.py"], library="mine.native", out=folder)
+    compile_modules(root, ["mine/messages/fetch_request.py"], library="mine", out=folder)
 
     *.py --mypyc--> C, one file a module --cc--> one shared library, and a shim for each module
 """
@@ -22,7 +22,7 @@ from textwrap import shorten
 from typing import Any, Final
 
 # types only guide the compiler here, and following every import would read the whole package
-_MYPY_OPTIONS: Final = ("--config-file=", "--follow-imports=skip")
+_MYPY_OPTIONS: Final = ("--config-file=", "--follow-imports=skip", "--ignore-missing-imports")
 
 _C_FLAGS: Final = () if sys.platform == "win32" else ("-fvisibility=hidden",)
 
@@ -37,7 +37,8 @@ def compile_modules(
     """Compile modules into one shared library and return the files made, relative to `out`.
 
     root: the folder that the package's import name starts from; modules are paths relative to it.
-    library: dotted name for what the modules share: `<library>__mypyc`, inside their package.
+    library: names what the modules share: `<library>__mypyc`, a module beside their package. (Inside
+        the package it would work too, but modules would then be given a wrong `__file__`.)
     context: modules that stay interpreted, and whose types the compiled ones rely on.
 
     Raises NotCompiled: no mypy, no compiler, or code that mypyc does not take.
@@ -48,9 +49,11 @@ def compile_modules(
         return sorted(_build(extensions, Path(work), out))
 
 
-def native_files(package: Path) -> list[Path]:
-    """Find the native modules in a package's folder, whichever Python they were built for."""
-    return sorted(file for kind in ("*.so", "*.pyd") for file in package.rglob(kind))
+def native_files(root: Path, package: str, library: str) -> list[Path]:
+    """Find what `compile_modules` made of a package below `root`, for whichever Python."""
+    library_files = root.glob(f"{library}__mypyc.*")
+    modules = (root / package).rglob("*")
+    return sorted(p for p in (*library_files, *modules) if p.suffix in (".so", ".pyd"))
 
 
 def _translate(modules: list[str], context: list[str], library: str, work: str) -> list[Any]:
@@ -62,7 +65,7 @@ def _translate(modules: list[str], context: list[str], library: str, work: str) 
         made = mypycify(
             [*_MYPY_OPTIONS, *modules, *context],
             only_compile_paths=modules,
-            opt_level="1",
+            opt_level="2",
             debug_level="0",
             multi_file=True,
             group_name=library,
@@ -70,12 +73,9 @@ def _translate(modules: list[str], context: list[str], library: str, work: str) 
         )
     except SystemExit as error:  # how mypyc reports type errors
         raise NotCompiled(f"mypyc: {error}") from None
-    # the header of a library inside a package lies there, but is included by its last name
-    headers = str(Path(work, *library.split(".")[:-1]))
     for extension in made:
         # a new list each: mypyc gives all extensions the same one
         extension.extra_compile_args = [*extension.extra_compile_args, *_C_FLAGS]
-        extension.include_dirs = [*extension.include_dirs, headers]
     return made
 
 

@@ -14,8 +14,9 @@ from typing import Final
 import jinja2
 
 from . import naming
+from .lines import LINE
 from .model import Message
-from .statements import LINE, Statements
+from .statements import Statements
 
 _ENVIRONMENT: Final = jinja2.Environment(
     loader=jinja2.PackageLoader("kafkawire_codegen"),

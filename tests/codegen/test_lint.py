@@ -106,6 +106,18 @@ def test_a_consequence_is_not_told_beside_its_cause(tmp_path: Path) -> None:
     assert [e.rule for e in lint(tmp_path).errors] == ["ill-formed-versions"]
 
 
+def test_what_has_no_name_is_told_once(tmp_path: Path) -> None:
+    text = """{ "type": "data", "validVersions": "0", "fields": [
+        { "name": "A", "versions": "0+", "fields": [ { "type": "int8", "versions": "0+" } ] },
+        { "name": "B", "versions": "0+", "fields": [ { "type": "int8", "versions": "0+" } ] }
+      ], "commonStructs": [
+        { "versions": "0+", "fields": [] }, { "versions": "0+", "fields": [] } ] }"""
+    lay_out(tmp_path, {"M.json": text, "N.json": '{ "type": "data", "validVersions": "0" }'})
+    report = lint(tmp_path)
+    assert {e.rule for e in (*report.errors, *report.advice)} == {"missing-key"}
+    assert len(report.errors) == 9
+
+
 @pytest.mark.parametrize(
     ("wrong", "right"),
     [

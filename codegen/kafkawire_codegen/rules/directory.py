@@ -26,7 +26,7 @@ def _duplicate_message(messages: list[WrittenMessage]) -> Findings:
     seen: dict[str, WrittenMessage] = {}
     for message in messages:
         first = seen.setdefault(message.schema.name.lower(), message)
-        if first is not message:
+        if first is not message and "name" not in message.unread:
             reason = f"{message.schema.name} is defined in {first.node.place.file} already"
             yield message, "name", reason
 

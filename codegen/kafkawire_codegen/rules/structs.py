@@ -77,13 +77,13 @@ def _common_struct_name(message: WrittenMessage) -> Findings:
 
 def _defined_twice(message: WrittenMessage) -> Findings:
     """A common struct, an inline one and the message itself all become classes of one module."""
-    common = {struct.schema.name for struct in message.structs}
+    elsewhere = {"", *WIRE_TYPES, *(struct.schema.name for struct in message.structs)}
     definitions: list[tuple[str, Definition, str]] = [
-        *((struct.schema.name, struct, "name") for struct in message.structs),
+        *((s.schema.name, s, "name") for s in message.structs if "name" not in s.unread),
         *(
             (field.schema.element, field, "type")
             for field in _all_fields(message)
-            if field.fields and field.schema.element not in common | WIRE_TYPES.keys()
+            if field.fields and field.schema.element not in elsewhere
         ),
     ]
     seen = {message.schema.name: message.node.at("name")}
@@ -96,7 +96,7 @@ def _defined_twice(message: WrittenMessage) -> Findings:
 
 
 def _common_with_fields(message: WrittenMessage) -> Findings:
-    common = {s.schema.name for s in message.structs}
+    common = {s.schema.name for s in message.structs if "name" not in s.unread}
     for field in _all_fields(message):
         if field.fields and field.schema.element in common:
             reason = (
@@ -108,7 +108,7 @@ def _common_with_fields(message: WrittenMessage) -> Findings:
 def _unused(message: WrittenMessage) -> Findings:
     used = Counter(f.schema.element for f in _all_fields(message))
     for struct in message.structs:
-        if not used[struct.schema.name]:
+        if "name" not in struct.unread and not used[struct.schema.name]:
             yield struct, "name", f"no field is of the type {struct.schema.name}"
 
 

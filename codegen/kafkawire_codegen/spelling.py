@@ -1,0 +1,93 @@
+"""What a field, a default and a signature are called in generated code."""
+
+from __future__ import annotations
+
+from textwrap import wrap
+from typing import Final
+
+from .lines import INDENT, LINE, QUOTES, fitted, indented
+from .model import EMPTY_STRUCT, Field, Message, Struct, literal, shown
+from .naming import snake
+from .versions import condition
+
+WITH_FLEXIBLE: Final = ("string", "bytes", "records")
+"""Primitives whose length is compact in flexible versions."""
+
+
+class Naming:
+    """Names, types and defaults of one message's generated code."""
+
+    def __init__(self, message: Message) -> None:
+        self.newest = message.versions.high
+
+    def docstring(self, about: str) -> list[str]:
+        """Write a schema's words as a docstring: whatever they hold, they stay words."""
+        text = about.replace("\\", "\\\\").replace('"', "'")
+        lines = wrap(text, LINE - len(INDENT) - 2 * len(QUOTES)) or [""]
+        if len(lines) == 1:
+            return [f"{INDENT}{QUOTES}{lines[0]}{QUOTES}"]
+        return [f"{INDENT}{QUOTES}{lines[0]}", *indented(lines[1:]), f"{INDENT}{QUOTES}"]
+
+    def versions(self, f: Field) -> str:
+        return shown(f.versions, self.newest)
+
+    def annotation(self, f: Field) -> str:
+        element = f.struct.name if f.struct is not None else f.wire.annotation if f.wire else ""
+        whole = f"list[{element}]" if f.is_array else element
+        return f"{whole} | None" if f.may_be_none else whole
+
+    def default(self, f: Field) -> str:
+        """The default as an expression that makes a fresh value."""
+        if f.default is EMPTY_STRUCT:
+            return f"{f.element}()"
+        if f.wire is not None and f.wire.name == "uuid" and not f.is_array:
+            return "ZERO_UUID"
+        return literal(f.default)
+
+    def sentinel(self, f: Field) -> str:
+        """The constant that a parameter defaults to where its own default must be made afresh."""
+        return "EMPTY" if f.is_array else f"_NO_{snake(f.element).upper()}"
+
+    def needs_sentinel(self, f: Field) -> bool:
+        return f.default is EMPTY_STRUCT or f.default == []
+
+    def parameter(self, f: Field) -> str:
+        return self.sentinel(f) if self.needs_sentinel(f) else self.default(f)
+
+    def stored(self, f: Field) -> str:
+        if not self.needs_sentinel(f):
+            return f.attribute
+        return f"{self.default(f)} if {f.attribute} is {self.sentinel(f)} else {f.attribute}"
+
+    def struct_sentinels(self, message: Message) -> set[str]:
+        """Names of the structs that some parameter defaults to."""
+        return {f.element for s in message.structs for f in s.fields if f.default is EMPTY_STRUCT}
+
+    def row(self, f: Field) -> list[str]:
+        """The row of `__fields__` for one field."""
+        tag = -1 if f.tag is None else f.tag
+        names = [f'"{f.attribute}"', f'"{f.json_name}"', f'"{f.type}"']
+        values = [*names, str(f.versions.low), str(f.versions.high), str(tag)]
+        whole = f"{INDENT * 2}FieldRow({', '.join(values)}),"
+        if len(whole) <= LINE:
+            return [whole]
+        return [f"{INDENT * 2}FieldRow(", *(f"{INDENT * 3}{v}," for v in values), f"{INDENT * 2}),"]
+
+    def store(self, f: Field) -> list[str]:
+        return fitted([f"self.{f.attribute}: {self.annotation(f)} = {self.stored(f)}"], 2)
+
+    def signature(self, name: str, parameters: str, result: str) -> list[str]:
+        whole = f"def {name}({parameters}) -> {result}:"
+        if len(whole) <= LINE:
+            return [whole]
+        return [f"def {name}(", f"{INDENT}{parameters}", f") -> {result}:"]
+
+    def flag(self, s: Struct, f: Field) -> str:
+        """The expression that says whether the field's length is compact."""
+        if f.flexible == s.flexible or f.flexible & f.versions == s.flexible & f.versions:
+            return self.flexible_name(s)
+        return condition(f.flexible, f.versions)
+
+    def flexible_name(self, s: Struct) -> str:
+        test = s.when(s.flexible)
+        return test if test in ("True", "False") else "flexible"

@@ -1,0 +1,176 @@
+"""Model -> the statements that encode a struct, and tell whether it is all defaults.
+
+plain    w.write_int16(m.acks)
+tagged   if m.cluster_id is not None: ...
+"""
+
+from __future__ import annotations
+
+from .lines import INDENT, LINE, fitted, indented
+from .model import EMPTY_STRUCT, Field, Struct
+from .naming import snake
+from .spelling import WITH_FLEXIBLE, Naming
+from .versions import Versions, condition
+
+
+class Writing(Naming):
+    """The bodies of the encoding functions."""
+
+    def encode_body(self, s: Struct) -> list[str]:
+        return fitted(self.write_plain(s) + self.write_untaggable(s) + self.write_tagged(s), 1)
+
+    def write_one(
+        self, s: Struct, f: Field, w: str, nullable: bool, flag: str, tagged: bool
+    ) -> list[str]:
+        """Statements that write `m.<field>`; a None that is not allowed raises."""
+        value = f"m.{f.attribute}"
+        if f.is_array or f.is_struct_value:
+            null, body = self.write_composite(f, w, flag, tagged)
+            return self.guarded(s, f, nullable, null, body)
+        kind = "bytes" if f.element == "records" else f.element
+        if kind not in WITH_FLEXIBLE:
+            return [f"{w}.write_{kind}({value})"]
+        if nullable:
+            return [f"{w}.write_nullable_{kind}({value}, {flag})"]
+        if not f.may_be_none:
+            return [f"{w}.write_{kind}({value}, {flag})"]
+        return self.guarded(s, f, False, "", [f"{w}.write_{kind}({f.local}, {flag})"])
+
+    def write_composite(self, f: Field, w: str, flag: str, tagged: bool) -> tuple[str, list[str]]:
+        """What writes null, and what writes a value held in the field's local variable."""
+        kind = snake(f.element)
+        if f.is_struct_value:
+            write = "write_bool" if tagged else "write_marker"
+            body = [f"_encode_{kind}({f.local}, {w}, version)"]
+            if f.nullable:
+                body.insert(0, f"{w}.{write}(True)")
+            return f"{w}.{write}(False)", body
+        null = f"{w}.write_length(-1, {flag})"
+        if f.struct is None:
+            return null, [f"{w}.write_{f.element}_array({f.local}, {flag})"]
+        item = f"{f.attribute}_item"
+        return null, [
+            f"{w}.write_length(len({f.local}), {flag})",
+            f"for {item} in {f.local}:",
+            f"    _encode_{kind}({item}, {w}, version)",
+        ]
+
+    def guarded(self, s: Struct, f: Field, nullable: bool, null: str, body: list[str]) -> list[str]:
+        lines = [f"{f.local} = m.{f.attribute}"]
+        if not f.may_be_none:
+            return lines + body
+        if not nullable:
+            # only a struct writes its marker inside `body`; where null is not allowed there is none
+            body = [
+                line
+                for line in body
+                if "write_marker" not in line and "write_bool(True)" not in line
+            ]
+            refuse = f'raise null_not_allowed("{s.name}.{f.attribute}")'
+            return [*lines, f"if {f.local} is None:", INDENT + refuse, *body]
+        return [*lines, f"if {f.local} is None:", INDENT + null, "else:", *indented(body)]
+
+    def write_field(self, s: Struct, f: Field, w: str, where: Versions, tagged: bool) -> list[str]:
+        flag = "True" if tagged else self.flag(s, f)
+        null = condition(f.nullable, where)
+        if null in ("True", "False"):
+            return self.write_one(s, f, w, null == "True", flag, tagged)
+        return [
+            f"if {null}:",
+            *indented(self.write_one(s, f, w, True, flag, tagged)),
+            "else:",
+            *indented(self.write_one(s, f, w, False, flag, tagged)),
+        ]
+
+    def differs(self, f: Field) -> str:
+        """The test that a field is not at its default."""
+        value = f"m.{f.attribute}"
+        if f.default is None:
+            return f"{value} is not None"
+        or_none = f"{value} is None or " if f.may_be_none else ""
+        if f.default is EMPTY_STRUCT:
+            test = f"{or_none}not _is_default_{snake(f.element)}({value})"
+        elif f.default == []:
+            test = f"{or_none}len({value}) != 0"
+        elif f.default is True:
+            return f"not {value}"
+        elif f.default is False:
+            return value
+        else:
+            return f"{value} != {self.default(f)}"
+        return f"({test})" if or_none else test
+
+    def refuse_if_set(self, s: Struct, f: Field) -> list[str]:
+        return [f"if {self.differs(f)}:", f'    raise not_in_version("{s.name}.{f.attribute}")']
+
+    def write_plain(self, s: Struct) -> list[str]:
+        lines: list[str] = []
+        if self.flexible_name(s) == "flexible":
+            lines.append(f"flexible = {s.when(s.flexible)}")
+        for f in s.plain_fields:
+            body = self.write_field(s, f, "w", f.plain, tagged=False)
+            present = s.when(f.plain)
+            if present == "True":
+                lines += body
+                continue
+            lines += [f"if {present}:", *indented(body)]
+            if not f.ignorable and not f.tagged:
+                refuse = self.refuse_if_set(s, f)
+                lines += ["el" + refuse[0], *refuse[1:]]
+        return lines
+
+    def write_tagged(self, s: Struct) -> list[str]:
+        if not s.has_tags:
+            return []
+        lines: list[str] = []
+        late: list[str] = []
+        if s.tagged_fields:
+            lines.append("tags: Tags = None")
+        for f in s.tagged_fields:
+            body = [
+                f"{f.attribute}_w = Writer(lenient=w.lenient)",
+                *self.write_field(s, f, f"{f.attribute}_w", f.tagged, tagged=True),
+                f"tags = add_tag(tags, {f.tag}, {f.attribute}_w)",
+            ]
+            absent = s.versions - f.tagged if f.tagged.high == s.versions.high else s.versions
+            test = s.when(f.tagged)
+            set_body = [f"if {self.differs(f)}:", *indented(body)]
+            if test in ("True", self.flexible_name(s)) or condition(f.tagged, s.flexible) == "True":
+                lines += set_body
+            else:
+                lines += [f"if {test}:", *indented(set_body)]
+            if not f.ignorable and not f.plain and absent:
+                refuse = self.refuse_if_set(s, f)
+                late += [f"if {condition(absent, s.versions)}:", *indented(refuse)]
+        lines.append(f"w.write_tags({'tags' if s.tagged_fields else 'None'}, m.unknown_tags)")
+        flexible = self.flexible_name(s)
+        if flexible == "True":
+            return late + lines
+        return [*late, f"if {flexible}:", *indented(lines)]
+
+    def write_untaggable(self, s: Struct) -> list[str]:
+        """Refuse unknown tagged fields in versions that cannot carry them."""
+        flexible = self.flexible_name(s)
+        if flexible != "flexible":
+            return []
+        refuse = f'raise not_in_version("{s.name}.unknown_tags")'
+        return ["if not flexible and m.unknown_tags is not None:", INDENT + refuse]
+
+    def default_body(self, s: Struct) -> list[str]:
+        """Return whether an instance is all defaults: one line, or an operand a line."""
+        tests = [self.equals(f) for f in s.fields]
+        if s.has_tags:
+            tests.append("m.unknown_tags is None")
+        whole = f"{INDENT}return {' and '.join(tests) or 'True'}"
+        if len(whole) <= LINE:
+            return [whole]
+        rest = [f"{INDENT * 2}and {test}" for test in tests[1:]]
+        return [f"{INDENT}return (", f"{INDENT * 2}{tests[0]}", *rest, f"{INDENT})"]
+
+    def equals(self, f: Field) -> str:
+        test = self.differs(f)
+        if " is not None" in test:
+            return test.replace(" is not None", " is None")
+        if " != " in test and not test.startswith("("):
+            return test.replace(" != ", " == ")
+        return test.removeprefix("not ") if test.startswith("not ") else f"not {test}"
