@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
@@ -33,7 +34,7 @@ def own(name: str, version: int, data: bytes) -> Codec:
     """Bind kafkawire to a body."""
     cls = kafkawire.REGISTRY.load(name)
     message = cls.decode(data, version)
-    return Codec(lambda: cls.decode(data, version), lambda: message.encode(version))
+    return Codec(partial(cls.decode, data, version), partial(message.encode, version))
 
 
 def kio(name: str, version: int, data: bytes) -> Codec:
@@ -52,7 +53,7 @@ def kio(name: str, version: int, data: bytes) -> Codec:
         write(buffer, message)
         return buffer.getvalue()
 
-    return Codec(lambda: read(data, 0), encode)
+    return Codec(partial(read, data, 0), encode)
 
 
 def kafka_python(name: str, version: int, data: bytes) -> Codec:
@@ -61,9 +62,7 @@ def kafka_python(name: str, version: int, data: bytes) -> Codec:
     cls: Any = next(getattr(module, name) for module in modules if hasattr(module, name))
     message = cls.decode(data, version=version)
     message._header = None  # encode() asks for it, and only the constructor sets it
-    return Codec(
-        lambda: cls.decode(data, version=version), lambda: bytes(message.encode(version=version))
-    )
+    return Codec(partial(cls.decode, data, version), partial(message.encode, version))
 
 
 CONTENDERS: Final[dict[str, Callable[[str, int, bytes], Codec]]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -12,7 +13,7 @@ FIXTURES = ROOT / "fixtures"
 SHARED = ROOT.parent / "shared"
 
 
-def missing(what: str) -> None:
+def missing(what: str) -> NoReturn:
     """Skip a test for want of something a user's machine may lack; in CI that is a failure."""
     if os.environ.get("KAFKAWIRE_NO_SKIPS") == "1":
         pytest.fail(f"{what} is missing, and KAFKAWIRE_NO_SKIPS=1 forbids skipping", pytrace=False)

@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from . import codegen, decode, encode, explain, schema_verbs, version
+from . import codegen, decode, encode, explain, log, schema_verbs, version
 
 app = typer.Typer(
     name="kafkawire",
@@ -22,6 +22,7 @@ app = typer.Typer(
 app.command("decode")(decode.decode)
 app.command("encode")(encode.encode)
 app.command("explain")(explain.explain)
+app.command("log")(log.log)
 app.add_typer(schema_verbs.app, name="schema")
 app.command("codegen")(codegen.codegen)
 app.command("version")(version.version)

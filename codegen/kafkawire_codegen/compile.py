@@ -12,6 +12,7 @@ from its own build hook:
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -27,6 +28,12 @@ _MYPY_OPTIONS: Final = ("--config-file=", "--follow-imports=skip", "--ignore-mis
 _C_FLAGS: Final = () if sys.platform == "win32" else ("-fvisibility=hidden",)
 
 
+# a deallocator that does not begin by untracking its instance: the class is not garbage collected
+_ACYCLIC_DEALLOC: Final = re.compile(
+    r"\{\n *CPy_TRASHCAN_BEGIN\(self, \w+\)\n((?: .*\n)*?) *CPy_TRASHCAN_END\(self\)\n"
+)
+
+
 class NotCompiled(Exception):
     """The modules could not be compiled; the text says at which step, and why."""
 
@@ -37,8 +44,8 @@ def compile_modules(
     """Compile modules into one shared library and return the files made, relative to `out`.
 
     root: the folder that the package's import name starts from; modules are paths relative to it.
-    library: names what the modules share: `<library>__mypyc`, a module beside their package. (Inside
-        the package it would work too, but modules would then be given a wrong `__file__`.)
+    library: names what the modules share, `<library>__mypyc`, which lies beside the package: inside
+        it, mypyc would give some modules a wrong `__file__`.
     context: modules that stay interpreted, and whose types the compiled ones rely on.
 
     Raises NotCompiled: no mypy, no compiler, or code that mypyc does not take.
@@ -73,10 +80,25 @@ def _translate(modules: list[str], context: list[str], library: str, work: str) 
         )
     except SystemExit as error:  # how mypyc reports type errors
         raise NotCompiled(f"mypyc: {error}") from None
+    for file in Path(work).rglob("*.c"):
+        _mend_acyclic(file)
     for extension in made:
         # a new list each: mypyc gives all extensions the same one
         extension.extra_compile_args = [*extension.extra_compile_args, *_C_FLAGS]
     return made
+
+
+def _mend_acyclic(file: Path) -> None:
+    """Take the trashcan out of the deallocators of acyclic classes.
+
+    CPython's trashcan keeps what is freed 50 levels deep in a list threaded through the garbage
+    collector's header. mypyc (2.4) uses it for acyclic classes too, whose instances have no such
+    header: the memory in front of them would be overwritten.
+    """
+    text = file.read_text("utf-8")
+    mended = _ACYCLIC_DEALLOC.sub(r"{\n\1", text)
+    if mended != text:
+        file.write_text(mended, "utf-8")
 
 
 def _build(extensions: list[Any], work: Path, out: Path) -> list[str]:

@@ -8,7 +8,7 @@ where, and what was read before it stands.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -43,6 +43,7 @@ class Engine:
     """Decodes a capture: feed it segments, take its rows.
 
     ports: those of brokers, where they are known; otherwise Kafka is recognised on any port.
+    on_end: told of each connection behind its last row, with the side that was the client.
     """
 
     def __init__(
@@ -50,8 +51,10 @@ class Engine:
         ports: Collection[int] = (),
         limits: Limits = DEFAULT_LIMITS,
         reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
+        on_end: Callable[[Connection, int], None] | None = None,
     ) -> None:
         self.ports = frozenset(ports)
+        self.on_end = on_end
         self.limits = limits
         self._reassembler = Reassembler(reassembly)
         self._conversations: dict[int, Conversation] = {}
@@ -81,6 +84,8 @@ class Engine:
                     str(connection.endpoints[1 - client]),
                     row,
                 )
+            if self.on_end is not None and isinstance(event, Closed):
+                self.on_end(connection, client)
 
     def _open(self, connection: Connection) -> Conversation:
         broker = self._broker(connection)

@@ -11,6 +11,7 @@ Pure logic; time and packets come in as arguments. Source: RFC 9293 (keep-alive 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from .backlog import Backlog, Held
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 MASK: Final = (1 << 32) - 1
 PSH: Final = 0x08
 UNKNOWN: Final = -1
+MAX_ACKS: Final = 256
+"""Acknowledgments of missing bytes that are remembered; an even number."""
 
 
 class Segment(NamedTuple):
@@ -48,7 +51,7 @@ class Flow:
     """
 
     __slots__ = (
-        "_ahead_since",
+        "_acks",
         "_backlog",
         "_budget",
         "_hole_since",
@@ -83,7 +86,7 @@ class Flow:
         self._backlog = Backlog()
         self._past = Past(limits.remembered_bytes)
         self._peer_ack = UNKNOWN
-        self._ahead_since: int | None = None
+        self._acks: list[tuple[int, int]] = []
         self._hole_since: int | None = None
 
     # -- what is known
@@ -169,7 +172,7 @@ class Flow:
         self._budget.remembered -= len(self._past.recent)
         self._past.deliver(data)
         self._budget.remembered += len(self._past.recent)
-        if self._hole_since is not None or self._ahead_since is not None:
+        if self._hole_since is not None or self._acks:
             self._moved()
 
     def acknowledge(self, ack: int, when: Arrival, out: list[Event]) -> None:
@@ -182,8 +185,8 @@ class Flow:
             acked = min(acked, self.fin_at)
         if self.acked < acked <= self.position + self._limits.max_window_bytes:
             self.acked = acked
-            if acked > self.position and self._ahead_since is None:
-                self._ahead_since = when.time_ns
+            if acked > self.position:
+                self._note_ack(acked, when.time_ns)
         if self.waiting:
             self.check(when, out)
 
@@ -235,11 +238,11 @@ class Flow:
     # -- holes
 
     def _verdict(self, hole_end: int, time_ns: int) -> GapReason | None:
-        limits, ahead = self._limits, self._ahead_since
+        limits = self._limits
         timeless = time_ns == NO_TIME
-        if self.acked >= hole_end and ahead is not None:
-            settled = timeless or ahead == NO_TIME or time_ns - ahead >= limits.reorder_ns
-            if settled:
+        if self.acked >= hole_end:
+            since = self._acks[bisect_left(self._acks, (hole_end, NO_TIME))][1]
+            if timeless or since == NO_TIME or time_ns - since >= limits.reorder_ns:
                 return GapReason.LOST
         if self._backlog.bytes > limits.max_held_bytes:
             return GapReason.LIMIT
@@ -268,8 +271,15 @@ class Flow:
 
     def _moved(self) -> None:
         self._hole_since = None
-        if self.acked <= self.position:
-            self._ahead_since = None
+        if self._acks:
+            del self._acks[: bisect_left(self._acks, (self.position + 1, NO_TIME))]
+
+    def _note_ack(self, acked: int, time_ns: int) -> None:
+        """Remember when the peer had received so much, for holes before it."""
+        if len(self._acks) >= MAX_ACKS:
+            # What stays says of a hole that it was acknowledged later than it was.
+            self._acks = self._acks[1::2]
+        self._acks.append((acked, time_ns))
 
     def _keep(self, start: int, end: int, data: bytes, when: Arrival, out: list[Event]) -> None:
         """Put what is new into the backlog, and deliver what can be."""

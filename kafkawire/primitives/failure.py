@@ -90,8 +90,14 @@ def encode_failure(
             return located
     if isinstance(error, EncodeError):
         return type(error)(error.reason, error.path or name)
-    if (
-        isinstance(error, OverflowError) or type(error) is ValueError
-    ):  # compiled code raises the latter
+    if _is_out_of_range(error):
         return OutOfRange(str(error), name)
     return InvalidValue(f"{type(error).__name__}: {error}", name)
+
+
+def _is_out_of_range(error: Exception) -> bool:
+    """Tell a number too large: interpreted and compiled code, or one in the other, say it apart."""
+    if isinstance(error, TypeError):
+        text = str(error)
+        return text.startswith(("i16 ", "i32 ", "i64 ")) and text.endswith("got int")
+    return isinstance(error, OverflowError) or type(error) is ValueError

@@ -39,7 +39,6 @@ LEGACY_CRC_START: Final = 16
 LARGEST_BASE_OFFSET: Final = 0x7FFFFFFF7FFFFFFF
 """No offset delta takes it beyond an int64."""
 
-LOG_APPEND_TIME_BIT: Final = 0x08
 TRANSACTIONAL_BIT: Final = 0x10
 CONTROL_BIT: Final = 0x20
 DELETE_HORIZON_BIT: Final = 0x40
@@ -173,7 +172,7 @@ class Batch:
     @property
     def log_append(self) -> bool:
         """Whether all records have the broker's timestamp, `max_timestamp`."""
-        return self.magic != 0 and self.attributes & LOG_APPEND_TIME_BIT != 0
+        return self.magic != 0 and self.attributes & legacy.LOG_APPEND_TIME_BIT != 0
 
     @property
     def transactional(self) -> bool:
@@ -230,8 +229,7 @@ class Batch:
         return iter(self.records())
 
     def records(self, budget: Budget | None = None, *, as_created: bool = False) -> list[Record]:
-        """Decode the records; offsets in errors count in the decompressed bytes where there are
-        such.
+        """Decode the records. Offsets in errors count in the decompressed bytes, if there are any.
 
         budget: what a call that covers several batches has left; None gives this batch the limits
             to itself.
@@ -312,25 +310,11 @@ class Batch:
         if self.check_crcs:
             self.verify()
         try:
-            wrapper = legacy.read_span(self.data, self.start, self.end, False)
-            if self.attributes & COMPRESSION_BITS == 0:
-                budget.spend_records(1)
-                return self.data, [wrapper]
-            codec = codec_of(self.attributes, self.magic)
-            if wrapper.value_length < 0:
-                raise CorruptBatch("a compressed message without a value")
-            start = int(wrapper.value_start)
-            stream = self.data[start : start + int(wrapper.value_length)]
-            data = decompress(codec, stream, self.magic, budget.batch_bytes())
-            budget.spend_bytes(len(data))
-            spans = legacy.read_message_set(
-                data, budget.batch_records(), self.check_crcs, self.index
+            return legacy.unwrap(
+                self.data, self.start, self.end, self.check_crcs, budget, self.index
             )
-            budget.spend_records(len(spans))
-            legacy.settle(spans, self.magic, wrapper, self.log_append)
         except WireError as error:
             raise self._located(error) from None
-        return data, spans
 
     def _located(self, error: WireError) -> WireError:
         """Say that an error occurred in this batch."""

@@ -44,6 +44,8 @@ class RecordBatches:
         limits: RecordLimits = DEFAULT_RECORD_LIMITS,
         check_crcs: bool = True,
     ) -> None:
+        if not isinstance(data, bytes):  # compiled code refuses by itself
+            raise TypeError(f"bytes object expected; got {type(data).__name__}")
         self.data: bytes = data
         self.limits: RecordLimits = limits
         self.check_crcs: bool = check_crcs

@@ -3,7 +3,7 @@
 Law: a builder knows its size at every moment, and building does not end it: more can be appended
 and built again.
 
-    append ─▶ records ─▶ [compressed] ─▶ after attributes … count ─▶ CRC-32C ─▶ offset … crc first
+    append ─▶ room for the header, records ─▶ [compressed] ─▶ header ─▶ CRC-32C into it
 """
 
 from __future__ import annotations
@@ -14,26 +14,28 @@ from struct import error as StructError
 from typing import Final, final
 
 from librt.strings import BytesWriter
+from mypy_extensions import i64, u8
 
 from ..errors import OutOfRange
 from .batch import (
     CONTROL_BIT,
+    CRC_START,
     DELETE_HORIZON_BIT,
     HEADER_BYTES,
-    LOG_APPEND_TIME_BIT,
     NONE,
     TRANSACTIONAL_BIT,
 )
-from .checksum import crc32c_of_both
+from .checksum import crc32c
 from .compression import Compression, compress
 from .control import ControlType, control_key, end_txn_value
 from .decoding import CALM
 from .encoding import fields_size, header_keys, varint_size, write_fields, write_varint
-from .legacy import LOG_OVERHEAD
+from .legacy import LOG_APPEND_TIME_BIT, LOG_OVERHEAD
 from .record import NO_HEADERS, NO_TIMESTAMP, Headers, Record
 
-UP_TO_CRC: Final = Struct(">qiibI")
-AFTER_CRC: Final = Struct(">hiqqqhii")
+HEADER: Final = Struct(">qiibIhiqqqhii")
+CRC: Final = Struct(">I")
+CRC_PLACE: Final = 17
 MAGIC: Final = 2
 NO_KEYS: Final[list[bytes]] = []
 INT32: Final = 0x8000_0000
@@ -88,13 +90,13 @@ class BatchBuilder:
         self.max_timestamp: int = NO_TIMESTAMP
         self.last_offset: int = base_offset - 1
         self.count: int = 0
-        self._records: BytesWriter = BytesWriter()
+        self._out: BytesWriter = with_room_for_header()
         self._based: bool = base_timestamp is not None
 
     @property
     def size(self) -> int:
         """Bytes of the batch as it stands, before compression."""
-        return HEADER_BYTES + len(self._records)
+        return len(self._out)
 
     def append(
         self,
@@ -112,7 +114,7 @@ class BatchBuilder:
         timestamp_delta = self._timestamp_delta(timestamp)
         offset_delta = self._offset_delta(at)
         keys = header_keys(headers) if headers else NO_KEYS
-        out = self._records
+        out = self._out
         write_varint(out, fields_size(timestamp_delta, offset_delta, key, value, headers, keys))
         write_fields(out, timestamp_delta, offset_delta, key, value, headers, keys)
         if timestamp > self.max_timestamp:
@@ -147,16 +149,23 @@ class BatchBuilder:
         last_offset: where the batch's range ends; None is its last record's offset.
         max_timestamp: None is the log append time or the latest of the records.
         """
-        records = self._records.getvalue()
+        out = self._out
         if self.compression != Compression.NONE and self.count:
-            records = compress(self.compression, records, MAGIC, self.level)
+            stream = compress(self.compression, out.getvalue()[HEADER_BYTES:], MAGIC, self.level)
+            out = with_room_for_header()
+            out.write(stream)
         last = max(self.last_offset, self.base_offset) if last_offset is None else last_offset
         if max_timestamp is None:
             max_timestamp = (
                 self.max_timestamp if self.log_append_time is None else self.log_append_time
             )
         try:
-            after_crc = AFTER_CRC.pack(
+            header = HEADER.pack(
+                self.base_offset,
+                len(out) - LOG_OVERHEAD,
+                self.partition_leader_epoch,
+                MAGIC,
+                0,
                 self.attributes,
                 last - self.base_offset,
                 self.base_timestamp,
@@ -166,16 +175,12 @@ class BatchBuilder:
                 self.base_sequence,
                 self.count,
             )
-            up_to_crc = UP_TO_CRC.pack(
-                self.base_offset,
-                HEADER_BYTES - LOG_OVERHEAD + len(records),
-                self.partition_leader_epoch,
-                MAGIC,
-                crc32c_of_both(after_crc, records),
-            )
         except StructError as error:
             raise OutOfRange(f"a field of the batch header: {error}") from None
-        return up_to_crc + after_crc + records
+        # in place: a header put before a large batch by `+` costs more than all its records
+        put(out, 0, header)
+        put(out, CRC_PLACE, CRC.pack(crc32c(out.getvalue(), CRC_START, len(out))))
+        return out.getvalue()
 
     def _timestamp_delta(self, timestamp: int) -> int:
         base = self.base_timestamp
@@ -192,6 +197,20 @@ class BatchBuilder:
         if not (-INT32 <= delta < INT32):
             raise OutOfRange(f"offset {offset} in a batch from {self.base_offset}")
         return delta
+
+
+def with_room_for_header() -> BytesWriter:
+    """Start a batch: zeros where its header will be."""
+    out = BytesWriter()
+    out.write(bytes(HEADER_BYTES))
+    return out
+
+
+def put(out: BytesWriter, place: i64, data: bytes) -> None:
+    """Write over what is there."""
+    for byte in data:
+        out[place] = u8(byte)
+        place += 1
 
 
 def end_txn_batch(

@@ -24,15 +24,9 @@ def crc32c(data: bytes, start: int, end: int) -> int:
     return crc32c_function()(memoryview(data)[start:end])
 
 
-def crc32c_of_both(first: bytes, second: bytes) -> int:
-    """Compute the CRC-32C of `first` followed by `second`."""
-    function = crc32c_function()
-    return function(second, function(first))
-
-
 @cache
 def crc32c_function() -> Callable[..., int]:
-    """Import the function that computes CRC-32C: (buffer, checksum of what came before)."""
+    """Import the function that computes the CRC-32C of a buffer."""
     try:
         from crc32c import crc32c as function
     except ImportError as error:

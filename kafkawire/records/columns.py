@@ -16,6 +16,7 @@ from librt.strings import read_i32_le
 from librt.vecs import extend, vec
 from mypy_extensions import i32, i64, mypyc_attr, u8
 
+from ..errors import LimitExceeded
 from .cursor import Cursor
 from .decoding import check_header_count, check_header_key, overrun
 from .legacy import Span
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 INLINE: Final = 12
 """The longest value that stands in its view."""
+MAX_INT32: Final = 0x7FFFFFFF
 
 
 @final
@@ -103,7 +105,8 @@ class Columns:
     """
 
     def __init__(self, data: bytes) -> None:
-        self.buffers: list[bytes] = [data]
+        self.buffers: list[bytes] = []
+        self.add_buffer(data)
         self.rows: i64 = 0
         self.room: i64 = 0
         self.batch: vec[i32] = vec[i32]()
@@ -126,7 +129,9 @@ class Columns:
         return record_batch(self)
 
     def add_buffer(self, data: bytes) -> int:
-        """Take one more buffer; return its number."""
+        """Take one more buffer; return its number. LimitExceeded if no view can reach its end."""
+        if len(data) > MAX_INT32:
+            raise LimitExceeded(f"columns of {len(data)} bytes, where Arrow's views end at 2 GiB")
         self.buffers.append(data)
         return len(self.buffers) - 1
 

@@ -15,6 +15,7 @@ import importlib
 import zlib
 from collections.abc import Callable
 from enum import IntEnum
+from functools import cache
 from typing import Any, Final
 
 from ..errors import CorruptBatch, LimitExceeded, UnsupportedCompression
@@ -40,7 +41,7 @@ FROM_MAGIC: Final = (0, 0, 0, 0, 2)
 OVERFLOW: Final = "failed to write whole buffer"
 """What Rust's standard library, and so cramjam, says when the output buffer is full."""
 
-FIRST_BUFFER: Final = 65_536
+FIRST_BUFFER: Final = 32_768
 GROWTH: Final = 8
 
 GZIP_WINDOW: Final = 31
@@ -73,10 +74,11 @@ def compress(codec: Compression, data: bytes, magic: int, level: int | None = No
     return COMPRESSORS[codec](data, magic, level)
 
 
+@cache
 def cramjam(codec: str) -> Any:
-    """Import cramjam for that codec."""
+    """Import cramjam, which that codec needs."""
     try:
-        return getattr(importlib.import_module("cramjam"), codec)
+        return importlib.import_module("cramjam")
     except ImportError as error:
         raise UnsupportedCompression(
             f"{codec} needs the package cramjam, which is not installed"
@@ -93,15 +95,15 @@ def bomb(codec: str, size: int, limit: int) -> LimitExceeded:
 
 def into_buffer(codec: str, data: bytes, limit: int) -> bytes:
     """Decompress frames into a buffer that grows with what they turn out to hold."""
-    module = cramjam(codec)
-    failure = importlib.import_module("cramjam").DecompressionError
+    package = cramjam(codec)
+    module = getattr(package, codec)
     capacity = min(limit, max(FIRST_BUFFER, GROWTH * len(data)))
     while True:
         buffer = bytearray(capacity)
         try:
             size = module.decompress_into(data, memoryview(buffer))
             return bytes(memoryview(buffer)[:size])
-        except failure as error:
+        except package.DecompressionError as error:
             if OVERFLOW not in str(error):
                 raise CorruptBatch(f"{codec}: {error}") from None
         if capacity == limit:
@@ -146,10 +148,10 @@ def unsnappy(data: bytes, _magic: int, limit: int) -> bytes:
 
 def unsnappy_block(block: bytes) -> bytes:
     """Decompress one raw block whose size is known to be credible."""
-    module = cramjam("snappy")
+    package = cramjam("snappy")
     try:
-        return bytes(module.decompress_raw(block))
-    except importlib.import_module("cramjam").DecompressionError as error:
+        return bytes(package.snappy.decompress_raw(block))
+    except package.DecompressionError as error:
         raise CorruptBatch(f"snappy: {error}") from None
 
 
@@ -172,13 +174,13 @@ def gzip(data: bytes, _magic: int, level: int | None) -> bytes:
 
 def to_snappy(data: bytes, _magic: int, _level: int | None) -> bytes:
     """Write Java's framing, which every Kafka client reads; snappy has no levels."""
-    module = cramjam("snappy")
+    module = cramjam("snappy").snappy
     return snappy.framed([bytes(module.compress_raw(part)) for part in snappy.parts(data)])
 
 
 def to_lz4(data: bytes, magic: int, level: int | None) -> bytes:
     """Write one lz4 frame; a level chooses the slow, dense mode."""
-    module = cramjam("lz4")
+    module = cramjam("lz4").lz4
     dense = {} if level is None else {"mode": "high_compression", "compression": level}
     return lz4.frame(
         data, magic, lambda part: bytes(module.compress_block(part, store_size=False, **dense))
@@ -187,7 +189,7 @@ def to_lz4(data: bytes, magic: int, level: int | None) -> bytes:
 
 def to_zstd(data: bytes, _magic: int, level: int | None) -> bytes:
     """Write one zstd frame."""
-    return bytes(cramjam("zstd").compress(data, level=level))
+    return bytes(cramjam("zstd").zstd.compress(data, level=level))
 
 
 def as_it_is(data: bytes, _magic: int, _third: int | None) -> bytes:
@@ -195,18 +197,18 @@ def as_it_is(data: bytes, _magic: int, _third: int | None) -> bytes:
     return data
 
 
-DECOMPRESSORS: Final[dict[Compression, Callable[[bytes, int, int], bytes]]] = {
-    Compression.NONE: as_it_is,
-    Compression.GZIP: gunzip,
-    Compression.SNAPPY: unsnappy,
-    Compression.LZ4: unlz4,
-    Compression.ZSTD: unzstd,
-}
-
-COMPRESSORS: Final[dict[Compression, Callable[[bytes, int, int | None], bytes]]] = {
-    Compression.NONE: as_it_is,
-    Compression.GZIP: gzip,
-    Compression.SNAPPY: to_snappy,
-    Compression.LZ4: to_lz4,
-    Compression.ZSTD: to_zstd,
-}
+DECOMPRESSORS: Final[tuple[Callable[[bytes, int, int], bytes], ...]] = (
+    as_it_is,
+    gunzip,
+    unsnappy,
+    unlz4,
+    unzstd,
+)
+COMPRESSORS: Final[tuple[Callable[[bytes, int, int | None], bytes], ...]] = (
+    as_it_is,
+    gzip,
+    to_snappy,
+    to_lz4,
+    to_zstd,
+)
+"""By codec."""

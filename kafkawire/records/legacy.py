@@ -25,10 +25,12 @@ from ..errors import (
     WireError,
 )
 from .checksum import crc32
-from .compression import COMPRESSION_BITS
+from .compression import COMPRESSION_BITS, codec_of, decompress
 from .decoding import located
+from .limits import Budget
 from .record import Record
 
+LOG_APPEND_TIME_BIT: Final = 0x08
 LOG_OVERHEAD: Final = 12
 """Offset and size, which stand before every batch of any magic and do not count for its size."""
 SMALLEST: Final = (26, 34)
@@ -132,7 +134,31 @@ def read_message_set(data: bytes, most: int, check_crcs: bool, batch_index: int)
     return spans
 
 
-def settle(spans: list[Span], magic: int, wrapper: Span, log_append: bool) -> None:
+def unwrap(
+    data: bytes, start: int, end: int, check_crcs: bool, budget: Budget, batch_index: int
+) -> tuple[bytes, list[Span]]:
+    """Find the messages that the one in `data[start:end]` stands for: (where, their places).
+
+    Its own checksum is the caller's affair; `check_crcs` is for those inside.
+    """
+    wrapper = read_span(data, start, end, False)
+    if wrapper.attributes & COMPRESSION_BITS == 0:
+        budget.spend_records(1)
+        return data, [wrapper]
+    magic = data[start + 16]
+    codec = codec_of(int(wrapper.attributes), magic)
+    if wrapper.value_length < 0:
+        raise CorruptBatch("a compressed message without a value")
+    stream = data[wrapper.value_start : wrapper.value_start + wrapper.value_length]
+    inner = decompress(codec, stream, magic, budget.batch_bytes())
+    budget.spend_bytes(len(inner))
+    spans = read_message_set(inner, budget.batch_records(), check_crcs, batch_index)
+    budget.spend_records(len(spans))
+    settle(spans, magic, wrapper)
+    return inner, spans
+
+
+def settle(spans: list[Span], magic: int, wrapper: Span) -> None:
     """Turn the offsets and timestamps of wrapped messages into absolute ones."""
     base: i64 = 0
     # an offset of 0 is a producer's: the broker has not yet put the last offset there
@@ -146,5 +172,5 @@ def settle(spans: list[Span], magic: int, wrapper: Span, log_append: bool) -> No
                 raise CorruptBatch(f"offset {span.offset} inside, before the last, {last}")
     for span in spans:
         span.offset += base
-        if log_append:
+        if magic == 1 and wrapper.attributes & LOG_APPEND_TIME_BIT != 0:
             span.timestamp = wrapper.timestamp

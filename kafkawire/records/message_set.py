@@ -11,10 +11,9 @@ from struct import error as StructError
 from typing import Final, NamedTuple, final
 
 from ..errors import InvalidValue, OutOfRange
-from .batch import LOG_APPEND_TIME_BIT
 from .checksum import crc32
 from .compression import Compression, compress
-from .legacy import SMALLEST
+from .legacy import LOG_APPEND_TIME_BIT, SMALLEST
 from .record import NO_TIMESTAMP
 
 OVERHEAD: Final = Struct(">qi")

@@ -4,7 +4,7 @@ Law: a record is a value; equal when all its fields are. Its place in a batch (d
 the batch's affair.
 """
 
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 from mypy_extensions import mypyc_attr
 
@@ -27,7 +27,7 @@ class Record:
     headers: (key, value) in order; always empty in magic 0 and 1.
     """
 
-    __match_args__ = ("offset", "timestamp", "key", "value", "headers")
+    __match_args__: ClassVar[tuple[str, ...]] = ("offset", "timestamp", "key", "value", "headers")
 
     def __init__(
         self,

@@ -97,3 +97,8 @@ def _theirs(value: Any, key: str = "") -> Iterator[object]:
         yield base64.b64decode(value)
     else:
         yield value
+
+
+def records_of(truth: Path) -> Path:
+    """Find the records that kafka-python's code reads in the same capture."""
+    return truth.with_name(truth.name.split(".truth")[0] + ".records.jsonl.gz")

@@ -32,23 +32,19 @@ def run_in(folder: Path, code: str) -> str:
     return ran.stdout.strip()
 
 
-def test_modules_share_one_library_inside_their_package(project: Path) -> None:
+def test_modules_share_one_library_and_know_their_files(project: Path) -> None:
     modules = ["mine/sums.py", "mine/more.py"]
-    made = compile_modules(project, modules, library="mine.native", out=project)
-    assert [file.partition(".")[0] for file in made] == [
-        "mine/more",
-        "mine/native__mypyc",
-        "mine/sums",
-    ]
-    assert native_files(project / "mine") == [project / file for file in made]
-    code = "from mine import more; print(more.three, more.__file__.endswith('.py'))"
-    assert run_in(project, code) == "3 False"
+    made = compile_modules(project, modules, library="mine", out=project)
+    assert [file.partition(".")[0] for file in made] == ["mine/more", "mine/sums", "mine__mypyc"]
+    assert native_files(project, "mine", "mine") == [project / file for file in made]
+    code = "from mine import more, sums; print(more.three, more.__file__, sums.__file__)"
+    assert run_in(project, code) == f"3 {project / made[0]} {project / made[1]}"
 
 
 def test_code_that_mypyc_refuses_is_not_compiled(project: Path) -> None:
     (project / "mine" / "sums.py").write_text("def wrong() -> int:\n    return 'text'\n")
     with pytest.raises(NotCompiled, match="mypyc"):
-        compile_modules(project, ["mine/sums.py"], library="mine.native", out=project / "out")
+        compile_modules(project, ["mine/sums.py"], library="mine", out=project / "out")
     assert not (project / "out").exists()
 
 
@@ -57,5 +53,5 @@ def test_without_a_compiler_nothing_is_compiled(
 ) -> None:
     monkeypatch.setenv("CC", "/bin/false")
     with pytest.raises(NotCompiled, match="CompileError"):
-        compile_modules(project, ["mine/sums.py"], library="mine.native", out=project / "out")
-    assert native_files(project) == []
+        compile_modules(project, ["mine/sums.py"], library="mine", out=project / "out")
+    assert native_files(project, "mine", "mine") == []

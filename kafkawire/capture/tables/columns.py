@@ -1,0 +1,161 @@
+"""Columns of tables: what each is called, of which Arrow type, and what it says; rows into record
+batches.
+
+Law: types are those that Spark takes as they are: no large or view types, no dictionaries,
+timestamps in microseconds UTC, the child of a list named `element`. Where microseconds are too
+coarse, an int64 of nanoseconds stands beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from ..blocks import NO_TIME
+
+BOOL: Final = pa.bool_()
+INT8: Final = pa.int8()
+INT16: Final = pa.int16()
+INT32: Final = pa.int32()
+INT64: Final = pa.int64()
+TEXT: Final = pa.string()
+BYTES: Final = pa.binary()
+TIME: Final = pa.timestamp("us", tz="UTC")
+
+LAST_TIME: Final = 253_402_300_799_999_999
+"""The last microsecond of the year 9999: what Python and Spark can show."""
+
+
+def list_of(element: pa.DataType) -> pa.DataType:
+    """Make the type of a list, as Spark names its child."""
+    return pa.list_(pa.field("element", element))
+
+
+def struct_of(**fields: pa.DataType) -> pa.DataType:
+    """Make the type of a struct."""
+    return pa.struct([pa.field(name, type) for name, type in fields.items()])
+
+
+TOPIC_PARTITIONS: Final = list_of(struct_of(topic=TEXT, topic_id=TEXT, partitions=list_of(INT32)))
+
+
+class Column(NamedTuple):
+    """A column: its name, its Arrow type, and what it says (one sentence; null where that does not
+    apply). late: makes the value when the batch goes out, for what may be learnt later.
+    """
+
+    name: str
+    type: pa.DataType
+    says: str
+    late: Callable[[Any], Any] | None = None
+
+
+Columns = tuple[Column, ...]
+
+
+def schema_of(columns: Columns) -> pa.Schema:
+    """Make the Arrow schema; every column is nullable, as Spark's are."""
+    return pa.schema([pa.field(column.name, column.type) for column in columns])
+
+
+def batches(
+    columns: Columns,
+    rows: Iterable[tuple[Any, ...]],
+    size: int,
+    before: Callable[[], None],
+) -> Iterator[pa.RecordBatch]:
+    """Collect rows, tuples in the order of the columns, into record batches of at most `size` rows.
+
+    before: called before a batch is made, so that what is late can be looked up.
+    """
+    schema = schema_of(columns)
+    rest = iter(rows)
+    while chunk := list(islice(rest, size)):
+        before()
+        values = zip(*chunk, strict=True)
+        yield pa.RecordBatch.from_arrays(
+            [_array(column, list(v)) for column, v in zip(columns, values, strict=True)],
+            schema=schema,
+        )
+
+
+def _array(column: Column, values: list[Any]) -> pa.Array:
+    if column.late is not None:
+        values = [None if value is None else column.late(value) for value in values]
+    try:
+        return pa.array(values, column.type)
+    except UnicodeEncodeError:  # text that was no UTF-8 on the wire, and kept all the same
+        return pa.array([_printable(value) for value in values], column.type)
+
+
+def _printable(value: Any) -> Any:
+    """Write what cannot be UTF-8 as \\udcXX, at any depth."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, list):
+        return [_printable(one) for one in value]
+    if isinstance(value, dict):
+        return {key: _printable(one) for key, one in value.items()}
+    return value
+
+
+# -- values
+
+
+def micros(time_ns: int | None) -> int | None:
+    """Make a timestamp of nanoseconds since the epoch; None where there is none to show."""
+    if time_ns is None or time_ns == NO_TIME:
+        return None
+    return _shown(time_ns // 1000)
+
+
+def micros_of_ms(time_ms: int) -> int | None:
+    """Make a timestamp of Kafka's milliseconds since the epoch."""
+    return _shown(time_ms * 1000)
+
+
+def _shown(time_us: int) -> int | None:
+    return time_us if 0 <= time_us <= LAST_TIME else None
+
+
+def known(time_ns: int | None) -> int | None:
+    """Leave out the mark of packets without a time."""
+    return None if time_ns == NO_TIME else time_ns
+
+
+def distinct(values: Iterable[Any]) -> list[Any]:
+    """Keep the first of equal values, in order."""
+    return list(dict.fromkeys(values))
+
+
+def partitions_of(pairs: Iterable[tuple[Any, int]]) -> list[tuple[Any, list[int]]]:
+    """Group (topic, partition) pairs by topic, in the order of first mention."""
+    made: dict[object, tuple[Any, list[int]]] = {}
+    for topic, partition in pairs:
+        made.setdefault(topic.key, (topic, []))[1].append(partition)
+    return list(made.values())
+
+
+# -- what is late
+
+
+def topic_name(topic: Any) -> str | None:
+    """Name a topic, if its name is known by now."""
+    name: str | None = topic.name
+    return name
+
+
+def topic_names(topics: Sequence[Any]) -> list[str]:
+    """Name topics; one without a name goes by its id."""
+    return distinct(topic.name or topic.id_text or "" for topic in topics)
+
+
+def topic_partitions(groups: Sequence[tuple[Any, list[int]]]) -> list[dict[str, Any]]:
+    """Make the value of a TOPIC_PARTITIONS column."""
+    return [
+        {"topic": topic.name, "topic_id": topic.id_text, "partitions": partitions}
+        for topic, partitions in groups
+    ]

@@ -1,0 +1,170 @@
+"""The `connections` table: a row a TCP connection, given when nothing more comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from ...messages.api_key import ApiKey
+from ..engine import Located
+from ..exchanges import Ended
+from ..rows import Row, Status
+from .columns import (
+    BOOL,
+    INT16,
+    INT64,
+    TEXT,
+    TIME,
+    Column,
+    Columns,
+    known,
+    list_of,
+    micros,
+    struct_of,
+)
+from .context import Context
+
+VERSIONS: Final = list_of(
+    struct_of(api_key=INT16, api_name=TEXT, api_version=INT16, requests=INT64)
+)
+
+COLUMNS: Final[Columns] = (
+    Column("connection", INT64, "Number in order of appearance, from 0."),
+    Column("client", TEXT, "Address and port of the side that asks."),
+    Column("broker", TEXT, "Address and port of the side that answers."),
+    Column("protocol", TEXT, "`kafka`, or what else it begins like; null if it sent nothing."),
+    Column("first_file", TEXT, "File of the first packet."),
+    Column("first_packet", INT64, "Number of the first packet in its file, from 1."),
+    Column("first_time", TIME, "When that packet was captured."),
+    Column("first_time_ns", INT64, "The same in nanoseconds since the epoch."),
+    Column("last_file", TEXT, "File of the last packet."),
+    Column("last_packet", INT64, "Number of the last packet in its file, from 1."),
+    Column("last_time", TIME, "When that packet was captured."),
+    Column("last_time_ns", INT64, "The same in nanoseconds since the epoch."),
+    Column("reset", BOOL, "Whether a RST ended it."),
+    Column("client_ids", list_of(TEXT), "Client ids of its requests, each once."),
+    Column("client_software_name", TEXT, "From ApiVersions v3+ (KIP-511)."),
+    Column("client_software_version", TEXT, "From ApiVersions v3+ (KIP-511)."),
+    Column("sasl_mechanism", TEXT, "The mechanism asked for last; null without SASL."),
+    Column("versions", VERSIONS, "APIs and versions of its requests, and how many of each."),
+    Column("requests", INT64, "Whole requests."),
+    Column("responses", INT64, "Whole responses."),
+    Column("request_bytes", INT64, "Bytes of whole requests, with the 4 of each length."),
+    Column("response_bytes", INT64, "Bytes of whole responses, with the 4 of each length."),
+    Column("gaps", INT64, "Runs of bytes that were sent and are not in the capture."),
+    Column("gap_bytes", INT64, "Bytes in them."),
+    Column("other_bytes", INT64, "Captured bytes in no whole message."),
+    Column("problems", INT64, "Whole messages that are not `ok`."),
+)
+
+OTHER: Final = frozenset(
+    {
+        Status.TRUNCATED,
+        Status.UNPARSED,
+        Status.DISCARDED,
+        Status.OTHER_PROTOCOL,
+    }
+)
+"""Rows of captured bytes that are no whole message."""
+
+
+class _Life:
+    """What a connection's rows have said so far."""
+
+    def __init__(self) -> None:
+        self.protocol: str | None = None
+        self.client_ids: dict[str, None] = {}
+        self.software: tuple[str | None, str | None] = (None, None)
+        self.sasl_mechanism: str | None = None
+        self.versions: dict[tuple[int, str | None, int], int] = {}
+        self.messages = {"request": 0, "response": 0}
+        self.bytes = {"request": 0, "response": 0}
+        self.gaps = self.gap_bytes = self.other_bytes = self.problems = 0
+
+    def take(self, row: Row) -> None:
+        """Take the next row."""
+        if row.is_message:
+            self._message(row)
+        elif row.status is Status.GAP:
+            self.gaps += 1
+            self.gap_bytes += row.length
+        elif row.status in OTHER:
+            self.other_bytes += row.length if row.status is not Status.TRUNCATED else len(row.raw)
+            if row.status is Status.OTHER_PROTOCOL and self.protocol is None:
+                self.protocol = row.error
+
+    def _message(self, row: Row) -> None:
+        self.protocol = "kafka"
+        self.messages[row.direction] += 1
+        self.bytes[row.direction] += row.length + 4
+        self.problems += row.status is not Status.OK
+        if row.direction != "request":
+            return
+        if row.client_id is not None:
+            self.client_ids[row.client_id] = None
+        if row.api_key is not None and row.api_version is not None:
+            used = row.api_key, row.api_name, row.api_version
+            self.versions[used] = self.versions.get(used, 0) + 1
+        learn = LEARN.get(row.api_key or 0)
+        if learn is not None and row.message is not None:
+            learn(self, row.message)
+
+    def told_software(self, message: Any) -> None:
+        """Take an ApiVersions request."""
+        if message.client_software_name:
+            self.software = message.client_software_name, message.client_software_version
+
+    def told_mechanism(self, message: Any) -> None:
+        """Take a SaslHandshake request."""
+        self.sasl_mechanism = message.mechanism
+
+    def row(self, ended: Ended, context: Context) -> tuple[Any, ...]:
+        """Make the connection's row."""
+        return (
+            ended.connection,
+            ended.client,
+            ended.broker,
+            self.protocol,
+            *_when(ended.first_packet, ended.first_ns, context),
+            *_when(ended.last_packet, ended.last_ns, context),
+            ended.reset,
+            list(self.client_ids),
+            *self.software,
+            self.sasl_mechanism,
+            [
+                {"api_key": key, "api_name": name, "api_version": version, "requests": count}
+                for (key, name, version), count in sorted(
+                    self.versions.items(), key=lambda item: (item[0][0], item[0][2])
+                )
+            ],
+            self.messages["request"],
+            self.messages["response"],
+            self.bytes["request"],
+            self.bytes["response"],
+            self.gaps,
+            self.gap_bytes,
+            self.other_bytes,
+            self.problems,
+        )
+
+
+LEARN: Final[dict[int, Callable[[_Life, Any], None]]] = {
+    ApiKey.API_VERSIONS: _Life.told_software,
+    ApiKey.SASL_HANDSHAKE: _Life.told_mechanism,
+}
+"""API key -> what its requests say of their connection."""
+
+
+def _when(packet: int, time_ns: int, context: Context) -> tuple[Any, ...]:
+    return (*context.traffic.place(packet), micros(time_ns), known(time_ns))
+
+
+def rows(context: Context) -> Iterator[tuple[Any, ...]]:
+    """Make the rows of the table."""
+    lives: dict[int, _Life] = {}
+    for item in context.located():
+        if isinstance(item, Located):
+            if item.connection is not None:
+                lives.setdefault(item.connection, _Life()).take(item.row)
+        else:
+            yield lives.pop(item.connection, _Life()).row(item, context)

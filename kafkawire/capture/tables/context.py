@@ -1,0 +1,76 @@
+"""What all tables share while a capture is read: its packets' places, topic names, what to hide.
+
+Law: a name that is learnt late still reaches the rows before it: when a batch goes out with topics
+that have no name yet, the rest of the capture is read once for names, if it can be read twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...primitives import DEFAULT_LIMITS, Limits
+from ..engine import Located
+from ..exchanges import Ended, Exchange, exchanges
+from ..rows import Row
+from ..topic_ids import TopicNames
+from .columns import INT64, TEXT, TIME, Column, known, micros
+from .traffic import Traffic
+
+WHERE = (
+    Column("file", TEXT, "The capture file, as it was given; `-` for a stream."),
+    Column("packet", INT64, "Number of the packet in the file that completes it, from 1."),
+    Column("time", TIME, "When that packet was captured."),
+    Column("time_ns", INT64, "The same in nanoseconds since the epoch."),
+    Column("connection", INT64, "The TCP connection, counted from 0 in order of appearance."),
+    Column("client", TEXT, "Address and port of the side that asks."),
+    Column("broker", TEXT, "Address and port of the side that answers."),
+)
+"""The columns that most tables begin with."""
+
+
+class Context:
+    """A capture being read for one table.
+
+    secrets: whether credentials are shown.
+    """
+
+    def __init__(
+        self, traffic: Traffic, secrets: bool = False, limits: Limits = DEFAULT_LIMITS
+    ) -> None:
+        self.traffic = traffic
+        self.secrets = secrets
+        self.limits = limits
+        self.names = TopicNames()
+        self._looked_ahead = False
+
+    def located(self) -> Iterator[Located | Ended]:
+        """Read the capture, learning names on the way."""
+        for item in self.traffic:
+            if isinstance(item, Located):
+                self._learn(item.row)
+            yield item
+
+    def exchanges(self) -> Iterator[Exchange]:
+        """Read the capture as exchanges."""
+        return exchanges(self.located())
+
+    def name_topics(self) -> None:
+        """Look up topics that have no name so far, in what is still to be read."""
+        if self._looked_ahead or not self.traffic.repeatable or not self.names.unknown:
+            return
+        self._looked_ahead = True
+        again = Traffic(self.traffic.sources, self.traffic.ports, self.limits)
+        for item in again:
+            if isinstance(item, Located):
+                self._learn(item.row)
+
+    def where(self, row: Row, connection: int | None, client: Any, broker: Any) -> tuple[Any, ...]:
+        """Make the WHERE columns of a row."""
+        file, packet = self.traffic.place(row.packet)
+        time_ns = known(row.time_ns)
+        return file, packet, micros(time_ns), time_ns, connection, client, broker
+
+    def _learn(self, row: Row) -> None:
+        if row.message is not None and row.body_version is not None:
+            self.names.learn(row.message, row.body_version)

@@ -1,0 +1,163 @@
+"""The `group_events` table: a row for each thing that happened to a group or one of its members."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ...messages.api_key import ApiKey
+from ...protocol.error_code import ErrorCode
+from ..engine import Located
+from ..exchanges import Exchange, Exchanges
+from .classic_groups import ClassicGroups
+from .columns import (
+    INT16,
+    INT32,
+    INT64,
+    TEXT,
+    TOPIC_PARTITIONS,
+    Column,
+    Columns,
+    list_of,
+    struct_of,
+    topic_partitions,
+)
+from .context import WHERE, Context
+from .happenings import Happening, What
+from .heartbeat_groups import HeartbeatGroups
+from .places import spoken
+
+OFFSETS: Final = list_of(
+    struct_of(topic=TEXT, topic_id=TEXT, partition=INT32, offset=INT64, error_code=INT16)
+)
+
+
+def _offsets(values: list[Any]) -> list[dict[str, Any]]:
+    return [
+        {
+            "topic": topic.name,
+            "topic_id": topic.id_text,
+            "partition": partition,
+            "offset": offset,
+            "error_code": error_code,
+        }
+        for topic, partition, offset, error_code in values
+    ]
+
+
+COLUMNS: Final[Columns] = (
+    *WHERE,
+    Column("client_id", TEXT, "Client id of the member."),
+    Column("protocol", TEXT, "`classic`, `consumer` (KIP-848), `share` or `streams`."),
+    Column("group_id", TEXT, "Group."),
+    Column(
+        "event",
+        TEXT,
+        "`joined`, `left`, `removed`, `rebalance_started`, `rebalance_ended`, `assigned`, "
+        "`committed` or `failed`.",
+    ),
+    Column("member_id", TEXT, "Member; null where the whole group is meant."),
+    Column("group_instance_id", TEXT, "Its instance id, if it is a static member."),
+    Column("generation", INT32, "Generation of a classic group; of others the member epoch."),
+    Column("assignor", TEXT, "Assignor: the protocol name of a classic group."),
+    Column("members", INT32, "Members that the group is known to have."),
+    Column("reason", TEXT, "Why, as the member or the broker says it."),
+    Column("error_code", INT16, "Error code of the answer that shows it, null for none."),
+    Column("error", TEXT, "The same by name."),
+    Column(
+        "duration_ns",
+        INT64,
+        "Of `rebalance_ended`: nanoseconds since it started; in a classic group with an eager "
+        "assignor, how long consumption stood still.",
+    ),
+    Column(
+        "partitions", TOPIC_PARTITIONS, "Of `assigned`: the member's partitions.", topic_partitions
+    ),
+    Column("offsets", OFFSETS, "Of `committed`: what was committed.", _offsets),
+)
+
+COMMITS: Final = frozenset({ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT})
+
+
+def rows(context: Context) -> Iterator[tuple[Any, ...]]:
+    """Make the rows of the table."""
+    for one in happenings(context):
+        exchange = one.exchange
+        ends = exchange.connection, exchange.client, exchange.broker
+        code = one.error_code or None
+        yield (
+            *context.where(one.row, *ends),
+            exchange.told.client_id,
+            one.protocol.value,
+            one.group_id,
+            one.what.value,
+            one.member_id,
+            one.group_instance_id,
+            one.generation,
+            one.assignor,
+            one.members,
+            one.reason,
+            code,
+            None if code is None else ErrorCode.name_of(code),
+            one.duration_ns,
+            one.partitions,
+            one.offsets,
+        )
+
+
+def happenings(context: Context) -> Iterator[Happening]:
+    """Tell what happened to the groups of a capture, in the order in which it showed."""
+    classic, others = ClassicGroups(context), HeartbeatGroups(context)
+    pairs = Exchanges()
+    for item in context.located():
+        if not isinstance(item, Located):
+            found = pairs.end(item.connection)
+        else:
+            if item.row.direction == "request":
+                classic.requested(item.row)
+            found = pairs.take(item)
+        for exchange in found:
+            yield from classic.take(exchange)
+            yield from others.take(exchange)
+            yield from _commit(exchange, context, classic, others)
+
+
+def _commit(
+    exchange: Exchange, context: Context, classic: ClassicGroups, others: HeartbeatGroups
+) -> Iterator[Happening]:
+    """Tell what was committed; refused partitions are there with their errors."""
+    request, response = exchange.request, exchange.response
+    if exchange.told.api_key not in COMMITS or request is None or response is None:
+        return
+    message: Any = request.message
+    if message is None or response.message is None:
+        return
+    errors = {
+        (one.topic.key, one.partition): getattr(one.what, "error_code", 0)
+        for one in spoken(response, context.names)
+    }
+    offsets = [
+        (
+            one.topic,
+            one.partition,
+            getattr(one.what, "committed_offset", -1),
+            errors.get((one.topic.key, one.partition), 0),
+        )
+        for one in spoken(request, context.names)
+    ]
+    codes = {code for *_, code in offsets}
+    about = Happening(
+        exchange,
+        response,
+        others.protocol_of(message.group_id),
+        message.group_id,
+        What.COMMITTED if 0 in codes or not codes else What.FAILED,
+        member_id=message.member_id or None,
+        group_instance_id=getattr(message, "group_instance_id", None) or None,
+        generation=message.generation_id_or_member_epoch,
+        error_code=next((code for code in sorted(codes) if code), None),
+        offsets=offsets,
+    )
+    if codes == {ErrorCode.REBALANCE_IN_PROGRESS}:
+        yield from classic.in_progress(about._replace(offsets=None))
+    yield about

@@ -1,0 +1,78 @@
+"""The `messages` table: a row a frame, its body as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ...messages.api_key import ApiKey
+from ...protocol.embedded import add_payloads
+from ...protocol.json_form import to_json
+from ..engine import Located
+from ..rows import Row, Status
+from .columns import BYTES, INT16, INT32, INT64, TEXT, Column, Columns
+from .context import WHERE, Context
+from .exchanges import since
+from .redaction import redacted
+
+COLUMNS: Final[Columns] = (
+    *WHERE,
+    Column("direction", TEXT, "`request` or `response`."),
+    Column("api_key", INT16, "API key; of a response, its request's."),
+    Column("api_name", TEXT, "Name of the API; null for a key that none has."),
+    Column("api_version", INT16, "Version of the request."),
+    Column("body_version", INT16, "Version the body is written in; null if it was not decoded."),
+    Column("correlation_id", INT32, "Correlation id."),
+    Column("client_id", TEXT, "Client id; of a response, its request's."),
+    Column("length", INT32, "Length of the message, without its own 4 bytes."),
+    Column("status", TEXT, "How far it was understood; `ok` is byte for byte."),
+    Column("error", TEXT, "Why it was not understood all the way."),
+    Column("request_packet", INT64, "Of a response: the number of its request's last packet."),
+    Column("latency_ns", INT64, "Of a response: nanoseconds after its request's last packet."),
+    Column("body", TEXT, "The body in Kafka's JSON form; null if it was not decoded."),
+    Column("raw", BYTES, "Bytes of a body that was not decoded; null if it was."),
+)
+
+SECRET: Final = frozenset({ApiKey.SASL_AUTHENTICATE, ApiKey.ALTER_USER_SCRAM_CREDENTIALS})
+"""APIs whose bytes hold credentials."""
+
+
+def rows(context: Context) -> Iterator[tuple[Any, ...]]:
+    """Make the rows of the table."""
+    for item in context.located():
+        if isinstance(item, Located) and item.row.is_message:
+            row = item.row
+            asked = row.request_packet
+            yield (
+                *context.where(row, *item[:3]),
+                row.direction,
+                row.api_key,
+                row.api_name,
+                row.api_version,
+                row.body_version,
+                row.correlation_id,
+                row.client_id,
+                row.length,
+                row.status.value,
+                row.error or None,
+                None if asked is None else context.traffic.place(asked)[1],
+                since(row.request_time_ns, row.time_ns),
+                _body(row, context),
+                _raw(row, context),
+            )
+
+
+def _body(row: Row, context: Context) -> str | None:
+    if row.message is None or row.body_version is None:
+        return None
+    made = to_json(row.message, row.body_version)
+    add_payloads(made, row.message, row.body_version, limits=context.limits)
+    return json.dumps(made if context.secrets else redacted(made), separators=(",", ":"))
+
+
+def _raw(row: Row, context: Context) -> bytes | None:
+    if row.message is not None:
+        return None
+    hidden = row.status is Status.SASL_TOKEN or row.api_key in SECRET
+    return b"" if hidden and not context.secrets else row.raw

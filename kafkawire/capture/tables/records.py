@@ -1,0 +1,106 @@
+"""The `records` table: a row a record that is produced or fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ...records import Batch, Record
+from ..engine import Located
+from .columns import (
+    BOOL,
+    BYTES,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    TEXT,
+    TIME,
+    Column,
+    Columns,
+    list_of,
+    micros_of_ms,
+    struct_of,
+    topic_name,
+)
+from .context import WHERE, Context
+from .record_batches import Broken, batches_in, carried
+
+HEADERS: Final = list_of(struct_of(key=TEXT, value=BYTES))
+
+COLUMNS: Final[Columns] = (
+    *WHERE,
+    Column("direction", TEXT, "`produce`, `fetch` or `share_fetch`."),
+    Column("client_id", TEXT, "Client id of the request."),
+    Column("correlation_id", INT32, "Correlation id of the exchange."),
+    Column("topic", TEXT, "Topic; null where its name is not in the capture.", topic_name),
+    Column("topic_id", TEXT, "Topic id as Kafka writes it, where the message speaks by id."),
+    Column("partition", INT32, "Partition."),
+    Column("offset", INT64, "Offset; in a Produce, the record's place in its batch, from 0."),
+    Column("timestamp", TIME, "The record's timestamp; null for none, or beyond the year 9999."),
+    Column("timestamp_ms", INT64, "The same in milliseconds since the epoch, -1 for none."),
+    Column("timestamp_type", TEXT, "`create_time`, `log_append_time` or `no_timestamp_type`."),
+    Column("key", BYTES, "Key."),
+    Column("value", BYTES, "Value; null in a tombstone."),
+    Column("headers", HEADERS, "Headers in order."),
+    Column("magic", INT8, "Format of the batch: 0, 1 or 2."),
+    Column("codec", TEXT, "Compression of the batch: `none`, `gzip`, `snappy`, `lz4` or `zstd`."),
+    Column("producer_id", INT64, "Producer id, -1 for none."),
+    Column("producer_epoch", INT16, "Producer epoch, -1 for none."),
+    Column("sequence", INT32, "Producer's sequence number of the record, -1 for none."),
+    Column("transactional", BOOL, "Whether the batch is part of a transaction."),
+    Column("control", BOOL, "Whether it is a control record, as a transaction's end."),
+    Column("partition_leader_epoch", INT32, "Leader epoch in the batch, -1 for none."),
+    Column("base_offset", INT64, "Base offset of the batch."),
+)
+"""Topic, partition, offset and what is in the record; a fetch gives whole batches, so records
+before the offset asked for are here too.
+"""
+
+DIRECTION: Final = {0: "produce", 1: "fetch", 78: "share_fetch"}
+
+
+def rows(context: Context) -> Iterator[tuple[Any, ...]]:
+    """Make the rows of the table."""
+    for item in context.located():
+        if not isinstance(item, Located) or item.row.message is None:
+            continue
+        row = item.row
+        for field in carried(row, context.names):
+            where = (
+                *context.where(row, *item[:3]),
+                DIRECTION[row.api_key or 0],
+                row.client_id,
+                row.correlation_id,
+                field.topic,
+                field.topic.id_text,
+                field.partition,
+            )
+            for found in batches_in(field):
+                if not isinstance(found, Broken):
+                    yield from _rows(where, *found)
+
+
+def _rows(where: tuple[Any, ...], batch: Batch, records: list[Record]) -> Iterator[tuple[Any, ...]]:
+    kind = batch.timestamp_type.name.lower()
+    tail = (
+        batch.magic,
+        batch.compression.name.lower(),
+        batch.producer_id,
+        batch.producer_epoch,
+    )
+    end = (batch.transactional, batch.control, batch.partition_leader_epoch, batch.base_offset)
+    for record in records:
+        yield (
+            *where,
+            record.offset,
+            None if record.timestamp < 0 else micros_of_ms(record.timestamp),
+            record.timestamp,
+            kind,
+            record.key,
+            record.value,
+            [{"key": key, "value": value} for key, value in record.headers],
+            *tail,
+            batch.sequence(record.offset),
+            *end,
+        )

@@ -1,0 +1,61 @@
+"""Rows of files as Arrow record batches. The only importer of pyarrow here.
+
+Law: a column is a field of the row, of the type its annotation says; `file` comes first, and what
+is decoded stands as JSON text beside the raw bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final, get_type_hints
+
+import pyarrow as pa
+
+from ..protocol.log_records import LogPart
+from ..records import Headers
+from .reading import RecordRow, Row
+
+HEADER: Final = pa.struct([pa.field("key", pa.string(), nullable=False), ("value", pa.binary())])
+
+TYPES: Final[dict[Any, pa.Field]] = {
+    int: pa.field("", pa.int64(), nullable=False),
+    str: pa.field("", pa.string(), nullable=False),
+    bool: pa.field("", pa.bool_(), nullable=False),
+    bool | None: pa.field("", pa.bool_()),
+    str | None: pa.field("", pa.string()),
+    bytes | None: pa.field("", pa.binary()),
+    Headers: pa.field("", pa.list_(pa.field("item", HEADER, nullable=False)), nullable=False),
+}
+"""Annotation -> what the column is."""
+
+MESSAGES: Final = (pa.field("key_message", pa.string()), pa.field("value_message", pa.string()))
+"""The columns that stand for `RecordRow.decoded`: JSON texts."""
+
+
+def schema(row: type[Row]) -> pa.Schema:
+    """Make the schema of a kind of rows."""
+    hints = get_type_hints(row)
+    fields = [TYPES[hints[name]].with_name(name) for name in row._fields if name != "decoded"]
+    messages = MESSAGES if row is RecordRow else ()
+    return pa.schema([pa.field("file", pa.string(), nullable=False), *fields, *messages])
+
+
+def record_batch(kind: type[Row], rows: Sequence[tuple[str, Row]]) -> pa.RecordBatch:
+    """Make a record batch of rows of one kind, each with the file it is from."""
+    return pa.RecordBatch.from_pylist(
+        [{"file": file} | _columns(row) for file, row in rows], schema=schema(kind)
+    )
+
+
+def _columns(row: Row) -> dict[str, Any]:
+    made = row._asdict()
+    if isinstance(row, RecordRow):
+        key, value = made.pop("decoded") or (None, None)
+        made["headers"] = [{"key": name, "value": data} for name, data in row.headers]
+        made |= {"key_message": _json(key), "value_message": _json(value)}
+    return made
+
+
+def _json(part: LogPart | None) -> str | None:
+    return None if part is None else json.dumps(part.to_json())

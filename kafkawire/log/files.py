@@ -1,0 +1,124 @@
+"""What a file in a broker's log directory is, told by its name and its folder's.
+
+Law: names are Kafka's, and only names decide: an index has no magic to look for.
+
+    topic-3/00000000000000000042.log            record batches from offset 42 on
+                                .index .timeindex .txnindex
+                                .snapshot        what producers had written up to offset 42
+            leader-epoch-checkpoint  partition.metadata
+    __cluster_metadata-0/00000000000000000042-0000000007.checkpoint      a snapshot: record batches
+    *-offset-checkpoint  meta.properties  bootstrap.checkpoint
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from ..protocol.log_types import TOPICS, InternalLog
+
+
+class FileKind(StrEnum):
+    """Kinds of files."""
+
+    SEGMENT = "segment"
+    METADATA_SNAPSHOT = "metadata-snapshot"
+    OFFSET_INDEX = "offset-index"
+    TIME_INDEX = "time-index"
+    TRANSACTION_INDEX = "transaction-index"
+    PRODUCER_SNAPSHOT = "producer-snapshot"
+    LEADER_EPOCHS = "leader-epochs"
+    OFFSETS = "offsets"
+    PARTITION_METADATA = "partition-metadata"
+    PROPERTIES = "properties"
+    QUORUM_STATE = "quorum-state"
+
+
+OF_BATCHES: Final = frozenset({FileKind.SEGMENT, FileKind.METADATA_SNAPSHOT})
+"""Kinds that hold record batches."""
+
+_NAMES: Final = (
+    (re.compile(r"(?:(\d{20})|.*)\.log"), FileKind.SEGMENT),
+    (re.compile(r"(?:(\d{20})-\d{10}|bootstrap)\.checkpoint"), FileKind.METADATA_SNAPSHOT),
+    (re.compile(r"(?:(\d{20})|.*)\.index"), FileKind.OFFSET_INDEX),
+    (re.compile(r"(?:(\d{20})|.*)\.timeindex"), FileKind.TIME_INDEX),
+    (re.compile(r"(?:(\d{20})|.*)\.txnindex"), FileKind.TRANSACTION_INDEX),
+    (re.compile(r"(?:(\d{20})|.*)\.snapshot"), FileKind.PRODUCER_SNAPSHOT),
+    (re.compile(r"leader-epoch-checkpoint()"), FileKind.LEADER_EPOCHS),
+    (re.compile(r"[a-z-]+-offset-checkpoint()"), FileKind.OFFSETS),
+    (re.compile(r"partition\.metadata()"), FileKind.PARTITION_METADATA),
+    (re.compile(r"meta\.properties()"), FileKind.PROPERTIES),
+    (re.compile(r"quorum-state()"), FileKind.QUORUM_STATE),
+)
+_IN_PASSING: Final = re.compile(r"\.(?:deleted|cleaned|swap|part|tmp)$")
+"""What Kafka appends to a file that it is about to delete or to put in another's place."""
+
+_PARTITION: Final = re.compile(r"(.+)-(\d+)(?:\.[0-9a-zA-Z_-]+-(?:delete|future|stray))?")
+
+NO_CONTENT: Final = frozenset({".lock", ".kafka_cleanshutdown"})
+"""Files of Kafka's whose being there is all they say."""
+
+
+class LogFile(NamedTuple):
+    """A file and what it is.
+
+    base_offset: the offset in its name; None where there is none.
+    topic, partition: those of its folder; None where the folder is no partition's.
+    """
+
+    path: Path
+    kind: FileKind
+    base_offset: int | None
+    topic: str | None
+    partition: int | None
+
+    @property
+    def log(self) -> InternalLog | None:
+        """Which of Kafka's own logs the file's records are from; None for anybody's."""
+        if self.kind is FileKind.METADATA_SNAPSHOT:
+            return InternalLog.METADATA
+        return None if self.topic is None else TOPICS.get(self.topic)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether no later segment stands beside this one: Kafka may still write to it."""
+        if self.base_offset is None:
+            return True
+        siblings = (recognise(path) for path in self.path.parent.glob("*.log"))
+        return not any(
+            other is not None
+            and other.base_offset is not None
+            and other.base_offset > self.base_offset
+            for other in siblings
+        )
+
+    @property
+    def segment(self) -> Path:
+        """The segment that an index belongs to."""
+        name = _IN_PASSING.sub("", self.path.name)
+        rest = self.path.name[len(name) :]
+        return self.path.with_name(Path(name).stem + ".log" + rest)
+
+
+def recognise(path: Path) -> LogFile | None:
+    """Tell what a file is; None where its name is none of Kafka's."""
+    name = _IN_PASSING.sub("", path.name)
+    folder = _PARTITION.fullmatch(path.absolute().parent.name)
+    topic, partition = (folder[1], int(folder[2])) if folder else (None, None)
+    for pattern, kind in _NAMES:
+        match = pattern.fullmatch(name)
+        if match is not None:
+            return LogFile(path, kind, int(match[1]) if match[1] else None, topic, partition)
+    return None
+
+
+def walk(folder: Path) -> Iterator[Path]:
+    """Yield the files under a folder, sorted by name, a folder's own files before its folders'."""
+    entries = sorted(folder.iterdir())
+    yield from (path for path in entries if path.is_file() and path.name not in NO_CONTENT)
+    for path in entries:
+        if path.is_dir() and not path.is_symlink():
+            yield from walk(path)

@@ -1,0 +1,68 @@
+"""What is wrong with a file, as values.
+
+Law: content never raises: a broken file gives what can be read, then a finding that says where
+reading went wrong and by which rule.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Final, NamedTuple
+
+
+class Rule(StrEnum):
+    """What was expected and is not so."""
+
+    # record batches
+    BATCH_LENGTH = "batch-length"
+    BATCH_HEADER = "batch-header"
+    BATCH_SIZE = "batch-size"
+    CRC = "crc"
+    RECORDS = "records"
+    OFFSET_ORDER = "offset-order"
+    SEGMENT_OFFSET = "segment-offset"
+    RECORD_OFFSETS = "record-offsets"
+    CUT = "cut"
+    ACTIVE_TAIL = "active-tail"
+    SNAPSHOT_HEADER = "snapshot-header"
+    SNAPSHOT_FOOTER = "snapshot-footer"
+    # files of entries
+    ENTRY_SIZE = "entry-size"
+    ENTRY_ORDER = "entry-order"
+    VERSION = "version"
+    COUNT = "count"
+    LINE = "line"
+    MISSING = "missing"
+    # an index and its segment
+    INDEX_POSITION = "index-position"
+    INDEX_OFFSET = "index-offset"
+    INDEX_BEYOND = "index-beyond"
+    TIME_OFFSET = "time-offset"
+    TIME_TIMESTAMP = "time-timestamp"
+    NO_SEGMENT = "no-segment"
+    # around them
+    UNKNOWN_FILE = "unknown-file"
+    UNREADABLE = "unreadable"
+
+
+NOTES: Final = frozenset({Rule.ACTIVE_TAIL, Rule.INDEX_BEYOND, Rule.NO_SEGMENT, Rule.UNKNOWN_FILE})
+"""Rules whose findings are worth saying, but no fault of the file."""
+
+
+class Finding(NamedTuple):
+    """One thing found. position: the byte (of a text file, the line from 1 on) it is about."""
+
+    file: Path
+    position: int
+    rule: Rule
+    text: str
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether something is wrong; what is not is a note."""
+        return self.rule not in NOTES
+
+    def __str__(self) -> str:
+        kind = "" if self.is_fault else "note: "
+        return f"{self.file}:{self.position}: {kind}{self.text} [{self.rule}]"

@@ -1,0 +1,70 @@
+"""Producer snapshots: what idempotent producers had last written to a partition.
+
+Law: entries are read one by one; whether the checksum holds is known, and said, at the end.
+
+    version: int16 (1) | crc: uint32, CRC-32C of what follows | count: int32 | entry*
+    entry   the fields of the schema's ProducerEntry
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from struct import Struct
+from typing import BinaryIO, Final, NamedTuple
+
+from ..messages.producer_snapshot import ProducerEntry
+from ..records.checksum import crc32c_function
+from .files import LogFile
+from .findings import Finding, Rule
+
+HEAD: Final = Struct(">hI")
+COUNT: Final = Struct(">i")
+VERSION: Final = 1
+WIDTHS: Final = {"int16": "h", "int32": "i", "int64": "q"}
+ENTRY: Final = Struct(">" + "".join(WIDTHS[row.type] for row in ProducerEntry.__fields__))
+
+
+class ProducerState(NamedTuple):
+    """What one producer last wrote. current_txn_first_offset: -1 outside a transaction."""
+
+    entry: int
+    producer_id: int
+    epoch: int
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+    coordinator_epoch: int
+    current_txn_first_offset: int
+
+
+def read_producer_snapshot(
+    file: LogFile, stream: BinaryIO, *, verify: bool = True
+) -> Iterator[ProducerState | Finding]:
+    """Read a .snapshot."""
+    size = os.fstat(stream.fileno()).st_size
+    first = HEAD.size + COUNT.size
+    head = stream.read(first)
+    if len(head) < first:
+        text = f"{len(head)} bytes, less than a snapshot without producers"
+        yield Finding(file.path, 0, Rule.ENTRY_SIZE, text)
+        return
+    version, stored = HEAD.unpack_from(head)
+    (count,) = COUNT.unpack_from(head, HEAD.size)
+    if version != VERSION:
+        yield Finding(file.path, 0, Rule.VERSION, f"version {version}, not {VERSION}")
+        return
+    crc = crc32c_function()
+    computed = crc(head[HEAD.size :])
+    number = 0
+    while len(raw := stream.read(ENTRY.size)) == ENTRY.size and number < count:
+        computed = crc(raw, computed)
+        yield ProducerState(number, *ENTRY.unpack(raw))
+        number += 1
+    if number != count or raw:
+        text = f"{count} producers by its count, {(size - first) / ENTRY.size:g} by its size"
+        yield Finding(file.path, HEAD.size, Rule.COUNT, text)
+    elif verify and computed != stored:
+        text = f"the checksum is {computed:08x}, stored {stored:08x}"
+        yield Finding(file.path, 2, Rule.CRC, text)

@@ -1,0 +1,234 @@
+"""Record batches in a file: segments, and the snapshots of the metadata log.
+
+Law: one batch is in memory at a time. A batch whose checksum is wrong is still read as far as that
+goes, and says so; where lengths lead nowhere, reading goes on at the next sound batch.
+
+    (base offset: int64 | length: int32 | length bytes)*  [zero bytes: preallocated]
+                                                          [a cut batch: still being written]
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from struct import Struct
+from typing import BinaryIO, Final, NamedTuple
+
+from ..errors import WireError
+from ..records import DEFAULT_RECORD_LIMITS, Batch, ControlType, Record, RecordLimits
+from ..records.batches import SMALLEST_LENGTH, TO_MAGIC
+from ..records.legacy import LOG_OVERHEAD
+from .files import FileKind, LogFile
+from .findings import Finding, Rule
+from .resync import next_batch
+
+LENGTH: Final = Struct(">i")
+LARGEST_MAGIC: Final = 2
+CHUNK: Final = 1 << 20
+"""Bytes read at a time."""
+
+
+class StoredBatch(NamedTuple):
+    """A batch and where it stands.
+
+    crc_valid: None where it was not looked at. records: empty too where they cannot be decoded,
+    which a finding says.
+    """
+
+    position: int
+    batch: Batch
+    crc_valid: bool | None
+    records: list[Record]
+
+    @property
+    def base_offset(self) -> int:
+        """The first offset; of a compressed message of magic 0 or 1, its first record's."""
+        if self.batch.magic == LARGEST_MAGIC:
+            return self.batch.base_offset
+        return self.records[0].offset if self.records else self.batch.last_offset
+
+
+class SegmentReader:
+    """Reads a file of record batches; iterate it once.
+
+    verify: check checksums and offsets, not only what reading depends on.
+    """
+
+    def __init__(
+        self,
+        file: LogFile,
+        stream: BinaryIO,
+        *,
+        verify: bool = True,
+        limits: RecordLimits = DEFAULT_RECORD_LIMITS,
+    ) -> None:
+        self._file = file
+        self._stream = stream
+        self._verify = verify
+        self._limits = limits
+        self._size = os.fstat(stream.fileno()).st_size
+        self._position = 0
+        self._count = 0
+        self._last_offset: int | None = None
+
+    def __iter__(self) -> Iterator[StoredBatch | Finding]:
+        last: StoredBatch | None = None
+        while self._position < self._size:
+            position = self._position
+            head = self._read(position, TO_MAGIC)
+            if not any(head) and self._is_zero_from(position):
+                break
+            problem = self._problem(position, head)
+            if problem is not None:
+                yield from self._skip(problem)
+                continue
+            for found in self._batch(position, LENGTH.unpack_from(head, 8)[0] + LOG_OVERHEAD):
+                if isinstance(found, StoredBatch):
+                    if last is None:
+                        yield from self._snapshot_header(found)
+                    last = found
+                yield found
+        yield from self._snapshot_footer(last)
+
+    # -- the way through the file
+
+    def _read(self, position: int, size: int) -> bytes:
+        self._stream.seek(position)
+        return self._stream.read(size)
+
+    def _is_zero_from(self, position: int) -> bool:
+        self._stream.seek(position)
+        while chunk := self._stream.read(CHUNK):
+            if chunk.count(0) != len(chunk):
+                return False
+        return True
+
+    def _problem(self, position: int, head: bytes) -> Finding | None:
+        """Say why no whole batch can stand here; None if one can."""
+        left = self._size - position
+        if len(head) >= LOG_OVERHEAD:
+            (length,) = LENGTH.unpack_from(head, 8)
+            if length < SMALLEST_LENGTH:
+                return self._finding(position, Rule.BATCH_LENGTH, f"a batch length of {length}")
+            if length + LOG_OVERHEAD <= left:
+                return None
+        rule = Rule.ACTIVE_TAIL if self._file.is_active else Rule.CUT
+        return self._finding(position, rule, f"the file ends inside a batch, {left} bytes into it")
+
+    def _skip(self, problem: Finding) -> Iterator[Finding]:
+        """Go on at the next sound batch, or end."""
+        start = problem.position
+        found = next_batch(self._stream, start + 1, self._size, self._next_offset())
+        if found is None:
+            self._position = self._size
+            if problem.rule is Rule.BATCH_LENGTH:
+                unread = f"; {self._size - start} bytes from here on are not read"
+                problem = problem._replace(text=problem.text + unread)
+            yield problem
+            return
+        self._position = found
+        rule = Rule.BATCH_LENGTH if problem.rule is Rule.ACTIVE_TAIL else problem.rule
+        text = f"{problem.text}; {found - start} bytes skipped, the next batch is at {found}"
+        yield problem._replace(rule=rule, text=text)
+
+    def _next_offset(self) -> int:
+        if self._last_offset is not None:
+            return self._last_offset + 1
+        return self._file.base_offset or 0
+
+    def _can_begin(self, position: int) -> bool:
+        """Whether the file ends there, or a batch may begin."""
+        if position == self._size:
+            return True
+        head = self._read(position, TO_MAGIC)
+        return len(head) < TO_MAGIC or (
+            self._problem(position, head) is None and head[TO_MAGIC - 1] <= LARGEST_MAGIC
+        )
+
+    # -- one batch
+
+    def _batch(self, position: int, size: int) -> Iterator[StoredBatch | Finding]:
+        index = self._count
+        self._count += 1
+        self._position = position + size
+        if size > self._limits.max_batch_bytes:
+            text = f"a batch of {size} bytes, more than the {self._limits.max_batch_bytes} allowed"
+            yield self._finding(position, Rule.BATCH_SIZE, text)
+            return
+        data = self._read(position, size)
+        try:
+            batch = Batch(data, 0, len(data), index, self._limits, self._verify)
+        except WireError as error:
+            yield self._finding(position, Rule.BATCH_HEADER, str(error))
+            return
+        if self._verify and not batch.crc_valid:
+            text = f"the checksum is {batch.compute_crc():08x}, stored {batch.crc:08x}"
+            if not self._can_begin(position + size):  # then the length is not to be trusted
+                yield from self._skip(self._finding(position, Rule.CRC, text))
+                return
+            yield self._finding(position, Rule.CRC, text)
+            batch.check_crcs = False
+            yield from self._records(StoredBatch(position, batch, False, []))
+            return
+        if batch.magic == LARGEST_MAGIC:
+            batch.check_crcs = False  # once is enough; wrapped messages have checksums of their own
+        yield from self._records(StoredBatch(position, batch, True if self._verify else None, []))
+
+    def _records(self, stored: StoredBatch) -> Iterator[StoredBatch | Finding]:
+        try:
+            stored = stored._replace(records=stored.batch.records())
+        except WireError as error:
+            yield self._finding(stored.position, Rule.RECORDS, str(error))
+        yield stored
+        if self._verify:
+            yield from self._offsets(stored)
+        if stored.crc_valid is not False:
+            self._last_offset = stored.batch.last_offset
+
+    def _offsets(self, stored: StoredBatch) -> Iterator[Finding]:
+        base, last = stored.base_offset, stored.batch.last_offset
+        if self._last_offset is not None and base <= self._last_offset:
+            text = f"offset {base} after offset {self._last_offset}"
+            yield self._finding(stored.position, Rule.OFFSET_ORDER, text)
+        segment = self._file.base_offset if self._file.kind is FileKind.SEGMENT else None
+        if segment is not None and base < segment:
+            text = f"offset {base} in a segment from offset {segment} on"
+            yield self._finding(stored.position, Rule.SEGMENT_OFFSET, text)
+        before = base - 1
+        for record in stored.records:
+            if not before < record.offset <= last:
+                text = f"record offset {record.offset} after {before}, in a batch {base}-{last}"
+                yield self._finding(stored.position, Rule.RECORD_OFFSETS, text)
+                return
+            before = record.offset
+        if last < base:
+            text = f"a batch from offset {base} to {last}"
+            yield self._finding(stored.position, Rule.RECORD_OFFSETS, text)
+
+    def _finding(self, position: int, rule: Rule, text: str) -> Finding:
+        return Finding(self._file.path, position, rule, text)
+
+    # -- a snapshot of the metadata log
+
+    def _snapshot_header(self, first: StoredBatch) -> Iterator[Finding]:
+        if self._is_snapshot and not _is_control(first, ControlType.SNAPSHOT_HEADER, 0):
+            yield self._finding(0, Rule.SNAPSHOT_HEADER, "the snapshot begins without its header")
+
+    def _snapshot_footer(self, last: StoredBatch | None) -> Iterator[Finding]:
+        if self._is_snapshot and (
+            last is None or not _is_control(last, ControlType.SNAPSHOT_FOOTER, -1)
+        ):
+            text = "the snapshot ends without its footer"
+            yield self._finding(self._size, Rule.SNAPSHOT_FOOTER, text)
+
+    @property
+    def _is_snapshot(self) -> bool:
+        return self._verify and self._file.kind is FileKind.METADATA_SNAPSHOT
+
+
+def _is_control(stored: StoredBatch, type: ControlType, index: int) -> bool:
+    """Whether the batch's record at an index is a control record of that type."""
+    if not stored.batch.control or not stored.records:
+        return False
+    key = stored.records[index].key
+    return key is not None and key[2:4] == type.to_bytes(2, "big")

@@ -1,0 +1,77 @@
+"""Where the batches of a segment stand, from their headers alone.
+
+Law: only forward, one header in memory; the walk ends where no batch begins.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from struct import Struct
+from typing import BinaryIO, Final, NamedTuple
+
+from ..errors import WireError
+from ..records import Batch
+from ..records.batch import HEADER_BYTES
+from ..records.batches import SMALLEST_LENGTH
+from ..records.legacy import LOG_OVERHEAD
+from ..records.record import NO_TIMESTAMP
+
+LENGTH: Final = Struct(">i")
+
+
+class Span(NamedTuple):
+    """A batch: the byte it begins at, its offsets, its latest timestamp.
+
+    base_offset: in magic 0 and 1, where the header does not say it, the one after the last batch.
+    """
+
+    position: int
+    base_offset: int
+    last_offset: int
+    max_timestamp: int
+
+
+def spans(stream: BinaryIO) -> Iterator[Span]:
+    """Walk over the headers of a segment's batches."""
+    size = os.fstat(stream.fileno()).st_size
+    position = index = 0
+    after = 0
+    while True:
+        stream.seek(position)
+        head = stream.read(HEADER_BYTES)
+        if len(head) < LOG_OVERHEAD + SMALLEST_LENGTH:
+            return
+        length = LENGTH.unpack_from(head, 8)[0]
+        end = position + LOG_OVERHEAD + length
+        if length < SMALLEST_LENGTH or end > size:
+            return
+        try:
+            batch = Batch(head, 0, min(end - position, len(head)), index)
+        except WireError:
+            return
+        base = batch.base_offset if batch.magic == 2 else after
+        yield Span(position, base, batch.last_offset, batch.max_timestamp)
+        after = batch.last_offset + 1
+        position = end
+        index += 1
+
+
+class SpanWalk:
+    """A walk over spans that stops where it is told.
+
+    current: the span it stands at; None past the last.
+    latest_before: the latest timestamp of the spans before that.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._spans = spans(stream)
+        self.current = next(self._spans, None)
+        self.latest_before = NO_TIMESTAMP
+
+    def until(self, reached: Callable[[Span], bool]) -> Span | None:
+        """Go on to the first span, from the current one on, that satisfies the condition."""
+        while self.current is not None and not reached(self.current):
+            self.latest_before = max(self.latest_before, self.current.max_timestamp)
+            self.current = next(self._spans, None)
+        return self.current

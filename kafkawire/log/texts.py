@@ -1,0 +1,243 @@
+"""Kafka's files of text: checkpoints, partition.metadata, meta.properties, quorum-state.
+
+Law: a line that cannot be read is a finding and the next one is read; no line is longer in memory
+than `LONGEST`.
+
+    *-offset-checkpoint      0 | count | (topic partition offset)*
+    leader-epoch-checkpoint  0 | count | (epoch start-offset)*
+    partition.metadata       version: 0 | topic_id: 22 characters of base64
+    meta.properties          key=value, as Java writes properties
+    quorum-state             one JSON object
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import BinaryIO, Final, NamedTuple
+
+from ..protocol.json_form import uuid_bytes
+from .files import LogFile
+from .findings import Finding, Rule
+
+LONGEST: Final = 1 << 16
+VERSION: Final = "0"
+INT32: Final = 0x7FFF_FFFF
+INT64: Final = 0x7FFF_FFFF_FFFF_FFFF
+
+
+class PartitionOffset(NamedTuple):
+    """What a checkpoint says of one partition: recovered, cleaned, replicated to, or begun at."""
+
+    line: int
+    topic: str
+    partition: int
+    offset: int
+
+
+class LeaderEpoch(NamedTuple):
+    """The offset at which an epoch's leader began to write."""
+
+    line: int
+    epoch: int
+    start_offset: int
+
+
+class Property(NamedTuple):
+    """One key with its value, as text."""
+
+    line: int
+    key: str
+    value: str
+
+
+def lines(file: LogFile, stream: BinaryIO) -> Iterator[tuple[int, str] | Finding]:
+    """Yield lines with their numbers from 1 on, without their ends."""
+    number = 0
+    while raw := stream.readline(LONGEST):
+        number += 1
+        if len(raw) == LONGEST:
+            text = f"a line of more than {LONGEST} bytes"
+            yield Finding(file.path, number, Rule.LINE, f"{text}; nothing after it is read")
+            return
+        try:
+            yield number, raw.decode("utf-8").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            yield Finding(file.path, number, Rule.LINE, f"not UTF-8: {error.reason}")
+
+
+# -- checkpoints
+
+
+def read_offsets(
+    file: LogFile, stream: BinaryIO, *, verify: bool = True
+) -> Iterator[PartitionOffset | Finding]:
+    """Read a checkpoint of offsets, one row a partition."""
+    for found in _checkpoint(file, stream, _partition_offset, verify):
+        if isinstance(found, PartitionOffset | Finding):
+            yield found
+
+
+def read_leader_epochs(
+    file: LogFile, stream: BinaryIO, *, verify: bool = True
+) -> Iterator[LeaderEpoch | Finding]:
+    """Read a leader-epoch-checkpoint; epochs and their offsets increase."""
+    before: LeaderEpoch | None = None
+    for found in _checkpoint(file, stream, _leader_epoch, verify):
+        if isinstance(found, LeaderEpoch):
+            if verify and before is not None and not _follows(found, before):
+                text = f"epoch {found.epoch} from offset {found.start_offset} after epoch"
+                text = f"{text} {before.epoch} from offset {before.start_offset}"
+                yield Finding(file.path, found.line, Rule.ENTRY_ORDER, text)
+            before = found
+        if isinstance(found, LeaderEpoch | Finding):
+            yield found
+
+
+def _follows(epoch: LeaderEpoch, before: LeaderEpoch) -> bool:
+    return epoch.epoch > before.epoch and epoch.start_offset >= before.start_offset
+
+
+def _partition_offset(line: int, words: list[str]) -> PartitionOffset:
+    topic, partition, offset = words
+    return PartitionOffset(line, topic, _number(partition, INT32), _number(offset, INT64))
+
+
+def _leader_epoch(line: int, words: list[str]) -> LeaderEpoch:
+    epoch, start_offset = words
+    return LeaderEpoch(line, _number(epoch, INT32), _number(start_offset, INT64))
+
+
+def _number(text: str, most: int) -> int:
+    if re.fullmatch(r"-?[0-9]{1,19}", text) is None or not -most - 1 <= int(text) <= most:
+        raise ValueError(f"{text!r} is no number of that size")
+    return int(text)
+
+
+def _checkpoint(
+    file: LogFile,
+    stream: BinaryIO,
+    make: Callable[[int, list[str]], PartitionOffset | LeaderEpoch],
+    verify: bool,
+) -> Iterator[PartitionOffset | LeaderEpoch | Finding]:
+    count: int | None = None
+    rows = 0
+    number = 0
+    for found in lines(file, stream):
+        if isinstance(found, Finding):
+            yield found
+            continue
+        number, text = found
+        try:
+            if number == 1:
+                if text != VERSION:
+                    yield Finding(
+                        file.path, 1, Rule.VERSION, f"version {text[:40]!r}, not {VERSION}"
+                    )
+                    return
+            elif number == 2:
+                count = _number(text, INT32)
+            elif text:
+                yield make(number, text.split())
+                rows += 1
+        except ValueError:
+            yield Finding(file.path, number, Rule.LINE, f"{text[:80]!r} cannot be read")
+    if verify and number and rows != count:
+        text = f"{rows} entries, {'no count' if count is None else count} in the second line"
+        yield Finding(file.path, min(number, 2), Rule.COUNT, text)
+
+
+# -- keys and values
+
+
+def read_partition_metadata(
+    file: LogFile, stream: BinaryIO, *, verify: bool = True
+) -> Iterator[Property | Finding]:
+    """Read a partition.metadata: its version and the topic's id."""
+    wanted: dict[str, Callable[[str], bool]] = {
+        "version": lambda text: text == VERSION,
+        "topic_id": _is_uuid,
+    }
+    yield from _pairs(file, stream, re.compile(r"(\w+): ?(.*?) ?"), wanted if verify else {})
+
+
+def read_properties(
+    file: LogFile, stream: BinaryIO, *, verify: bool = True
+) -> Iterator[Property | Finding]:
+    """Read a meta.properties; a version 0 is from the time of ZooKeeper."""
+    wanted: dict[str, Callable[[str], bool]] = {"version": lambda text: text in ("0", "1")}
+    pattern = re.compile(r"\s*((?:[^\s:=\\]|\\.)+)\s*[:=]?\s*(.*)")
+    for found in _pairs(file, stream, pattern, wanted if verify else {}):
+        if isinstance(found, Property):
+            found = found._replace(key=_unescaped(found.key), value=_unescaped(found.value))
+        yield found
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        return len(uuid_bytes(text)) == 16
+    except ValueError:
+        return False
+
+
+def _unescaped(text: str) -> str:
+    """Take Java's escapes off: a backslash before a character that would mean something."""
+    named = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+    def plain(match: re.Match[str]) -> str:
+        escaped = match[1]
+        if len(escaped) == 5:
+            return chr(int(escaped[1:], 16))
+        return named.get(escaped, escaped)
+
+    made = re.sub(r"\\(u[0-9a-fA-F]{4}|.)", plain, text)
+    # Java escapes halves of a pair one by one
+    return made.encode("utf-16-be", "surrogatepass").decode("utf-16-be", "replace")
+
+
+def _pairs(
+    file: LogFile,
+    stream: BinaryIO,
+    pattern: re.Pattern[str],
+    wanted: dict[str, Callable[[str], bool]],
+) -> Iterator[Property | Finding]:
+    seen = set()
+    number = 1
+    for found in lines(file, stream):
+        if isinstance(found, Finding):
+            yield found
+            continue
+        number, text = found
+        if not text.strip() or text.lstrip()[0] in "#!":
+            continue
+        match = pattern.fullmatch(text)
+        if match is None:
+            yield Finding(file.path, number, Rule.LINE, f"{text[:80]!r} is no key with a value")
+            continue
+        yield Property(number, match[1], match[2])
+        seen.add(match[1])
+        if match[1] in wanted and not wanted[match[1]](match[2]):
+            text = f"{match[1]} {match[2][:40]!r}"
+            yield Finding(file.path, number, Rule.VERSION, f"{text} is not known")
+    for key in wanted.keys() - seen:
+        yield Finding(file.path, number, Rule.MISSING, f"no {key}")
+
+
+def read_quorum_state(
+    file: LogFile, stream: BinaryIO, *, verify: bool = True
+) -> Iterator[Property | Finding]:
+    """Read a quorum-state; values are JSON texts."""
+    try:
+        state = json.loads(stream.read(LONGEST))
+    except (ValueError, RecursionError) as error:
+        yield Finding(file.path, 1, Rule.LINE, f"no JSON: {error}")
+        return
+    if not isinstance(state, dict):
+        yield Finding(file.path, 1, Rule.LINE, "no JSON object")
+        return
+    for key, value in state.items():
+        yield Property(1, key, json.dumps(value))
+    if verify and state.get("data_version") not in (0, 1):
+        text = f"data_version {state.get('data_version')!r} is not known"
+        yield Finding(file.path, 1, Rule.VERSION, text)

@@ -1,0 +1,211 @@
+"""Whatever a network and a tap do to two known streams: the right bytes, or an explicit gap."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import NamedTuple
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafkawire.capture.bounds import DEFAULT_REASSEMBLY
+from kafkawire.capture.events import Discarded, Run
+
+from .dialogue import Sent, Told, hello, packets, tell
+
+STREAMS = tuple(random.Random(side).randbytes(4000) for side in (0, 1))
+
+
+class Ordeal(NamedTuple):
+    """What happens on the way: shares of 100 packets, and how far packets are displaced."""
+
+    seed: int
+    largest: int
+    lost: int
+    doubled: int
+    widened: int
+    cut: int
+    displaced: int
+    acknowledged: bool
+
+
+ORDEALS = st.builds(
+    Ordeal,
+    seed=st.integers(0, 1 << 32),
+    largest=st.sampled_from([1, 3, 50, 1460]),
+    lost=st.sampled_from([0, 0, 5, 30]),
+    doubled=st.sampled_from([0, 10, 100]),
+    widened=st.sampled_from([0, 20]),
+    cut=st.sampled_from([0, 0, 10]),
+    displaced=st.sampled_from([0, 2, 20]),
+    acknowledged=st.booleans(),
+)
+BLOCKS = st.sampled_from([1, 2, 7, 50, 1 << 15])
+
+
+def story(ordeal: Ordeal) -> tuple[list[Sent], list[Sent]]:
+    """Tell what was sent (without the opening), and what the tap has of it."""
+    lots = random.Random(ordeal.seed)
+    size = 100 * min(ordeal.largest, 40)
+    at = [0, 0]
+    sent = []
+    while min(at) < size:
+        side = lots.randrange(2)
+        if at[side] >= size:
+            continue
+        start = at[side]
+        at[side] = min(size, start + lots.randint(1, ordeal.largest))
+        if start and lots.randrange(100) < ordeal.widened:
+            start -= lots.randint(1, min(start, 40))
+        acked = at[1 - side] if ordeal.acknowledged else 0
+        sent.append(Sent(side, start, STREAMS[side][start : at[side]], acked))
+    seen = []
+    for one in sent:
+        if lots.randrange(100) >= ordeal.lost:
+            copies = 2 if lots.randrange(100) < ordeal.doubled else 1
+            if lots.randrange(100) < ordeal.cut:
+                one = one._replace(captured=lots.randint(0, len(one.payload)))
+            seen += [one] * copies
+    order = sorted(range(len(seen)), key=lambda i: i + lots.random() * ordeal.displaced)
+    return sent, [seen[i] for i in order]
+
+
+def captured(seen: list[Sent], side: int) -> set[int]:
+    """Stream positions of a side that the tap has."""
+    return {
+        one.at + i
+        for one in seen
+        if one.side == side
+        for i in range(len(one.payload) if one.captured is None else one.captured)
+    }
+
+
+def check_bytes(told: Told) -> None:
+    for side in (0, 1):
+        data = told.data(side)
+        assert all(STREAMS[side][at] == byte for at, byte in data.items())
+
+
+def check_totals(told: Told, seen: list[Sent]) -> None:
+    for flow in told.connections[0].flows:
+        side = flow.side
+        sizes = [
+            len(one.payload) if one.captured is None else one.captured
+            for one in seen
+            if one.side == side
+        ]
+        assert flow.totals.captured == sum(sizes)
+        assert flow.totals.delivered == len(told.joined(side))
+        assert flow.totals.missing == len(told.missing(side))
+
+
+@settings(max_examples=150, deadline=None)
+@given(ORDEALS, BLOCKS)
+def test_the_right_bytes_or_a_gap(ordeal: Ordeal, step: int) -> None:
+    _, seen = story(ordeal)
+    told = tell(packets([*hello(), *seen]), step=step)
+    check_bytes(told)
+    check_totals(told, seen)
+    assert told.conflicts == []
+    whole = ordeal.cut == 0
+    for side in (0, 1):
+        there = captured(seen, side)
+        if whole:
+            # Packets are displaced by less than what is waited for, so nothing comes too late.
+            assert set(told.data(side)) | probes(told, seen, side) == there
+        else:
+            late = late_bytes(told, side)
+            assert set(told.data(side)) | probes(told, seen, side) | late == there
+        assert told.missing(side).isdisjoint(told.data(side))
+
+
+def probes(told: Told, seen: list[Sent], side: int) -> set[int]:
+    """Single bytes that cannot be told from keep-alive probes."""
+    if not told.connections[0].flows[side if told.connections else 0].totals.keep_alive:
+        return set()
+    return {one.at for one in seen if one.side == side and len(one.payload) == 1}
+
+
+def late_bytes(told: Told, side: int) -> set[int]:
+    return {
+        at
+        for event in told.discarded
+        if event.side == side
+        for at in range(event.position, event.position + event.length)
+    }
+
+
+@settings(max_examples=100, deadline=None)
+@given(ORDEALS, st.integers(1, 60))
+def test_blocks_do_not_matter(ordeal: Ordeal, step: int) -> None:
+    _, seen = story(ordeal)
+    told_packets = packets([*hello(), *seen])
+    slow, fast = tell(told_packets, step=1), tell(told_packets, step=step)
+    for side in (0, 1):
+        assert fast.data(side) == slow.data(side)
+        assert fast.missing(side) == slow.missing(side)
+        assert fast.arrivals(side) == slow.arrivals(side)
+
+
+@settings(max_examples=100, deadline=None)
+@given(ORDEALS, BLOCKS, st.integers(0, 5000), st.integers(1, 30))
+def test_tight_limits_lose_nothing_silently(
+    ordeal: Ordeal, step: int, held: int, segments: int
+) -> None:
+    limits = replace(
+        DEFAULT_REASSEMBLY,
+        max_held_bytes=held,
+        max_held_segments=segments,
+        max_total_bytes=held,
+        remembered_bytes=held // 10,
+        patience_ns=5_000_000,
+        reorder_ns=1_000_000,
+    )
+    _, seen = story(ordeal)
+    told = tell(packets([*hello(), *seen]), limits, step)
+    check_bytes(told)
+    check_totals(told, seen)
+
+
+@settings(max_examples=50, deadline=None)
+@given(ORDEALS, st.integers(0, 200), BLOCKS)
+def test_joined_in_the_middle(ordeal: Ordeal, skipped: int, step: int) -> None:
+    _, seen = story(ordeal)
+    seen = seen[skipped:]
+    told = tell(packets(seen), step=step)
+    for connection in told.connections:
+        for flow in connection.flows:
+            events = [e for e in told.events if e.connection is connection]
+            runs = [e for e in events if isinstance(e, Run) and e.side == flow.side]
+            lost = [e for e in events if isinstance(e, Discarded) and e.side == flow.side]
+            assert flow.totals.delivered == sum(len(run.data) for run in runs)
+            assert flow.totals.discarded == sum(event.length for event in lost)
+            stream = STREAMS[connection.endpoints[flow.side].port == 9092]
+            assert any(
+                all(stream[at + run.position :].startswith(run.data) for run in runs)
+                for at in range(len(stream))
+            )
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.randoms(use_true_random=False), BLOCKS)
+def test_random_segments_break_nothing(lots: random.Random, step: int) -> None:
+    story = []
+    for _ in range(lots.randint(1, 120)):
+        near = lots.random() < 0.8
+        at = lots.randint(-200, 4000) if near else lots.randint(-(1 << 31), 1 << 31)
+        acked = lots.choice([None, 0, lots.randint(0, 4000), lots.randint(0, 1 << 31)])
+        payload = lots.randbytes(lots.choice([0, 0, 1, 1, 10, 100, 1000]))
+        flags = lots.choice([0] * 6 + [1, 2, 4, 0x12, 0xFF])
+        cut = lots.randint(0, len(payload)) if lots.random() < 0.1 else None
+        after = lots.choice([0, 1, 1, 100, 100_000, 1_000_000])
+        ports = (lots.choice([1, 2]), 9092)
+        story.append(
+            Sent(lots.randrange(2), at, payload, acked, flags, after, cut, ports=ports)
+        )
+    told = tell(packets(story), step=step)
+    there = sum(len(one.payload) if one.captured is None else one.captured for one in story)
+    flows = [flow for connection in told.connections for flow in connection.flows]
+    assert sum(flow.totals.captured for flow in flows) == there
+    assert sorted(number for number, _ in told.closed) == list(range(len(told.connections)))

@@ -1,0 +1,249 @@
+"""`kafkawire log` as its user meets it: rows in three forms, findings, exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner, Result
+
+from kafkawire.records import BatchBuilder
+from kafkawire_cli.main import app
+from tests.log import written
+from tests.log.written import BASE, Partition
+
+
+@pytest.fixture
+def partition(tmp_path: Path) -> Partition:
+    return written.partition(tmp_path / "orders-3")
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, ["log", *map(str, arguments)])
+
+
+def json_rows(result: Result) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def offsets_segment(folder: Path) -> Path:
+    path = folder / f"{BASE:020}.log"
+    folder.mkdir(exist_ok=True)
+    path.write_bytes(written.offset_commits())
+    return path
+
+
+def test_a_directory_stands_for_its_files(partition: Partition) -> None:
+    result = run(partition.folder.parent)
+    assert (result.exit_code, result.stderr) == (0, "")
+    rows = json_rows(result)
+    assert len([row for row in rows if row["kind"] == "segment"]) == 36
+    assert {row["kind"] for row in rows} == {
+        "segment",
+        "offset-index",
+        "time-index",
+        "transaction-index",
+        "producer-snapshot",
+        "leader-epochs",
+        "partition-metadata",
+    }
+
+
+def test_a_record_is_a_json_object(partition: Partition) -> None:
+    assert json_rows(run(partition.segment))[0] == {
+        "file": str(partition.segment),
+        "kind": "segment",
+        "position": 0,
+        "base_offset": BASE,
+        "offset": BASE,
+        "timestamp": written.TIME + BASE,
+        "timestamp_type": "CREATE_TIME",
+        "magic": 2,
+        "compression": "none",
+        "crc_valid": True,
+        "producer_id": 7,
+        "producer_epoch": 0,
+        "sequence": -1,
+        "partition_leader_epoch": -1,
+        "transactional": False,
+        "control": None,
+        "key": {"text": "key 100"},
+        "value": {"text": "value"},
+        "headers": [["h", {"text": "x"}]],
+    }
+
+
+def test_what_is_no_text_is_hex(tmp_path: Path) -> None:
+    builder = BatchBuilder()
+    builder.append(b"\0\1", b"\xff\xfe")
+    builder.append(None, b'{"a":1}')
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(builder.build())
+    first, second = json_rows(run(path))
+    assert (first["key"], first["value"]) == ({"hex": "0001"}, {"hex": "fffe"})
+    assert (second["key"], second["value"]) == (None, {"json": {"a": 1}})
+
+
+def test_the_directory_says_the_decoder(tmp_path: Path) -> None:
+    path = offsets_segment(tmp_path / "__consumer_offsets-12")
+    commit, tombstone = json_rows(run(path))
+    assert commit["key"]["message"] == {"group": "g", "topic": "t", "partition": 1}
+    assert commit["value"]["name"] == "OffsetCommitValue"
+    assert commit["value"]["version"] == 3
+    assert commit["value"]["message"]["offset"] == 42
+    assert tombstone["value"] is None
+    assert "hex" in json_rows(run(path, "--decoder", "none"))[0]["value"]
+
+
+def test_the_decoder_can_be_said(tmp_path: Path) -> None:
+    path = offsets_segment(tmp_path / "copied")
+    assert "hex" in json_rows(run(path))[0]["value"]
+    named = json_rows(run(path, "--decoder", "offsets"))[0]
+    assert named["value"]["message"]["metadata"] == "m"
+
+
+def test_the_wrong_decoder_says_why_and_keeps_the_bytes(tmp_path: Path) -> None:
+    path = offsets_segment(tmp_path / "copied")
+    first = json_rows(run(path, "--decoder", "metadata"))[0]
+    assert first["value"]["error"] == "frame version 0, not 1"
+    assert bytes.fromhex(first["value"]["hex"])[:2] == b"\0\3"
+
+
+def test_a_table(partition: Partition) -> None:
+    result = run(partition.folder, "--format", "table")
+    lines = result.stdout.splitlines()
+    assert lines[0] == f"{partition.file('index')}  offset-index"
+    assert lines[1].split() == ["entry", "offset", "position"]
+    assert any("key 100 -> value h=x" in line for line in lines)
+    assert "2023-11-14T22:13:20.100" in result.stdout
+
+
+def test_a_table_names_messages(tmp_path: Path) -> None:
+    path = offsets_segment(tmp_path / "__consumer_offsets-12")
+    lines = run(path, "-f", "table").stdout.splitlines()
+    assert 'OffsetCommitKey{"group": "g", "topic": "t", "partition": 1} -> null' in lines[3]
+
+
+def test_a_table_escapes_what_a_terminal_would_obey(tmp_path: Path) -> None:
+    builder = BatchBuilder()
+    builder.append(None, "a\nb \x1b[31m\u202e".encode())
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(builder.build())
+    assert "\x1b" not in run(path, "-f", "table").stdout
+
+
+def test_parquet_of_one_kind_is_one_file(partition: Partition, tmp_path: Path) -> None:
+    out = tmp_path / "dump.parquet"
+    result = run(partition.segment, "--format", "parquet", "--out", out)
+    assert (result.exit_code, result.stdout) == (0, "")
+    rows = pq.read_table(out).to_pylist()
+    assert len(rows) == 36
+    assert rows[0]["offset"] == BASE
+    assert rows[0]["value"] == b"value"
+    assert rows[0]["headers"] == [{"key": "h", "value": b"x"}]
+    assert rows[0]["value_message"] is None
+
+
+def test_parquet_of_several_kinds_is_a_file_each(partition: Partition, tmp_path: Path) -> None:
+    result = run(partition.folder, "-f", "parquet", "-o", tmp_path / "dump.parquet")
+    assert result.exit_code == 0
+    assert {path.name for path in tmp_path.glob("*.parquet")} == {
+        "dump.records.parquet",
+        "dump.offset-index.parquet",
+        "dump.time-index.parquet",
+        "dump.aborted-transactions.parquet",
+        "dump.producers.parquet",
+        "dump.leader-epochs.parquet",
+        "dump.properties.parquet",
+    }
+    index = pq.read_table(tmp_path / "dump.offset-index.parquet").to_pylist()
+    assert index[0] == {
+        "file": str(partition.file("index")),
+        "entry": 0,
+        "offset": 114,
+        "position": partition.batches[3].position,
+    }
+
+
+def test_parquet_has_messages_as_json(tmp_path: Path) -> None:
+    path = offsets_segment(tmp_path / "__consumer_offsets-12")
+    run(path, "-f", "parquet", "-o", tmp_path / "x.parquet")
+    first, tombstone = pq.read_table(tmp_path / "x.parquet").to_pylist()
+    assert json.loads(first["value_message"])["message"]["offset"] == 42
+    assert tombstone["value"] is None
+    assert json.loads(tombstone["key_message"])["name"] == "OffsetCommitKey"
+
+
+def test_parquet_without_pyarrow_says_what_to_install(partition: Partition, tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['pyarrow'] = None; sys.argv = ['kafkawire', 'log', "
+        f"{str(partition.segment)!r}, '-f', 'parquet', '-o', {str(tmp_path / 'x.parquet')!r}]; "
+        "from kafkawire_cli.main import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "pip install kafkawire[arrow]" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_findings_go_to_standard_error_with_file_and_position(partition: Partition) -> None:
+    raw = bytearray(partition.segment.read_bytes())
+    raw[70] ^= 1
+    partition.segment.write_bytes(raw)
+    result = run(partition.segment)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"{partition.segment}:0: the checksum is ")
+    assert result.stderr.rstrip().endswith("[crc]")
+    assert len(json_rows(result)) == 36
+    assert run(partition.segment, "--no-verify").exit_code == 0
+
+
+def test_notes_do_not_count(partition: Partition) -> None:
+    with partition.segment.open("ab") as file:
+        file.write(partition.batches[-1].data[:40])
+    result = run(partition.segment)
+    assert result.exit_code == 0
+    assert "note: the file ends inside a batch, 40 bytes into it [active-tail]" in result.stderr
+
+
+def test_strangers_in_a_directory_are_named(partition: Partition) -> None:
+    (partition.folder / "notes.txt").touch()
+    result = run(partition.folder)
+    assert result.exit_code == 0
+    assert "notes.txt:0: note: not a file of Kafka's log, left out" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["missing.log"], "missing.log: no such file or directory"),
+        (["notes.txt"], "notes.txt: no name of Kafka's"),
+        (["empty"], "empty: a directory without files of Kafka's"),
+        (["one.log", "--format", "parquet"], "--out"),
+        (["one.log", "--decoder", "wrong"], "--decoder"),
+        (["one.log", "--out", "no/where.jsonl"], "no/where.jsonl: No such file or directory"),
+        (["one.log", "-f", "parquet", "--out", "no/where.parquet"], "no/where.parquet: "),
+    ],
+)
+def test_wrong_questions(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes.txt").touch()
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "one.log").write_bytes(written.batch(0))
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+
+
+def test_out_is_a_file(partition: Partition, tmp_path: Path) -> None:
+    result = run(partition.segment, "--out", tmp_path / "rows.jsonl")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 36

@@ -1,0 +1,198 @@
+"""A real Apache Kafka broker: one node, KRaft, combined with its controller, on loopback.
+
+Law: only the process started here is stopped here; every wait is bounded; what it logs is in its
+directory, and shown where it fails.
+
+    format (StorageTool) ─▶ start (kafka.Kafka) ─▶ ready (answers ApiVersions) ─▶ stop (SIGTERM)
+"""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kafkawire import ErrorCode
+from kafkawire.messages.api_versions_request import ApiVersionsRequest
+from kafkawire.messages.api_versions_response import ApiVersionsResponse
+
+from .java import Installation
+from .wire import HOST, Wire
+
+READY_SECONDS: Final = 60.0
+STOP_SECONDS: Final = 30.0
+NODE_ID: Final = 1
+CLUSTER_ID: Final = "a2Fma2F3aXJlLXRlc3RzLQ"
+USER: Final = "alice"
+PASSWORD: Final = "alice-secret"
+MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+JAAS: Final = "org.apache.kafka.common.security"
+
+PROPERTIES: Final = {
+    "process.roles": "broker,controller",
+    "node.id": str(NODE_ID),
+    "listener.security.protocol.map": "CLIENTS:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT",
+    "inter.broker.listener.name": "CLIENTS",
+    "controller.listener.names": "CONTROLLER",
+    # who may: everybody, but there is somebody to authenticate as, and rules can be stored
+    "sasl.enabled.mechanisms": ",".join(MECHANISMS),
+    "listener.name.sasl.plain.sasl.jaas.config": (
+        f'{JAAS}.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'
+    ),
+    "listener.name.sasl.scram-sha-256.sasl.jaas.config": f"{JAAS}.scram.ScramLoginModule required;",
+    "listener.name.sasl.scram-sha-512.sasl.jaas.config": f"{JAAS}.scram.ScramLoginModule required;",
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": f"User:ANONYMOUS;User:{USER}",
+    "delegation.token.secret.key": "delegation-secret",
+    # topics of its own: one partition, one replica
+    "auto.create.topics.enable": "false",
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.num.partitions": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    # quick
+    "group.initial.rebalance.delay.ms": "0",
+    "group.consumer.heartbeat.interval.ms": "500",
+    "group.consumer.min.heartbeat.interval.ms": "500",
+    "group.share.heartbeat.interval.ms": "500",
+    "group.share.min.heartbeat.interval.ms": "500",
+    "log.cleaner.backoff.ms": "200",
+    # small
+    "log.cleaner.dedupe.buffer.size": "4194304",
+    "log.index.size.max.bytes": "65536",
+    "num.network.threads": "2",
+    "num.io.threads": "4",
+    "background.threads": "2",
+}
+
+
+@dataclass
+class Broker:
+    """A broker that runs, or has run, in a directory.
+
+    port: of the listener for clients without authentication; sasl_port: with it, see `MECHANISMS`,
+    `USER`, `PASSWORD`; controller_port: where the controller's APIs are.
+    """
+
+    installation: Installation
+    directory: Path
+    port: int
+    sasl_port: int
+    controller_port: int
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        """What clients call bootstrap servers."""
+        return f"{HOST}:{self.port}"
+
+    @property
+    def sasl_bootstrap(self) -> str:
+        """The same, of the listener that asks for a password."""
+        return f"{HOST}:{self.sasl_port}"
+
+    @property
+    def data(self) -> Path:
+        """The directory with a directory per partition."""
+        return self.directory / "data"
+
+    @property
+    def log(self) -> Path:
+        """Where the broker writes what it has to say."""
+        return self.directory / "broker.log"
+
+    @property
+    def _configuration(self) -> Path:
+        return self.directory / "server.properties"
+
+    def format(self) -> None:
+        """Write the configuration and have storage formatted, with a SCRAM user in it."""
+        listeners = f"CLIENTS://{self.bootstrap},SASL://{self.sasl_bootstrap}"
+        properties = PROPERTIES | {
+            "listeners": f"{listeners},CONTROLLER://{HOST}:{self.controller_port}",
+            "advertised.listeners": listeners,
+            "controller.quorum.bootstrap.servers": f"{HOST}:{self.controller_port}",
+            "log.dirs": str(self.data),
+        }
+        self._configuration.write_text(
+            "".join(f"{key}={value}\n" for key, value in properties.items())
+        )
+        users = [
+            f"--add-scram={mechanism}=[name={USER},password={PASSWORD}]"
+            for mechanism in MECHANISMS
+            if mechanism.startswith("SCRAM")
+        ]
+        self.installation.run(
+            "kafka.tools.StorageTool",
+            *("format", "--standalone", f"--cluster-id={CLUSTER_ID}"),
+            *(f"--config={self._configuration}", *users),
+        )
+
+    def start(self) -> None:
+        """Start the process and wait until it answers."""
+        command = self.installation.command("kafka.Kafka", str(self._configuration))
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.directory)
+        deadline = time.monotonic() + READY_SECONDS
+        while not self._answers():
+            stopped = self.process.poll() is not None
+            assert not stopped, f"the broker stopped:\n{self.log.read_text()}"
+            assert time.monotonic() < deadline, f"no answer:\n{self.log.read_text()}"
+            time.sleep(0.1)
+
+    def stop(self) -> None:
+        """Have it shut down in order, so that its files are complete."""
+        if self.process is None:
+            return
+        self.process.terminate()
+        try:
+            self.process.wait(STOP_SECONDS)
+        finally:
+            self.process.kill()
+            self.process = None
+
+    def _answers(self) -> bool:
+        """Say whether it is up: its own newest version of ApiVersions is taken."""
+        try:
+            with Wire(self.port, seconds=5.0) as wire:
+                request = ApiVersionsRequest(
+                    client_software_name="kafkawire", client_software_version="tests"
+                )
+                versions = wire.ask(request, 3, ApiVersionsResponse)
+        except OSError:
+            return False
+        assert versions.error_code == ErrorCode.NONE
+        return True
+
+
+@contextmanager
+def running(installation: Installation, directory: Path) -> Iterator[Broker]:
+    """Run a new broker in an empty directory."""
+    broker = Broker(installation, directory, *free_ports(3))
+    broker.format()
+    try:
+        broker.start()
+        yield broker
+    finally:
+        broker.stop()
+
+
+def free_ports(count: int) -> list[int]:
+    """Find ports on loopback that nobody listens on; all are open at once, so they differ."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for one in sockets:
+            one.bind((HOST, 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()

@@ -1,0 +1,112 @@
+"""Java and the jars of Apache Kafka: found, or fetched once by Maven into a cache.
+
+Law: what a machine lacks is named (`tests.conftest.missing`); jars are fetched into a folder of
+their own and moved into place whole, so a half-filled cache is never used.
+
+    pom.xml ─▶ mvn dependency:copy-dependencies ─▶ cache/<digest of pom.xml>/*.jar ─▶ java -cp
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.conftest import missing
+
+POM: Final = Path(__file__).with_name("pom.xml")
+OLDEST_JAVA: Final = 17
+FETCH_SECONDS: Final = 300
+TOOL_SECONDS: Final = 60
+OPTIONS: Final = (
+    "-Xmx512m",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-XX:-UsePerfData",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+)
+"""Quick to start and small, for JVMs that live for seconds."""
+
+
+@dataclass(frozen=True)
+class Installation:
+    """Java and a folder of jars: enough to run anything of Apache Kafka's."""
+
+    java: str
+    jars: Path
+
+    @property
+    def kafka_version(self) -> str:
+        """The version of Kafka, as `4.3.1`."""
+        return next(self.jars.glob("kafka-clients-*.jar")).stem.removeprefix("kafka-clients-")
+
+    def command(self, main: str, *arguments: str) -> list[str]:
+        """Give the command line that runs a main class."""
+        return [self.java, *OPTIONS, "-cp", f"{self.jars}/*", main, *arguments]
+
+    def run(self, main: str, *arguments: str) -> str:
+        """Run a tool to its end and give what it printed; AssertionError if it failed."""
+        done = subprocess.run(
+            self.command(main, *arguments),
+            capture_output=True,
+            encoding="utf-8",
+            env={**os.environ, "LC_ALL": "C.UTF-8"},
+            timeout=TOOL_SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, f"{main} failed:\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+
+def install() -> Installation:
+    """Find Java and the jars, fetching these if need be; skip the test where that cannot be."""
+    java = find_java()
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kafkawire"
+    jars = cache / f"kafka-{hashlib.sha256(POM.read_bytes()).hexdigest()[:16]}"
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / "lock").open("w") as lock:  # pytest-xdist: one worker fetches, the others wait
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not jars.exists():
+            fetch(jars)
+    return Installation(java, jars)
+
+
+def find_java() -> str:
+    java = shutil.which("java")
+    if java is None:
+        missing("java")
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=True).stderr
+    found = re.search(r'version "(\d+)', said)
+    if found is None or int(found[1]) < OLDEST_JAVA:
+        missing(f"java {OLDEST_JAVA} or newer")
+    return java
+
+
+def fetch(jars: Path) -> None:
+    """Have Maven fetch the jars into a new folder."""
+    mvn = shutil.which("mvn")
+    if mvn is None:
+        missing("mvn (Maven)")
+    with tempfile.TemporaryDirectory(dir=jars.parent) as scratch:
+        pom = shutil.copy(POM, scratch)
+        fetched = Path(scratch) / "jars"
+        done = subprocess.run(
+            [
+                *(mvn, "--batch-mode", "--quiet", f"--file={pom}"),
+                *("dependency:copy-dependencies", f"-DoutputDirectory={fetched}"),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=FETCH_SECONDS,
+            check=False,
+        )
+        if done.returncode:
+            missing(f"what Maven should have fetched ({done.stdout.strip()[:400]})")
+        fetched.rename(jars)

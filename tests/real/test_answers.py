@@ -1,0 +1,199 @@
+"""Every version that a real broker offers: it takes our request, and its answer is what we say.
+
+Law: an answer decodes strictly, encodes to the same bytes, has no field that our schemas lack, and
+says no other error than the one expected.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Final
+
+import pytest
+
+import kafkawire
+from kafkawire import REGISTRY, ErrorCode
+from kafkawire.messages.api_versions_request import ApiVersionsRequest
+from kafkawire.messages.api_versions_response import ApiVersionsResponse
+from tests.conftest import ROOT
+
+from .answers import errors, opened, prepare, structures
+from .asking import Known, filled
+from .broker import Broker
+from .wire import Wire
+
+pytestmark = pytest.mark.xdist_group("kafka")
+
+RELEASE: Final = "4.3"
+SPOKEN: Final = json.loads((ROOT / "schemas/releases.json").read_text())["releases"][RELEASE]
+NAMES: Final = sorted(f"{name}Request" for name in SPOKEN)
+
+METADATA_TOPIC: Final = ("__cluster_metadata", bytes(15) + b"\x01")
+FIRST_CONTROLLER_EPOCH: Final = 1
+ABOUT_QUORUM: Final = frozenset(
+    {"BeginQuorumEpochRequest", "DescribeQuorumRequest", "EndQuorumEpochRequest", "VoteRequest"}
+)
+"""Only the metadata log has a quorum."""
+ONLY_OF_METADATA: Final = ABOUT_QUORUM | {"FetchRequest", "FetchSnapshotRequest"}
+"""What the controller answers about its own log only."""
+
+TAKEN_BY_NONE: Final = {"ProduceRequest": range(3)}
+"""Offered for the sake of old clients that look at the range only (KAFKA-18659): the connection
+is closed."""
+
+UNANSWERED: Final = frozenset({"DescribeUserScramCredentialsRequest"})
+"""The controller offers it, has no handler for it, and fails to say so: no answer ever comes."""
+
+WANT_A_PLUGIN: Final = {"GetTelemetrySubscriptionsRequest", "PushTelemetryRequest"}
+"""Not offered by a broker without a metrics reporter that takes them."""
+
+IN_NO_ORDER: Final = {
+    *(ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.INVALID_TXN_STATE),
+    *(ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED),
+    ErrorCode.TRANSACTION_ABORTABLE,
+}
+"""What transactional requests may lead to, as tests run in any order."""
+
+EXPECTED: Final = {
+    "AddOffsetsToTxn": IN_NO_ORDER,
+    "AddPartitionsToTxn": IN_NO_ORDER,
+    "AddRaftVoter": {ErrorCode.INVALID_REQUEST},
+    "AllocateProducerIds": {ErrorCode.STALE_BROKER_EPOCH},
+    "AlterPartition": {ErrorCode.STALE_BROKER_EPOCH},
+    "AlterReplicaLogDirs": {ErrorCode.LOG_DIR_NOT_FOUND},
+    "AlterShareGroupOffsets": {ErrorCode.NON_EMPTY_GROUP},
+    "AlterUserScramCredentials": {ErrorCode.RESOURCE_NOT_FOUND},
+    "AssignReplicasToDirs": {ErrorCode.STALE_BROKER_EPOCH},
+    "BeginQuorumEpoch": {ErrorCode.FENCED_LEADER_EPOCH},
+    "BrokerHeartbeat": {ErrorCode.STALE_BROKER_EPOCH},
+    "BrokerRegistration": {ErrorCode.INVALID_REGISTRATION},
+    "CreateDelegationToken": {ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED},
+    "CreateTopics": {ErrorCode.TOPIC_ALREADY_EXISTS},
+    "DeleteGroups": {ErrorCode.GROUP_ID_NOT_FOUND},
+    "DeleteShareGroupOffsets": {ErrorCode.NON_EMPTY_GROUP},
+    "DeleteTopics": {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
+    "DescribeCluster": {ErrorCode.INVALID_REQUEST, ErrorCode.MISMATCHED_ENDPOINT_TYPE},
+    # the controller has no handler for it
+    "DescribeDelegationToken": {ErrorCode.UNKNOWN_SERVER_ERROR},
+    "ElectLeaders": {ErrorCode.ELECTION_NOT_NEEDED},
+    "EndQuorumEpoch": {ErrorCode.FENCED_LEADER_EPOCH},
+    "EndTxn": IN_NO_ORDER,
+    "Envelope": {ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE},
+    "ExpireDelegationToken": {
+        *(ErrorCode.DELEGATION_TOKEN_NOT_FOUND, ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED),
+    },
+    # the metadata log is fetched with leader epochs, which came with version 12
+    "Fetch": {ErrorCode.INVALID_REQUEST},
+    # an unknown snapshot: the controller fails over the records it then does not have
+    "FetchSnapshot": {ErrorCode.UNKNOWN_SERVER_ERROR},
+    "Heartbeat": {ErrorCode.UNKNOWN_MEMBER_ID},
+    "InitializeShareGroupState": {ErrorCode.FENCED_STATE_EPOCH},
+    "JoinGroup": {ErrorCode.MEMBER_ID_REQUIRED},
+    "LeaveGroup": {ErrorCode.UNKNOWN_MEMBER_ID},
+    "RemoveRaftVoter": {ErrorCode.INVALID_REQUEST},
+    "RenewDelegationToken": {
+        *(ErrorCode.DELEGATION_TOKEN_NOT_FOUND, ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED),
+    },
+    "SaslAuthenticate": {ErrorCode.ILLEGAL_SASL_STATE},
+    "SaslHandshake": {ErrorCode.ILLEGAL_SASL_STATE},
+    "ShareAcknowledge": {ErrorCode.INVALID_SHARE_SESSION_EPOCH},
+    "SyncGroup": {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.INCONSISTENT_GROUP_PROTOCOL},
+    "TxnOffsetCommit": IN_NO_ORDER,
+    "UnregisterBroker": {ErrorCode.BROKER_ID_NOT_REGISTERED},
+    "UpdateRaftVoter": {ErrorCode.FENCED_LEADER_EPOCH},
+    "Vote": {ErrorCode.INVALID_REQUEST},
+    "WriteShareGroupState": {ErrorCode.FENCED_STATE_EPOCH},
+}
+"""The errors to which our requests lead, as they refer to brokers, members and sessions that are
+not there, or come in any order; all others must lead to none."""
+
+
+@pytest.fixture(scope="module")
+def known(kafka: Broker) -> Known:
+    """What requests can refer to."""
+    return prepare(kafka)
+
+
+def offered(wire: Wire) -> dict[str, range]:
+    """Ask which versions of which requests are taken."""
+    request = ApiVersionsRequest(client_software_name="kafkawire", client_software_version="tests")
+    answer = wire.ask(request, 4, ApiVersionsResponse)
+    found = {}
+    for entry in answer.api_keys:
+        info = REGISTRY.request(entry.api_key)
+        assert info is not None, f"api key {entry.api_key} is not in our schemas"
+        found[info.name] = range(entry.min_version, entry.max_version + 1)
+    return found
+
+
+def of_metadata(known: Known) -> Known:
+    """Have requests ask about the metadata log instead of a topic."""
+    name, topic_id = METADATA_TOPIC
+    return replace(known, topic=name, topic_id=topic_id, leader_epoch=FIRST_CONTROLLER_EPOCH)
+
+
+def check(wire: Wire, name: str, version: int, known: Known) -> None:
+    """Send one request and check its answer."""
+    data, frame = wire.answer(filled(name, version, known), version)
+    again = kafkawire.encode_frame(frame.body, frame.body_version, frame.correlation_id)
+    assert again == data, "the answer does not encode to the same bytes"
+    lacking = [one for one in structures(frame.body) if getattr(one, "unknown_tags", None)]
+    assert not lacking, "fields that our schemas do not have"
+    assert errors(frame.body) <= EXPECTED.get(name.removesuffix("Request"), set()), frame.body
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_broker_is_understood(kafka: Broker, known: Known, name: str) -> None:
+    if name in ABOUT_QUORUM:
+        known = of_metadata(known)
+    with opened(kafka, "", known) as wire:
+        versions = offered(wire).get(name, range(0))
+    for version in versions:
+        with opened(kafka, name, known) as wire:
+            if version in TAKEN_BY_NONE.get(name, ()):
+                with pytest.raises(ConnectionError):
+                    check(wire, name, version, known)
+            else:
+                check(wire, name, version, known)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in UNANSWERED])
+def test_the_controller_is_understood(kafka: Broker, known: Known, name: str) -> None:
+    if name in ONLY_OF_METADATA:
+        known = of_metadata(known)
+    with Wire(kafka.controller_port) as wire:
+        versions = offered(wire).get(name, range(0))
+    for version in versions:
+        with Wire(kafka.controller_port) as wire:
+            check(wire, name, version, known)
+
+
+def test_what_the_release_speaks_is_what_releases_json_says(kafka: Broker, known: Known) -> None:
+    assert kafka.installation.kafka_version.startswith(f"{RELEASE}.")
+    with opened(kafka, "", known) as wire:
+        found = offered(wire)
+    with Wire(kafka.controller_port) as wire:
+        found |= offered(wire)
+    listed = stable()
+    for name, versions in TAKEN_BY_NONE.items():
+        listed[name] = range(versions.start, listed[name].stop)
+    assert found == {name: listed.get(name) for name in found}
+    assert set(listed) - set(found) == WANT_A_PLUGIN
+
+
+def span(text: str) -> range:
+    first, _, last = text.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
+def stable() -> dict[str, range]:
+    """Give the versions of the release that are taken without asking for unstable ones."""
+    whole = json.loads((ROOT / "schemas/releases.json").read_text())
+    unstable = whole["unstable"].get(RELEASE, {})
+    found = {}
+    for name, text in whole["releases"][RELEASE].items():
+        versions = span(text)
+        end = span(unstable[name]).start if name in unstable else versions.stop
+        found[f"{name}Request"] = range(versions.start, end)
+    return found

@@ -1,0 +1,258 @@
+"""What real clients do to a real broker, so that its logs hold every kind of record.
+
+Law: every call is bounded in time; what is made here is named after what it is for.
+
+    administration  topics, configurations, quotas, rules, credentials, tokens  ─▶ __cluster_metadata
+    producers       codecs, headers, nulls, transactions                        ─▶ topics,
+                                                                                __transaction_state
+    members         classic, consumer, share, streams groups                    ─▶ __consumer_offsets,
+                                                                                __share_group_state
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from confluent_kafka import Consumer, Producer, ShareConsumer, TopicPartition
+
+from kafkawire import Message
+from kafkawire.messages.create_topics_request import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from kafkawire.messages.delete_groups_request import DeleteGroupsRequest
+from kafkawire.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
+from kafkawire.messages.incremental_alter_configs_request import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+
+from .answers import insist, opened, prepare
+from .asking import A_MINUTE_MS, Known, filled
+from .broker import Broker
+from .wire import Wire
+
+CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+SECONDS: Final = 20.0
+GROUP_RESOURCE: Final = 32
+CLIENTS: Final = "client-{codec}"
+BROKERS: Final = "broker-{codec}"
+TRANSACTIONAL: Final = "transactional"
+COMPACTED: Final = "compacted"
+SHARED: Final = "shared"
+GONE: Final = "gone"
+BIG: Final = 60_000
+
+TOPICS: Final[dict[str, dict[str, str]]] = {
+    **{CLIENTS.format(codec=codec): {"segment.bytes": str(1 << 20)} for codec in CODECS},
+    **{BROKERS.format(codec=codec): {"compression.type": codec} for codec in CODECS[1:]},
+    "log-append": {"message.timestamp.type": "LogAppendTime"},
+    TRANSACTIONAL: {"index.interval.bytes": "1"},
+    COMPACTED: {
+        "cleanup.policy": "compact",
+        "segment.ms": "50",
+        "min.cleanable.dirty.ratio": "0.0",
+    },
+    SHARED: {},
+    GONE: {},
+}
+
+
+def run(broker: Broker) -> None:
+    """Do all of it."""
+    known = prepare(broker)
+    with opened(broker, "", known) as wire:
+        make_topics(wire)
+        administer(wire, known)
+        produce(broker)
+        transact(broker)
+        consume(broker, "consumed-classic", ["^client-.*"], {"session.timeout.ms": 45_000})
+        consume(broker, "consumed-next", ["^client-.*"], {"group.protocol": "consumer"})
+        share(broker, wire)
+        insist(wire, DeleteGroupsRequest(groups_names=["consumed-classic"]), 2)
+        delete = DeleteTopicsRequest(topics=[DeleteTopicState(name=GONE)], timeout_ms=A_MINUTE_MS)
+        insist(wire, delete, 6)
+    compact(broker)
+
+
+def until(what: str, done: Callable[[], bool]) -> None:
+    """Wait until something is so; AssertionError naming it where it does not come to be."""
+    deadline = time.monotonic() + SECONDS
+    while not done():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
+# -- administration: our requests
+
+
+def make_topics(wire: Wire) -> None:
+    topics = [
+        CreatableTopic(
+            name=name,
+            num_partitions=1,
+            replication_factor=1,
+            configs=[CreatableTopicConfig(name=key, value=value) for key, value in configs.items()],
+        )
+        for name, configs in TOPICS.items()
+    ]
+    insist(wire, CreateTopicsRequest(topics=topics, timeout_ms=A_MINUTE_MS), 7)
+
+
+def administer(wire: Wire, known: Known) -> None:
+    """Have a record of each kind written that an administrator can bring about."""
+
+    def ask(name: str, version: int, **changes: object) -> Message:
+        request: Any = filled(name, version, known)
+        for attribute, value in changes.items():
+            setattr(request, attribute, value)
+        return insist(wire, request, version)
+
+    ask("CreateAclsRequest", 3)
+    everybody: Any = filled("DeleteAclsRequest", 3, known)
+    everybody.filters[0].principal_filter = None
+    insist(wire, everybody, 3)
+    ask("AlterClientQuotasRequest", 1, validate_only=False)
+    ask("IncrementalAlterConfigsRequest", 1, validate_only=False)
+    ask("CreatePartitionsRequest", 3, validate_only=False)
+    ask("CreateDelegationTokenRequest", 3)
+    earliest = AlterableConfig(name="share.auto.offset.reset", value="earliest")
+    group = AlterConfigsResource(
+        resource_type=GROUP_RESOURCE, resource_name="shared-group", configs=[earliest]
+    )
+    insist(wire, IncrementalAlterConfigsRequest(resources=[group]), 1)
+
+
+# -- producers: librdkafka
+
+
+def produce(broker: Broker) -> None:
+    """Write to all topics, with each codec by the client, and each by the broker."""
+    for codec in CODECS:
+        send(broker, CLIENTS.format(codec=codec), {"compression.type": codec}, big=25)
+    for codec in CODECS[1:]:
+        send(broker, BROKERS.format(codec=codec), {"enable.idempotence": True})
+    for topic in ("log-append", SHARED, GONE):
+        send(broker, topic, {})
+
+
+def send(broker: Broker, topic: str, configuration: dict[str, object], big: int = 3) -> None:
+    """Write records of every shape: null, empty, text, big; with and without headers."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 5, **configuration})
+    headers = [("trace", b"1234"), ("empty", b""), ("null", None), ("trace", b"again")]
+    for number in range(30):
+        producer.produce(topic, key=f"key-{number}", value=f"value-{number};" * (number + 1))
+    producer.flush(SECONDS)
+    for number in range(big):
+        text = f"{topic} {number} "
+        producer.produce(topic, key=b"big", value=(text * BIG)[: BIG - number].encode())
+    producer.produce(topic, key=None, value=b"without a key")
+    producer.produce(topic, key=b"tombstone", value=None)
+    producer.produce(topic, key=b"", value=b"")
+    producer.produce(topic, key=None, value=None, headers=[("only", b"header")])
+    producer.produce(topic, key="schlüssel", value="wert € 😀", headers=headers)
+    assert producer.flush(SECONDS) == 0
+
+
+def transact(broker: Broker) -> None:
+    """Commit one transaction, abort one, commit another, leave one open."""
+    producer = Producer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "transactional.id": "transactor",
+            "compression.type": "lz4",
+        }
+    )
+    producer.init_transactions(SECONDS)
+    for number, end in enumerate(
+        (producer.commit_transaction, producer.abort_transaction, producer.commit_transaction)
+    ):
+        producer.begin_transaction()
+        for record in range(5):
+            producer.produce(TRANSACTIONAL, key=f"{number}-{record}", value=b"in a transaction")
+        producer.flush(SECONDS)
+        end(SECONDS)
+    producer.begin_transaction()
+    producer.produce(TRANSACTIONAL, key=b"open", value=b"never to be committed")
+    assert producer.flush(SECONDS) == 0
+
+
+# -- members: librdkafka
+
+
+def consume(
+    broker: Broker, group: str, topics: list[str], configuration: dict[str, object]
+) -> None:
+    """Join a group, read, commit offsets with metadata, leave."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            **configuration,
+        }
+    )
+    read: list[Any] = []
+    try:
+        consumer.subscribe(topics)
+
+        def some() -> bool:
+            read.extend(consumer.consume(100, timeout=0.5))
+            return len(read) >= 100
+
+        until(f"{group} read nothing", some)
+        consumer.commit(asynchronous=False)
+        where = TopicPartition(CLIENTS.format(codec="none"), 0, 7, metadata="a note")
+        consumer.commit(offsets=[where], asynchronous=False)
+    finally:
+        consumer.close()
+
+
+def share(broker: Broker, wire: Wire) -> None:
+    """Read as a member of a share group, and acknowledge."""
+    consumer = ShareConsumer({"bootstrap.servers": broker.bootstrap, "group.id": "shared-group"})
+    read: list[Any] = []
+    try:
+        consumer.subscribe([SHARED])
+
+        def some() -> bool:
+            read.extend(consumer.poll(timeout=0.5))
+            return len(read) >= 20
+
+        until("the share group read nothing", some)
+        consumer.commit_sync(SECONDS)
+    finally:
+        consumer.close()
+
+
+# -- compaction
+
+
+def compact(broker: Broker) -> None:
+    """Write keys over and over, and wait until the broker has cleaned up after us."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 0})
+    segment = broker.data / f"{COMPACTED}-0" / "00000000000000000000.log"
+    for version in range(3):
+        for key in range(10):
+            kept = version < 2 or key % 3
+            producer.produce(COMPACTED, key=f"{key}", value=f"version {version}" if kept else None)
+        assert producer.flush(SECONDS) == 0
+        time.sleep(0.06)  # segment.ms: the next record begins a segment
+    written = segment.stat().st_ino
+    producer.produce(COMPACTED, key=b"last", value=b"in the active segment")
+    assert producer.flush(SECONDS) == 0
+    until("nothing was compacted", lambda: is_replaced(segment, written))
+
+
+def is_replaced(segment: Path, inode: int) -> bool:
+    """Say whether the file was swapped for a cleaned one."""
+    try:
+        return segment.stat().st_ino != inode
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,78 @@
+"""One connection to a broker: requests out, answers in, each decoded strictly.
+
+Law: nothing is read but what the request's answer should be; every wait is bounded.
+"""
+
+from __future__ import annotations
+
+import socket
+from types import TracebackType
+from typing import Final, NamedTuple, Self, TypeVar
+
+import kafkawire
+from kafkawire import Frame, Message
+
+HOST: Final = "127.0.0.1"
+ANSWER_SECONDS: Final = 20.0
+CLIENT_ID: Final = "kafkawire-tests"
+
+M = TypeVar("M", bound=Message)
+
+
+class Answer(NamedTuple):
+    """What came back: the frame's bytes, size included, and what they mean."""
+
+    data: bytes
+    frame: Frame
+
+
+class Wire:
+    """A blocking connection over a plain socket, one request at a time."""
+
+    def __init__(self, port: int, seconds: float = ANSWER_SECONDS) -> None:
+        self.socket = socket.create_connection((HOST, port), timeout=seconds)
+        self.correlation_id = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.socket.close()
+
+    def answer(self, request: Message, version: int) -> Answer:
+        """Send a request and decode its answer.
+
+        Raises ConnectionError where the broker closes instead, TimeoutError, and what
+        `decode_frame` raises.
+        """
+        self.correlation_id += 1
+        api_key = kafkawire.REGISTRY.get(type(request).__name__).api_key
+        assert api_key is not None
+        self.socket.sendall(
+            kafkawire.encode_frame(request, version, self.correlation_id, client_id=CLIENT_ID)
+        )
+        size = self._read(4)
+        data = size + self._read(int.from_bytes(size, "big"))
+        frame = kafkawire.decode_frame(data, response_to=(api_key, version))
+        assert frame.correlation_id == self.correlation_id
+        return Answer(data, frame)
+
+    def ask(self, request: Message, version: int, expected: type[M]) -> M:
+        """Send a request and give the body of its answer."""
+        body = self.answer(request, version).frame.body
+        assert isinstance(body, expected)
+        return body
+
+    def _read(self, size: int) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            read = self.socket.recv(size - len(data))
+            if not read:
+                raise ConnectionError("the broker closed the connection")
+            data += read
+        return bytes(data)
