@@ -136,9 +136,7 @@ class Told:
         return b"".join(run.data for run in self.runs(side, connection))
 
     def missing(self, side: int, connection: int = 0) -> set[int]:
-        return {
-            at for gap in self.gaps(side, connection) for at in range(gap.position, gap.end)
-        }
+        return {at for gap in self.gaps(side, connection) for at in range(gap.position, gap.end)}
 
     def arrivals(self, side: int, connection: int = 0) -> dict[int, int]:
         """Stream position -> packet that made the byte contiguous."""

@@ -4,6 +4,8 @@ with holes.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 import pytest
 
 import kafkawire
@@ -59,7 +61,7 @@ def seen_from_the_middle() -> Tap:
     return Tap(Conversation())
 
 
-def said(rows: list[Row]) -> list[tuple[str, str | None, int | None, str]]:
+def said(rows: Iterable[Row]) -> list[tuple[str, str | None, int | None, str]]:
     return [(r.direction, r.api_name, r.correlation_id, r.status.value) for r in rows]
 
 
@@ -77,7 +79,7 @@ def exchange(tap: Tap) -> Tap:
 
 
 @pytest.mark.parametrize("tap", [seen_from_the_start, seen_from_the_middle])
-def test_an_ordinary_exchange(tap: type[Tap]) -> None:
+def test_an_ordinary_exchange(tap: Callable[[], Tap]) -> None:
     rows = exchange(tap()).ends()
     assert said(rows) == WHOLE
     assert [r.packet for r in rows] == [1, 2, 3, 4]

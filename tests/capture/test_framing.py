@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from kafkawire.capture.bounds import Budget, ReassemblyLimits
 from kafkawire.capture.connections import Connection, Endpoint
 from kafkawire.capture.events import Arrival, Gap, GapReason, Run
-from kafkawire.capture.framing import MAX_SEARCH, Framed, Framer, Stretch, StreamFrame, StretchReason
+from kafkawire.capture.framing import (
+    MAX_SEARCH,
+    Framed,
+    Framer,
+    Stretch,
+    StreamFrame,
+    StretchReason,
+)
 
 LIMIT = 1 << 20
 ENDS = Endpoint(1, 1), Endpoint(2, 2)
@@ -162,9 +169,7 @@ PARTS = st.lists(
 
 
 @given(PARTS, st.integers(1, 60), st.booleans())
-def test_every_byte_comes_out_once(
-    parts: list[bytes | int], step: int, in_step: bool
-) -> None:
+def test_every_byte_comes_out_once(parts: list[bytes | int], step: int, in_step: bool) -> None:
     framer = Framer(max_frame_bytes=100, in_step=in_step, find=find_aaaa)
     out: list[Framed] = []
     fed: dict[int, int] = {}

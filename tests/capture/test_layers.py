@@ -88,9 +88,7 @@ IN_ETHERNET = {
     "geneve ethernet": ethernet(ipv4(geneve(ethernet(FOUR), 0x6558), protocol=17, **OUTER4)),
     "geneve ip, options": ethernet(ipv4(geneve(SIX, 0x86DD, bytes(8)), protocol=17, **OUTER4)),
     "gre": ethernet(ipv4(gre(FOUR, 0x0800), protocol=47, **OUTER4)),
-    "gre checksum key sequence": ethernet(
-        ipv4(gre(FOUR, 0x0800, 0xB000), protocol=47, **OUTER4)
-    ),
+    "gre checksum key sequence": ethernet(ipv4(gre(FOUR, 0x0800, 0xB000), protocol=47, **OUTER4)),
     "gre ethernet vlan": ethernet(
         ipv4(gre(ethernet(vlan(FOUR), 0x8100), 0x6558), protocol=47, **OUTER4)
     ),

@@ -126,7 +126,9 @@ def test_simple_packets_are_cut_at_the_snaplen_of_the_first_interface() -> None:
 
 def test_an_interface_that_is_described_nowhere() -> None:
     packet = Packet(b"x" * 20)
-    blocks, capture = read(section() + interface() + enhanced(packet, 1, 7) + enhanced(packet, 1, 7))
+    blocks, capture = read(
+        section() + interface() + enhanced(packet, 1, 7) + enhanced(packet, 1, 7)
+    )
     assert links(blocks) == [-1, -1]
     assert [type(problem) for problem in capture.problems] == [UnsupportedLinkType]
 

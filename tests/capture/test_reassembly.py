@@ -254,9 +254,7 @@ def test_one_side_only() -> None:
 
 def test_bytes_acknowledged_and_never_seen_are_a_gap_at_the_end() -> None:
     told = tell(packets([*hello(), Sent(0, 0, A), Sent(1, 0, acked=300)]))
-    assert [(g.position, g.length, g.reason) for g in told.gaps(0)] == [
-        (100, 200, GapReason.LOST)
-    ]
+    assert [(g.position, g.length, g.reason) for g in told.gaps(0)] == [(100, 200, GapReason.LOST)]
 
 
 def test_a_fin_that_was_not_captured_is_no_lost_byte() -> None:

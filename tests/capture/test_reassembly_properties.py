@@ -100,7 +100,7 @@ def check_totals(told: Told, seen: list[Sent]) -> None:
         assert flow.totals.missing == len(told.missing(side))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(ORDEALS, BLOCKS)
 def test_the_right_bytes_or_a_gap(ordeal: Ordeal, step: int) -> None:
     _, seen = story(ordeal)
@@ -108,21 +108,18 @@ def test_the_right_bytes_or_a_gap(ordeal: Ordeal, step: int) -> None:
     check_bytes(told)
     check_totals(told, seen)
     assert told.conflicts == []
-    whole = ordeal.cut == 0
     for side in (0, 1):
-        there = captured(seen, side)
-        if whole:
-            # Packets are displaced by less than what is waited for, so nothing comes too late.
-            assert set(told.data(side)) | probes(told, seen, side) == there
-        else:
-            late = late_bytes(told, side)
-            assert set(told.data(side)) | probes(told, seen, side) | late == there
+        late = late_bytes(told, side)
+        assert set(told.data(side)) | probes(told, seen, side) | late == captured(seen, side)
         assert told.missing(side).isdisjoint(told.data(side))
+        if not ordeal.cut and not (ordeal.lost and ordeal.widened):
+            # Packets are displaced by less than what is waited for, and nothing is sent again.
+            assert late == set()
 
 
 def probes(told: Told, seen: list[Sent], side: int) -> set[int]:
     """Single bytes that cannot be told from keep-alive probes."""
-    if not told.connections[0].flows[side if told.connections else 0].totals.keep_alive:
+    if not told.connections[0].flows[side].totals.keep_alive:
         return set()
     return {one.at for one in seen if one.side == side and len(one.payload) == 1}
 
@@ -136,7 +133,7 @@ def late_bytes(told: Told, side: int) -> set[int]:
     }
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(ORDEALS, st.integers(1, 60))
 def test_blocks_do_not_matter(ordeal: Ordeal, step: int) -> None:
     _, seen = story(ordeal)
@@ -148,7 +145,7 @@ def test_blocks_do_not_matter(ordeal: Ordeal, step: int) -> None:
         assert fast.arrivals(side) == slow.arrivals(side)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(ORDEALS, BLOCKS, st.integers(0, 5000), st.integers(1, 30))
 def test_tight_limits_lose_nothing_silently(
     ordeal: Ordeal, step: int, held: int, segments: int
@@ -188,7 +185,7 @@ def test_joined_in_the_middle(ordeal: Ordeal, skipped: int, step: int) -> None:
             )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.randoms(use_true_random=False), BLOCKS)
 def test_random_segments_break_nothing(lots: random.Random, step: int) -> None:
     story = []
@@ -201,9 +198,7 @@ def test_random_segments_break_nothing(lots: random.Random, step: int) -> None:
         cut = lots.randint(0, len(payload)) if lots.random() < 0.1 else None
         after = lots.choice([0, 1, 1, 100, 100_000, 1_000_000])
         ports = (lots.choice([1, 2]), 9092)
-        story.append(
-            Sent(lots.randrange(2), at, payload, acked, flags, after, cut, ports=ports)
-        )
+        story.append(Sent(lots.randrange(2), at, payload, acked, flags, after, cut, ports=ports))
     told = tell(packets(story), step=step)
     there = sum(len(one.payload) if one.captured is None else one.captured for one in story)
     flows = [flow for connection in told.connections for flow in connection.flows]

@@ -58,24 +58,24 @@ def test_records_are_those_that_another_implementation_reads(path: Path) -> None
     assert [(number, place.partition, len(place.data)) for number, place in ours] == [
         (row["row"], row["partition"], row["bytes"]) for row in wanted
     ]
-    for (_, place), row in zip(ours, wanted, strict=True):
+    for (_, place), theirs in zip(ours, wanted, strict=True):
         batches = list(RecordBatches(place.data))
         codecs: dict[str, int] = {}
         for batch in batches:
             key = str(int(batch.compression))
             codecs[key] = codecs.get(key, 0) + 1
-        assert codecs == row["codecs"]
+        assert codecs == theirs["codecs"]
         records = [(record, batch.control) for batch in batches for record in batch.records()]
-        assert len(records) == row["n"]
-        assert contents.counted(place)["records"] == row["n"]
-        if "records" in row:
+        assert len(records) == theirs["n"]
+        assert contents.counted(place)["records"] == theirs["n"]
+        if "records" in theirs:
             mine = [as_told(record, control) for record, control in records]
-            assert [{"h": [], **one} for one in row["records"]] == mine
-        if "sha1" in row:
+            assert [{"h": [], **one} for one in theirs["records"]] == mine
+        if "sha1" in theirs:
             lines = "\n".join(
                 f"{record.offset}|{told(record.key)}|{told(record.value)}" for record, _ in records
             )
-            assert hashlib.sha1(lines.encode()).hexdigest() == row["sha1"]
+            assert hashlib.sha1(lines.encode()).hexdigest() == theirs["sha1"]
 
 
 def test_columns_hold_the_same_records() -> None:

@@ -174,7 +174,9 @@ def packets_of(blocks: Sequence[PacketBlock]) -> list[bytes]:
     ]
 
 
-def segments(packets: Iterable[Packet], parser: PacketParser | None = None, link: int = 1) -> Segments:
+def segments(
+    packets: Iterable[Packet], parser: PacketParser | None = None, link: int = 1
+) -> Segments:
     """Parse packets that fit in one block."""
     blocks, _ = read(pcap(packets, link=link, magic=0xA1B23C4D))
     assert len(blocks) == 1

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from kafkawire_cli.schema_verbs import app
 from kafkawire_codegen.rules import RULES
@@ -144,9 +143,9 @@ def test_show_of_an_unknown_name_suggests_what_was_meant(good: Path) -> None:
 
 def test_what_is_wrong_in_the_schemas_is_told_by_every_verb(bad: Path, good: Path) -> None:
     for arguments in (
-        ["show", "A", "--schemas", bad],
-        ["diff", good, bad],
-        ["coverage", "4.0", "--schemas", bad],
+        ("show", "A", "--schemas", bad),
+        ("diff", good, bad),
+        ("coverage", "4.0", "--schemas", bad),
     ):
         result = run(*arguments)
         assert result.exit_code == FINDINGS

@@ -186,6 +186,7 @@ BY_MESSAGE: Final[Mapping[str, Mapping[str, object]]] = {
 Nothing here takes away what another request asks about: deletions name nobody.
 """
 
+
 @dataclass(frozen=True)
 class Known:
     """What the broker has that requests can refer to.

@@ -17,9 +17,7 @@ def installation() -> Installation:
 
 
 @pytest.fixture(scope="session")
-def kafka(
-    installation: Installation, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Broker]:
+def kafka(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A real broker, up until the last test has run."""
     with running(installation, tmp_path_factory.mktemp("kafka")) as broker:
         yield broker

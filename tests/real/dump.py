@@ -34,7 +34,9 @@ DECODER: Final = {
 """Log -> what tells the tool to decode its records; None is a client's topic."""
 
 FILE: Final = re.compile(r"Dumping (/.+)")
-START: Final = re.compile(r"Log starting offset: \d+|Snapshot end offset: \d+, epoch: \d+")
+START: Final = re.compile(
+    r"Log starting offset: \d+|Snapshot end offset: \d+, epoch: \d+|KRaft bootstrap snapshot"
+)
 RECORD: Final = re.compile(r"\| (offset: .*?) headerKeys: \[(.*?)\]\s?(.*)")
 PAIR: Final = re.compile(r"(\w+): (\S+)")
 NULL: Final = "<DELETE>"

@@ -160,7 +160,10 @@ def send(broker: Broker, topic: str, configuration: dict[str, object], big: int 
 
 
 def transact(broker: Broker) -> None:
-    """Commit one transaction, abort one, commit another, leave one open."""
+    """Commit a transaction, abort one and commit one that have offsets, leave one open."""
+    group = {"bootstrap.servers": broker.bootstrap, "group.id": "transactional-group"}
+    with Consumer(group) as consumer:
+        member = consumer.consumer_group_metadata()
     producer = Producer(
         {
             "bootstrap.servers": broker.bootstrap,
@@ -176,6 +179,9 @@ def transact(broker: Broker) -> None:
         for record in range(5):
             producer.produce(TRANSACTIONAL, key=f"{number}-{record}", value=b"in a transaction")
         producer.flush(SECONDS)
+        if number:
+            where = [TopicPartition(TRANSACTIONAL, 0, number)]
+            producer.send_offsets_to_transaction(where, member, SECONDS)
         end(SECONDS)
     producer.begin_transaction()
     producer.produce(TRANSACTIONAL, key=b"open", value=b"never to be committed")

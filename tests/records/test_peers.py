@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import aiokafka.record.memory_records as aiokafka
+import kafka.record.memory_records as kafka_python
 import pytest
 
 from kafkawire.records import BatchBuilder, Compression, MessageSetBuilder, Record, RecordBatches
-
-aiokafka = pytest.importorskip("aiokafka.record.memory_records")
-kafka_python = pytest.importorskip("kafka.record.memory_records")
 
 RECORDS = [
     Record(0, 1_700_000_000_000, b"key", b"value" * 300, (("h", b"x"), ("n", None))),

@@ -1,0 +1,81 @@
+"""Captures written for a test: a few connections, a packet a line of the story."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import kafkawire
+from kafkawire.primitives import Message
+
+from . import wire
+from .wire import ACK, FIN, MILLISECOND, PSH, START_NS, SYN, Packet
+
+CLIENT, BROKER = 0, 1
+HOSTS = wire.CLIENT, wire.BROKER
+
+
+def message(name: str, version: int, **fields: object) -> Message:
+    return kafkawire.from_json(name, version, fields)
+
+
+def request(
+    name: str, version: int, correlation_id: int, client_id: str = "tester", **fields: object
+) -> bytes:
+    made = message(f"{name}Request", version, **fields)
+    return kafkawire.encode_frame(made, version, correlation_id, client_id=client_id)
+
+
+def response(name: str, version: int, correlation_id: int, **fields: object) -> bytes:
+    made = message(f"{name}Response", version, **fields)
+    return kafkawire.encode_frame(made, version, correlation_id)
+
+
+class Story:
+    """Writes a capture; each call is one packet, a millisecond after the last.
+
+    Connection n goes from port 50000 + n to 9092, and opens with a SYN where `opened`.
+    """
+
+    def __init__(self, opened: bool = True) -> None:
+        self.opened = opened
+        self.packets: list[Packet] = []
+        self._next: dict[tuple[int, int], int] = {}
+
+    def sends(self, side: int, data: bytes, connection: int = 0) -> Story:
+        """Send bytes on a connection, which opens with its first ones."""
+        if (connection, CLIENT) not in self._next:
+            self._next[connection, CLIENT], self._next[connection, BROKER] = 1000, 5000
+            if self.opened:
+                self._packet(connection, CLIENT, SYN, b"")
+                self._packet(connection, BROKER, SYN | ACK, b"")
+        return self._packet(connection, side, PSH | ACK, data)
+
+    def closes(self, connection: int = 0) -> Story:
+        """Close a connection from both sides."""
+        self._packet(connection, CLIENT, FIN | ACK, b"")
+        return self._packet(connection, BROKER, FIN | ACK, b"")
+
+    def asks(self, name: str, version: int, connection: int = 0, **fields: object) -> Story:
+        """Send a request; its correlation id is the number of packets before it."""
+        made = request(name, version, len(self.packets), **fields)
+        self._last = len(self.packets)
+        return self.sends(CLIENT, made, connection)
+
+    def answers(self, name: str, version: int, connection: int = 0, **fields: object) -> Story:
+        """Send the response to the last request."""
+        return self.sends(BROKER, response(name, version, self._last, **fields), connection)
+
+    def _packet(self, connection: int, side: int, flags: int, data: bytes) -> Story:
+        at, back = self._next[connection, side], self._next[connection, 1 - side]
+        self._next[connection, side] = at + len(data) + (1 if flags & (SYN | FIN) else 0)
+        ports = 50000 + connection, 9092
+        segment = wire.tcp(ports[side], ports[1 - side], at, data, ack=back, flags=flags)
+        packet = wire.ipv4(segment, source=HOSTS[side], destination=HOSTS[1 - side])
+        time_ns = START_NS + len(self.packets) * MILLISECOND
+        self.packets.append(Packet(wire.ethernet(packet), time_ns))
+        return self
+
+    def save(self, path: Path, first: int = 0, last: int | None = None) -> Path:
+        """Write packets as a capture."""
+        path.write_bytes(wire.pcap(self.packets[first:last]))
+        return path
