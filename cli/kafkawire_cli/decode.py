@@ -68,6 +68,14 @@ def decode(
     show_secrets: Annotated[
         bool, typer.Option("--show-secrets", help="Print SASL tokens and passwords.")
     ] = False,
+    table: Annotated[
+        str | None,
+        typer.Option("--table", help="exchanges, records, connections, ...: see docs/tables.md."),
+    ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="With --table: a .jsonl, .csv or .parquet file."),
+    ] = None,
 ) -> None:
     """Decode every Kafka message in captures, frames or hex text.
 
@@ -77,7 +85,11 @@ def decode(
     tcpdump -i any -w - port 9092 | kafkawire decode -
     kafkawire decode 0000001f0019... --format tree
     kafkawire decode body.bin --api Metadata --version 12 --direction response
+    kafkawire decode trace*.pcap --table records -o records.parquet
     """
+    if table is not None or to is not None:
+        _table(given, table, to, port or [], show_secrets)
+        return
     bare = _bare(api, version, direction)
     chosen = filters.parse(wanted or [])
     form = shape or (Shape.TABLE if sys.stdout.isatty() else Shape.JSONL)
@@ -103,6 +115,22 @@ def decode(
         raise typer.Exit(2)
     if strict and not clean:
         raise typer.Exit(1)
+
+
+def _table(
+    given: list[str], table: str | None, to: Path | None, ports: list[int], secrets: bool
+) -> None:
+    """Write a table of the captures, which are read as one."""
+    from . import tables
+
+    if table is None:
+        raise typer.BadParameter("needs --table", param_hint="--output")
+    with until_the_reader_leaves():
+        try:
+            tables.write(given, table, to, ports, secrets)
+        except InputError as error:
+            typer.echo(f"kafkawire decode: {error}", err=True)
+            raise typer.Exit(2) from None
 
 
 def _show(entry: Entry, form: Shape, view: View) -> None:

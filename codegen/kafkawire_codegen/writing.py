@@ -132,16 +132,15 @@ class Writing(Naming):
                 *self.write_field(s, f, f"{f.attribute}_w", f.tagged, tagged=True),
                 f"tags = add_tag(tags, {f.tag}, {f.attribute}_w)",
             ]
-            absent = s.versions - f.tagged if f.tagged.high == s.versions.high else s.versions
             test = s.when(f.tagged)
             set_body = [f"if {self.differs(f)}:", *indented(body)]
             if test in ("True", self.flexible_name(s)) or condition(f.tagged, s.flexible) == "True":
                 lines += set_body
             else:
                 lines += [f"if {test}:", *indented(set_body)]
-            if not f.ignorable and not f.plain and absent:
-                refuse = self.refuse_if_set(s, f)
-                late += [f"if {condition(absent, s.versions)}:", *indented(refuse)]
+            if not f.ignorable and not f.plain:
+                for absent in s.versions.without(f.versions):
+                    late += [f"if {s.when(absent)}:", *indented(self.refuse_if_set(s, f))]
         lines.append(f"w.write_tags({'tags' if s.tagged_fields else 'None'}, m.unknown_tags)")
         flexible = self.flexible_name(s)
         if flexible == "True":
