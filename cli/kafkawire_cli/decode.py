@@ -88,6 +88,8 @@ def decode(
     kafkawire decode trace*.pcap --table records -o records.parquet
     """
     if table is not None or to is not None:
+        if wanted or shape or api:
+            raise typer.BadParameter("takes no --filter, --format or --api", param_hint="--table")
         _table(given, table, to, port or [], show_secrets)
         return
     bare = _bare(api, version, direction)

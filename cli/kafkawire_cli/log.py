@@ -81,7 +81,7 @@ def log(
         with until_the_reader_leaves():
             files = list(_files(given))
             faults = _show(files, form, out, decoder, not no_verify)
-    except InputError as error:
+    except (InputError, OSError) as error:  # a folder that may not be listed, a disk that is full
         typer.echo(f"kafkawire log: {error}", err=True)
         raise typer.Exit(2) from None
     if faults:

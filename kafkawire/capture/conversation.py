@@ -16,6 +16,7 @@ from typing import Final
 
 from ..messages.api_key import ApiKey
 from ..primitives import DEFAULT_LIMITS, Limits
+from .inference import Inference, begins_with_response
 from .pairing import Pairing
 from .reading import partial_request, request_row
 from .recognise import (
@@ -61,6 +62,8 @@ class Conversation:
         self.limits = limits
         self._streams = (Stream(in_step=in_step[0]), Stream(in_step=in_step[1]))
         self._pairing = Pairing(limits)
+        self._inference = Inference(limits)
+        self._alone_tried = -1
         self._tokens = False
 
     # -- events
@@ -94,7 +97,7 @@ class Conversation:
             rows += self._decide()
         for side in (0, 1):
             rows += self._flush(side)
-        return rows + self._pairing.finish()
+        return rows + self._inference.settle(self._pairing.finish())
 
     # -- who is who
 
@@ -112,6 +115,9 @@ class Conversation:
             named = signature(data)
             if named is not None:
                 return self._be_other(named)
+            if self._is_broker_alone(side):
+                self._streams[side].in_step = True
+                return self._be_kafka(1 - side)
         if sum(stream.held for stream in self._streams) > MAX_HELD:
             return self._be_other("not recognised")
         return []
@@ -122,6 +128,21 @@ class Conversation:
             return sight_request(data, 0, limit) is not None
         found = find_request(data, limit)
         return found is not None and found.proven
+
+    def _is_broker_alone(self, side: int) -> bool:
+        """Whether a side, of a connection whose other side is not in the capture, sends responses:
+        what it begins with can be nothing else.
+        """
+        stream, other = self._streams[side], self._streams[1 - side]
+        if other.position or other.held or side == self.client:
+            return False
+        data = stream.peek()
+        size = int.from_bytes(data[:SIZE], "big", signed=True)
+        whole = SIZE <= size <= stream.held - SIZE
+        if not whole or self._alone_tried == stream.position:
+            return False
+        self._alone_tried = stream.position
+        return begins_with_response(data, self.limits)
 
     def _be_kafka(self, client: int) -> list[Row]:
         self.client = client
@@ -203,6 +224,8 @@ class Conversation:
 
     def _find_response(self, data: bytes) -> Found | None:
         asked = self._pairing.awaited()
+        if not asked and self._is_broker_alone(1 - (self.client or 0)):
+            return Found(0, True)
         if not asked and len(data) <= MAX_HELD:
             return Found(0, False)  # the request may still come, from a tap that saw it late
         return find_response(data, asked, self.limits.max_frame_bytes)
@@ -216,12 +239,12 @@ class Conversation:
                 return [self._token(frame, mark, "request")]
             self._tokens = False
         row = request_row(frame, mark, self.limits)
-        return [row, *self._pairing.request(row)]
+        return [row, *self._inference.settle(self._pairing.request(row))]
 
     def _response(self, frame: bytes, mark: Mark) -> list[Row]:
         if self._tokens:
             return [self._token(frame, mark, "response")]
-        rows = self._pairing.response(frame, mark)
+        rows = self._inference.settle(self._pairing.response(frame, mark))
         for row in rows:
             if row.api_key == ApiKey.SASL_HANDSHAKE and row.api_version == 0:
                 self._tokens = getattr(row.message, "error_code", -1) == 0
@@ -273,7 +296,7 @@ class Conversation:
         frame = stream.take(stream.held)[SIZE:]
         if side == self.client:
             row = partial_request(frame, partial[0], mark)
-            return [row, *self._pairing.request(row)]
+            return [row, *self._inference.settle(self._pairing.request(row))]
         return [self._pairing.partial_response(frame, partial[0], mark)]
 
     def _give_up(self, side: int, size: int, status: Status, reason: str) -> list[Row]:

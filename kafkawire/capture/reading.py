@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..errors import DecodeError, UnknownApiKey, UnsupportedVersion
+from ..errors import DecodeError, TrailingBytes, UnknownApiKey, UnsupportedVersion
 from ..messages import REGISTRY
-from ..primitives import DEFAULT_LIMITS, Limits, Message
+from ..primitives import DEFAULT_LIMITS, Limits, Message, MessageInfo
 from ..protocol.frame import decode_request_body, decode_response_body
 from ..protocol.header import decode_request_header, decode_response_header
 from .rows import Row, Status
@@ -121,7 +121,7 @@ def _request_verdict(key: int, version: int, frame: bytes, end: int, limits: Lim
     if info is None:
         return _Verdict(Status.UNKNOWN_API, f"no API has the key {key}", None, None)
     if not info.first <= version <= info.last:
-        return _unknown_version(info.name, info.first, info.last, version)
+        return _guess(info, version, frame, end, limits)
     try:
         return _Verdict(
             Status.OK, "", decode_request_body(key, version, frame, end, False, limits), version
@@ -140,12 +140,12 @@ def _response_verdict(asked: Asked, frame: bytes, limits: Limits) -> tuple[_Verd
     info = REGISTRY.response(key)
     if info is None:
         return _Verdict(Status.UNKNOWN_API, f"no API has the key {key}", None, None), 4
-    if not info.first <= version <= info.last:
-        return _unknown_version(info.name, info.first, info.last, version), 4
     try:
         end = decode_response_header(frame, key, version).end
     except DecodeError as strict:
         return _Verdict(Status.MALFORMED, str(strict), None, None), 4
+    if not info.first <= version <= info.last:
+        return _guess(info, version, frame, end, limits), end
     try:
         body = decode_response_body(key, version, frame, end, False, limits)
         return _Verdict(Status.OK, "", body.message, body.version), end
@@ -158,9 +158,25 @@ def _response_verdict(asked: Asked, frame: bytes, limits: Limits) -> tuple[_Verd
     return _Verdict(Status.LENIENT, error, body.message, body.version), end
 
 
-def _unknown_version(name: str, first: int, last: int, version: int) -> _Verdict:
-    reason = f"{name} has versions {first}-{last}, not {version}"
-    return _Verdict(Status.UNKNOWN_VERSION, reason, None, None)
+def _guess(info: MessageInfo, version: int, frame: bytes, end: int, limits: Limits) -> _Verdict:
+    """Read a body of an unknown version as the nearest known one: a newer version mostly adds
+    fields at the end, so what is left over does not speak against it if it is the smaller part.
+    """
+    nearest = min(max(version, info.first), info.last)
+    reason = f"{info.name} has versions {info.first}-{info.last}, not {version}"
+    cls = REGISTRY.load(info.name)
+    try:
+        message = cls.decode(frame[end:], nearest, limits=limits)
+    except TrailingBytes as left:
+        error = f"{reason}; as version {nearest}: {left}"
+        if 2 * (left.offset or 0) >= len(frame) - end:
+            message = cls.decode(frame[end:], nearest, lenient=True, limits=limits)
+            return _Verdict(Status.GUESSED, error, message, nearest)
+    except DecodeError as stopped:
+        error = f"{reason}; as version {nearest}: {stopped}"
+    else:
+        return _Verdict(Status.GUESSED, f"{reason}; it fits version {nearest}", message, nearest)
+    return _Verdict(Status.UNKNOWN_VERSION, error, None, None)
 
 
 def partial_request(frame: bytes, size: int, mark: Mark) -> Row:

@@ -25,9 +25,19 @@ class Status(StrEnum):
     UNKNOWN_API = "unknown_api"
     """The header only: no API has that key."""
     UNKNOWN_VERSION = "unknown_version"
-    """The header only: the API is known, that version is not."""
+    """The header only: the API is known, that version is not; `error` says how far the nearest
+    one fits.
+    """
+    GUESSED = "guessed"
+    """The API is known, that version is not; decoded as the nearest one, which `error` names."""
     UNPAIRED = "unpaired"
-    """A response whose request was not seen: its correlation id is all that can be said."""
+    """A response whose request was not seen: its correlation id is all that can be said; `error`
+    lists what it may be.
+    """
+    INFERRED = "inferred"
+    """The same, decoded as the only thing that its content can be; `api_version` is None where
+    several versions are written alike, and `error` names them.
+    """
     SASL_TOKEN = "sasl_token"
     """A raw token after a SaslHandshake of version 0: a size, and no header."""
     TRUNCATED = "truncated"
@@ -87,7 +97,9 @@ MESSAGES = frozenset(
         Status.MALFORMED,
         Status.UNKNOWN_API,
         Status.UNKNOWN_VERSION,
+        Status.GUESSED,
         Status.UNPAIRED,
+        Status.INFERRED,
         Status.SASL_TOKEN,
     }
 )

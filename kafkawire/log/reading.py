@@ -42,6 +42,9 @@ from .texts import (
 TYPED_LIMITS: Final = Limits(max_elements=1_000_000)
 """What one typed record may hold: Kafka's own are far smaller."""
 
+CODEC_NAMES: Final = {codec.value: codec.name.lower() for codec in Compression}
+CONTROL_NAMES: Final = {type.value: type.name for type in ControlType}
+
 
 class RecordRow(NamedTuple):
     """One record with what its batch says of it.
@@ -188,11 +191,10 @@ def record_row(stored: StoredBatch, record: Record, log: InternalLog | None) -> 
 def _compression(batch: Batch) -> str:
     """Name the codec; a batch without records may name one that does not exist."""
     code = batch.attributes & COMPRESSION_BITS
-    return Compression(code).name.lower() if code in list(Compression) else f"codec {code}"
+    return CODEC_NAMES.get(code, f"codec {code}")
 
 
 def _control(decoded: LogRecord | None) -> str:
+    """Name the type of a control record; `?` where its key does not say one."""
     number = decoded.key.type if decoded is not None and decoded.key is not None else None
-    if number is None:
-        return "?"
-    return ControlType(number).name if number in list(ControlType) else str(number)
+    return "?" if number is None else CONTROL_NAMES.get(number, str(number))

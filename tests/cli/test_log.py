@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 from kafkawire.records import BatchBuilder
 from kafkawire_cli.main import app
+from tests.conftest import missing
 from tests.log import written
 from tests.log.written import BASE, Partition
 
@@ -247,3 +248,12 @@ def test_out_is_a_file(partition: Partition, tmp_path: Path) -> None:
     result = run(partition.segment, "--out", tmp_path / "rows.jsonl")
     assert (result.exit_code, result.stdout) == (0, "")
     assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 36
+
+
+def test_a_disk_that_is_full_is_no_traceback(partition: Partition) -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        missing("/dev/full")
+    result = run(partition.segment, "--out", full)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("kafkawire log: [Errno 28]")

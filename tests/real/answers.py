@@ -78,7 +78,9 @@ def opened(broker: Broker, message: str, known: Known) -> Wire:
     return wire
 
 
-def insist(wire: Wire, request: Message, version: int) -> Message:
+def insist(
+    wire: Wire, request: Message, version: int, transient: frozenset[ErrorCode] = TRANSIENT
+) -> Message:
     """Ask until the answer is no transient error; AssertionError if it is an error still."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
@@ -86,7 +88,7 @@ def insist(wire: Wire, request: Message, version: int) -> Message:
         found = errors(body)
         if not found:
             return body
-        assert found <= TRANSIENT, (request, body)
+        assert found <= transient, (request, body)
         assert time.monotonic() < deadline, (request, body)
         time.sleep(0.1)
 
@@ -112,6 +114,9 @@ def prepare(broker: Broker) -> Known:
             insist(wire, find, 6)
         for group in ("Consumer", "Share", "Streams"):
             ask(f"{group}GroupHeartbeatRequest", 1 if group != "Streams" else 0)
+        # the group's share partitions are set up behind its first heartbeat
+        read = filled("ReadShareGroupStateRequest", 0, known)
+        insist(wire, read, 0, TRANSIENT | {ErrorCode.INVALID_REQUEST})
         ask("OffsetCommitRequest", 10)
         join(wire, known)
         initialise = filled("InitProducerIdRequest", 5, known)

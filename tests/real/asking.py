@@ -17,7 +17,7 @@ from kafkawire import Message
 from kafkawire.messages import REGISTRY
 from kafkawire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafkawire.protocol import encode_versioned
-from kafkawire.records import BatchBuilder, Record
+from kafkawire.records import BatchBuilder
 from kafkawire.reference.codec import message_model
 from kafkawire_codegen import model
 
@@ -166,14 +166,19 @@ BY_MESSAGE: Final[Mapping[str, Mapping[str, object]]] = {
         "group_id": "streams-group",
         "process_id": "process",
         "subtopology_id": "0",
-        **dict.fromkeys(("active_tasks", "standby_tasks", "warmup_tasks"), []),
-        **dict.fromkeys(("task_offsets", "task_end_offsets"), None),
-        **dict.fromkeys(("user_endpoint", "client_tags", "instance_id"), None),
+        "active_tasks": [],
+        "standby_tasks": [],
+        "warmup_tasks": [],
+        "task_offsets": None,
+        "task_end_offsets": None,
+        "user_endpoint": None,
+        "client_tags": None,
+        "instance_id": None,
+        "source_topic_regex": [],
+        "state_changelog_topics": [],
         "repartition_sink_topics": [],
         "repartition_source_topics": [],
-        "state_changelog_topics": [],
         "copartition_groups": [],
-        "source_topic_regex": [],
     },
     "SyncGroupRequest": {"assignments": []},
     "UnregisterBrokerRequest": {"broker_id": NO_NODE},

@@ -177,7 +177,8 @@ class Broker:
 @contextmanager
 def running(installation: Installation, directory: Path) -> Iterator[Broker]:
     """Run a new broker in an empty directory."""
-    broker = Broker(installation, directory, *free_ports(3))
+    port, sasl_port, controller_port = free_ports(3)
+    broker = Broker(installation, directory, port, sasl_port, controller_port)
     broker.format()
     try:
         broker.start()

@@ -107,7 +107,7 @@ def decoded(text: str) -> object:
     """
     found: list[Any] = []
     while text:
-        name, space, rest = text.partition(" ")
+        name, _, rest = text.partition(" ")
         if rest.startswith("{"):
             value, end = json.JSONDecoder().raw_decode(rest)
             text = rest[end:].lstrip()

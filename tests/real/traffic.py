@@ -2,11 +2,10 @@
 
 Law: every call is bounded in time; what is made here is named after what it is for.
 
-    administration  topics, configurations, quotas, rules, credentials, tokens  ─▶ __cluster_metadata
-    producers       codecs, headers, nulls, transactions                        ─▶ topics,
-                                                                                __transaction_state
-    members         classic, consumer, share, streams groups                    ─▶ __consumer_offsets,
-                                                                                __share_group_state
+    administration  topics, configurations, quotas, rules, tokens  ─▶ __cluster_metadata
+    producers       codecs, headers, nulls, transactions           ─▶ topics, __transaction_state
+    members         classic, consumer, share, streams groups       ─▶ __consumer_offsets,
+                                                                      __share_group_state
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ def run(broker: Broker) -> None:
         transact(broker)
         consume(broker, "consumed-classic", ["^client-.*"], {"session.timeout.ms": 45_000})
         consume(broker, "consumed-next", ["^client-.*"], {"group.protocol": "consumer"})
-        share(broker, wire)
+        share(broker)
         insist(wire, DeleteGroupsRequest(groups_names=["consumed-classic"]), 2)
         delete = DeleteTopicsRequest(topics=[DeleteTopicState(name=GONE)], timeout_ms=A_MINUTE_MS)
         insist(wire, delete, 6)
@@ -144,7 +143,10 @@ def produce(broker: Broker) -> None:
 def send(broker: Broker, topic: str, configuration: dict[str, object], big: int = 3) -> None:
     """Write records of every shape: null, empty, text, big; with and without headers."""
     producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 5, **configuration})
-    headers = [("trace", b"1234"), ("empty", b""), ("null", None), ("trace", b"again")]
+    headers: list[tuple[str, str | bytes | None]] = [
+        *(("trace", b"1234"), ("empty", b"")),
+        *(("null", None), ("trace", b"again")),
+    ]
     for number in range(30):
         producer.produce(topic, key=f"key-{number}", value=f"value-{number};" * (number + 1))
     producer.flush(SECONDS)
@@ -220,7 +222,7 @@ def consume(
         consumer.close()
 
 
-def share(broker: Broker, wire: Wire) -> None:
+def share(broker: Broker) -> None:
     """Read as a member of a share group, and acknowledge."""
     consumer = ShareConsumer({"bootstrap.servers": broker.bootstrap, "group.id": "shared-group"})
     read: list[Any] = []

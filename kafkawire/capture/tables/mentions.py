@@ -80,7 +80,7 @@ class Mentions:
     def _walk(self, struct: Structure, plan: tuple[_Step, ...]) -> None:
         for step in plan:
             value = getattr(struct, step.attribute)
-            if not value:
+            if not value and value != 0:
                 continue
             if step.note is not None:
                 step.note(self, value)
@@ -91,7 +91,8 @@ class Mentions:
                 self._walk(value, step.inner)
 
     def _error(self, code: int) -> None:
-        self.error_codes[code] = None
+        if code:
+            self.error_codes[code] = None
 
     def _throttled(self, time_ms: int) -> None:
         self.throttle_time_ms = time_ms

@@ -1,0 +1,76 @@
+"""The columns of all tables as Markdown: `python -m kafkawire.capture.tables.documentation` prints
+docs/tables.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pyarrow as pa
+
+from . import TABLES, Table
+
+INTRODUCTION: Final = """\
+# Tables
+
+A capture as tables: the same columns from Python, the command line, Parquet and Spark.
+
+```python
+from kafkawire.capture import tables
+
+for batch in tables.read("fixtures/captures/ck-848.pcap", "exchanges"):
+    print(batch.num_rows, batch.column("api_name"))
+```
+
+```sh
+kafkawire decode trace*.pcap --table records -o records.parquet
+```
+
+Several files are read as one capture, in the order of their first packets: connections and messages
+may span them. Topics that messages call by id get the name that the capture tells anywhere, before
+or after; of a stream, up to then. Every column may be null. Lists have no null elements.
+"""
+
+
+def markdown() -> str:
+    """Write the whole page."""
+    return INTRODUCTION + "".join(_section(name, table) for name, table in TABLES.items())
+
+
+def _section(name: str, table: Table) -> str:
+    return "\n".join(
+        [
+            "",
+            f"## {name}",
+            "",
+            f"One row: {table.says[0].lower()}{table.says[1:]}",
+            "",
+            "| column | type | |",
+            "| --- | --- | --- |",
+            *_rows(table),
+            "",
+        ]
+    )
+
+
+def _rows(table: Table) -> Iterator[str]:
+    for column in table.columns:
+        yield f"| `{column.name}` | {type_text(column.type)} | {column.says} |"
+
+
+def type_text(type: Any) -> str:
+    """Name an Arrow type as Spark's SQL does."""
+    if pa.types.is_list(type):
+        return f"array of {type_text(type.value_type)}"
+    if pa.types.is_struct(type):
+        inner = ", ".join(f"{field.name} {type_text(field.type)}" for field in type)
+        return f"struct ({inner})"
+    return NAMES.get(str(type), str(type))
+
+
+NAMES: Final = {"bool": "boolean", "timestamp[us, tz=UTC]": "timestamp"}
+"""Types that go by another name."""
+
+if __name__ == "__main__":
+    print(markdown(), end="")
