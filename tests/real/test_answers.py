@@ -1,7 +1,7 @@
 """Every version that a real broker offers: it takes our request, and its answer is what we say.
 
-Law: an answer decodes strictly, encodes to the same bytes, has no field that our schemas lack, and
-says no other error than the one expected.
+Law: an answer decodes strictly, encodes to the same bytes, goes through JSON and back, has no field
+that our schemas lack, and says no other error than the one expected.
 """
 
 from __future__ import annotations
@@ -150,6 +150,9 @@ def check(wire: Wire, name: str, version: int, known: Known) -> None:
     data, frame = wire.answer(filled(name, version, known), version)
     again = kafkawire.encode_frame(frame.body, frame.body_version, frame.correlation_id)
     assert again == data, "the answer does not encode to the same bytes"
+    json_form = kafkawire.to_json(frame.body, frame.body_version)
+    kind = type(frame.body).__name__
+    assert kafkawire.from_json(kind, frame.body_version, json_form) == frame.body
     lacking = [one for one in structures(frame.body) if getattr(one, "unknown_tags", None)]
     assert not lacking, "fields that our schemas do not have"
     assert errors(frame.body) <= EXPECTED.get(name.removesuffix("Request"), set()), frame.body
