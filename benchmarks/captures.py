@@ -1,9 +1,9 @@
-"""Captures as large as wanted, made of real recordings: `python -m benchmarks.captures OUT MB FILE ...`.
+"""Large captures made of real recordings: `python -m benchmarks.captures OUT MB FILE ...`.
 
 Law: every copy of a recording is other connections, later in time; the bytes that applications sent
 are left as they are.
 
-    recording 1, copies 1 to 8, packet by packet in turn | recording 2, copies 1 to 8 | ... | recording 1, copies 9 to 16
+    recording 1, copies 1 to 8, packet by packet in turn | recording 2, copies 9 to 16 | ...
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The packet stage: a capture in memory -> TCP segments with their fields, beside dpkt; then -> runs.
+"""The packet stage: a capture in memory -> TCP segments, beside dpkt; and on to runs of bytes.
 
 Law: every contender walks the same file and ends with addresses, ports, sequence numbers, flags and
 the place of the payload of each segment in hand; figures are nanoseconds a packet.

@@ -10,6 +10,8 @@ ended. A span is taken as a whole, if its first segments are the awaited ones.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -35,26 +37,32 @@ class Range(NamedTuple):
 
 
 class Unit(NamedTuple):
-    """A connection in a block: the ranges of its directions, and their keys.
+    """A connection in a block: the first place of each of its sides, and the keys of them.
 
-    order: the places of its segments in packet order. before: how many of the first direction lie
-    before each of them.
+    order: the places of its segments in packet order. before: how many of the first side lie before
+    each of them. odd: which of them are odd, by their index in `order`.
     """
 
-    ranges: tuple[Range, Range]
+    first: tuple[int, int]
     keys: tuple[bytes, bytes]
     order: list[int]
     before: list[int]
+    odd: list[int]
 
-    def ranges_between(self, first: int, end: int) -> tuple[Range, Range]:
-        """Give the ranges of the segments `first` up to `end` in packet order."""
-        (mine, _), (theirs, _) = self.ranges
-        a, b = self.before[first], self.before[end]
-        return Range(mine + a, mine + b), Range(theirs + first - a, theirs + end - b)
+    def ranges(self, start: int, end: int) -> tuple[Range, Range]:
+        """Give the places, side by side, of the segments `start` to `end` in packet order."""
+        mine, theirs = self.first
+        a, b = self.before[start], self.before[end]
+        return Range(mine + a, mine + b), Range(theirs + start - a, theirs + end - b)
+
+    def spans(self) -> list[tuple[int, int]]:
+        """List the stretches without odd segments, in packet order, that are worth taking whole."""
+        edges = [-1, *self.odd, len(self.order)]
+        return [(a + 1, b) for a, b in pairwise(edges) if b - a > LEAST_SPAN]
 
 
 class SortedBlock:
-    """The segments of a block sorted by connection, side and packet; a place is an index into that."""
+    """A block's segments sorted by connection, side and packet; a place is an index into that."""
 
     def __init__(self, segments: Segments) -> None:
         """Sort segments, at least one."""
@@ -94,28 +102,49 @@ class SortedBlock:
         self._packets = segments.packet[rows].tolist()
         self._times = segments.ts[rows].tolist()
 
-    def take_whole(self, flows: dict[bytes, Flow], out: list[Event]) -> list[Unit]:
-        """Take the connections that are one span each; returns the others."""
-        whole = ~np.logical_or.reduceat(self.odd, self._units)
+    def take_whole(self, flows: dict[bytes, Flow], out: list[Event]) -> Iterator[Unit]:
+        """Take the connections that are one span each; gives the others."""
+        whole = (~np.logical_or.reduceat(self.odd, self._units)).tolist()
         cuts = np.searchsorted(self._flows, np.append(self._units, len(self.order))).tolist()
         firsts, ends = self._flows.tolist(), self._ends.tolist()
         left = []
-        for unit, is_whole in enumerate(whole.tolist()):
-            at, stop = cuts[unit], cuts[unit + 1]
-            mine = Range(firsts[at], ends[at])
+        for unit, is_whole in enumerate(whole):
+            at = cuts[unit]
             forth, back = self._keys[at]
-            theirs = Range(firsts[at + 1], ends[at + 1]) if stop - at == 2 else Range(0, 0)
-            if not (
-                is_whole and self.take_span(flows.get(forth), flows.get(back), mine, theirs, out)
-            ):
-                left.append(self._unit(mine, theirs, forth, back))
-        return left
+            if is_whole:
+                two_sided = cuts[unit + 1] - at == 2
+                mine = Range(firsts[at], ends[at])
+                theirs = Range(firsts[at + 1], ends[at + 1]) if two_sided else Range(0, 0)
+                if self.take_span(flows.get(forth), flows.get(back), mine, theirs, out):
+                    continue
+            left.append((firsts[at], ends[at], ends[cuts[unit + 1] - 1], (forth, back)))
+        return self._units_of(left) if left else iter(())
 
-    def _unit(self, mine: Range, theirs: Range, forth: bytes, back: bytes) -> Unit:
-        places = np.concatenate([np.arange(*mine), np.arange(*theirs)])
-        places = places[np.argsort(self.order[places])]
-        before = [0, *np.cumsum(places < mine.end).tolist()]
-        return Unit((mine, theirs), (forth, back), places.tolist(), before)
+    def _units_of(self, left: list[tuple[int, int, int, tuple[bytes, bytes]]]) -> Iterator[Unit]:
+        """Put what is left into packet order, connection by connection."""
+        sizes = np.diff(np.append(self._units, len(self.order)))
+        unit_of = np.repeat(np.arange(len(sizes)), sizes)
+        places = np.argsort(unit_of << 16 | self.order)
+        side = np.zeros(len(self.order), np.int64)
+        side[self._flows] = 1
+        side[self._units] = 0
+        # Places of a second side lie behind its start, so a running sum per unit tells the sides.
+        second = np.cumsum(side)
+        is_first = (second - np.repeat(second[self._units], sizes) == 0)[places]
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(is_first)]).tolist()
+        odd = np.flatnonzero(self.odd[places])
+        order = places.tolist()
+        odd_at = odd.tolist()
+        for start, middle, end, both in left:
+            base = before[start]
+            low, high = bisect_left(odd_at, start), bisect_left(odd_at, end)
+            yield Unit(
+                (start, middle),
+                both,
+                order[start:end],
+                [count - base for count in before[start : end + 1]],
+                [at - start for at in odd_at[low:high]],
+            )
 
     def take_span(
         self, mine: Flow | None, theirs: Flow | None, ours: Range, other: Range, out: list[Event]
@@ -179,13 +208,3 @@ class SortedBlock:
         when = Arrival(self.packet[place], self.time_ns[place])
         data = self.segments.data[at:end]
         return Segment(self.seq[place], size, data, flags, self.ack[place], when)
-
-    def spans(self, unit: Unit) -> list[tuple[int, int]]:
-        """List where, in the packet order of a unit, stretches without odd segments begin and end."""
-        odd = np.flatnonzero(self.odd[unit.order])
-        edges = [-1, *odd.tolist(), len(unit.order)]
-        return [
-            (before + 1, after)
-            for before, after in pairwise(edges)
-            if after - before > LEAST_SPAN
-        ]

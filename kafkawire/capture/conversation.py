@@ -16,7 +16,7 @@ from typing import Final
 
 from ..messages.api_key import ApiKey
 from ..primitives import DEFAULT_LIMITS, Limits
-from .inference import Inference, begins_with_response
+from .inference import Inference, walk_responses
 from .pairing import Pairing
 from .reading import partial_request, request_row
 from .recognise import (
@@ -63,7 +63,7 @@ class Conversation:
         self._streams = (Stream(in_step=in_step[0]), Stream(in_step=in_step[1]))
         self._pairing = Pairing(limits)
         self._inference = Inference(limits)
-        self._alone_tried = -1
+        self._walked = 0
         self._tokens = False
 
     # -- events
@@ -131,18 +131,15 @@ class Conversation:
 
     def _is_broker_alone(self, side: int) -> bool:
         """Whether a side, of a connection whose other side is not in the capture, sends responses:
-        what it begins with can be nothing else.
+        one of the frames that it begins with can be nothing else.
         """
         stream, other = self._streams[side], self._streams[1 - side]
         if other.position or other.held or side == self.client:
             return False
-        data = stream.peek()
-        size = int.from_bytes(data[:SIZE], "big", signed=True)
-        whole = SIZE <= size <= stream.held - SIZE
-        if not whole or self._alone_tried == stream.position:
-            return False
-        self._alone_tried = stream.position
-        return begins_with_response(data, self.limits)
+        start = max(0, self._walked - stream.position)
+        walked = walk_responses(stream.peek(), start, self.limits)
+        self._walked = stream.position + walked.end
+        return walked.certain
 
     def _be_kafka(self, client: int) -> list[Row]:
         self.client = client

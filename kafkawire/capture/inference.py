@@ -24,6 +24,8 @@ from ..protocol.header import response_header_version
 from ..records import RecordBatches
 from .rows import Row, Status
 
+SIZE: Final = 4
+
 LEAST_EVIDENCE: Final = 8
 """Bytes of text or records, and 2 for every element of an array, that a body must have: less fits
 by chance.
@@ -34,6 +36,9 @@ MOST_SEARCHES: Final = 256
 
 MOST_BYTES: Final = 1 << 20
 """A response larger than this is only tried against layouts seen."""
+
+MOST_LISTED: Final = 6
+"""Candidates that are named."""
 
 _CODES: Final = frozenset(int(code) for code in ErrorCode)
 _LEAST: Final = {"throttle_time_ms": 0, "partition_index": 0, "port": -1}
@@ -91,15 +96,16 @@ class Inference:
         sure = [fit for fit in found if fit.evidence >= LEAST_EVIDENCE]
         if len(found) > 1:
             sure = [fit for fit in sure if self._known(fit.layout)]
-        candidates = ", ".join(str(fit.layout) for fit in found[:8])
         if len(sure) != 1:
-            told = f"{row.error}; it may be {candidates}" if found else row.error
+            told = f"{row.error}; it may be {_listed(found)}" if found else row.error
             return row._replace(error=told)
         layout, message, _ = sure[0]
         self._layouts[layout] = None
+        others = [one for one in found if one.layout is not layout]
+        also = f"; by itself it may also be {_listed(others)}" if others else ""
         return row._replace(
             status=Status.INFERRED,
-            error=f"{row.error}; inferred: {candidates}",
+            error=f"{row.error}; inferred as {layout}{also}",
             api_key=layout.api_key,
             api_name=layout.api_name,
             api_version=self._version(layout),
@@ -133,17 +139,34 @@ class Inference:
         return seen[0] if len(seen) == 1 else None
 
 
-def begins_with_response(data: bytes, limits: Limits) -> bool:
-    """Whether a stream of which no request is known begins with a whole response that can be none
-    but one.
+class Walked(NamedTuple):
+    """How far a stream was walked, frame by frame, and whether one of them was certain."""
+
+    end: int
+    certain: bool
+
+
+def walk_responses(data: bytes, start: int, limits: Limits) -> Walked:
+    """Walk a stream of which no request is known, from frame to frame by their sizes, to the first
+    that can be but one response; that proves the walk as well.
     """
-    size = int.from_bytes(data[:4], "big", signed=True)
-    if not 4 <= size <= min(len(data) - 4, MOST_BYTES):
-        return False
-    frame = data[4 : 4 + size]
-    row = Row(0, 0, "response", size, Status.UNPAIRED, raw=frame[4:])
-    row = row._replace(correlation_id=int.from_bytes(frame[:4], "big", signed=True))
-    return Inference(limits).infer(row).status is Status.INFERRED
+    inference = Inference(limits)
+    while len(data) - start >= SIZE:
+        size = int.from_bytes(data[start : start + SIZE], "big", signed=True)
+        if not SIZE <= size <= min(len(data) - start - SIZE, MOST_BYTES):
+            break
+        frame = data[start + SIZE : start + SIZE + size]
+        start += SIZE + size
+        row = Row(0, 0, "response", size, Status.UNPAIRED, raw=frame[SIZE:])
+        row = row._replace(correlation_id=int.from_bytes(frame[:SIZE], "big", signed=True))
+        if inference.infer(row).status is Status.INFERRED:
+            return Walked(start, True)
+    return Walked(start, False)
+
+
+def _listed(found: list[Fit]) -> str:
+    more = f" or {len(found) - MOST_LISTED} others" if len(found) > MOST_LISTED else ""
+    return ", ".join(str(fit.layout) for fit in found[:MOST_LISTED]) + more
 
 
 # -- layouts

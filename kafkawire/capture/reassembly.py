@@ -52,7 +52,7 @@ class Reassembler:
     def _take_unit(self, block: SortedBlock, unit: Unit, out: list[Event]) -> None:
         """Take a connection's segments in packet order: spans where that works, else one by one."""
         at = 0
-        for first, end in [*block.spans(unit), (len(unit.order), len(unit.order))]:
+        for first, end in [*unit.spans(), (len(unit.order), len(unit.order))]:
             while at < end:
                 if at >= first and self._take_span(block, unit, at, end, out):
                     at = end
@@ -64,13 +64,13 @@ class Reassembler:
         self, block: SortedBlock, unit: Unit, first: int, end: int, out: list[Event]
     ) -> bool:
         flows = self._table.flows
-        ranges = unit.ranges_between(first, end)
+        ranges = unit.ranges(first, end)
         return block.take_span(flows.get(unit.keys[0]), flows.get(unit.keys[1]), *ranges, out)
 
     def _take_one(self, block: SortedBlock, unit: Unit, place: int, out: list[Event]) -> None:
         segment = block.segment(place)
         mine, theirs = unit.keys
-        if place >= unit.ranges[0].end:
+        if place >= unit.first[1]:
             mine, theirs = theirs, mine
         flow = self._table.flow(mine, theirs, segment, out)
         connection, flags, when = flow.connection, segment.flags, segment.when

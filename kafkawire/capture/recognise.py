@@ -26,6 +26,9 @@ HEAD: Final = 14
 
 MAX_CLIENT_ID: Final = 1024
 
+MOST_TRAILING: Final = 4
+"""Bytes that clients are known to leave behind their last field, at most."""
+
 MAX_WAITED: Final = 1 << 20
 """A frame larger than this is not waited for where its beginning is only a guess."""
 
@@ -135,7 +138,8 @@ def judge_request(data: bytes, at: int, max_frame_bytes: int) -> Sight:
     once.
 
     Some clients leave bytes behind their last field, so a body that does not quite fit is believed
-    where the next frame begins where this one says it ends.
+    where the next frame begins where this one says it ends, and it names a client: small responses
+    look like Produce requests that lack one.
     """
     sight = sight_request(data, at, max_frame_bytes)
     if sight is None:
@@ -145,11 +149,12 @@ def judge_request(data: bytes, at: int, max_frame_bytes: int) -> Sight:
     end = at + SIZE + sight.size
     frame = data[at + SIZE : end]
     try:
-        body = decode_request_header(frame).end
+        head = decode_request_header(frame)
     except WireError:
         return Sight.POSSIBLE if end > len(data) else Sight.NO
+    body = head.end
     verdict = _judge_body(info.name, sight.api_version, frame, body, sight.size)
-    if verdict is Sight.NO and end <= len(data):
+    if verdict is Sight.NO and end <= len(data) and head.header.client_id:
         follows = end == len(data) or sight_request(data, end, max_frame_bytes) is not None
         if follows and _decodes(info.name, sight.api_version, frame, body, lenient=True):
             return Sight.PROVEN
@@ -211,6 +216,8 @@ def _decodes(name: str, version: int, frame: bytes, at: int, *, lenient: bool) -
     reader = Reader(frame, at, lenient=lenient, max_elements=DEFAULT_LIMITS.max_elements)
     try:
         REGISTRY.load(name).decode_from(reader, version)
+        if len(frame) - reader.pos > MOST_TRAILING:
+            return False
         reader.finish()
     except (WireError, IndexError, UnicodeDecodeError):
         return False

@@ -1,4 +1,4 @@
-"""The lower layers against truth: frames of every recording, by packet, connection, side and length."""
+"""The lower layers against truth: frames of every recording by packet, stream, side, length."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CAPTURES = SHARED / "captures"
 
 
 LATER = "--rot", "--tinymid", "--tinyloss"
-"""Sets of files; and losses that hide where the next frame begins, which only their content tells."""
+"""Sets of files; and losses that hide where a frame begins, which only its content tells."""
 
 
 def manifest() -> list[dict[str, Any]]:

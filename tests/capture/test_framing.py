@@ -13,8 +13,8 @@ from kafkawire.capture.framing import (
     MAX_SEARCH,
     Framed,
     Framer,
-    Stretch,
     StreamFrame,
+    Stretch,
     StretchReason,
 )
 
@@ -109,8 +109,12 @@ def test_two_gaps_inside_a_frame_and_one_to_its_end() -> None:
     assert found.data == frame(7)
 
 
+def find_none(_data: bytes, _start: int) -> int | None:
+    return None
+
+
 def test_a_gap_over_a_frame_edge_is_out_of_step() -> None:
-    framer = Framer(max_frame_bytes=LIMIT, find=lambda data, start: None)
+    framer = Framer(max_frame_bytes=LIMIT, find=find_none)
     framer.feed(run(0, frame(100)[:30]))
     framer.gap(gap(30, 80))
     assert not framer.in_step
@@ -147,7 +151,7 @@ def test_coming_into_step_again() -> None:
 
 
 def test_searching_keeps_little() -> None:
-    framer = Framer(max_frame_bytes=LIMIT, in_step=False, find=lambda data, start: None)
+    framer = Framer(max_frame_bytes=LIMIT, in_step=False, find=find_none)
     position, given_up = 0, 0
     for _ in range(10):
         for lost in framer.feed(run(position, bytes(MAX_SEARCH // 2))):

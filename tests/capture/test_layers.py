@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import struct
 from ipaddress import ip_address
+from itertools import pairwise
 
 import pytest
 
@@ -62,8 +63,13 @@ def extension(following: int, size: int = 8) -> bytes:
     return bytes([following, size // 8 - 1]) + bytes(size - 2)
 
 
-OUTER4 = {"source": "192.168.0.1", "destination": "192.168.0.2"}
-OUTER6 = {"source": "fe80::1", "destination": "fe80::2"}
+def outer4(payload: bytes, protocol: int) -> bytes:
+    return ipv4(payload, source="192.168.0.1", destination="192.168.0.2", protocol=protocol)
+
+
+def outer6(payload: bytes, following: int) -> bytes:
+    return ipv6(payload, source="fe80::1", destination="fe80::2", following=following)
+
 
 IN_ETHERNET = {
     "ipv4": ethernet(FOUR),
@@ -83,18 +89,16 @@ IN_ETHERNET = {
     "old qinq": ethernet(vlan(vlan(vlan(FOUR), 0x8100), 0x8100), 0x9100),
     "pppoe": ethernet(pppoe(FOUR, 0x21), 0x8864),
     "pppoe ipv6 in vlan": ethernet(vlan(pppoe(SIX, 0x57), 0x8864), 0x8100),
-    "vxlan": ethernet(ipv4(vxlan(ethernet(FOUR)), protocol=17, **OUTER4)),
-    "vxlan over ipv6": ethernet(ipv6(vxlan(ethernet(FOUR)), following=17, **OUTER6), 0x86DD),
-    "geneve ethernet": ethernet(ipv4(geneve(ethernet(FOUR), 0x6558), protocol=17, **OUTER4)),
-    "geneve ip, options": ethernet(ipv4(geneve(SIX, 0x86DD, bytes(8)), protocol=17, **OUTER4)),
-    "gre": ethernet(ipv4(gre(FOUR, 0x0800), protocol=47, **OUTER4)),
-    "gre checksum key sequence": ethernet(ipv4(gre(FOUR, 0x0800, 0xB000), protocol=47, **OUTER4)),
-    "gre ethernet vlan": ethernet(
-        ipv4(gre(ethernet(vlan(FOUR), 0x8100), 0x6558), protocol=47, **OUTER4)
-    ),
-    "ip in ip": ethernet(ipv4(FOUR, protocol=4, **OUTER4)),
-    "ipv6 in ip": ethernet(ipv4(SIX, protocol=41, **OUTER4)),
-    "ipv4 in ipv6": ethernet(ipv6(FOUR, following=4, **OUTER6), 0x86DD),
+    "vxlan": ethernet(outer4(vxlan(ethernet(FOUR)), 17)),
+    "vxlan over ipv6": ethernet(outer6(vxlan(ethernet(FOUR)), 17), 0x86DD),
+    "geneve ethernet": ethernet(outer4(geneve(ethernet(FOUR), 0x6558), 17)),
+    "geneve ip, options": ethernet(outer4(geneve(SIX, 0x86DD, bytes(8)), 17)),
+    "gre": ethernet(outer4(gre(FOUR, 0x0800), 47)),
+    "gre checksum key sequence": ethernet(outer4(gre(FOUR, 0x0800, 0xB000), 47)),
+    "gre ethernet vlan": ethernet(outer4(gre(ethernet(vlan(FOUR), 0x8100), 0x6558), 47)),
+    "ip in ip": ethernet(outer4(FOUR, 4)),
+    "ipv6 in ip": ethernet(outer4(SIX, 41)),
+    "ipv4 in ipv6": ethernet(outer6(FOUR, 4), 0x86DD),
 }
 
 OTHER_LINKS = {
@@ -128,7 +132,7 @@ def test_every_encapsulation(name: str) -> None:
     assert found.ports.tolist() == [50000 << 16 | 9092]
     assert parser.passed_over.total() == 0
     assert parser.problems == []
-    if SIX in data or "ipv6" in name and FOUR not in data:
+    if SIX in data or ("ipv6" in name and FOUR not in data):
         ends = ip_address("fd00::1"), ip_address("fd00::2")
     else:
         ends = ip_address("::ffff:10.0.0.1"), ip_address("::ffff:10.0.0.2")
@@ -155,17 +159,11 @@ OTHERS = {
     "udp": (ethernet(ipv4(udp(53, b"query"), protocol=17)), Kind.OTHER),
     "802.3": (ethernet(bytes(50), 46), Kind.OTHER),
     "two tunnels": (
-        ethernet(ipv4(ipv4(FOUR, protocol=4, **OUTER4), protocol=4, **OUTER4)),
+        ethernet(outer4(outer4(FOUR, 4), 4)),
         Kind.OTHER,
     ),
     "vxlan in vxlan": (
-        ethernet(
-            ipv4(
-                vxlan(ethernet(ipv4(vxlan(ethernet(FOUR)), protocol=17, **OUTER4))),
-                protocol=17,
-                **OUTER4,
-            )
-        ),
+        ethernet(outer4(vxlan(ethernet(outer4(vxlan(ethernet(FOUR)), 17))), 17)),
         Kind.OTHER,
     ),
     "ethernet cut": (ethernet(FOUR)[:13], Kind.CUT),
@@ -231,7 +229,7 @@ def test_large_files_come_in_blocks() -> None:
 def fragments(data: bytes, cuts: list[int], identification: int = 7) -> list[Packet]:
     edges = [0, *cuts, len(data)]
     pieces = []
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in pairwise(edges):
         more = 0x2000 if end < len(data) else 0
         pieces.append(
             Packet(

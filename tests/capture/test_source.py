@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import random
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,9 +23,10 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-PACKETS = [Packet(os.urandom(200)) for _ in range(100)]
+LOTS = random.Random(5)
+PACKETS = [Packet(LOTS.randbytes(200)) for _ in range(100)]
 WANTED = [packet.data for packet in PACKETS]
-COMPRESS = {"gzip": gzip.compress, "zstd": zstd.compress}
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "zstd": zstd.compress}
 FORMATS = {"pcap": pcap(PACKETS), "pcapng": pcapng(PACKETS)}
 
 
@@ -59,7 +62,7 @@ def test_compressed_twice() -> None:
 @pytest.mark.parametrize("compress", COMPRESS)
 @pytest.mark.parametrize("share", [0.3, 0.9])
 def test_a_cut_keeps_what_was_there(compress: str, share: float) -> None:
-    big = pcap(Packet(os.urandom(200)) for _ in range(8000))
+    big = pcap(Packet(LOTS.randbytes(200)) for _ in range(8000))
     whole = packets_of(read(big)[0])
     packed = COMPRESS[compress](big)
     blocks, capture = read(packed[: int(len(packed) * share)], 1000)

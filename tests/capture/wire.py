@@ -1,4 +1,4 @@
-"""Packets and capture files made by hand: the tests' own writer, which shares nothing with the reader."""
+"""Packets and capture files made by hand, by a writer that shares nothing with the reader."""
 
 from __future__ import annotations
 

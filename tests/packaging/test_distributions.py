@@ -106,10 +106,3 @@ def test_generation_gives_the_same_bytes_every_time(tmp_path: Path) -> None:
     first = generated(tmp_path / "first", seed="1")
     assert generated(tmp_path / "second", seed="2") == first
     assert len(first) == len(REGISTRY) + 2
-
-
-def test_generation_leaves_an_unchanged_file_alone(tmp_path: Path) -> None:
-    generated(tmp_path, seed="1")
-    times = {p.name: p.stat().st_mtime_ns for p in tmp_path.iterdir()}
-    generated(tmp_path, seed="2")
-    assert {p.name: p.stat().st_mtime_ns for p in tmp_path.iterdir()} == times

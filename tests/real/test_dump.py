@@ -169,6 +169,17 @@ def test_what_the_batches_are(files: list[LogFile]) -> None:
     assert len({path for path, _ in all_of_them if path.parent.name == "client-none-0"}) > 1
 
 
+@pytest.mark.parametrize("topic", ["client-gzip", "client-none", "broker-zstd", "log-append"])
+def test_records_are_those_that_were_sent(files: list[LogFile], topic: str) -> None:
+    found = [
+        traffic.Sent(record.key, record.value, record.headers)
+        for path, batch in batches(files)
+        if path.parent.name == f"{topic}-0"
+        for record in batch
+    ]
+    assert found == list(traffic.records(topic))
+
+
 def test_batches_encode_to_the_same_bytes(files: list[LogFile]) -> None:
     plain = [
         (path, batch)

@@ -11,9 +11,9 @@ Law: every call is bounded in time; what is made here is named after what it is 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from confluent_kafka import Consumer, Producer, ShareConsumer, TopicPartition
 
@@ -30,6 +30,7 @@ from kafkawire.messages.incremental_alter_configs_request import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from kafkawire.records import Headers
 
 from .answers import insist, opened, prepare
 from .asking import A_MINUTE_MS, Known, filled
@@ -46,6 +47,9 @@ COMPACTED: Final = "compacted"
 SHARED: Final = "shared"
 GONE: Final = "gone"
 BIG: Final = 60_000
+MANY: Final = 25
+"""Big records that fill more than a segment."""
+FEW: Final = 3
 
 TOPICS: Final[dict[str, dict[str, str]]] = {
     **{CLIENTS.format(codec=codec): {"segment.bytes": str(1 << 20)} for codec in CODECS},
@@ -130,34 +134,45 @@ def administer(wire: Wire, known: Known) -> None:
 # -- producers: librdkafka
 
 
+class Sent(NamedTuple):
+    """What a producer is given."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+
+
+def records(topic: str) -> Iterator[Sent]:
+    """Give records of every shape: null, empty, text, big; with and without headers."""
+    for number in range(30):
+        yield Sent(f"key-{number}".encode(), f"value-{number};".encode() * (number + 1))
+    for number in range(MANY if topic.startswith("client") else FEW):
+        yield Sent(b"big", (f"{topic} {number} " * BIG).encode()[: BIG - number])
+    yield Sent(None, b"without a key")
+    yield Sent(b"tombstone", None)
+    yield Sent(b"", b"")
+    yield Sent(None, None, (("only", b"header"),))
+    headers = (("trace", b"1234"), ("empty", b""), ("null", None), ("trace", b"again"))
+    yield Sent("schlüssel".encode(), "wert € 😀".encode(), headers)
+
+
 def produce(broker: Broker) -> None:
     """Write to all topics, with each codec by the client, and each by the broker."""
     for codec in CODECS:
-        send(broker, CLIENTS.format(codec=codec), {"compression.type": codec}, big=25)
+        send(broker, CLIENTS.format(codec=codec), {"compression.type": codec})
     for codec in CODECS[1:]:
         send(broker, BROKERS.format(codec=codec), {"enable.idempotence": True})
     for topic in ("log-append", SHARED, GONE):
         send(broker, topic, {})
 
 
-def send(broker: Broker, topic: str, configuration: dict[str, object], big: int = 3) -> None:
-    """Write records of every shape: null, empty, text, big; with and without headers."""
+def send(broker: Broker, topic: str, configuration: dict[str, object]) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 5, **configuration})
-    headers: list[tuple[str, str | bytes | None]] = [
-        *(("trace", b"1234"), ("empty", b"")),
-        *(("null", None), ("trace", b"again")),
-    ]
-    for number in range(30):
-        producer.produce(topic, key=f"key-{number}", value=f"value-{number};" * (number + 1))
-    producer.flush(SECONDS)
-    for number in range(big):
-        text = f"{topic} {number} "
-        producer.produce(topic, key=b"big", value=(text * BIG)[: BIG - number].encode())
-    producer.produce(topic, key=None, value=b"without a key")
-    producer.produce(topic, key=b"tombstone", value=None)
-    producer.produce(topic, key=b"", value=b"")
-    producer.produce(topic, key=None, value=None, headers=[("only", b"header")])
-    producer.produce(topic, key="schlüssel", value="wert € 😀", headers=headers)
+    for number, record in enumerate(records(topic)):
+        headers: list[tuple[str, str | bytes | None]] = [*record.headers]
+        producer.produce(topic, key=record.key, value=record.value, headers=headers)
+        if number == FEW:
+            producer.flush(SECONDS)  # so that there is more than one batch
     assert producer.flush(SECONDS) == 0
 
 

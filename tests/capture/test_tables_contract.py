@@ -1,0 +1,186 @@
+"""The contract of the tables: types that Spark takes, documented columns, and the rules that say
+what fields mean, held against the schemas' own marks.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+
+from kafkawire.capture.rows import Row, Status  # noqa: E402
+from kafkawire.capture.tables import TABLES  # noqa: E402  (needs pyarrow)
+from kafkawire.capture.tables.documentation import markdown  # noqa: E402
+from kafkawire.capture.tables.mentions import Mentions, role  # noqa: E402
+from kafkawire.capture.tables.places import (  # noqa: E402
+    REQUEST_FIELDS,
+    REQUESTS,
+    RESPONSE_FIELDS,
+    RESPONSES,
+    Place,
+    spoken,
+)
+from kafkawire.capture.topic_ids import TopicNames  # noqa: E402
+from kafkawire.messages import REGISTRY  # noqa: E402
+from kafkawire.protocol import ApiKey  # noqa: E402
+from kafkawire_codegen import schemas_dir  # noqa: E402
+from kafkawire_codegen.model import Message, build  # noqa: E402
+from kafkawire_codegen.schema import load_directory  # noqa: E402
+from tests.conftest import ROOT  # noqa: E402
+
+PLAIN = {
+    "bool", "int8", "int16", "int32", "int64", "string", "binary", "timestamp[us, tz=UTC]",
+}  # fmt: skip
+
+
+def types_in(type: Any) -> set[str]:
+    if pa.types.is_list(type):
+        assert type.value_field.name == "element", type
+        assert type.value_field.nullable
+        return types_in(type.value_type)
+    if pa.types.is_struct(type):
+        return {name for field in type for name in types_in(field.type)}
+    return {str(type)}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_types_are_those_that_spark_takes(name: str) -> None:
+    schema = TABLES[name].schema
+    for field in schema:
+        assert types_in(field.type) <= PLAIN, field
+        assert field.nullable
+    assert len(set(schema.names)) == len(schema.names)
+
+
+def test_the_tables_are_those_of_the_contract() -> None:
+    assert list(TABLES) == [
+        "exchanges",
+        "messages",
+        "records",
+        "partitions",
+        "connections",
+        "group_events",
+        "problems",
+    ]
+
+
+def test_the_page_about_tables_is_up_to_date() -> None:
+    page = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
+    assert page == markdown(), "python -m kafkawire.capture.tables.documentation > docs/tables.md"
+
+
+def test_every_column_says_what_it_is() -> None:
+    for table in TABLES.values():
+        for column in table.columns:
+            assert column.says.endswith("."), column.name
+            assert column.says[0].isupper() or column.says[0] == "`", column.name
+
+
+# -- what fields mean: our rules against `entityType`
+
+MARKS = {
+    "topicName": Mentions.topic,
+    "groupId": Mentions.group,
+    "transactionalId": Mentions.transactional_id,
+}
+MESSAGES = [
+    message
+    for message in map(build, load_directory(schemas_dir()))
+    if message.type in ("request", "response") and message.api_key is not None
+]
+
+
+def marked(message: Message) -> set[tuple[str, str, str]]:
+    """(struct, field, mark) of the fields that the schemas mark as one of MARKS."""
+    return {
+        (struct.name, field.attribute, field.entity_type)
+        for struct in message.structs
+        for field in struct.fields
+        if field.entity_type in MARKS
+    }
+
+
+def ours(message: Message) -> set[tuple[str, str, str]]:
+    """The same by our rules."""
+    notes = {note: mark for mark, note in MARKS.items()}
+    module = sys.modules[REGISTRY.load(message.name).__module__]
+    found = set()
+    for struct in message.structs:
+        for row in getattr(module, struct.name).__fields__:
+            note = role(struct.name, row)
+            if note in notes:
+                found.add((struct.name, row.attribute, notes[note]))
+    return found
+
+
+def test_our_rules_find_what_the_schemas_mark() -> None:
+    assert len(MESSAGES) > 180
+    missed = {m.name: marked(m) - ours(m) for m in MESSAGES if marked(m) - ours(m)}
+    assert missed == {}
+
+
+def test_our_rules_find_nothing_else() -> None:
+    more = {m.name: ours(m) - marked(m) for m in MESSAGES if ours(m) - marked(m)}
+    # the state of share groups, between brokers: a group_id without its mark
+    assert set(more) == {
+        f"{verb}ShareGroupState{what}Request"
+        for verb, what in [
+            ("Initialize", ""), ("Read", ""), ("Write", ""), ("Delete", ""), ("Read", "Summary")
+        ]
+    }  # fmt: skip
+
+
+# -- where partitions are
+
+
+def struct_at(cls: Any, attribute: str) -> Any:
+    """The struct type of a field that is an array of structs; None for one of numbers."""
+    row = next(row for row in cls.__fields__ if row.attribute == attribute)
+    assert row.type.startswith("[]"), (cls, attribute)
+    kind = row.type.removeprefix("[]")
+    if not kind[0].isupper():
+        assert kind == "int32"
+        return None
+    return getattr(sys.modules[cls.__module__], kind)
+
+
+PLACES = [
+    (info.name, place)
+    for table, find in ((REQUESTS, REGISTRY.request), (RESPONSES, REGISTRY.response))
+    for api_key, places in table.items()
+    for place in places
+    if (info := find(api_key)) is not None
+]
+
+
+@pytest.mark.parametrize(("name", "place"), PLACES, ids=lambda value: str(value)[:40])
+def test_the_way_to_partitions_is_there(name: str, place: Place) -> None:
+    struct = REGISTRY.load(name)
+    for step in place.way:
+        struct = struct_at(struct, step)
+    here = {row.attribute: row.type for row in struct.__fields__}
+    assert here.get(place.name, "string") == "string"
+    assert place.name in here or (not place.name and here["topic_id"] == "uuid")
+    inner = struct_at(struct, place.partitions)
+    if inner is None:
+        assert place.number == ""
+    else:
+        assert any(row.attribute == place.number for row in inner.__fields__)
+
+
+def test_each_direction_of_an_api_is_there_if_the_other_is() -> None:
+    only = set(REQUESTS) ^ set(RESPONSES)
+    assert {ApiKey(key).name for key in only} == {"METADATA", "DESCRIBE_TOPIC_PARTITIONS"}
+
+
+def test_what_fields_say_is_of_columns_that_there_are() -> None:
+    columns = {column.name for column in TABLES["partitions"].columns}
+    assert set(REQUEST_FIELDS.values()) | set(RESPONSE_FIELDS.values()) <= columns
+
+
+def test_a_message_that_was_not_decoded_speaks_of_no_partition() -> None:
+    row = Row(1, 1, "request", 1, Status.MALFORMED, api_key=0)
+    assert list(spoken(row, TopicNames())) == []
