@@ -30,9 +30,16 @@ def codegen(
     source = schemas_dir() if schemas is None else schemas
     if not source.is_dir():
         raise typer.BadParameter(f"{source} is no directory", param_hint="--schemas")
+    if next(source.glob("*.json"), None) is None:
+        raise typer.BadParameter(f"{source} holds no schema (*.json)", param_hint="--schemas")
+    if not all(part.isidentifier() for part in package.split(".")):
+        raise typer.BadParameter(f"{package!r} is no import name", param_hint="--package")
     try:
         made = generate(source, out, package)
     except SchemaErrors as errors:
         typer.echo(str(errors), err=True)
         raise typer.Exit(1) from None
+    except OSError as error:
+        reason = f"{error.filename}: {error.strerror}"
+        raise typer.BadParameter(reason, param_hint="--out") from None
     typer.echo(f"{len(made.modules)} messages in {made.out}, {made.changed} files changed")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -36,9 +37,10 @@ def encode(
     import kafkawire
 
     name = message_name(api, direction_of(direction))
+    written = _text(text)
     try:
-        obj = json.loads(_text(text))
-    except json.JSONDecodeError as error:
+        obj = json.loads(written)
+    except (ValueError, RecursionError) as error:  # also numbers too long, nesting too deep
         raise typer.BadParameter(f"not JSON: {error}", param_hint="JSON") from None
     try:
         message = kafkawire.from_json(name, version, obj)
@@ -56,12 +58,14 @@ def encode(
 
 
 def _text(given: str) -> str:
-    if given == "-":
-        return sys.stdin.read()
-    if given.startswith("@"):
-        try:
-            with open(given[1:], encoding="utf-8") as file:
-                return file.read()
-        except OSError as error:
-            raise typer.BadParameter(f"{given[1:]}: {error.strerror}", param_hint="JSON") from None
-    return given
+    if given != "-" and not given.startswith("@"):
+        return given
+    name = "standard input" if given == "-" else given[1:]
+    try:
+        data = sys.stdin.buffer.read() if given == "-" else Path(name).read_bytes()
+        return data.decode("utf-8")
+    except OSError as error:
+        raise typer.BadParameter(f"{name}: {error.strerror}", param_hint="JSON") from None
+    except UnicodeDecodeError as error:
+        reason = f"{name}: byte {error.start} is not UTF-8"
+        raise typer.BadParameter(reason, param_hint="JSON") from None

@@ -28,6 +28,8 @@ def main(arguments: list[str] | None = None) -> int:
     except SchemaErrors as errors:
         print(errors, file=sys.stderr)
         return 1
+    except OSError as error:
+        parser.error(f"{error.filename}: {error.strerror}")
     print(f"{len(made.modules)} messages in {made.out}, {made.changed} files changed")
     return 0
 

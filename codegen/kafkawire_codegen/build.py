@@ -27,11 +27,13 @@ def generate(
     """Generate a package of codecs from every schema (`*.json`) of a directory.
 
     schemas: the directory; Kafka's own message directories are read as they are.
-    out: the folder of the package: made if missing; files of messages that are gone are removed.
+    out: the folder of the package: made if missing; generated files of messages that are gone are
+    removed, files that somebody wrote never touched.
     package: its import name, for the docstrings.
     runtime: the package to import Reader, Writer and errors from.
 
-    Raises SchemaErrors, which holds every fault found as file:line:column, path, reason and rule.
+    Raises SchemaErrors, which holds every fault found as file:line:column, path, reason and rule;
+    OSError where the folder cannot be written, FileExistsError where a file there is not ours.
     """
     from .model import load
     from .render import render, write

@@ -6,6 +6,7 @@ disk.
 
 from __future__ import annotations
 
+import errno
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,10 @@ _IMPORTS: Final = (
     ),
     ("primitives.writer", ("Writer", "add_tag")),
 )
+
+MARK: Final = "Generated: do not edit."
+"""Stands in the first line of every generated file: only such a file is ours to replace or remove.
+"""
 
 RUNTIME: Final = "kafkawire"
 """The package that generated modules take their runtime (primitives, errors) from."""
@@ -101,18 +106,28 @@ def write(modules: list[Module], out: Path) -> int:
     """Bring a folder up to date and return how many files changed.
 
     An unchanged file keeps its time, so that incremental builds stay incremental; a module that is
-    no longer generated is removed.
+    no longer generated is removed. FileExistsError, before anything is touched, where a file that
+    somebody wrote would be overwritten.
     """
     out.mkdir(parents=True, exist_ok=True)
     wanted = {m.file: m.text for m in modules}
+    present = {path.name: path.read_bytes() for path in out.glob("*.py")}
+    for name in sorted(present.keys() & wanted.keys()):
+        if present[name] and not _is_generated(present[name]):
+            reason = "was not generated, and would be overwritten"
+            raise FileExistsError(errno.EEXIST, reason, str(out / name))
     changed = 0
-    for stale in out.glob("*.py"):
-        if stale.name not in wanted:
-            stale.unlink()
+    for name in present.keys() - wanted.keys():
+        if _is_generated(present[name]):
+            (out / name).unlink()
             changed += 1
     for name, text in wanted.items():
-        path = out / name
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8", newline="\n")
+        data = text.encode("utf-8")
+        if present.get(name) != data:
+            (out / name).write_bytes(data)
             changed += 1
     return changed
+
+
+def _is_generated(data: bytes) -> bool:
+    return MARK.encode("ascii") in data.partition(b"\n")[0]

@@ -6,6 +6,7 @@ first.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from ipaddress import IPv6Address
 from typing import NamedTuple
 
@@ -23,12 +24,17 @@ class Endpoint(NamedTuple):
 
     @property
     def address(self) -> str:
-        address = IPv6Address(self.number)
-        return str(address.ipv4_mapped or address)
+        return _address(self.number)
 
     def __str__(self) -> str:
-        address = self.address
+        address = _address(self.number)
         return f"[{address}]:{self.port}" if ":" in address else f"{address}:{self.port}"
+
+
+@lru_cache(maxsize=4096)
+def _address(number: int) -> str:
+    address = IPv6Address(number)
+    return str(address.ipv4_mapped or address)
 
 
 class Connection:

@@ -11,14 +11,13 @@ Pure logic; time and packets come in as arguments. Source: RFC 9293 (keep-alive 
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from .backlog import Backlog, Held
-from .blocks import NO_TIME
 from .bounds import Budget, ReassemblyLimits, Totals
 from .events import Arrival, Conflict, Discarded, DiscardReason, Event, Gap, GapReason, Run
 from .past import Past, differences
+from .patience import Patience
 
 if TYPE_CHECKING:
     from .connections import Connection
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 MASK: Final = (1 << 32) - 1
 PSH: Final = 0x08
 UNKNOWN: Final = -1
-MAX_ACKS: Final = 256
-"""Acknowledgments of missing bytes that are remembered; an even number."""
 
 
 class Segment(NamedTuple):
@@ -51,12 +48,11 @@ class Flow:
     """
 
     __slots__ = (
-        "_acks",
         "_backlog",
         "_budget",
-        "_hole_since",
         "_limits",
         "_past",
+        "_patience",
         "_peer_ack",
         "acked",
         "connection",
@@ -85,9 +81,8 @@ class Flow:
         self._budget = budget
         self._backlog = Backlog()
         self._past = Past(limits.remembered_bytes)
+        self._patience = Patience(limits)
         self._peer_ack = UNKNOWN
-        self._acks: list[tuple[int, int]] = []
-        self._hole_since: int | None = None
 
     # -- what is known
 
@@ -172,8 +167,7 @@ class Flow:
         self._budget.remembered -= len(self._past.recent)
         self._past.deliver(data)
         self._budget.remembered += len(self._past.recent)
-        if self._hole_since is not None or self._acks:
-            self._moved()
+        self._patience.moved(self.position)
 
     def acknowledge(self, ack: int, when: Arrival, out: list[Event]) -> None:
         """Take note that the peer awaits sequence number `ack`."""
@@ -186,7 +180,7 @@ class Flow:
         if self.acked < acked <= self.position + self._limits.max_window_bytes:
             self.acked = acked
             if acked > self.position:
-                self._note_ack(acked, when.time_ns)
+                self._patience.acknowledged(acked, when.time_ns)
         if self.waiting:
             self.check(when, out)
 
@@ -200,7 +194,7 @@ class Flow:
     def check(self, when: Arrival, out: list[Event]) -> None:
         """Give up the holes that are certain to stay."""
         while (known := self._backlog.first()) is not None:
-            reason = self._verdict(known, when.time_ns)
+            reason = self._patience.verdict(known, self._backlog, when.time_ns)
             if reason is None:
                 return
             self._give_up(known, reason, when, out)
@@ -237,23 +231,6 @@ class Flow:
 
     # -- holes
 
-    def _verdict(self, hole_end: int, time_ns: int) -> GapReason | None:
-        limits = self._limits
-        timeless = time_ns == NO_TIME
-        if self.acked >= hole_end:
-            since = self._acks[bisect_left(self._acks, (hole_end, NO_TIME))][1]
-            if timeless or since == NO_TIME or time_ns - since >= limits.reorder_ns:
-                return GapReason.LOST
-        if self._backlog.bytes > limits.max_held_bytes:
-            return GapReason.LIMIT
-        if len(self._backlog) > limits.max_held_segments:
-            return GapReason.LIMIT
-        if self._hole_since is None:
-            self._hole_since = None if timeless else time_ns
-        elif not timeless and time_ns - self._hole_since >= limits.patience_ns:
-            return GapReason.TIMEOUT
-        return None
-
     def _give_up(self, hole_end: int, reason: GapReason, when: Arrival, out: list[Event]) -> None:
         self._skip(hole_end, reason, when, out)
         self._settle(when, out, behind_gap=True)
@@ -267,19 +244,7 @@ class Flow:
         self.next_seq = (self.next_seq + size) & MASK
         self.forget()
         self._past.skip(end)
-        self._moved()
-
-    def _moved(self) -> None:
-        self._hole_since = None
-        if self._acks:
-            del self._acks[: bisect_left(self._acks, (self.position + 1, NO_TIME))]
-
-    def _note_ack(self, acked: int, time_ns: int) -> None:
-        """Remember when the peer had received so much, for holes before it."""
-        if len(self._acks) >= MAX_ACKS:
-            # What stays says of a hole that it was acknowledged later than it was.
-            self._acks = self._acks[1::2]
-        self._acks.append((acked, time_ns))
+        self._patience.moved(end)
 
     def _keep(self, start: int, end: int, data: bytes, when: Arrival, out: list[Event]) -> None:
         """Put what is new into the backlog, and deliver what can be."""

@@ -182,7 +182,8 @@ def layouts() -> tuple[Layout, ...]:
     return tuple(made)
 
 
-def _layouts_of(api_key: int) -> list[Layout]:
+@cache
+def _layouts_of(api_key: int) -> tuple[Layout, ...]:
     info = REGISTRY.response(api_key)
     assert info is not None
     cls = REGISTRY.load(info.name)
@@ -197,7 +198,7 @@ def _layouts_of(api_key: int) -> list[Layout]:
             name = info.name.removesuffix("Response")
             made.append(Layout(api_key, name, info.name, version, version, header_version))
         shape = here
-    return made
+    return tuple(made)
 
 
 def _of_api(api_key: int, api_version: int) -> list[Layout]:

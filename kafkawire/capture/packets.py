@@ -18,18 +18,8 @@ import numpy.typing as npt
 from ..errors import CaptureError, UnsupportedLinkType
 from .blocks import Ints, Octets, PacketBlock, take_rows
 from .fragments import Defragmenter, Fragment
-from .layers import (
-    ENDS,
-    HEADERS,
-    LINKS,
-    PROTOCOLS4,
-    PROTOCOLS6,
-    Addresses,
-    Kind,
-    Layer,
-    take_off,
-    whole_headers,
-)
+from .headers import ENDS, HEADERS, LINKS, PROTOCOLS4, PROTOCOLS6, Kind
+from .layers import Addresses, Layer, take_off, whole_headers
 
 FIN: Final = 0x01
 SYN: Final = 0x02

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import repeat
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from ..errors import BadMagic, CaptureError, CorruptCapture, TruncatedCapture
-from .blocks import MAX_PACKET_BYTES, Ints, PacketBlock, take_rows
+from .blocks import MAX_PACKET_BYTES, MAX_PACKETS, Ints, PacketBlock, take_rows
 from .resync import Shape, find_packet, looks_wrong
 
 
@@ -45,6 +47,9 @@ VARIANTS: Final = {
 FILE_HEADER: Final = 24
 SEARCH_BYTES: Final = 4 * MAX_PACKET_BYTES
 """How much is collected before searching for the next packet behind damage."""
+
+PACKETS_BEHIND_DAMAGE: Final = 64
+"""How far is walked at first behind damage, then twice as far: there may be more of it."""
 
 MAX_SNAPLEN: Final = 1 << 27
 
@@ -92,8 +97,8 @@ def read_header(head: bytes) -> PcapHeader:
     raise BadMagic(f"not a pcap file: it begins with {head[:4].hex()}")
 
 
-def walk(data: bytes, start: int, shape: Shape) -> tuple[list[int], int]:
-    """Find the packets that lie whole in `data`, the first at `start`.
+def walk(data: bytes, start: int, shape: Shape, limit: int) -> tuple[list[int], int]:
+    """Find the first `limit` packets that lie whole in `data` from `start` on.
 
     Returns the offsets of their headers, and the offset behind the last. One unpack per packet is
     all that is serial in reading a pcap; everything else is done by columns.
@@ -103,14 +108,14 @@ def walk(data: bytes, start: int, shape: Shape) -> tuple[list[int], int]:
     at = start
     places: list[int] = []
     append = places.append
-    try:
-        while True:
+    # The last place noted has no header, unless the limit was reached.
+    with suppress(struct.error):
+        for _ in repeat(None, limit):
             append(at)
             at += step + captured(data, at + 8)[0]
-    except struct.error:
-        # The last one noted has no header; the one before may reach beyond the data.
-        while len(places) > 1 and places[-1] > len(data):
-            places.pop()
+        append(at)
+    while len(places) > 1 and places[-1] > len(data):
+        places.pop()
     return places[:-1], places[-1]
 
 
@@ -159,22 +164,26 @@ class PcapDecoder:
     def _packets(
         self, data: bytes, start: int, shape: Shape, *, ended: bool
     ) -> Iterator[PacketBlock]:
+        limit = MAX_PACKETS
         while True:
             if self._damage is not None:
                 found = self._search(data, start, shape, ended=ended)
                 if found is None:
                     return
-                start = found
-            places, end = walk(data, start, shape)
+                start, limit = found, PACKETS_BEHIND_DAMAGE
+            places, end = walk(data, start, shape, limit)
             good = len(places)
             if places:
                 block = self._block(data, np.array(places, np.int64), shape)
                 good = len(block)
-                yield from block.pieces()
+                yield block
             if good < len(places):
                 start = places[good]
             elif len(data) - end >= shape.size and self._is_wrong(data, end, shape):
                 start = end
+            elif good == limit:
+                start, limit = end, min(2 * limit, MAX_PACKETS)
+                continue
             else:
                 self._keep(data, end)
                 return

@@ -22,6 +22,8 @@ import numpy as np
 
 from ..errors import CaptureError, CorruptCapture, TruncatedCapture, UnsupportedLinkType
 from .blocks import NO_TIME, Ints, PacketBlock, take_rows
+from .interfaces import Interface, read_interface
+from .resync import windows, words_at
 
 SECTION: Final = 0x0A0D0D0A
 MAGIC: Final = b"\x0a\x0d\x0d\x0a"
@@ -37,9 +39,6 @@ SEARCH_BYTES: Final = 1 << 20
 """How much is collected before searching for the next block behind damage."""
 
 LEAST_BLOCK: Final = 12
-IF_TSRESOL: Final = 9
-IF_TSOFFSET: Final = 14
-END_OF_OPTIONS: Final = 0
 NO_INTERFACE: Final = -1
 
 
@@ -68,62 +67,12 @@ def is_pcapng(head: bytes) -> bool:
     return head[:4] == MAGIC
 
 
-@dataclass(frozen=True, slots=True)
-class Interface:
-    """Where packets were captured. A timestamp t means t / (base ** exponent) seconds, plus
-    `offset` seconds.
-    """
-
-    link: int
-    snaplen: int
-    base: int = 10
-    exponent: int = 6
-    offset: int = 0
-
-    def nanoseconds(self, units: Ints) -> Ints:
-        """Convert timestamps (the file's 64 bits, as int64) to nanoseconds since the epoch."""
-        if self.base == 10 and self.exponent <= 9:
-            ns = units * 10 ** (9 - self.exponent)
-        elif self.base == 10:
-            ns = units // min(10 ** (self.exponent - 9), 1 << 62)
-        else:
-            shift = min(self.exponent, 62)
-            fraction = units & ((1 << shift) - 1)
-            # 30 bits of a fraction are a nanosecond; more would not fit beside the factor.
-            drop = max(0, shift - 32)
-            ns = (units >> shift) * 10**9 + (((fraction >> drop) * 10**9) >> (shift - drop))
-        shifted: Ints = ns + self.offset * 10**9
-        return shifted
-
-
 @dataclass(slots=True)
 class Section:
     """A section as far as it was read; `order` is struct's sign of its byte order."""
 
     order: str
     interfaces: list[Interface] = field(default_factory=list)
-
-
-def read_interface(body: bytes, order: str) -> Interface:
-    """Read the body of an interface description block, of 8 bytes or more."""
-    link, _, snaplen = struct.unpack_from(order + "HHI", body)
-    base, exponent, offset = 10, 6, 0
-    for code, value in _options(body, 8, order):
-        if code == IF_TSRESOL and value:
-            base, exponent = (2 if value[0] & 0x80 else 10), value[0] & 0x7F
-        elif code == IF_TSOFFSET and len(value) == 8:
-            offset = struct.unpack(order + "q", value)[0]
-            offset = offset if abs(offset) < 1 << 33 else 0
-    return Interface(link, snaplen, base, exponent, offset)
-
-
-def _options(body: bytes, at: int, order: str) -> Iterator[tuple[int, bytes]]:
-    while at + 4 <= len(body):
-        code, length = struct.unpack_from(order + "HH", body, at)
-        if code == END_OF_OPTIONS:
-            return
-        yield code, body[at + 4 : at + 4 + length]
-        at += 4 + length + (-length & 3)
 
 
 class PcapngDecoder:
@@ -302,17 +251,15 @@ def find_block(data: bytes, start: int, order: str) -> int | None:
     """Find the first offset from `start` on where a section, interface or packet block lies whole,
     its lengths equal.
     """
-    found = []
-    for phase in range(4):
-        words = np.frombuffer(
-            data, order + "u4", max(0, (len(data) - start - phase) // 4), start + phase
-        )
-        lengths = words[1:]
-        ok = np.isin(words[:-1], _SOUGHT) & (lengths >= LEAST_BLOCK) & (lengths <= MAX_BLOCK)
-        found.append(np.flatnonzero(ok & (lengths & 3 == 0)) * 4 + phase + start)
-    for at in np.sort(np.concatenate(found)).tolist():
-        length = data[at + 4 : at + 8]
-        end = at + struct.unpack(order + "I", length)[0]
-        if end <= len(data) and data[end - 4 : end] == length:
-            return int(at)
+    for window in windows(start, len(data)):
+        found = []
+        for phase in range(4):
+            kinds, lengths = words_at(data, window, phase, 2, order)
+            ok = np.isin(kinds, _SOUGHT) & (lengths >= LEAST_BLOCK) & (lengths <= MAX_BLOCK)
+            found.append(np.flatnonzero(ok & (lengths & 3 == 0)) * 4 + phase + window.start)
+        for at in np.sort(np.concatenate(found)).tolist():
+            length = data[at + 4 : at + 8]
+            end = at + struct.unpack(order + "I", length)[0]
+            if end <= len(data) and data[end - 4 : end] == length:
+                return int(at)
     return None

@@ -12,7 +12,11 @@ from ..errors import DecodeError, TrailingBytes, UnknownApiKey, UnsupportedVersi
 from ..messages import REGISTRY
 from ..primitives import DEFAULT_LIMITS, Limits, Message, MessageInfo
 from ..protocol.frame import decode_request_body, decode_response_body
-from ..protocol.header import decode_request_header, decode_response_header
+from ..protocol.header import (
+    REQUEST_PREFIX,
+    decode_request_header,
+    decode_response_header,
+)
 from .rows import Row, Status
 from .stream import Mark
 
@@ -45,20 +49,15 @@ def api_name(api_key: int) -> str | None:
 def request_row(frame: bytes, mark: Mark, limits: Limits = DEFAULT_LIMITS) -> Row:
     """Read a request frame (without its size)."""
     try:
-        head = decode_request_header(frame)
+        head = decode_request_header(frame, lenient=True, limits=limits)
     except DecodeError as error:
-        return Row(
-            mark.packet,
-            mark.time_ns,
-            "request",
-            len(frame),
-            Status.MALFORMED,
-            str(error),
-            raw=frame,
-        )
+        row = Row(mark.packet, mark.time_ns, "request", len(frame), Status.MALFORMED, raw=frame)
+        return _prefixed(row._replace(error=str(error)), frame)
     header = head.header
     key, version = header.request_api_key, header.request_api_version
     verdict = _request_verdict(key, version, frame, head.end, limits)
+    if header.bent is not None and verdict.status is Status.OK:
+        verdict = verdict._replace(status=Status.LENIENT, error=f"client id: {header.bent}")
     return Row(
         packet=mark.packet,
         time_ns=mark.time_ns,
@@ -74,6 +73,19 @@ def request_row(frame: bytes, mark: Mark, limits: Limits = DEFAULT_LIMITS) -> Ro
         body_version=verdict.body_version,
         message=verdict.message,
         raw=b"" if verdict.message is not None else frame[head.end :],
+    )
+
+
+def _prefixed(row: Row, frame: bytes) -> Row:
+    """Add what every request begins with to a row whose header fails behind it."""
+    if len(frame) < REQUEST_PREFIX:
+        return row
+    key = int.from_bytes(frame[:2], "big", signed=True)
+    return row._replace(
+        api_key=key,
+        api_name=api_name(key),
+        api_version=int.from_bytes(frame[2:4], "big", signed=True),
+        correlation_id=int.from_bytes(frame[4:8], "big", signed=True),
     )
 
 
@@ -186,9 +198,9 @@ def partial_request(frame: bytes, size: int, mark: Mark) -> Row:
     row = Row(mark.packet, mark.time_ns, "request", size, Status.TRUNCATED, raw=frame)
     error = f"{size - len(frame)} of {size} bytes are missing"
     try:
-        header = decode_request_header(frame).header
+        header = decode_request_header(frame, lenient=True).header
     except (DecodeError, UnknownApiKey, UnsupportedVersion):
-        return row._replace(error=error)
+        return _prefixed(row._replace(error=error), frame)
     return row._replace(
         error=error,
         api_key=header.request_api_key,

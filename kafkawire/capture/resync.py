@@ -7,10 +7,13 @@ must be certain compares the guess with the end that the stretch before it reach
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from .blocks import Ints
 
 CHAIN: Final = 4
 """Headers that must follow one another before a place is believed."""
@@ -18,6 +21,7 @@ CHAIN: Final = 4
 LEAST_PACKET: Final = 14
 MAX_ORIGINAL: Final = 1 << 26
 SECONDS_APART: Final = 31 * 86400
+FIRST_WINDOW: Final = 1 << 12
 
 
 class Shape(NamedTuple):
@@ -55,29 +59,50 @@ def find_packet(
     end of the file, so that a chain which ends exactly there is as good as a long one. None where
     there is no such place.
     """
-    for at in plausible(data, start, shape, near).tolist():
-        if _chains(data, at, shape, near, ended=ended):
-            return int(at)
+    for window in windows(start, len(data)):
+        for at in plausible(data, window, shape, near).tolist():
+            if _chains(data, at, shape, near, ended=ended):
+                return int(at)
     return None
 
 
-def plausible(data: bytes, start: int, shape: Shape, near: int | None) -> npt.NDArray[np.int64]:
-    """List the offsets at which a packet header may stand, each judged alone."""
+def windows(start: int, end: int) -> Iterator[range]:
+    """Cut what is to be searched into windows: small ones first, since packets are seldom far."""
+    size = FIRST_WINDOW
+    while start < end:
+        yield range(start, min(start + size, end))
+        start += size
+        size *= 8
+
+
+def words_at(
+    data: bytes, window: range, phase: int, count: int, order: str
+) -> list[npt.NDArray[np.uint32]]:
+    """Give the `count` 32-bit words that begin at each fourth offset of a window, from `phase` on.
+
+    Row i of word k lies at offset window.start + phase + 4 * (i + k); rows whose words do not lie
+    whole in `data` are left out.
+    """
+    begin = window.start + phase
+    rows = max(0, min(len(window) - phase + 3, len(data) - begin - 4 * count + 4) // 4)
+    if not rows:
+        return [np.empty(0, np.uint32)] * count
+    words = np.frombuffer(data, order + "u4", rows + count - 1, begin)
+    return [words[k : k + rows] for k in range(count)]
+
+
+def plausible(data: bytes, window: range, shape: Shape, near: int | None) -> Ints:
+    """List the offsets in a window at which a packet header may stand, each judged alone."""
     found = []
     for phase in range(4):
-        words = np.frombuffer(
-            data, shape.order + "u4", max(0, (len(data) - start - phase) // 4), start + phase
-        )
-        if len(words) < 4:
-            continue
-        seconds, fraction, captured, original = words[:-3], words[1:-2], words[2:-1], words[3:]
+        seconds, fraction, captured, original = words_at(data, window, phase, 4, shape.order)
         ok = (captured <= shape.longest) & (captured >= LEAST_PACKET) & (captured <= original)
         ok &= (original <= MAX_ORIGINAL) & (fraction < shape.fractions)
         if near is not None:
             ok &= seconds >= max(0, near - SECONDS_APART)
             ok &= seconds <= min(near + SECONDS_APART, 0xFFFFFFFF)
-        found.append(np.flatnonzero(ok) * 4 + phase + start)
-    return np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
+        found.append(np.flatnonzero(ok) * 4 + phase + window.start)
+    return np.sort(np.concatenate(found))
 
 
 def _chains(data: bytes, at: int, shape: Shape, near: int | None, *, ended: bool) -> bool:

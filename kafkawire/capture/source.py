@@ -19,7 +19,10 @@ from .pcap import PcapDecoder, is_pcap
 from .pcapng import PcapngDecoder, is_pcapng
 
 CHUNK: Final = 1 << 23
-"""Bytes read at a time; a stream gives less when it has less."""
+"""Bytes read from a file at a time."""
+
+STREAM_CHUNK: Final = 1 << 20
+"""Bytes read from a stream at a time; it gives less when it has less."""
 
 MAX_NESTING: Final = 3
 """Compressions of a compression that are taken off."""
@@ -84,7 +87,7 @@ def _read_stream(stream: BinaryIO) -> Iterator[bytes]:
     for the next.
     """
     read = getattr(stream, "read1", stream.read)
-    while chunk := read(CHUNK):
+    while chunk := read(STREAM_CHUNK):
         yield chunk
 
 

@@ -102,9 +102,11 @@ class ConnectionTable:
             return
         for flow in self.flows.values():
             flow.forget()
-        while self.budget.held > self.limits.max_total_bytes:
-            most = max(self.budget.holding, key=lambda flow: flow.held_bytes)
-            most.give_up_hole(when, out)
+        # Well below the limit, so that this is not done again for the next segment.
+        enough = self.limits.max_total_bytes * 7 // 8
+        for flow in sorted(self.budget.holding, key=lambda flow: -flow.held_bytes):
+            while flow.held_bytes and self.budget.held > enough:
+                flow.give_up_hole(when, out)
 
     def finish(self, when: Arrival, out: list[Event]) -> None:
         """Close all connections."""

@@ -29,8 +29,6 @@ from .error_code import ErrorCode
 from .header import (
     decode_request_header,
     decode_response_header,
-    encode_request_header,
-    encode_response_header,
     request_header_version,
     response_header_version,
 )
@@ -81,7 +79,7 @@ def decode_frame(
     """Decode one whole frame, size included.
 
     response_to: None for a request; for a response, the API key and version of the request it
-    answers.
+    answers. lenient: as for a message; what was bent stands in `header.bent` and `body.bent`.
 
     Raises DecodeError (Truncated, LimitExceeded, TrailingBytes, ...), UnknownApiKey,
     UnsupportedVersion.
@@ -92,13 +90,13 @@ def decode_frame(
     if len(data) - SIZE > size:
         raise TrailingBytes(f"{len(data) - SIZE - size} bytes after the frame", "", SIZE + size)
     if response_to is None:
-        request = decode_request_header(data, SIZE)
+        request = decode_request_header(data, SIZE, lenient=lenient, limits=limits)
         api_key, version = request.header.request_api_key, request.header.request_api_version
         body = decode_request_body(api_key, version, data, request.end, lenient, limits)
         header_version, header = request.header_version, request.header
         return Frame(size, header_version, header, api_key, version, version, body)
     api_key, version = response_to
-    head = decode_response_header(data, api_key, version, SIZE)
+    head = decode_response_header(data, api_key, version, SIZE, limits=limits)
     made = decode_response_body(api_key, version, data, head.end, lenient, limits)
     return Frame(
         size, head.header_version, head.header, api_key, version, made.version, made.message
@@ -185,32 +183,30 @@ def encode_frame(
     *,
     client_id: str | None = None,
     header_tags: Tags = None,
+    lenient: bool = False,
 ) -> bytes:
     """Encode a request or response with its size and header.
 
     client_id: of a request; a response has none. header_tags: tagged fields of a flexible header.
+    lenient: write what a lenient decode kept, as the bytes it was.
     Raises EncodeError, UnsupportedVersion, and UnknownApiKey for a message that is neither request
     nor response.
     """
     info = REGISTRY.get(type(message).__name__)
     if info.api_key is None or info.type not in ("request", "response"):
         raise UnknownApiKey(f"{info.name} is no request or response: it has no frame of its own")
+    body = message.encode(version, lenient=lenient)
     if info.type == "request":
         header_version = request_header_version(info.api_key, version)
-        head = encode_request_header(
-            RequestHeader(
-                request_api_key=info.api_key,
-                request_api_version=version,
-                correlation_id=correlation_id,
-                client_id=client_id if header_version else "",  # header 0 has none
-                unknown_tags=header_tags,
-            ),
-            header_version,
+        request = RequestHeader(
+            request_api_key=info.api_key,
+            request_api_version=version,
+            correlation_id=correlation_id,
+            client_id=client_id if header_version else "",  # header 0 has none
+            unknown_tags=header_tags,
         )
+        head = request.encode(header_version, lenient=lenient)
     else:
-        head = encode_response_header(
-            ResponseHeader(correlation_id=correlation_id, unknown_tags=header_tags),
-            response_header_version(info.api_key, version),
-        )
-    body = message.encode(version)
+        response = ResponseHeader(correlation_id=correlation_id, unknown_tags=header_tags)
+        head = response.encode(response_header_version(info.api_key, version))
     return (len(head) + len(body)).to_bytes(SIZE, "big") + head + body

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from ..errors import InvalidText, Truncated, UnknownApiKey
+from ..errors import DecodeError, InvalidText, Truncated, UnknownApiKey
 from ..messages import REGISTRY
 from ..messages.api_key import ApiKey
 from ..messages.request_header import RequestHeader
 from ..messages.response_header import ResponseHeader
-from ..primitives import Reader, Writer
+from ..primitives import DEFAULT_LIMITS, Bent, Limits, Reader
 
 REQUEST_PREFIX: Final = 8
 """Bytes of a request header that every version begins with: api key, api version, correlation id.
@@ -66,32 +66,38 @@ def response_header_version(api_key: int, api_version: int) -> int:
     return 1 if info.is_flexible(api_version) else 0
 
 
-def decode_request_header(data: bytes, start: int = 0) -> RequestHead:
+def decode_request_header(
+    data: bytes, start: int = 0, *, lenient: bool = False, limits: Limits = DEFAULT_LIMITS
+) -> RequestHead:
     """Read the request header at `start` (behind the size); of an unknown API key, as header
     version 1.
 
+    lenient: keep a client id that is not UTF-8 (by surrogateescape); the header's `bent` says so.
     Raises DecodeError whose offset counts from the beginning of `data`.
     """
     if len(data) - start < REQUEST_PREFIX:
-        raise Truncated("the data ends inside the request header", "RequestHeader", len(data))
+        raise Truncated("the data ends inside the header", "RequestHeader", len(data))
     api_key = int.from_bytes(data[start : start + 2], "big", signed=True)
     api_version = int.from_bytes(data[start + 2 : start + 4], "big", signed=True)
     known = REGISTRY.request(api_key) is not None
     header_version = request_header_version(api_key, api_version) if known else 1
-    reader = Reader(data, start)
+    reader = Reader(data, start, lenient=lenient, max_elements=limits.max_elements)
     try:
         header = RequestHeader.decode_from(reader, header_version)
-    except IndexError:
-        raise Truncated(
-            "the data ends inside the request header", "RequestHeader", len(data)
-        ) from None
-    except UnicodeDecodeError:
-        raise InvalidText("the client id is not UTF-8", "RequestHeader", reader.pos) from None
+    except (IndexError, UnicodeDecodeError, DecodeError) as error:
+        raise _located(error, "RequestHeader", reader) from None
+    if reader.invalid_text:
+        header.bent = Bent(invalid_text=reader.invalid_text)
     return RequestHead(header, header_version, reader.pos)
 
 
 def decode_response_header(
-    data: bytes, api_key: int, api_version: int, start: int = 0
+    data: bytes,
+    api_key: int,
+    api_version: int,
+    start: int = 0,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> ResponseHead:
     """Read the response header at `start` (behind the size) of the answer to a request of that key
     and version.
@@ -99,25 +105,21 @@ def decode_response_header(
     Raises DecodeError whose offset counts from the beginning of `data`.
     """
     header_version = response_header_version(api_key, api_version)
-    reader = Reader(data, start)
+    reader = Reader(data, start, max_elements=limits.max_elements)
     try:
         header = ResponseHeader.decode_from(reader, header_version)
-    except IndexError:
-        raise Truncated(
-            "the data ends inside the response header", "ResponseHeader", len(data)
-        ) from None
+    except (IndexError, DecodeError) as error:
+        raise _located(error, "ResponseHeader", reader) from None
     return ResponseHead(header, header_version, reader.pos)
 
 
-def encode_request_header(header: RequestHeader, header_version: int) -> bytes:
-    """Write a request header of that version."""
-    writer = Writer()
-    header.encode_to(writer, header_version)
-    return writer.getvalue()
-
-
-def encode_response_header(header: ResponseHeader, header_version: int) -> bytes:
-    """Write a response header of that version."""
-    writer = Writer()
-    header.encode_to(writer, header_version)
-    return writer.getvalue()
+def _located(error: Exception, name: str, reader: Reader) -> DecodeError:
+    """Say where in the data a header fails: headers are tried at many a guess, so nobody walks them
+    again for the field.
+    """
+    at = min(reader.pos, len(reader.data))
+    if isinstance(error, DecodeError):
+        return type(error)(error.reason, name, at)
+    if isinstance(error, UnicodeDecodeError):
+        return InvalidText("the client id is not UTF-8", name, at - len(error.object) + error.start)
+    return Truncated("the data ends inside the header", name, len(reader.data))

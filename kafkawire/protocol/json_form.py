@@ -155,7 +155,17 @@ def _build(cls: Any, version: int, obj: Json, path: str) -> Any:
     try:
         return cls(**values)
     except TypeError as error:  # a compiled class refuses null in a field that is never nullable
-        raise InvalidValue(str(error), path) from None
+        raise InvalidValue(str(error), _refused(cls, values, path)) from None
+
+
+def _refused(cls: Any, values: dict[str, Any], path: str) -> str:
+    """Find the path of the value that a compiled class refused: its error does not name it."""
+    for attribute, value in values.items():
+        try:
+            cls(**{attribute: value})
+        except TypeError:
+            return f"{path}.{attribute}"
+    return path
 
 
 def _no_such_field(key: str, version: int, cls: Any, rows: dict[str, FieldRow]) -> str:

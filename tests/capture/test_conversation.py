@@ -156,6 +156,29 @@ def test_a_malformed_body_is_a_row_with_the_reason() -> None:
     assert "HeartbeatRequest.group_id" in row.error
 
 
+def test_a_client_id_that_is_not_utf8_bends_the_request_and_pairs() -> None:
+    raw = HEARTBEAT.replace(b"tester", b"te\xdfter")
+    rows = seen_from_the_start().sends(CLIENT, raw).sends(BROKER, HEARTBEAT_ANSWER).ends()
+    assert said(rows) == [
+        ("request", "Heartbeat", 2, "lenient"),
+        ("response", "Heartbeat", 2, "ok"),
+    ]
+    assert rows[0].client_id == "te\udcdfter"
+    assert "not UTF-8" in rows[0].error
+    assert rows[0].message is not None
+
+
+def test_a_header_that_fails_behind_its_numbers_keeps_them_and_pairs() -> None:
+    raw = HEARTBEAT.replace(b"\x00\x06tester", b"\x7f\xfftester")
+    tap = seen_from_the_start().sends(CLIENT, METADATA).sends(BROKER, METADATA_ANSWER)
+    rows = tap.sends(CLIENT, raw).sends(BROKER, HEARTBEAT_ANSWER).ends()[2:]
+    assert said(rows) == [
+        ("request", "Heartbeat", 2, "malformed"),
+        ("response", "Heartbeat", 2, "ok"),
+    ]
+    assert (rows[0].api_key, rows[0].api_version, rows[0].raw) == (12, 4, raw[4:])
+
+
 # -- holes
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from kafkawire.capture.blocks import MAX_PACKETS
 from kafkawire.capture.fragments import Defragmenter, Fragment
-from kafkawire.capture.layers import Kind
+from kafkawire.capture.headers import Kind
 from kafkawire.capture.packets import PacketParser
 from kafkawire.errors import UnsupportedLinkType
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkawire.capture.pcap import VARIANTS
+from kafkawire.capture.pcap import VARIANTS, PcapDecoder, read_header
+from kafkawire.capture.resync import find_packet
 from kafkawire.errors import BadMagic, CorruptCapture, TruncatedCapture
 
 from .wire import START_NS, Packet, packets_of, pcap, read
@@ -63,6 +66,45 @@ def test_damage_is_skipped_and_reported() -> None:
     assert [type(problem) for problem in capture.problems] == [CorruptCapture]
     assert capture.problems[0].offset == at
     assert "216 bytes" in str(capture.problems[0])
+
+
+@pytest.mark.parametrize("size", [1, 5000, 300_001])
+def test_packets_are_found_behind_any_amount_of_damage(size: int) -> None:
+    many = [Packet(bytes([i % 251]) * 200, START_NS + i * 10**6) for i in range(9000)]
+    before, behind = pcap(many[:4000]), pcap(many[4000:])[24:]
+    damage = b"\xff" * 16 + random.Random(size).randbytes(size)
+    blocks, capture = read(before + damage + behind, 1 << 16)
+    assert packets_of(blocks) == [packet.data for packet in many]
+    assert [problem.args for problem in capture.problems] == [
+        (f"{len(damage)} bytes are no packets", len(before))
+    ]
+
+
+def test_much_damage_takes_no_longer_than_its_size_warrants() -> None:
+    many = [Packet(bytes([i % 251]) * 60, START_NS + i * 10**6) for i in range(50_000)]
+    data = bytearray(pcap(many))
+    for at in range(24, len(data), 76 * 10):
+        data[at + 8 : at + 12] = b"\xff\xff\xff\xff"
+    blocks, capture = read(bytes(data))
+    assert sum(map(len, blocks)) == 45_000
+    assert len(capture.problems) == 5000
+
+
+@given(st.integers(24, 24 + 216 * 3000), st.sampled_from(["<", ">"]))
+def test_a_split_is_found_and_proved_by_the_one_before(at: int, order: str) -> None:
+    many = [Packet(bytes([i % 251]) * 200, START_NS + i * 10**6) for i in range(3000)]
+    data = pcap(many, order=order)
+    header = read_header(data)
+    found = find_packet(data, at, header.shape, near=START_NS // 10**9, ended=True)
+    if at > len(data) - 216:
+        assert found is None
+        return
+    assert found == at + (24 - at) % 216
+    decoder = PcapDecoder(header, position=found, first=(found - 24) // 216 + 1)
+    blocks = [*decoder.feed(data[found:]), *decoder.finish()]
+    assert sum(map(len, blocks)) == (len(data) - found) // 216
+    assert blocks[0].position == found
+    assert blocks[-1].first + len(blocks[-1]) - 1 == 3000
 
 
 @pytest.mark.parametrize("step", [1 << 23, 5000])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import kafkawire
 from kafkawire.primitives import Message
@@ -14,18 +15,18 @@ CLIENT, BROKER = 0, 1
 HOSTS = wire.CLIENT, wire.BROKER
 
 
-def message(name: str, version: int, **fields: object) -> Message:
+def message(name: str, version: int, **fields: Any) -> Message:
     return kafkawire.from_json(name, version, fields)
 
 
 def request(
-    name: str, version: int, correlation_id: int, client_id: str = "tester", **fields: object
+    name: str, version: int, correlation_id: int, client_id: str = "tester", **fields: Any
 ) -> bytes:
     made = message(f"{name}Request", version, **fields)
     return kafkawire.encode_frame(made, version, correlation_id, client_id=client_id)
 
 
-def response(name: str, version: int, correlation_id: int, **fields: object) -> bytes:
+def response(name: str, version: int, correlation_id: int, **fields: Any) -> bytes:
     made = message(f"{name}Response", version, **fields)
     return kafkawire.encode_frame(made, version, correlation_id)
 
@@ -55,13 +56,13 @@ class Story:
         self._packet(connection, CLIENT, FIN | ACK, b"")
         return self._packet(connection, BROKER, FIN | ACK, b"")
 
-    def asks(self, name: str, version: int, connection: int = 0, **fields: object) -> Story:
+    def asks(self, name: str, version: int, connection: int = 0, **fields: Any) -> Story:
         """Send a request; its correlation id is the number of packets before it."""
         made = request(name, version, len(self.packets), **fields)
         self._last = len(self.packets)
         return self.sends(CLIENT, made, connection)
 
-    def answers(self, name: str, version: int, connection: int = 0, **fields: object) -> Story:
+    def answers(self, name: str, version: int, connection: int = 0, **fields: Any) -> Story:
         """Send the response to the last request."""
         return self.sends(BROKER, response(name, version, self._last, **fields), connection)
 

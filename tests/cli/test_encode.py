@@ -43,6 +43,19 @@ def test_a_frame_has_size_and_header() -> None:
     assert (frame.correlation_id, frame.body.encode(4).hex()) == (9, BODY)
 
 
+FRAME_MISTAKES = [
+    (["--correlation-id", "99999999999"], "RequestHeader.correlation_id: 99999999999 is no int32"),
+    (["--client-id", "\udcff"], "RequestHeader.client_id: character 0 cannot be written as UTF-8"),
+]
+
+
+@pytest.mark.parametrize(("options", "says"), FRAME_MISTAKES)
+def test_what_a_header_cannot_hold_is_refused(options: list[str], says: str) -> None:
+    result = run("encode", "{}", "--api", "Heartbeat", "--version", "4", "--frame", *options)
+    assert result.exit_code == 1
+    assert says in " ".join(result.stderr.split())
+
+
 MISTAKES = [
     ("{", 2, "not JSON"),
     ("[]", 1, "HeartbeatRequest: is an array, not an object"),
@@ -51,12 +64,17 @@ MISTAKES = [
     ('{"generationId": 99999999999}', 1, "HeartbeatRequest.generation_id: 99999999999 is no int32"),
     ('{"groupId": null}', 1, "HeartbeatRequest.group_id"),
     ("@/nowhere.json", 2, "/nowhere.json: No such file"),
+    ("@{latin}", 2, "is not UTF-8"),
+    ("[" * 200_000, 2, "not JSON"),
+    (f'{{"generationId": {"9" * 5000}}}', 2, "not JSON"),
 ]
 
 
 @pytest.mark.parametrize(("text", "code", "says"), MISTAKES)
-def test_mistakes(text: str, code: int, says: str) -> None:
-    result = run("encode", text, "--api", "Heartbeat", "--version", "4")
+def test_mistakes(text: str, code: int, says: str, tmp_path: Path) -> None:
+    latin = tmp_path / "latin.json"
+    latin.write_bytes(b'{"groupId": "caf\xe9"}')
+    result = run("encode", text.replace("{latin}", str(latin)), "--api", "Heartbeat", "--version", "4")
     assert result.exit_code == code
     assert says in " ".join(result.stderr.split())
 
@@ -67,6 +85,23 @@ def test_codegen_makes_a_package(tmp_path: Path) -> None:
     assert "292 messages" in result.stdout
     assert (tmp_path / "made" / "fetch_request.py").exists()
     assert run("codegen", "--package", "x", "--out", "y", "--schemas", "/no").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--package", "x", "--schemas", "{tmp}"], "holds no schema"),
+        (["--package", "1 x"], "'1 x' is no import name"),
+        (["--package", "x", "--out", "{tmp}/file"], "file: File exists"),
+    ],
+)
+def test_codegen_explains_mistakes(tmp_path: Path, options: list[str], says: str) -> None:
+    (tmp_path / "file").write_text("")
+    given = [option.format(tmp=tmp_path) for option in ["--out", "{tmp}/o", *options]]
+    result = run("codegen", *given)
+    assert result.exit_code == 2
+    assert says in " ".join(result.stderr.split())
+    assert not (tmp_path / "o").exists()
 
 
 def test_codegen_reports_every_fault(tmp_path: Path) -> None:

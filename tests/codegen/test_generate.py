@@ -154,9 +154,25 @@ def test_output_is_the_same_from_run_to_run_and_unchanged_files_keep_their_time(
 
 
 def test_a_module_whose_schema_is_gone_is_removed(tmp_path: Path) -> None:
-    (tmp_path / "stale_request.py").write_text("")
+    (tmp_path / "stale_request.py").write_text('"""Stale. Generated: do not edit."""\n')
     generate(schemas_dir(), tmp_path, "kafkawire.messages")
     assert not (tmp_path / "stale_request.py").exists()
+
+
+def test_a_file_that_somebody_wrote_is_neither_removed_nor_overwritten(tmp_path: Path) -> None:
+    schemas = tmp_path / "schemas"
+    schemas.mkdir()
+    (schemas / "OddRequest.json").write_text(SCHEMA)
+    (schemas / "OddResponse.json").write_text(RESPONSE)
+    (tmp_path / "theirs.py").write_text("x = 1\n")
+    generate(schemas, tmp_path, "odd")
+    (tmp_path / "odd_request.py").unlink()
+    (tmp_path / "__init__.py").write_text("y = 2\n")
+    with pytest.raises(FileExistsError, match="not generated"):
+        generate(schemas, tmp_path, "odd")
+    assert (tmp_path / "theirs.py").read_text() == "x = 1\n"
+    assert (tmp_path / "__init__.py").read_text() == "y = 2\n"
+    assert not (tmp_path / "odd_request.py").exists()
 
 
 def test_generated_lines_fit_and_import_only_what_they_use() -> None:

@@ -65,7 +65,7 @@ def test_a_message_is_imported_alone() -> None:
 
 @pytest.mark.parametrize("script", [HELP, VERSION], ids=["help", "version"])
 def test_the_command_line_starts_without_what_single_verbs_need(script: str) -> None:
-    heavy = {"construct", "cramjam", "google_crc32c", "jinja2", "numpy", "pyarrow", "pyspark"}
+    heavy = {"construct", "cramjam", "crc32c", "jinja2", "numpy", "pyarrow", "pyspark"}
     assert beside_standard_library(modules_after(script)) & heavy == set()
 
 

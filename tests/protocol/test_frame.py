@@ -9,7 +9,9 @@ from kafkawire import ApiKey, ErrorCode, Limits
 from kafkawire.errors import (
     DecodeError,
     InvalidLength,
+    InvalidValue,
     LimitExceeded,
+    OutOfRange,
     TrailingBytes,
     Truncated,
     UnknownApiKey,
@@ -67,7 +69,7 @@ def test_a_frame_cut_anywhere_is_truncated() -> None:
 WRONG = [
     ("ffffffff", InvalidLength, "a frame of -1 bytes"),
     ("7fffffff", LimitExceeded, "max_frame_bytes is 104857600"),
-    ("0000000400120000", Truncated, "request header"),
+    ("0000000400120000", Truncated, "RequestHeader"),
     ("0000000a270f000000000001ffff", UnknownApiKey, "no API has the key 9999"),
     ("0000000a0012006300000001ffff", DecodeError, ""),
 ]
@@ -98,6 +100,60 @@ def test_error_offsets_count_from_the_first_byte_of_the_frame() -> None:
         kafkawire.decode_frame(bytes(frame))
     assert caught.value.path == "HeartbeatRequest.group_id"
     assert caught.value.offset == body_at
+
+
+# -- headers that are wrong: Heartbeat v4 (header 2) up to the client id, then what each row has
+
+HEAD = "000c0004 00000007"
+
+
+def framed(rest: str) -> bytes:
+    data = bytes.fromhex(HEAD + rest)
+    return len(data).to_bytes(4, "big") + data
+
+
+@pytest.mark.parametrize(
+    ("rest", "offset", "reason"),
+    [
+        ("0005 63", 14, "5 bytes wanted, 1 left"),
+        ("0001", 14, "1 bytes wanted, 0 left"),
+        ("ffff ffffffffffff", 14, "a varint goes on after its fifth byte"),
+        ("0003 61e962 00", 15, "the client id is not UTF-8"),
+        ("ffff", 14, "the data ends inside the header"),
+    ],
+)
+def test_a_wrong_header_says_where(rest: str, offset: int, reason: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        kafkawire.decode_frame(framed(rest))
+    found = (caught.value.path, caught.value.offset, caught.value.reason)
+    assert found == ("RequestHeader", offset, reason)
+
+
+def test_a_client_id_that_is_not_utf8_is_kept_where_lenient() -> None:
+    raw = framed("0003 61e962 00" + "0267000000010 26d0000".replace(" ", ""))
+    frame = kafkawire.decode_frame(raw, lenient=True)
+    assert frame.header.bent is not None
+    assert (frame.header.bent.invalid_text, frame.body.bent) == (1, None)
+    client_id = getattr(frame.header, "client_id", None)
+    assert client_id == "a\udce9b"
+    assert kafkawire.encode_frame(frame.body, 4, 7, client_id=client_id, lenient=True) == raw
+
+
+def test_tags_of_a_header_count_against_the_limit() -> None:
+    raw = framed("ffff" + "03 0100 0200 0300")
+    with pytest.raises(LimitExceeded) as caught:
+        kafkawire.decode_frame(raw, limits=Limits(max_elements=2))
+    assert caught.value.path == "RequestHeader"
+
+
+def test_a_header_is_encoded_as_strictly_as_a_body() -> None:
+    message = kafkawire.from_json("HeartbeatRequest", 4, {})
+    with pytest.raises(OutOfRange, match="RequestHeader.correlation_id"):
+        kafkawire.encode_frame(message, 4, 2**31)
+    with pytest.raises(InvalidValue, match="RequestHeader.client_id"):
+        kafkawire.encode_frame(message, 4, 1, client_id="\udce9")
+    with pytest.raises(UnsupportedVersion):
+        kafkawire.encode_frame(message, 2**40, 1)
 
 
 # -- ApiVersions, where a response may be of another version than was asked (KIP-511)

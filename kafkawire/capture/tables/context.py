@@ -12,7 +12,7 @@ from typing import Any
 from ...primitives import DEFAULT_LIMITS, Limits
 from ..engine import Located
 from ..exchanges import Ended, Exchange, exchanges
-from ..rows import Row
+from ..rows import Row, Status
 from ..topic_ids import TopicNames
 from .columns import INT64, TEXT, TIME, Column, known, micros
 from .traffic import Traffic
@@ -72,5 +72,7 @@ class Context:
         return file, packet, micros(time_ns), time_ns, connection, client, broker
 
     def _learn(self, row: Row) -> None:
+        if row.status is Status.GUESSED:
+            return  # a guess is shown, not built upon
         if row.message is not None and row.body_version is not None:
             self.names.learn(row.message, row.body_version)
