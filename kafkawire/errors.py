@@ -12,7 +12,7 @@ pickles (its `args` are its constructor's arguments). A Kafka error code is a va
     |   |-- EncodeError      OutOfRange InvalidValue NullNotAllowed FieldNotInVersion
     |   |-- UnknownApiKey
     |   `-- UnsupportedVersion
-    |-- ProtocolError        LocalProtocolError (our caller erred), RemoteProtocolError (the peer did)
+    |-- ProtocolError        LocalProtocolError (our caller), RemoteProtocolError (the peer)
     `-- CaptureError(reason, offset)
                              BadMagic TruncatedCapture CorruptCapture UnsupportedLinkType
 """

@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from ..errors import CaptureError, CorruptCapture, TruncatedCapture, UnsupportedLinkType
-from .blocks import NO_TIME, Ints, PacketBlock, take_rows
+from .blocks import MAX_PACKETS, NO_TIME, Ints, PacketBlock, take_rows
 from .interfaces import Interface, read_interface
 from .resync import windows, words_at
 
@@ -40,6 +42,9 @@ SEARCH_BYTES: Final = 1 << 20
 
 LEAST_BLOCK: Final = 12
 NO_INTERFACE: Final = -1
+INCOMPLETE: Final = -1
+WRONG: Final = -2
+"""In place of a block's type."""
 
 
 class Layout(NamedTuple):
@@ -60,6 +65,10 @@ LAYOUTS: Final = {
     OLD_PACKET: Layout([*_HEAD, ("interface", "u2"), ("drops", "u2"), *_TIMED], 28),
     SIMPLE_PACKET: Layout([*_HEAD, ("original", "u4")], 12),
 }
+
+
+LEAST: Final = {kind: layout.bytes_at + 4 for kind, layout in LAYOUTS.items()} | {INTERFACE: 20}
+"""Bytes of the shortest block of each type that is read."""
 
 
 def is_pcapng(head: bytes) -> bool:
@@ -109,16 +118,18 @@ class PcapngDecoder:
                 if found is None:
                     return
                 at = found
-            kind, places, at, wrong = self._walk(data, at)
-            if places:
-                block = self._columns(data, kind, np.array(places, np.int64))
-                yield from block.pieces()
-            elif not wrong:
+            at, kind = self._step_over(data, at)
+            if kind == INCOMPLETE:
                 self._keep(data, at)
                 return
-            if wrong:
+            if kind == WRONG:
                 self._damage = self._position + at
                 at += 4
+                continue
+            places = self._run(data, at, kind)
+            yield self._columns(data, kind, places)
+            last = int(places[-1])
+            at = last + self._block_at(data, last)[1]
 
     def _keep(self, data: bytes, start: int) -> None:
         self._held = data[start:]
@@ -145,47 +156,65 @@ class PcapngDecoder:
         )
         self._damage = None
 
-    def _walk(self, data: bytes, at: int) -> tuple[int, list[int], int, bool]:
-        """Step over whole blocks until packets of another kind come, a section, damage, or the end
-        of the data.
+    def _step_over(self, data: bytes, at: int) -> tuple[int, int]:
+        """Step over blocks without packets, learning what they describe.
 
-        Returns the kind of the packets found (0: none), the offsets of their blocks, where the walk
-        stopped, and whether it stopped at damage.
+        Returns where a packet block begins and its type, or where the blocks end: INCOMPLETE or
+        WRONG.
         """
-        kind = 0
-        places: list[int] = []
-        size = len(data)
-        head = struct.Struct(self._section.order + "II").unpack_from
-        while at + LEAST_BLOCK <= size:
-            block_type, length = head(data, at)
-            if block_type == SECTION:
-                if places:
-                    return kind, places, at, False
-                if data[at + 8 : at + 12] not in _MARKS:
-                    return kind, places, at, True
-                self._section = Section(_MARKS[data[at + 8 : at + 12]])
-                head = struct.Struct(self._section.order + "II").unpack_from
-                length = head(data, at)[1]
-            if length < LEAST_BLOCK or length > MAX_BLOCK or length & 3:
-                return kind, places, at, True
-            if at + length > size:
-                break
-            if data[at + length - 4 : at + length] != data[at + 4 : at + 8]:
-                return kind, places, at, True
-            if block_type in LAYOUTS:
-                if length < LAYOUTS[block_type].bytes_at + 4:
-                    return kind, places, at, True
-                if kind not in (0, block_type):
-                    return kind, places, at, False
-                kind = block_type
-                places.append(at)
-            elif block_type == INTERFACE:
-                if length < 20:
-                    return kind, places, at, True
+        while True:
+            kind, length = self._block_at(data, at)
+            if kind in LAYOUTS or kind < 0:
+                return at, kind
+            if kind == INTERFACE:
                 body = data[at + 8 : at + length - 4]
                 self._section.interfaces.append(read_interface(body, self._section.order))
             at += length
-        return kind, places, at, False
+
+    def _block_at(self, data: bytes, at: int) -> tuple[int, int]:
+        """Tell the type and the length of the block at an offset; a section is entered."""
+        if at + LEAST_BLOCK > len(data):
+            return INCOMPLETE, 0
+        if data[at : at + 4] == MAGIC:
+            order = _MARKS.get(data[at + 8 : at + 12])
+            if order is None:
+                return WRONG, 0
+            self._section = Section(order)
+        kind, length = struct.unpack_from(self._section.order + "II", data, at)
+        if not LEAST.get(kind, LEAST_BLOCK) <= length <= MAX_BLOCK or length & 3:
+            return WRONG, 0
+        end = at + length
+        if end > len(data):
+            return INCOMPLETE, 0
+        if data[end - 4 : end] != data[at + 4 : at + 8]:
+            return WRONG, 0
+        return kind, length
+
+    def _run(self, data: bytes, start: int, kind: int) -> Ints:
+        """Find the blocks of one kind that follow one another from `start` on.
+
+        Stepping is all that is done one by one; whether the blocks are sound is seen by columns.
+        """
+        head = struct.Struct(self._section.order + "II").unpack_from
+        least = LEAST[kind]
+        at, places = start, []
+        append = places.append
+        with suppress(struct.error):
+            for _ in repeat(None, MAX_PACKETS):
+                block_type, length = head(data, at)
+                if block_type != kind or length < least:
+                    break
+                append(at)
+                at += length
+        starts = np.array(places, np.int64)
+        ends = np.append(starts[1:], at)
+        sound = (ends - starts <= MAX_BLOCK) & ((ends - starts) & 3 == 0) & (ends <= len(data))
+        starts, ends = starts[sound], ends[sound]
+        word = np.dtype([("word", "u4")])
+        same = take_rows(data, ends - 4, word) == take_rows(data, starts + 4, word)
+        good = len(same) if same.all() else int(same.argmin())
+        # Only those before the first that is not sound: what follows it was found by its length.
+        return starts[: min(good, int(np.append(sound, False).argmin()))]
 
     def _columns(self, data: bytes, kind: int, places: Ints) -> PacketBlock:
         layout = LAYOUTS[kind]

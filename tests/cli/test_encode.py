@@ -74,7 +74,8 @@ MISTAKES = [
 def test_mistakes(text: str, code: int, says: str, tmp_path: Path) -> None:
     latin = tmp_path / "latin.json"
     latin.write_bytes(b'{"groupId": "caf\xe9"}')
-    result = run("encode", text.replace("{latin}", str(latin)), "--api", "Heartbeat", "--version", "4")
+    given = text.replace("{latin}", str(latin))
+    result = run("encode", given, "--api", "Heartbeat", "--version", "4")
     assert result.exit_code == code
     assert says in " ".join(result.stderr.split())
 

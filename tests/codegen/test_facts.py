@@ -133,7 +133,8 @@ def test_header_versions_follow_from_the_schemas() -> None:
 def test_a_layout_that_changed_in_place_is_noted_in_its_schema() -> None:
     for change in facts("in_place_changes"):
         text = (schemas_dir() / f"{change['message']}.json").read_text()
-        note = f"Version {change['version']} changed in place between {change['from']} and {change['to']}"
+        between = f"between {change['from']} and {change['to']}"
+        note = f"Version {change['version']} changed in place {between}"
         assert note in text, change["message"]
 
 

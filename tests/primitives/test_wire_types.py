@@ -147,7 +147,7 @@ def test_a_lenient_reader_keeps_what_it_bends() -> None:
 def test_tags_are_written_in_order() -> None:
     writer = Writer()
     writer.write_tags([(4, b"d")], [(9, b"i"), (0, b"a")])
-    assert writer.getvalue().hex() == "03" "000161" "040164" "090169"
+    assert writer.getvalue().hex() == "03000161040164090169"
 
 
 # -- errors

@@ -148,9 +148,9 @@ def test_tags_of_a_header_count_against_the_limit() -> None:
 
 def test_a_header_is_encoded_as_strictly_as_a_body() -> None:
     message = kafkawire.from_json("HeartbeatRequest", 4, {})
-    with pytest.raises(OutOfRange, match="RequestHeader.correlation_id"):
+    with pytest.raises(OutOfRange, match=r"RequestHeader\.correlation_id"):
         kafkawire.encode_frame(message, 4, 2**31)
-    with pytest.raises(InvalidValue, match="RequestHeader.client_id"):
+    with pytest.raises(InvalidValue, match=r"RequestHeader\.client_id"):
         kafkawire.encode_frame(message, 4, 1, client_id="\udce9")
     with pytest.raises(UnsupportedVersion):
         kafkawire.encode_frame(message, 2**40, 1)
