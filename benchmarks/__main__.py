@@ -7,12 +7,13 @@ from collections.abc import Callable
 from itertools import groupby
 from typing import Final
 
-from . import codec, memory, records, report, startup
+from . import codec, memory, packets, records, report, startup
 from .measure import Figure
 
 SUITES: Final[dict[str, Callable[[int], list[Figure]]]] = {
     "codec": codec.run,
     "memory": memory.run,
+    "packets": packets.run,
     "records": records.run,
     "startup": startup.run,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import Annotated, BinaryIO, NamedTuple
 
@@ -156,23 +157,32 @@ def _bare(api: str | None, version: int | None, direction: str | None) -> Bare |
 
 def _entries(name: str, form: Format, bare: Bare | None, ports: list[int]) -> Iterator[Entry]:
     if name == "-":
-        stream = inputs.standard_input()
-        kind = _kind(form, bare, inputs.unpacked_head(stream.peek(4), "standard input"), name)
-        if kind is Format.CAPTURE:
-            yield from _capture("-", ports, stream)
-        else:
-            yield from _bytes("-", stream.read(), kind, bare)
+        yield from _stream(name, inputs.standard_input(), form, bare, ports)
         return
-    path = Path(name)
-    if not path.exists() and inputs.is_hex(name.encode()):
+    if inputs.is_hex_argument(name):
         yield from _bytes("the argument", name.encode(), Format.HEX, bare)
         return
-    for file in inputs.expand([path]):
+    for file in inputs.expand([Path(name)]):
+        if inputs.is_stream(file):
+            with file.open("rb") as stream:
+                yield from _stream(name, stream, form, bare, ports)
+            continue
         kind = _kind(form, bare, inputs.first_bytes(file), str(file))
         if kind is Format.CAPTURE:
             yield from _capture(str(file), ports, file)
         else:
             yield from _bytes(str(file), file.read_bytes(), kind, bare)
+
+
+def _stream(
+    name: str, given: BufferedReader, form: Format, bare: Bare | None, ports: list[int]
+) -> Iterator[Entry]:
+    head, stream = inputs.looked_at(given, name)
+    kind = _kind(form, bare, head, name)
+    if kind is Format.CAPTURE:
+        yield from _capture(name, ports, stream)
+    else:
+        yield from _bytes(name, stream.read(), kind, bare)
 
 
 def _kind(form: Format, bare: Bare | None, head: bytes, name: str) -> Format:

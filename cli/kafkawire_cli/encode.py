@@ -53,6 +53,7 @@ def encode(
         raise typer.Exit(1) from None
     if raw:
         sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
     else:
         typer.echo(data.hex())
 

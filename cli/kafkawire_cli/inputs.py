@@ -7,16 +7,19 @@ Law: a thing that is none of these is refused with the reason; nothing is decode
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import sys
 import zlib
 from enum import StrEnum
-from io import BufferedReader
+from io import BufferedReader, RawIOBase
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from _typeshed import WriteableBuffer
 
     from kafkawire.capture.rows import Row
 
@@ -39,6 +42,9 @@ _CAPTURE: Final = (
     b"\x34\xcd\xb2\xa1",
     b"\x0a\x0d\x0d\x0a",
 )
+LEAST_HEAD: Final = 8
+"""Bytes that tell every format from the others, where there are so many."""
+
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _HEX_NOISE: Final = re.compile(rb"0[xX]|\\x|[\s:,_-]")
@@ -103,6 +109,8 @@ def unpacked_head(head: bytes, name: str) -> bytes:
 
 def recognise(head: bytes, name: str) -> Format:
     """Tell the format from the first bytes; InputError where it is none."""
+    from kafkawire import DEFAULT_LIMITS
+
     if head[:4] in _CAPTURE or head[:4] == _ZSTD:
         return Format.CAPTURE
     if not head:
@@ -110,7 +118,7 @@ def recognise(head: bytes, name: str) -> Format:
     if is_hex(head):
         return Format.HEX
     size = int.from_bytes(head[:4], "big", signed=True)
-    if len(head) >= 8 and 4 <= size <= 1 << 30:
+    if len(head) >= LEAST_HEAD and 4 <= size <= DEFAULT_LIMITS.max_frame_bytes:
         return Format.FRAMES
     shown = head[:8].hex(" ")
     raise InputError(
@@ -135,8 +143,53 @@ def hex_bytes(text: bytes, name: str) -> bytes:
     return bytes.fromhex(plain.decode("ascii"))
 
 
+class _Replayed(RawIOBase):
+    """A stream whose first bytes were taken to be looked at, and come again."""
+
+    def __init__(self, head: bytes, rest: BufferedReader) -> None:
+        self._head = head
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer).cast("B")
+        data = self._head[: len(view)] or self._rest.read1(len(view))
+        self._head = self._head[len(view) :]
+        view[: len(data)] = data
+        return len(data)
+
+
+def looked_at(stream: BufferedReader, name: str) -> tuple[bytes, BufferedReader]:
+    """Take the first bytes of a pipe, through gzip, however few come at a time; then the stream as
+    it was.
+    """
+    head = b""
+    while len(unpacked_head(head, name)) < LEAST_HEAD:
+        more = stream.read1(4096)
+        if not more:
+            break
+        head += more
+    return unpacked_head(head, name), BufferedReader(_Replayed(head, stream))
+
+
+def is_stream(path: Path) -> bool:
+    """Whether a path is read once, as a pipe that the shell made of `<(...)`."""
+    return path.is_fifo() or path.is_char_device()
+
+
+def is_hex_argument(text: str) -> bool:
+    """Whether an argument is hex text rather than the name of a file."""
+    try:
+        there = Path(text).exists()
+    except OSError:  # too long for a name
+        there = False
+    return not there and is_hex(os.fsencode(text))
+
+
 def standard_input() -> BufferedReader:
-    """Get standard input as a stream whose first bytes can be looked at."""
+    """Get standard input as a stream of bytes."""
     stream = sys.stdin.buffer
     if isinstance(stream, BufferedReader):
         return stream

@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from . import codegen, decode, encode, explain, log, schema_verbs, version
+from . import codegen, decode, encode, explain, log, pipes, schema_verbs, version
 
 app = typer.Typer(
     name="kafkawire",
@@ -31,7 +31,12 @@ app.command("version")(version.version)
 def main() -> None:
     """Run the command line; text that the terminal cannot show is escaped, not an error."""
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    app()
+    try:
+        app()
+    except OSError as error:  # a disk that is full: what was asked for is not all there
+        pipes.drop_output()
+        print(f"kafkawire: {error.filename or 'output'}: {error.strerror}", file=sys.stderr)
+        sys.exit(2)
 
 
 if __name__ == "__main__":

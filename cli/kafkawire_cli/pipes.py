@@ -1,4 +1,4 @@
-"""Output into a pipe whose reader may leave early, as `head` does."""
+"""Output into a pipe whose reader may leave early, as `head` does, or onto a disk that is full."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ def until_the_reader_leaves() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
-        # what is still buffered has nowhere to go: keep the interpreter from trying again at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
         raise typer.Exit(0) from None
+
+
+def drop_output() -> None:
+    """Give up what is still buffered: it has nowhere to go, and the interpreter would try again at
+    exit.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -41,9 +41,8 @@ def write(
             param_hint="--table",
         )
     writer = _writer(output)
-    live = given == ["-"]
-    # rows of a live capture must not wait for a full batch
-    size = 1 if live else tables.BATCH_ROWS
+    # rows of a live capture that somebody watches must not wait for a full batch
+    size = 1 if given == ["-"] and output is None else tables.BATCH_ROWS
     batches = tables.read(_sources(given), table, ports=ports, batch_rows=size, secrets=secrets)
     try:
         writer(batches, tables.TABLES[table].schema, output)

@@ -70,11 +70,6 @@ class PacketBlock:
             self.link[rows],
         )
 
-    def pieces(self) -> Iterator[PacketBlock]:
-        """Cut the block into blocks of at most MAX_PACKETS."""
-        for at in range(0, len(self), MAX_PACKETS):
-            yield self[at : at + MAX_PACKETS]
-
 
 class CaptureDecoder(Protocol):
     """Bytes of a capture file in, packet blocks out, as far as the bytes go.

@@ -48,10 +48,6 @@ class Budget:
         self.remembered = 0
         self.holding: dict[Flow, None] = {}
 
-    @property
-    def bytes(self) -> int:
-        return self.held + self.remembered
-
 
 class Totals:
     """What became of the payload bytes of one side.

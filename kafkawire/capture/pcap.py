@@ -22,6 +22,7 @@ import numpy as np
 
 from ..errors import BadMagic, CaptureError, CorruptCapture, TruncatedCapture
 from .blocks import MAX_PACKET_BYTES, MAX_PACKETS, Ints, PacketBlock, take_rows
+from .inbox import Inbox
 from .resync import Shape, find_packet, looks_wrong
 
 
@@ -130,35 +131,34 @@ class PcapDecoder:
     ) -> None:
         self.problems: list[CaptureError] = []
         self._header = header
-        self._position = position
+        self._inbox = Inbox(position)
         self._number = first
-        self._held = b""
         self._seconds: int | None = None
         self._damage: int | None = None
 
     def feed(self, chunk: bytes) -> Iterator[PacketBlock]:
         """Take the next bytes of the file."""
-        data = self._held + chunk if self._held else chunk
+        data = self._inbox.add(chunk)
+        if data is None:
+            return
         start = 0
         if self._header is None:
             if len(data) < FILE_HEADER or len(data) < (start := read_header(data).size):
-                self._held = data
                 return
             self._header = read_header(data)
         yield from self._packets(data, start, self._header.shape, ended=False)
 
     def finish(self) -> Iterator[PacketBlock]:
         """Take note that the file ends here."""
-        data, self._held = self._held, b""
+        inbox = self._inbox
         if self._header is None:
-            self.problems.append(TruncatedCapture("the file ends inside its header", len(data)))
+            self.problems.append(TruncatedCapture("the file ends inside its header", len(inbox)))
             return
         if self._damage is not None:
-            yield from self._packets(data, 0, self._header.shape, ended=True)
-            data, self._held = self._held, b""
-        if data:
+            yield from self._packets(inbox.take(), 0, self._header.shape, ended=True)
+        if len(inbox):
             self.problems.append(
-                TruncatedCapture(f"the file ends {len(data)} bytes into a packet", self._position)
+                TruncatedCapture(f"the file ends {len(inbox)} bytes into a packet", inbox.position)
             )
 
     def _packets(
@@ -185,13 +185,16 @@ class PcapDecoder:
                 start, limit = end, min(2 * limit, MAX_PACKETS)
                 continue
             else:
-                self._keep(data, end)
+                self._inbox.keep(end, self._needed(data, end, shape))
                 return
-            self._damage = self._position + start
+            self._damage = self._inbox.position + start
 
-    def _keep(self, data: bytes, start: int) -> None:
-        self._held = data[start:]
-        self._position += start
+    def _needed(self, data: bytes, at: int, shape: Shape) -> int:
+        """Tell how many bytes the packet at an offset has, header included, as far as is known."""
+        if len(data) - at < shape.size:
+            return shape.size
+        header = take_rows(data, np.array([at]), shape.dtype)
+        return shape.size + int(header["captured"][0])
 
     def _is_wrong(self, data: bytes, at: int, shape: Shape) -> bool:
         return bool(looks_wrong(take_rows(data, np.array([at]), shape.dtype), shape)[0])
@@ -208,7 +211,7 @@ class PcapDecoder:
         scale = 10**9 // self._header.variant.fractions
         block = PacketBlock(
             data=data,
-            position=self._position,
+            position=self._inbox.position,
             first=self._number,
             ts=seconds * 10**9 + headers["fraction"].astype(np.int64) * scale,
             start=places + shape.size,
@@ -225,16 +228,16 @@ class PcapDecoder:
         """Find where packets begin again; None where more bytes are needed, or none come."""
         assert self._damage is not None
         if not ended and len(data) - start < SEARCH_BYTES:
-            self._keep(data, start)
+            self._inbox.keep(start, SEARCH_BYTES)
             return None
         found = find_packet(data, start, shape, near=self._seconds, ended=ended)
         if found is None:
             # A packet may begin in what was searched last, but the proof of it lie further on.
-            self._keep(data, len(data) if ended else max(start, len(data) - SEARCH_BYTES // 2))
+            self._inbox.keep(len(data) if ended else len(data) - SEARCH_BYTES // 2, SEARCH_BYTES)
             if ended:
-                self._report(self._position)
+                self._report(self._inbox.position)
             return None
-        self._report(self._position + found)
+        self._report(self._inbox.position + found)
         return found
 
     def _report(self, end: int) -> None:

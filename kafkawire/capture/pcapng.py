@@ -21,9 +21,11 @@ from itertools import repeat
 from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import CaptureError, CorruptCapture, TruncatedCapture, UnsupportedLinkType
 from .blocks import MAX_PACKETS, NO_TIME, Ints, PacketBlock, take_rows
+from .inbox import Inbox
 from .interfaces import Interface, read_interface
 from .resync import windows, words_at
 
@@ -90,24 +92,24 @@ class PcapngDecoder:
     def __init__(self) -> None:
         self.problems: list[CaptureError] = []
         self._section = Section("<")
-        self._position = 0
+        self._inbox = Inbox()
         self._number = 1
-        self._held = b""
         self._damage: int | None = None
         self._unknown: set[int] = set()
 
     def feed(self, chunk: bytes) -> Iterator[PacketBlock]:
         """Take the next bytes of the file."""
-        yield from self._blocks(self._held + chunk if self._held else chunk, ended=False)
+        data = self._inbox.add(chunk)
+        if data is not None:
+            yield from self._blocks(data, ended=False)
 
     def finish(self) -> Iterator[PacketBlock]:
         """Take note that the file ends here."""
         if self._damage is not None:
-            yield from self._blocks(self._held, ended=True)
-        if self._held:
-            left = len(self._held)
+            yield from self._blocks(self._inbox.take(), ended=True)
+        if left := len(self._inbox):
             self.problems.append(
-                TruncatedCapture(f"the file ends {left} bytes into a block", self._position)
+                TruncatedCapture(f"the file ends {left} bytes into a block", self._inbox.position)
             )
 
     def _blocks(self, data: bytes, *, ended: bool) -> Iterator[PacketBlock]:
@@ -120,10 +122,10 @@ class PcapngDecoder:
                 at = found
             at, kind = self._step_over(data, at)
             if kind == INCOMPLETE:
-                self._keep(data, at)
+                self._inbox.keep(at, self._needed(data, at))
                 return
             if kind == WRONG:
-                self._damage = self._position + at
+                self._damage = self._inbox.position + at
                 at += 4
                 continue
             places = self._run(data, at, kind)
@@ -131,22 +133,25 @@ class PcapngDecoder:
             last = int(places[-1])
             at = last + self._block_at(data, last)[1]
 
-    def _keep(self, data: bytes, start: int) -> None:
-        self._held = data[start:]
-        self._position += start
+    def _needed(self, data: bytes, at: int) -> int:
+        """Tell how many bytes the block at an offset has, as far as is known."""
+        if at + LEAST_BLOCK > len(data):
+            return LEAST_BLOCK
+        length: int = struct.unpack_from(self._section.order + "I", data, at + 4)[0]
+        return length
 
     def _search(self, data: bytes, start: int, *, ended: bool) -> int | None:
         """Find where blocks begin again; None where more bytes are needed, or none come."""
         if not ended and len(data) - start < SEARCH_BYTES:
-            self._keep(data, start)
+            self._inbox.keep(start, SEARCH_BYTES)
             return None
         found = find_block(data, start, self._section.order)
         if found is not None:
-            self._report(self._position + found)
+            self._report(self._inbox.position + found)
             return found
-        self._keep(data, len(data) if ended else len(data) - SEARCH_BYTES // 2)
+        self._inbox.keep(len(data) if ended else len(data) - SEARCH_BYTES // 2, SEARCH_BYTES)
         if ended:
-            self._report(self._position)
+            self._report(self._inbox.position)
         return None
 
     def _report(self, end: int) -> None:
@@ -197,7 +202,8 @@ class PcapngDecoder:
         """
         head = struct.Struct(self._section.order + "II").unpack_from
         least = LEAST[kind]
-        at, places = start, []
+        at = start
+        places: list[int] = []
         append = places.append
         with suppress(struct.error):
             for _ in repeat(None, MAX_PACKETS):
@@ -208,13 +214,11 @@ class PcapngDecoder:
                 at += length
         starts = np.array(places, np.int64)
         ends = np.append(starts[1:], at)
-        sound = (ends - starts <= MAX_BLOCK) & ((ends - starts) & 3 == 0) & (ends <= len(data))
-        starts, ends = starts[sound], ends[sound]
-        word = np.dtype([("word", "u4")])
-        same = take_rows(data, ends - 4, word) == take_rows(data, starts + 4, word)
-        good = len(same) if same.all() else int(same.argmin())
-        # Only those before the first that is not sound: what follows it was found by its length.
-        return starts[: min(good, int(np.append(sound, False).argmin()))]
+        sizes = ends - starts
+        good = _leading((sizes <= MAX_BLOCK) & (sizes & 3 == 0) & (ends <= len(data)))
+        lengths = take_rows(data, starts[:good] + 4, _WORD), take_rows(data, ends[:good] - 4, _WORD)
+        found: Ints = starts[: _leading(lengths[0] == lengths[1])]
+        return found
 
     def _columns(self, data: bytes, kind: int, places: Ints) -> PacketBlock:
         layout = LAYOUTS[kind]
@@ -233,7 +237,7 @@ class PcapngDecoder:
             captured = rows["captured"].astype(np.int64)
         block = PacketBlock(
             data=data,
-            position=self._position,
+            position=self._inbox.position,
             first=self._number,
             ts=ts,
             start=places + layout.bytes_at,
@@ -261,7 +265,7 @@ class PcapngDecoder:
                 link[rows] = described.link
             elif index not in self._unknown:
                 self._unknown.add(index)
-                where = self._position + int(places[rows.argmax()])
+                where = self._inbox.position + int(places[rows.argmax()])
                 self.problems.append(
                     UnsupportedLinkType(f"interface {index} is described nowhere", where)
                 )
@@ -273,6 +277,7 @@ class PcapngDecoder:
 
 
 _MARKS: Final = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
+_WORD: Final = np.dtype([("word", "u4")])
 _SOUGHT: Final = np.array([SECTION, INTERFACE, *LAYOUTS])
 
 
@@ -292,3 +297,8 @@ def find_block(data: bytes, start: int, order: str) -> int | None:
             if end <= len(data) and data[end - 4 : end] == length:
                 return int(at)
     return None
+
+
+def _leading(flags: npt.NDArray[np.bool_]) -> int:
+    """Count the leading true values."""
+    return len(flags) if flags.all() else int(flags.argmin())

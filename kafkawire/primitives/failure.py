@@ -16,6 +16,7 @@ from ..errors import (
     InvalidValue,
     NullNotAllowed,
     OutOfRange,
+    TrailingBytes,
     Truncated,
     UnsupportedVersion,
     WireError,
@@ -66,6 +67,8 @@ def decode_failure(
     """Turn what stopped a decode at about `position` into the error to raise."""
     if isinstance(error, UnsupportedVersion):
         return error
+    if isinstance(error, TrailingBytes):  # behind all fields, so there is nothing to search for
+        return TrailingBytes(error.reason, name, position)
     for locators in _installed:
         located = locators.decode(package, name, data, version, lenient, limits)
         if located is not None:

@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 
 from ..errors import InvalidValue, UnsupportedVersion
 from ..messages import REGISTRY
-from ..primitives import FieldRow, Message, Structure
+from ..primitives import FieldRow, Message, MessageInfo, Structure
 
 UNKNOWN_TAGS: Final = "_unknownTaggedFields"
 
@@ -46,7 +46,10 @@ _plans: Final[dict[tuple[type[Structure], int], tuple[_Step, ...]]] = {}
 
 
 def to_json(message: Structure, version: int) -> dict[str, Json]:
-    """Make the JSON object of a message (or of one of its structs) at a version."""
+    """Make the JSON object of a message (or of one of its structs) at a version.
+
+    Raises UnsupportedVersion for a message that has no such version.
+    """
     plan = _plans.get((type(message), version))
     if plan is None:
         plan = _plan(type(message), version)
@@ -63,6 +66,9 @@ def to_json(message: Structure, version: int) -> dict[str, Json]:
 
 
 def _plan(cls: type[Structure], version: int) -> tuple[_Step, ...]:
+    name = cls.__name__
+    if name in REGISTRY and REGISTRY.load(name) is cls:
+        _check_version(REGISTRY.get(name), version)
     default = cls()
     steps = tuple(
         _Step(
@@ -76,6 +82,12 @@ def _plan(cls: type[Structure], version: int) -> tuple[_Step, ...]:
     )
     _plans[cls, version] = steps
     return steps
+
+
+def _check_version(info: MessageInfo, version: int) -> None:
+    if not info.first <= version <= info.last:
+        reason = f"{info.name} has versions {info.first}-{info.last}, not {version}"
+        raise UnsupportedVersion(reason)
 
 
 def _converter(type_name: str, version: int) -> Convert | None:
@@ -103,7 +115,10 @@ def uuid_text(value: bytes) -> str:
 
 def uuid_bytes(text: str) -> bytes:
     """Read a uuid in Kafka's form; ValueError for anything else."""
-    value = urlsafe_b64decode(text + "==")
+    try:
+        value = urlsafe_b64decode(text + "==")
+    except ValueError:  # not ASCII, or a length that base64 never has
+        value = b""
     if len(value) != 16 or uuid_text(value) != text:
         raise ValueError(f"{text!r} is no uuid: 22 characters of URL-safe base64")
     return value
@@ -133,8 +148,7 @@ def from_json(name: str, version: int, obj: Json) -> Message:
     Raises UnknownApiKey, UnsupportedVersion, and InvalidValue naming the path of what cannot be.
     """
     info = REGISTRY.get(name)
-    if not info.first <= version <= info.last:
-        raise UnsupportedVersion(f"{name} has versions {info.first}-{info.last}, not {version}")
+    _check_version(info, version)
     made: Message = _build(REGISTRY.load(name), version, obj, name)
     return made
 

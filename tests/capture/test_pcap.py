@@ -116,6 +116,14 @@ def test_zeros_at_the_end_are_no_packets(step: int) -> None:
     ]
 
 
+def test_a_long_packet_in_many_pieces_is_not_copied_for_each() -> None:
+    size = 1 << 24
+    decoder = PcapDecoder()
+    data = pcap([Packet(bytes(size))], snaplen=size)
+    found = [b for at in range(0, len(data), 100) for b in decoder.feed(data[at : at + 100])]
+    assert packets_of(found) == [bytes(size)]
+
+
 @pytest.mark.parametrize("head", [b"", b"\xd4\xc3", b"\xd4\xc3\xb2"])
 def test_a_file_too_short_to_say_what_it_is(head: bytes) -> None:
     with pytest.raises(TruncatedCapture):

@@ -6,11 +6,15 @@ from dataclasses import replace
 
 import pytest
 
+from kafkawire.capture.blocks import NO_TIME
 from kafkawire.capture.bounds import DEFAULT_REASSEMBLY
 from kafkawire.capture.events import CloseReason, DiscardReason, Gap, GapReason, Piece, in_order
+from kafkawire.capture.packets import PacketParser
+from kafkawire.capture.reassembly import Reassembler
+from kafkawire.capture.source import Capture
 
-from .dialogue import ISNS, Sent, goodbye, hello, packets, tell
-from .wire import FIN, PSH, RST, SYN, Packet, ethernet, ipv4, tcp
+from .dialogue import ISNS, Sent, Told, goodbye, hello, packets, tell
+from .wire import FIN, PSH, RST, SYN, Packet, ethernet, interface, ipv4, section, simple, tcp
 
 A, B, C, D = (bytes([letter]) * 100 for letter in b"abcd")
 
@@ -142,6 +146,18 @@ def test_an_acknowledged_hole_is_a_gap_once_nothing_late_can_come() -> None:
     assert told.joined(0) == A + C + D
     run = told.runs(0)[1]
     assert (run.data, run.packets, run.released) == (C, [5], 8)
+
+
+def test_without_times_an_acknowledged_hole_is_a_gap_at_once() -> None:
+    story = [*hello(), Sent(0, 0, A), Sent(0, 200, C), Sent(1, 0, acked=300), Sent(0, 300, D)]
+    blocks = [simple(packet) for packet in packets(story)]
+    told, reassembler = Told(), Reassembler()
+    for block in Capture([b"".join([section(), interface(), *blocks])]):
+        told.add(reassembler.feed(PacketParser().parse(block)))
+    told.add(reassembler.finish())
+    assert told.joined(0) == A + C + D
+    assert [(g.position, g.reason, g.packet) for g in told.gaps(0)] == [(100, GapReason.LOST, 6)]
+    assert told.connections[0].first_ns == told.connections[0].last_ns == NO_TIME
 
 
 def test_a_packet_that_the_tap_has_after_its_acknowledgment_is_not_lost() -> None:

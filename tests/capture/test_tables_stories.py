@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -410,3 +411,26 @@ def test_a_file_that_is_no_capture(tmp_path: Path) -> None:
     file.write_text("no capture at all")
     with pytest.raises(CaptureError):
         rows(file, "messages")
+
+
+# -- damage
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_damage_makes_a_table_fail(seed: int, tmp_path: Path) -> None:
+    rng = Random(seed)
+    names = ("ck-848", "ck-txn", "kjs-all", "fg-max-v0.11.0", "ck-group-range", "kcat-kf")
+    whole = bytearray((FIXTURES / "captures" / f"{names[seed % len(names)]}.pcap").read_bytes())
+    for _ in range(rng.choice([5, 40, 200])):
+        whole[rng.randrange(24, len(whole))] = rng.randrange(256)
+    file = tmp_path / "damaged.pcap"
+    file.write_bytes(whole[: rng.randrange(len(whole) // 2, len(whole))])
+    found = {name: rows(file, name) for name in tables.TABLES}
+    asked = sum(row["direction"] == "request" for row in found["messages"])
+    assert sum(row["requests"] for row in found["connections"]) == asked
+    # a request that is cut in the middle is an exchange too, and no message
+    exchanges = [
+        row for row in found["exchanges"] if row["request_status"] not in (None, "truncated")
+    ]
+    tokens = sum(row["status"] == "sasl_token" for row in found["messages"])
+    assert len(exchanges) == asked - tokens

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import array
 import base64
+import fcntl
 import gzip
 import hashlib
 import json
+import os
 import subprocess
 import sys
+import termios
+import time
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +94,57 @@ def test_standard_input_is_read_as_it_comes() -> None:
         process.stdin.close()
         assert len(process.stdout.read().splitlines()) >= 100
     assert process.returncode == 0
+
+
+def test_a_pipe_may_bring_a_byte_at_a_time() -> None:
+    command = [sys.executable, "-m", "kafkawire_cli.main", "decode", "-", "--format", "jsonl"]
+    reader, writer = os.pipe()
+    with subprocess.Popen(command, stdin=reader, stdout=subprocess.PIPE) as process:
+        os.close(reader)
+        data = Path(KCAT).read_bytes()
+        for i in range(30):
+            while pending(writer):  # until the byte before was taken alone
+                assert process.poll() is None
+                time.sleep(0.001)
+            os.write(writer, data[i : i + 1])
+        with open(writer, "wb") as rest:
+            rest.write(data[30:])
+        assert process.stdout is not None
+        assert len(process.stdout.read().splitlines()) == 114
+    assert process.returncode == 0
+
+
+def pending(descriptor: int) -> int:
+    """Count the bytes in a pipe that nobody has read yet."""
+    size = array.array("i", [0])
+    fcntl.ioctl(descriptor, termios.FIONREAD, size)
+    return size[0]
+
+
+@pytest.mark.parametrize("content", [Path(KCAT).read_bytes(), frame() * 500])
+def test_a_named_pipe_is_read_once(tmp_path: Path, content: bytes) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(
+        [sys.executable, "-m", "kafkawire_cli.main", "decode", str(pipe), "--format", "jsonl"],
+        stdout=subprocess.PIPE,
+    ) as process:
+        pipe.write_bytes(content)
+        assert process.stdout is not None
+        made = [json.loads(line) for line in process.stdout.read().splitlines()]
+    assert {row["status"] for row in made} == {"ok"}
+    assert len(made) == (114 if content[:4] != frame()[:4] else 500)
+
+
+def test_text_is_not_taken_for_frames(tmp_path: Path) -> None:
+    (tmp_path / "script").write_text("#!/bin/sh\n")
+    result = run(str(tmp_path / "script"))
+    assert result.exit_code == 2
+    assert "no capture, no hex text and no frames" in result.stderr
+
+
+def test_long_hex_is_no_file_name() -> None:
+    assert len(rows((frame() * 40).hex())) == 40
 
 
 def test_frames_in_a_file_pair_requests_and_responses(tmp_path: Path) -> None:
@@ -225,6 +281,8 @@ MISTAKES = [
         "neither request nor response",
     ),
     (["0"], "1 hexadecimal digits, an odd number"),
+    (["0" * 999], "999 hexadecimal digits, an odd number"),
+    (["caf\udce9"], "No such file or directory"),
 ]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -78,6 +80,28 @@ def test_mistakes(text: str, code: int, says: str, tmp_path: Path) -> None:
     result = run("encode", given, "--api", "Heartbeat", "--version", "4")
     assert result.exit_code == code
     assert says in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["version"],
+        ["explain", "00", "--api", "Heartbeat", "--version", "4"],
+        ["encode", "{}", "--api", "Heartbeat", "--version", "4", "--raw"],
+        ["decode", "00000010001200030000000100016100"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_full_disk_is_said_and_exits_2(arguments: list[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        ran = subprocess.run(
+            [sys.executable, "-m", "kafkawire_cli.main", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (ran.returncode, ran.stderr) == (2, "kafkawire: output: No space left on device\n")
 
 
 def test_codegen_makes_a_package(tmp_path: Path) -> None:

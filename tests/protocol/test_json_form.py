@@ -69,5 +69,13 @@ def test_uuids_are_22_characters_of_url_safe_base64() -> None:
     raw = bytes(range(240, 256))
     assert uuid_text(raw) == "8PHy8_T19vf4-fr7_P3-_w"
     assert uuid_bytes(uuid_text(raw)) == raw
-    with pytest.raises(ValueError, match="no uuid"):
-        uuid_bytes("8PHy8_T19vf4-fr7_P3-_x")
+    for wrong in ("8PHy8_T19vf4-fr7_P3-_x", "x", "\u00e9", ""):
+        with pytest.raises(ValueError, match="no uuid"):
+            uuid_bytes(wrong)
+
+
+def test_a_version_that_a_message_does_not_have_has_no_json() -> None:
+    message = kafkawire.from_json("HeartbeatRequest", 4, {})
+    for version in (-1, 5, 2**40):
+        with pytest.raises(UnsupportedVersion, match="has versions 0-4"):
+            kafkawire.to_json(message, version)
