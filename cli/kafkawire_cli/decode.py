@@ -29,7 +29,7 @@ def decode(
     given: Annotated[
         list[str],
         typer.Argument(
-            metavar="INPUT...", help="Captures, frames, hex text, directories; - for stdin."
+            metavar="INPUT", help="Captures, frames, hex text, directories; - for stdin."
         ),
     ],
     shape: Annotated[

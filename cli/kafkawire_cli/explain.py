@@ -38,7 +38,7 @@ def explain(
     hexadecimal: Annotated[
         list[str],
         typer.Argument(
-            metavar="HEX...",
+            metavar="HEX",
             help="Bytes as hex; spaces, newlines, colons and 0x do not matter. "
             "- reads standard input, @FILE a file.",
         ),

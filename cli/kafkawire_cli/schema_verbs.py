@@ -49,7 +49,7 @@ def lint(
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[PATH]...",
+            metavar="PATH",
             help="Directories or files [default: kafkawire's own schemas]",
             show_default=False,
         ),
@@ -159,7 +159,7 @@ def coverage(
     release: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[RELEASE]...", help="Kafka releases [default: every one]", show_default=False
+            metavar="RELEASE", help="Kafka releases [default: every one]", show_default=False
         ),
     ] = None,
     schemas: SchemasOption = None,

@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 import sys
 from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
-from binascii import Error as Base64Error
 from collections.abc import Callable
 from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
@@ -207,7 +206,7 @@ def _element(element: str, version: int, value: Json, path: str, cls: Any) -> An
         return _build(getattr(sys.modules[cls.__module__], element), version, value, path)
     try:
         return _READERS.get(element, _integer)(value)
-    except (ValueError, Base64Error) as error:
+    except (ValueError, OverflowError) as error:  # base64's own error is a ValueError
         raise InvalidValue(str(error), path) from None
 
 

@@ -186,7 +186,7 @@ def test_joined_in_the_middle(ordeal: Ordeal, skipped: int, step: int) -> None:
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.randoms(use_true_random=False), BLOCKS)
+@given(st.integers(0, 1 << 32).map(random.Random), BLOCKS)
 def test_random_segments_break_nothing(lots: random.Random, step: int) -> None:
     story = []
     for _ in range(lots.randint(1, 120)):
