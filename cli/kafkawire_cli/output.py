@@ -37,7 +37,7 @@ _HEADING: Final = (
 
 def time_text(time_ns: int) -> str | None:
     """Write a capture time as ISO 8601 in UTC with nanoseconds; None where there is none."""
-    if not time_ns:
+    if time_ns <= 0:  # frames without packets, and packets without a time
         return None
     seconds, rest = divmod(time_ns, 1_000_000_000)
     whole = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
@@ -149,7 +149,7 @@ def jsonl(entry: Entry, out: Print, view: View) -> None:
 def took(entry: Entry) -> str:
     """Write how long after its request a response came."""
     row = entry.row
-    if row.request_time_ns is None or not row.time_ns:
+    if row.request_time_ns is None or min(row.time_ns, row.request_time_ns) <= 0:
         return ""
     milliseconds = (row.time_ns - row.request_time_ns) / 1e6
     return f"{milliseconds:.3f}ms" if milliseconds < 1000 else f"{milliseconds / 1000:.3f}s"

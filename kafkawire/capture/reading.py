@@ -10,8 +10,12 @@ from typing import NamedTuple
 
 from ..errors import DecodeError, TrailingBytes, UnknownApiKey, UnsupportedVersion
 from ..messages import REGISTRY
-from ..primitives import DEFAULT_LIMITS, Limits, Message, MessageInfo
-from ..protocol.frame import decode_request_body, decode_response_body
+from ..primitives import DEFAULT_LIMITS, Limits, Message, MessageInfo, Reader
+from ..protocol.frame import (
+    decode_request_body,
+    decode_response_body,
+    response_body_versions,
+)
 from ..protocol.header import (
     REQUEST_PREFIX,
     decode_request_header,
@@ -140,11 +144,7 @@ def _request_verdict(key: int, version: int, frame: bytes, end: int, limits: Lim
         )
     except DecodeError as strict:
         error = str(strict)
-    try:
-        message = decode_request_body(key, version, frame, end, True, limits)
-    except DecodeError:
-        return _Verdict(Status.MALFORMED, error, None, None)
-    return _Verdict(Status.LENIENT, error, message, version)
+    return _bent(info, (version,), frame, end, limits, error)
 
 
 def _response_verdict(asked: Asked, frame: bytes, limits: Limits) -> tuple[_Verdict, int]:
@@ -163,11 +163,30 @@ def _response_verdict(asked: Asked, frame: bytes, limits: Limits) -> tuple[_Verd
         return _Verdict(Status.OK, "", body.message, body.version), end
     except DecodeError as strict:
         error = str(strict)
-    try:
-        body = decode_response_body(key, version, frame, end, True, limits)
-    except DecodeError:
-        return _Verdict(Status.MALFORMED, error, None, None), end
-    return _Verdict(Status.LENIENT, error, body.message, body.version), end
+    versions = response_body_versions(key, version, frame, end)
+    return _bent(info, versions, frame, end, limits, error), end
+
+
+def _bent(
+    info: MessageInfo,
+    versions: tuple[int, ...],
+    frame: bytes,
+    end: int,
+    limits: Limits,
+    error: str,
+) -> _Verdict:
+    """Try leniently what a strict reader refused. Where it fails was searched for once already, so
+    this reads without asking again.
+    """
+    for version in versions:
+        reader = Reader(frame, end, lenient=True, max_elements=limits.max_elements)
+        try:
+            message: Message = REGISTRY.load(info.name).decode_from(reader, version)
+            message.bent = reader.finish()
+        except (DecodeError, IndexError):
+            continue
+        return _Verdict(Status.LENIENT, error, message, version)
+    return _Verdict(Status.MALFORMED, error, None, None)
 
 
 def _guess(info: MessageInfo, version: int, frame: bytes, end: int, limits: Limits) -> _Verdict:

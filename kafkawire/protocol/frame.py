@@ -149,19 +149,25 @@ def decode_response_body(
     info = REGISTRY.response(api_key)
     if info is None:
         raise UnknownApiKey(f"no API has the key {api_key}")
-    if api_key == ApiKey.API_VERSIONS and version > 0 and _says_unsupported(data, start):
+    *others, last = response_body_versions(api_key, version, data, start)
+    for other in others:
         try:
-            return Body(_decode(info.name, 0, data, start, lenient, limits), 0)
+            return Body(_decode(info.name, other, data, start, lenient, limits), other)
         except DecodeError:
-            # some brokers answer in the asked version all the same: its own error, if any, is the
-            # telling one
-            return Body(_decode(info.name, version, data, start, lenient, limits), version)
-    return Body(_decode(info.name, version, data, start, lenient, limits), version)
+            continue  # the error in the version that was asked for is the telling one
+    return Body(_decode(info.name, last, data, start, lenient, limits), last)
 
 
-def _says_unsupported(data: bytes, start: int) -> bool:
+def response_body_versions(
+    api_key: int, version: int, data: bytes, start: int = 0
+) -> tuple[int, ...]:
+    """Say in which versions the response body at `start` may be written, the likeliest first; the
+    last is the one that was asked for.
+    """
     error = int.from_bytes(data[start : start + 2], "big", signed=True)
-    return error == ErrorCode.UNSUPPORTED_VERSION
+    if api_key == ApiKey.API_VERSIONS and version and error == ErrorCode.UNSUPPORTED_VERSION:
+        return 0, version  # some brokers answer in the asked version all the same
+    return (version,)
 
 
 def _decode(

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from kafkawire.messages import REGISTRY
+from kafkawire.messages.fetch_request import FetchRequest
 from tests import vectors
+from tests.conftest import FIXTURES
 from tests.vectors import NAMES, same, where
 
 
@@ -118,3 +120,15 @@ for depth in range(40, 60):
 """
     checking = {**os.environ, "PYTHONMALLOC": "debug"}
     subprocess.run([sys.executable, "-c", program], check=True, env=checking)
+
+
+def test_pickles_of_another_build_load() -> None:
+    """The file was written by an interpreted build: compiled and interpreted ones read the same."""
+    stored = FIXTURES / "pickles" / "interpreted.pickle"
+    made = pickle.loads(stored.read_bytes())
+    assert [type(message).__name__ for message in made] == ["FetchRequest", "MetadataResponse"]
+    fetch, metadata = made
+    assert fetch.topics[0].partitions[0].fetch_offset == 42
+    assert metadata.unknown_tags == [(9, b"kept")]
+    assert metadata.bent.trailing == b"\x00\x01"
+    assert FetchRequest.decode(fetch.encode(12), 12) == fetch
