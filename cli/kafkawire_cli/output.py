@@ -28,7 +28,6 @@ class Shape(StrEnum):
 
 Print = Callable[[str], None]
 
-_REDACTED: Final = {"authBytes", "password", "hmac", "saltedPassword", "salt"}
 _HEADING: Final = (
     f"{'packet':>7} {'time':15} {'conn':>4}   {'api':24} {'ver':>3} {'corr':>6} {'length':>8} "
     f"{'took':>9} {'status':10} client and content"
@@ -59,6 +58,7 @@ def body(entry: Entry, view: View, *, in_words: bool = False) -> Any:
 
     in_words: say what records fields hold instead of giving their bytes.
     """
+    from kafkawire.capture.redaction import redacted
     from kafkawire.protocol.json_form import to_json
 
     row = entry.row
@@ -97,18 +97,6 @@ def embedded(entry: Entry) -> dict[str, Any]:
         return {}
     found = embedded_payloads(row.message, row.body_version)
     return {payload.path: payload.to_json() for payload in found}
-
-
-def redacted(value: Any) -> Any:
-    """Replace credentials by their length; everything else is kept as it is."""
-    if isinstance(value, dict):
-        return {
-            key: f"(redacted, {len(inner)} characters)"
-            if key in _REDACTED and isinstance(inner, str)
-            else redacted(inner)
-            for key, inner in value.items()
-        }
-    return [redacted(inner) for inner in value] if isinstance(value, list) else value
 
 
 def record(entry: Entry, view: View) -> dict[str, Any]:

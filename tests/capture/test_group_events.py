@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("pyarrow")
-
 import kafkawire
 from kafkawire.capture import tables
 from kafkawire.messages.consumer_protocol_assignment import (

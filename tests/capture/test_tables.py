@@ -12,11 +12,9 @@ from typing import Any
 
 import pytest
 
-pa = pytest.importorskip("pyarrow")
+from kafkawire.capture import tables
 
-from kafkawire.capture import tables  # noqa: E402  (needs pyarrow)
-
-from . import truth  # noqa: E402
+from . import truth
 
 CAPTURES = truth.captures()
 IDS = [path.name.split(".truth")[0] for path in CAPTURES]

@@ -7,15 +7,14 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-pa = pytest.importorskip("pyarrow")
-
-from kafkawire.capture.rows import Row, Status  # noqa: E402
-from kafkawire.capture.tables import TABLES  # noqa: E402  (needs pyarrow)
-from kafkawire.capture.tables.documentation import markdown  # noqa: E402
-from kafkawire.capture.tables.mentions import Mentions, role  # noqa: E402
-from kafkawire.capture.tables.places import (  # noqa: E402
+from kafkawire.capture.rows import Row, Status
+from kafkawire.capture.tables import TABLES
+from kafkawire.capture.tables.documentation import markdown
+from kafkawire.capture.tables.mentions import Mentions, role
+from kafkawire.capture.tables.places import (
     REQUEST_FIELDS,
     REQUESTS,
     RESPONSE_FIELDS,
@@ -23,13 +22,13 @@ from kafkawire.capture.tables.places import (  # noqa: E402
     Place,
     spoken,
 )
-from kafkawire.capture.topic_ids import TopicNames  # noqa: E402
-from kafkawire.messages import REGISTRY  # noqa: E402
-from kafkawire.protocol import ApiKey  # noqa: E402
-from kafkawire_codegen import schemas_dir  # noqa: E402
-from kafkawire_codegen.model import Message, build  # noqa: E402
-from kafkawire_codegen.schema import load_directory  # noqa: E402
-from tests.conftest import ROOT  # noqa: E402
+from kafkawire.capture.topic_ids import TopicNames
+from kafkawire.messages import REGISTRY
+from kafkawire.protocol import ApiKey
+from kafkawire_codegen import schemas_dir
+from kafkawire_codegen.model import Message, build
+from kafkawire_codegen.schema import load_directory
+from tests.conftest import ROOT
 
 PLAIN = {
     "bool", "int8", "int16", "int32", "int64", "string", "binary", "timestamp[us, tz=UTC]",

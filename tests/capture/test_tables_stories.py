@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("pyarrow")
-
 from kafkawire.capture import tables
 from kafkawire.protocol.json_form import uuid_text
 from kafkawire.records import BatchBuilder

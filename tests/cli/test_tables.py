@@ -7,11 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
-
-pytest.importorskip("pyarrow")
-
 from pyarrow import parquet
+from typer.testing import CliRunner
 
 from kafkawire.capture import tables
 from kafkawire_cli.main import app

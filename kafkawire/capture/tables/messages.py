@@ -10,11 +10,11 @@ from ...messages.api_key import ApiKey
 from ...protocol.embedded import add_payloads
 from ...protocol.json_form import to_json
 from ..engine import Located
+from ..redaction import redacted
 from ..rows import Row, Status
 from .columns import BYTES, INT16, INT32, INT64, TEXT, Column, Columns
 from .context import WHERE, Context
 from .exchanges import since
-from .redaction import redacted
 
 COLUMNS: Final[Columns] = (
     *WHERE,
