@@ -27,9 +27,12 @@ MAX_STRING: Final = 0x7FFF
 
 UNLIMITED: Final = 1 << 62
 
+_ZERO: Final = [0]
 
+
+# free_list_len: each decode makes one reader, and takes the last one's memory
 @final
-@mypyc_attr(acyclic=True)
+@mypyc_attr(acyclic=True, free_list_len=1)
 class Reader:
     """Reads `data` from `pos` on.
 
@@ -102,17 +105,21 @@ class Reader:
 
     def read_uvarint(self) -> i64:
         """Read an unsigned varint of at most 5 bytes; a non-minimal one is accepted."""
+        p = self.pos
+        byte: i64 = self.data[p]
+        if byte > 127:
+            return self.read_long_uvarint()
+        self.pos = p + 1
+        return byte
+
+    def read_long_uvarint(self) -> i64:
+        """Read an unsigned varint of any length: the few that are not one byte."""
         data = self.data
         p = self.pos
-        byte: i64 = data[p]
-        p += 1
-        if byte < 128:
-            self.pos = p
-            return byte
-        value: i64 = byte & 0x7F
-        shift: i64 = 7
+        value: i64 = 0
+        shift: i64 = 0
         while True:
-            byte = data[p]
+            byte: i64 = data[p]
             p += 1
             value |= (byte & 0x7F) << shift
             if byte < 128:
@@ -167,6 +174,8 @@ class Reader:
     # -- variable width
 
     def text(self, n: i64) -> str:
+        if n == 0:
+            return ""
         raw = self.take(n)
         try:
             return raw.decode("utf-8")
@@ -211,7 +220,15 @@ class Reader:
         return [int(self.read_uint16()) for _ in range(n)]
 
     def read_int32_items(self, n: i64) -> list[int]:
-        return [int(self.read_int32()) for _ in range(n)]
+        # replicas and partitions are lists of int32: made at their size, which appending is not
+        data = self.data
+        p = self.pos
+        items = _ZERO * n
+        for index in range(n):
+            items[index] = read_i32_be(data, p)
+            p += 4
+        self.pos = p
+        return items
 
     def read_uint32_items(self, n: i64) -> list[int]:
         return [int(self.read_uint32()) for _ in range(n)]

@@ -1,6 +1,7 @@
 """A growing message body. Native under mypyc; the same source runs interpreted.
 
-Law: a value that its wire type cannot hold raises; nothing is ever cut to fit.
+Law: a value that its wire type cannot hold raises; nothing is ever cut to fit. A byte is appended
+as `u8`: with any other type compiled code would box it and call a method by its name.
 """
 
 from typing import Final, final
@@ -12,7 +13,7 @@ from librt.strings import (
     write_i32_be,
     write_i64_be,
 )
-from mypy_extensions import i16, i32, i64, mypyc_attr
+from mypy_extensions import i16, i32, i64, mypyc_attr, u8
 
 from ..errors import InvalidValue, OutOfRange
 from .structure import Tags
@@ -21,8 +22,9 @@ MAX_STRING: Final = 0x7FFF
 MAX_LENGTH: Final = 0x7FFF_FFFE
 
 
+# free_list_len: each encode makes one writer, and takes the last one's memory
 @final
-@mypyc_attr(acyclic=True)
+@mypyc_attr(acyclic=True, free_list_len=1)
 class Writer:
     """Collects one message body.
 
@@ -39,12 +41,12 @@ class Writer:
     # -- fixed width
 
     def write_bool(self, value: bool) -> None:
-        self.buffer.append(1 if value else 0)
+        self.buffer.append(u8(1) if value else u8(0))
 
     def write_int8(self, value: i64) -> None:
         if value < -128 or value > 127:
             raise OutOfRange(f"{value} is no int8")
-        self.buffer.append(value & 0xFF)
+        self.buffer.append(u8(value & 0xFF))
 
     def write_int16(self, value: i16) -> None:
         write_i16_be(self.buffer, value)
@@ -52,8 +54,8 @@ class Writer:
     def write_uint16(self, value: i64) -> None:
         if value < 0 or value > 0xFFFF:
             raise OutOfRange(f"{value} is no uint16")
-        self.buffer.append(value >> 8)
-        self.buffer.append(value & 0xFF)
+        self.buffer.append(u8(value >> 8))
+        self.buffer.append(u8(value & 0xFF))
 
     def write_int32(self, value: i32) -> None:
         write_i32_be(self.buffer, value)
@@ -79,9 +81,9 @@ class Writer:
 
     def write_uvarint(self, value: i64) -> None:
         while value > 127:
-            self.buffer.append(value & 127 | 128)
+            self.buffer.append(u8(value & 127 | 128))
             value >>= 7
-        self.buffer.append(value)
+        self.buffer.append(u8(value))
 
     def write_length(self, n: i64, flexible: bool) -> None:
         """Write the length of bytes or the count of an array; -1 stands for null."""
@@ -94,7 +96,7 @@ class Writer:
 
     def write_marker(self, present: bool) -> None:
         """Write the byte before a nullable struct."""
-        self.buffer.append(1 if present else 255)
+        self.buffer.append(u8(1) if present else u8(255))
 
     # -- variable width
 
@@ -116,7 +118,7 @@ class Writer:
         if value is not None:
             self.write_string(value, flexible)
         elif flexible:
-            self.buffer.append(0)
+            self.buffer.append(u8(0))
         else:
             write_i16_be(self.buffer, -1)
 
@@ -193,7 +195,7 @@ class Writer:
         """Write a tagged-field block: known and unknown fields merged in ascending order."""
         if known is None:
             if unknown is None:
-                self.buffer.append(0)
+                self.buffer.append(u8(0))
                 return
             known = unknown
         elif unknown is not None:
