@@ -7,10 +7,16 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
 FIXTURES = ROOT / "fixtures"
 SHARED = ROOT.parent / "shared"
+
+
+# how fast a shared machine happens to be is no property of the code: benchmarks/ measures that
+settings.register_profile("kafkawire", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("kafkawire")
 
 
 def missing(what: str) -> NoReturn:
