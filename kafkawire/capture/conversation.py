@@ -164,7 +164,7 @@ class Conversation:
         rows: list[Row] = []
         while stream.held:
             if stream.skip:
-                self._skip(stream)
+                rows += self._skip(side)
             elif not stream.in_step:
                 if not self._resynchronise(side, rows):
                     break
@@ -172,11 +172,25 @@ class Conversation:
                 break
         return rows
 
-    def _skip(self, stream: Stream) -> None:
+    def _skip(self, side: int) -> list[Row]:
+        stream = self._streams[side]
         size = min(stream.skip, stream.held)
-        stream.mark(size)
+        stream.last = stream.mark(size)
         stream.take(size)
         stream.skip -= size
+        stream.skipped += size
+        return [] if stream.skip else self._skipped(side)
+
+    def _skipped(self, side: int) -> list[Row]:
+        """Count what was captured of a frame behind the bytes that it lost."""
+        stream = self._streams[side]
+        size, stream.skipped = stream.skipped, 0
+        if not size:
+            return []
+        mark, reason = stream.last, "of a frame that lost bytes before these"
+        return [
+            Row(mark.packet, mark.time_ns, self._direction(side), size, Status.UNPARSED, reason)
+        ]
 
     def _frame(self, side: int, rows: list[Row]) -> bool:
         """Take one frame off a side that is in step; False where it is not all there yet."""
@@ -260,9 +274,9 @@ class Conversation:
         if stream.skip >= size:
             stream.skip -= size
             stream.position += size
-            return []
+            return [] if stream.skip else self._skipped(side)
         frame_size = self._size_of_partial(side) if self.decided else None
-        rows = self._flush(side, mark) if stream.held else []
+        rows = self._flush(side)
         stream.position += size
         if frame_size is not None and frame_size[1] >= size:
             stream.skip = frame_size[1] - size
@@ -281,10 +295,10 @@ class Conversation:
         size = int.from_bytes(stream.peek()[:SIZE], "big", signed=True)
         return size, SIZE + size - stream.held
 
-    def _flush(self, side: int, mark: Mark | None = None) -> list[Row]:
+    def _flush(self, side: int) -> list[Row]:
         stream = self._streams[side]
         if not stream.held:
-            return []
+            return self._skipped(side)
         partial = self._size_of_partial(side) if self.decided else None
         if partial is None:
             status = Status.TRUNCATED if self.decided and stream.in_step else Status.UNPARSED

@@ -215,7 +215,7 @@ def partial_request(frame: bytes, size: int, mark: Mark) -> Row:
     bytes.
     """
     row = Row(mark.packet, mark.time_ns, "request", size, Status.TRUNCATED, raw=frame)
-    error = f"{size - len(frame)} of {size} bytes are missing"
+    error = f"only the first {len(frame)} of {size} bytes are there"
     try:
         header = decode_request_header(frame, lenient=True).header
     except (DecodeError, UnknownApiKey, UnsupportedVersion):
@@ -238,7 +238,7 @@ def partial_response(frame: bytes, size: int, mark: Mark, asked: Asked | None) -
         "response",
         size,
         Status.TRUNCATED,
-        f"{size - len(frame)} of {size} bytes are missing",
+        f"only the first {len(frame)} of {size} bytes are there",
         raw=frame,
     )
     if asked is None:

@@ -21,13 +21,15 @@ class Stream:
     """Bytes of one direction.
 
     in_step: whether `position` is known to be where a frame begins. skip: bytes of a broken frame
-    still to come. need: how many bytes must be held before looking again is worth it.
+    still to come; skipped: those that came, up to `last`. need: how many bytes must be held before looking again is worth it.
     """
 
     def __init__(self, *, in_step: bool) -> None:
         self.in_step = in_step
         self.position = 0
         self.skip = 0
+        self.skipped = 0
+        self.last = Mark(0, 0, 0)
         self.need = 1
         self.held = 0
         self._chunks: list[bytes] = []

@@ -57,6 +57,9 @@ COLUMNS: Final[Columns] = (
     Column("problems", INT64, "Whole messages that are not `ok`."),
 )
 
+SIZE: Final = 4
+"""Bytes in front of a message that say how long it is."""
+
 OTHER: Final = frozenset(
     {
         Status.TRUNCATED,
@@ -89,7 +92,7 @@ class _Life:
             self.gaps += 1
             self.gap_bytes += row.length
         elif row.status in OTHER:
-            self.other_bytes += row.length if row.status is not Status.TRUNCATED else len(row.raw)
+            self.other_bytes += _captured(row)
             if row.status is Status.OTHER_PROTOCOL and self.protocol is None:
                 self.protocol = row.error
 
@@ -146,6 +149,13 @@ class _Life:
             self.other_bytes,
             self.problems,
         )
+
+
+def _captured(row: Row) -> int:
+    """Count the bytes of a row of `OTHER`; of a cut frame, with its size."""
+    if row.status is not Status.TRUNCATED:
+        return row.length
+    return len(row.raw) + (SIZE if row.length > len(row.raw) else 0)
 
 
 LEARN: Final[dict[int, Callable[[_Life, Any], None]]] = {

@@ -1,0 +1,218 @@
+"""Real Kafka traffic through whatever a network and a tap do to it: every byte accounted for, and
+never a message that was not sent."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from kafkawire.capture.connections import Connection
+from kafkawire.capture.engine import Engine, Located
+from kafkawire.capture.events import Piece, in_order
+from kafkawire.capture.packets import PacketParser
+from kafkawire.capture.reassembly import Reassembler
+from kafkawire.capture.rows import Row, Status
+from kafkawire.capture.source import Capture, read_capture
+from tests.conftest import FIXTURES, SHARED
+
+from .dialogue import Sent, goodbye, hello, packets
+from .test_reassembly_properties import BLOCKS, ORDEALS, Ordeal
+from .wire import pcap
+
+RECORDINGS = ["kcat-kf", "ck-group-range", "kjs-all", "ck-sll1"]
+RUN_STATUSES = {Status.UNPARSED, Status.OTHER_PROTOCOL}
+"""Rows of captured bytes in the streams that are no frame."""
+
+
+class Spoken(NamedTuple):
+    """A connection of a recording: who said what, one after the other, and what it meant."""
+
+    pieces: tuple[tuple[int, bytes], ...]
+    rows: tuple[Row, ...]
+
+
+@cache
+def spoken(name: str) -> list[Spoken]:
+    """Take the connections of a recording that are whole, and of a size to be tried many times."""
+    path = FIXTURES / "captures" / f"{name}.pcap"
+    parser, reassembler = PacketParser(), Reassembler()
+    events = [e for block in read_capture(path) for e in reassembler.feed(parser.parse(block))]
+    said: dict[int, list[tuple[int, bytes]]] = {}
+    for event in in_order(events + reassembler.finish()):
+        if isinstance(event, Piece):
+            said.setdefault(event.connection.id, []).append((event.side, bytes(event.data)))
+    rows: dict[int, list[Row]] = {}
+    for found in decoded(path)[0]:
+        if found.connection is not None:
+            rows.setdefault(found.connection, []).append(found.row)
+    return [
+        Spoken(tuple(pieces), tuple(rows[number]))
+        for number, pieces in said.items()
+        if all(row.is_message for row in rows[number])
+        and 200 < sum(len(data) for _, data in pieces) < 4_000
+    ]
+
+
+class Ending:
+    """What became of the bytes of each side of each connection."""
+
+    def __init__(self) -> None:
+        self.sides: dict[tuple[int, int], Connection] = {}
+        self.clients: dict[int, int] = {}
+
+    def __call__(self, connection: Connection, client: int) -> None:
+        self.clients[connection.id] = client
+        for side in (0, 1):
+            self.sides[connection.id, side] = connection
+
+
+def decoded(source: Path | bytes, step: int = 1 << 15) -> tuple[list[Located], Ending, int]:
+    """Decode a capture in blocks of `step` packets; give its captured payload bytes, too."""
+    capture = Capture([source]) if isinstance(source, bytes) else read_capture(source)
+    ending = Ending()
+    parser, engine = PacketParser(), Engine(on_end=ending)
+    found: list[Located] = []
+    payload = 0
+    for block in capture:
+        for at in range(0, len(block), step):
+            segments = parser.parse(block[at : at + step])
+            payload += int(segments.captured.sum())
+            found += engine.feed(segments)
+    found += engine.finish()
+    return found, ending, payload
+
+
+def account(found: list[Located], ending: Ending, payload: int) -> None:
+    """Every payload byte is in exactly one row, or captured a second time."""
+    told: Counter[tuple[int, int, str]] = Counter()
+    for located in found:
+        row, connection = located.row, located.connection
+        assert connection is not None
+        client = ending.clients[connection]
+        side = client if row.direction == "request" else 1 - client
+        if row.is_message:
+            told[connection, side, "delivered"] += row.length + 4
+        elif row.status is Status.TRUNCATED:
+            size = 4 if row.length > len(row.raw) else 0  # of a frame, or of the beginning of a size
+            told[connection, side, "delivered"] += size + len(row.raw)
+        elif row.status in RUN_STATUSES:
+            told[connection, side, "delivered"] += row.length
+        elif row.status is Status.GAP:
+            told[connection, side, "missing"] += row.length
+        elif row.status is Status.DISCARDED:
+            told[connection, side, "discarded"] += row.length
+        else:
+            assert row.status is Status.CONFLICT
+            told[connection, side, "conflicting"] += row.length
+    captured = 0
+    for (connection, side), ended in ending.sides.items():
+        totals = ended.flows[side].totals
+        captured += totals.captured
+        for kind in ("delivered", "missing", "discarded", "conflicting"):
+            assert told.pop((connection, side, kind), 0) == getattr(totals, kind), (
+                connection,
+                side,
+                kind,
+            )
+    assert not told
+    assert captured == payload
+
+
+def suffer(one: Spoken, ordeal: Ordeal) -> bytes:
+    """Send what was spoken in other segments over a bad network, before a bad tap."""
+    lots = random.Random(ordeal.seed)
+    at = [0, 0]
+    sent: list[Sent] = []
+    for side, data in one.pieces:
+        rest = data
+        while rest:
+            size = lots.randint(1, max(ordeal.largest, len(data) // 40))
+            acked = at[1 - side] if ordeal.acknowledged else 0
+            sent.append(Sent(side, at[side], rest[:size], acked))
+            at[side] += len(rest[:size])
+            rest = rest[size:]
+    seen: list[Sent] = []
+    for each in sent:
+        if lots.randrange(100) >= ordeal.lost:
+            copies = 2 if lots.randrange(100) < ordeal.doubled else 1
+            if lots.randrange(100) < ordeal.cut:
+                each = each._replace(captured=lots.randint(0, len(each.payload)))
+            seen += [each] * copies
+    order = sorted(range(len(seen)), key=lambda i: i + lots.random() * ordeal.displaced)
+    told = [*hello(), *(seen[i] for i in order), *goodbye(*at)]
+    return pcap(packets(told), magic=0xA1B23C4D)
+
+
+def names(row: Row) -> tuple[object, ...]:
+    return row.direction, row.length, row.correlation_id
+
+
+def check_truth(one: Spoken, found: list[Located]) -> None:
+    """What is said to be a message was sent, as what it is said to be."""
+    sent = Counter(names(row) for row in one.rows)
+    known = [(names(row), row.api_key, row.api_version, row.message) for row in one.rows]
+    messages = [located.row for located in found if located.row.is_message]
+    assert not Counter(map(names, messages)) - sent
+    for row in messages:
+        if row.status is Status.UNPAIRED or row.api_version is None:
+            continue
+        assert (names(row), row.api_key, row.api_version, row.message) in known, row
+
+
+CONNECTIONS = [
+    pytest.param(name, number, id=f"{name}-{number}")
+    for name in RECORDINGS
+    for number in range(len(spoken(name)))
+]
+
+
+def test_there_is_something_to_try() -> None:
+    assert len(CONNECTIONS) >= 8
+
+
+@settings(max_examples=8, phases=[Phase.generate])
+@given(ORDEALS, BLOCKS)
+@pytest.mark.parametrize(("name", "number"), CONNECTIONS)
+def test_nothing_disappears_and_nothing_is_invented(
+    name: str, number: int, ordeal: Ordeal, step: int
+) -> None:
+    one = spoken(name)[number]
+    found, ending, payload = decoded(suffer(one, ordeal), step)
+    account(found, ending, payload)
+    check_truth(one, found)
+
+
+@settings(max_examples=6)
+@given(ORDEALS, BLOCKS)
+@pytest.mark.parametrize(("name", "number"), CONNECTIONS)
+def test_what_was_all_captured_is_all_decoded(
+    name: str, number: int, ordeal: Ordeal, step: int
+) -> None:
+    one = spoken(name)[number]
+    found, *_ = decoded(suffer(one, ordeal._replace(lost=0, cut=0, widened=0)), step)
+    assert Counter(names(f.row) for f in found) == Counter(names(row) for row in one.rows)
+    check_truth(one, found)
+
+
+def everything() -> list[Path]:
+    ours = sorted((FIXTURES / "captures").glob("*.pcap*"))
+    theirs = [
+        path
+        for folder in ("live", "variants", "public")
+        for path in sorted((SHARED / "captures" / folder).glob("*.pcap*"))
+        if path.name not in {ours.name for ours in ours}
+    ]
+    return ours + theirs
+
+
+@pytest.mark.parametrize("path", everything(), ids=lambda path: path.name)
+def test_every_payload_byte_of_every_capture_is_accounted_for(path: Path) -> None:
+    found, ending, payload = decoded(path)
+    account([one for one in found if one.connection is not None], ending, payload)
