@@ -82,11 +82,10 @@ class Conversation:
         self, side: int, size: int, packet: int, time_ns: int, reason: str = "lost"
     ) -> list[Row]:
         """Take note that `size` bytes of a side were sent and are not in the capture."""
-        mark = Mark(0, packet, time_ns)
         rows: list[Row] = []
         if not self.decided and self.other is None:
             rows += self._decide()
-        rows += self._break(side, size, mark)
+        rows += self._break(side, size)
         rows.append(Row(packet, time_ns, self._direction(side), size, Status.GAP, reason))
         return rows
 
@@ -266,7 +265,7 @@ class Conversation:
 
     # -- what is lost
 
-    def _break(self, side: int, size: int, mark: Mark) -> list[Row]:
+    def _break(self, side: int, size: int) -> list[Row]:
         """Lose `size` bytes of a side: inside a frame of known size its rest is skipped, else the
         side is out of step.
         """

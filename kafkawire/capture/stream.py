@@ -21,7 +21,8 @@ class Stream:
     """Bytes of one direction.
 
     in_step: whether `position` is known to be where a frame begins. skip: bytes of a broken frame
-    still to come; skipped: those that came, up to `last`. need: how many bytes must be held before looking again is worth it.
+    still to come. skipped: those that came, up to the packet `last`. need: how many bytes must be
+    held before looking again is worth it.
     """
 
     def __init__(self, *, in_step: bool) -> None:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import pytest
 from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
 
 from kafkawire.capture.connections import Connection
 from kafkawire.capture.engine import Engine, Located
@@ -100,7 +99,7 @@ def account(found: list[Located], ending: Ending, payload: int) -> None:
         if row.is_message:
             told[connection, side, "delivered"] += row.length + 4
         elif row.status is Status.TRUNCATED:
-            size = 4 if row.length > len(row.raw) else 0  # of a frame, or of the beginning of a size
+            size = 4 if row.length > len(row.raw) else 0  # of a frame, else of a size cut off
             told[connection, side, "delivered"] += size + len(row.raw)
         elif row.status in RUN_STATUSES:
             told[connection, side, "delivered"] += row.length
