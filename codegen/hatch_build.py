@@ -30,6 +30,7 @@ MODES: Final = ("off", "hot", "all")
 RUNTIME: Final = (
     "kafkawire/primitives/limits.py",
     "kafkawire/primitives/reader.py",
+    "kafkawire/primitives/shared.py",
     "kafkawire/primitives/structure.py",
     "kafkawire/primitives/writer.py",
     "kafkawire/records/batch.py",
@@ -51,7 +52,11 @@ RUNTIME: Final = (
 )
 """Hand-written modules that are compiled in both modes."""
 
-CONTEXT: Final = ("kafkawire/errors.py", "kafkawire/primitives/failure.py")
+CONTEXT: Final = (
+    "kafkawire/errors.py",
+    "kafkawire/primitives/failure.py",
+    "kafkawire/primitives/ints.py",
+)
 """Interpreted modules whose types the compiled ones need."""
 
 HOT_APIS: Final = (
