@@ -23,7 +23,7 @@ from .batch import (
     NONE,
     TRANSACTIONAL_BIT,
 )
-from .checksum import crc32c, crc32c_after
+from .checksum import crc32c_after
 from .compression import Compression, compress
 from .control import ControlType, control_key, end_txn_value
 from .decoding import CALM
@@ -36,6 +36,8 @@ CRC: Final = Struct(">I")
 UNDER_CRC: Final = Struct(">hiqqqhii")
 """The header, in three parts."""
 MAGIC: Final = 2
+LARGE: Final = 0x10000
+"""When a writer's bytes are set aside."""
 NO_KEYS: Final[list[bytes]] = []
 INT32: Final = 0x8000_0000
 INT64: Final = 0x8000_0000_0000_0000
@@ -90,12 +92,14 @@ class BatchBuilder:
         self.last_offset: int = base_offset - 1
         self.count: int = 0
         self._out: BytesWriter = BytesWriter()
+        self._full: list[bytes] = []  # what `_out` held each time it was large
+        self._full_size: int = 0
         self._based: bool = base_timestamp is not None
 
     @property
     def size(self) -> int:
         """Bytes of the batch as it stands, before compression."""
-        return HEADER_BYTES + len(self._out)
+        return HEADER_BYTES + self._full_size + len(self._out)
 
     def append(
         self,
@@ -121,6 +125,15 @@ class BatchBuilder:
         if at > self.last_offset:
             self.last_offset = at
         self.count += 1
+        if len(out) > LARGE:
+            self._set_aside()
+
+    def _set_aside(self) -> None:
+        """Empty the writer: one that grows with the batch would be copied over and over."""
+        part = self._out.getvalue()
+        self._full.append(part)
+        self._full_size += len(part)
+        self._out.truncate(0)
 
     def extend(self, records: Iterable[Record]) -> None:
         """Add records with their own offsets."""
@@ -148,15 +161,15 @@ class BatchBuilder:
         last_offset: where the batch's range ends; None is its last record's offset.
         max_timestamp: None is the log append time or the latest of the records.
         """
-        records = self._out.getvalue()
+        parts = [*self._full, self._out.getvalue()]
         if self.compression != Compression.NONE and self.count:
-            records = compress(self.compression, records, MAGIC, self.level)
+            parts = [compress(self.compression, b"".join(parts), MAGIC, self.level)]
         last = max(self.last_offset, self.base_offset) if last_offset is None else last_offset
         if max_timestamp is None:
             max_timestamp = (
                 self.max_timestamp if self.log_append_time is None else self.log_append_time
             )
-        length = HEADER_BYTES - LOG_OVERHEAD + len(records)
+        length = HEADER_BYTES - LOG_OVERHEAD + sum([len(part) for part in parts])
         try:
             before = BEFORE_CRC.pack(self.base_offset, length, self.partition_leader_epoch, MAGIC)
             under = UNDER_CRC.pack(
@@ -171,8 +184,10 @@ class BatchBuilder:
             )
         except StructError as error:
             raise OutOfRange(f"a field of the batch header: {error}") from None
-        crc = crc32c_after(crc32c(under, 0, len(under)), records)
-        return b"".join((before, CRC.pack(crc), under, records))
+        crc = crc32c_after(0, under)
+        for part in parts:
+            crc = crc32c_after(crc, part)
+        return b"".join([before, CRC.pack(crc), under, *parts])
 
     def _timestamp_delta(self, timestamp: int) -> int:
         base = self.base_timestamp

@@ -25,7 +25,7 @@ def crc32c(data: bytes, start: int, end: int) -> int:
 
 
 def crc32c_after(crc: int, data: bytes) -> int:
-    """Compute the CRC-32C of some bytes, whose own is `crc`, and all of `data` behind them."""
+    """Compute the CRC-32C of all of `data` behind bytes whose own is `crc`, 0 for none."""
     return crc32c_function()(data, crc)
 
 
