@@ -137,10 +137,12 @@ class KafkawireBuildHook(BuildHookInterface[BuilderConfig]):
         """Compile into a folder of their own the modules of a mode; None if that is impossible."""
         native = root / "build" / "native"
         shutil.rmtree(native, ignore_errors=True)
-        chosen = [m for name, m in messages.items() if mode == "all" or name in HOT]
-        modules = [*RUNTIME, *(f"{PACKAGE}/messages/{module}.py" for module in chosen)]
+        files = {name: f"{PACKAGE}/messages/{module}.py" for name, module in messages.items()}
+        hot = [file for name, file in files.items() if name in HOT]
+        cold = [file for name, file in files.items() if name not in HOT and mode == "all"]
+        modules = [*RUNTIME, *hot, *cold]
         try:
-            compile_modules(root, modules, library=PACKAGE, out=native, context=CONTEXT)
+            compile_modules(root, modules, library=PACKAGE, out=native, context=CONTEXT, small=cold)
         except NotCompiled as reason:
             if os.environ.get("KAFKAWIRE_COMPILE_STRICT") == "1":
                 raise
