@@ -30,6 +30,7 @@ MODES: Final = ("off", "hot", "all")
 RUNTIME: Final = (
     "kafkawire/primitives/limits.py",
     "kafkawire/primitives/reader.py",
+    "kafkawire/primitives/shared.py",
     "kafkawire/primitives/structure.py",
     "kafkawire/primitives/writer.py",
     "kafkawire/records/batch.py",
@@ -51,7 +52,11 @@ RUNTIME: Final = (
 )
 """Hand-written modules that are compiled in both modes."""
 
-CONTEXT: Final = ("kafkawire/errors.py", "kafkawire/primitives/failure.py")
+CONTEXT: Final = (
+    "kafkawire/errors.py",
+    "kafkawire/primitives/failure.py",
+    "kafkawire/primitives/ints.py",
+)
 """Interpreted modules whose types the compiled ones need."""
 
 HOT_APIS: Final = (
@@ -132,10 +137,12 @@ class KafkawireBuildHook(BuildHookInterface[BuilderConfig]):
         """Compile into a folder of their own the modules of a mode; None if that is impossible."""
         native = root / "build" / "native"
         shutil.rmtree(native, ignore_errors=True)
-        chosen = [m for name, m in messages.items() if mode == "all" or name in HOT]
-        modules = [*RUNTIME, *(f"{PACKAGE}/messages/{module}.py" for module in chosen)]
+        files = {name: f"{PACKAGE}/messages/{module}.py" for name, module in messages.items()}
+        hot = [file for name, file in files.items() if name in HOT]
+        cold = [file for name, file in files.items() if name not in HOT and mode == "all"]
+        modules = [*RUNTIME, *hot, *cold]
         try:
-            compile_modules(root, modules, library=PACKAGE, out=native, context=CONTEXT)
+            compile_modules(root, modules, library=PACKAGE, out=native, context=CONTEXT, small=cold)
         except NotCompiled as reason:
             if os.environ.get("KAFKAWIRE_COMPILE_STRICT") == "1":
                 raise

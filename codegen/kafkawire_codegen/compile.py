@@ -15,7 +15,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import chdir
 from pathlib import Path
@@ -25,7 +25,18 @@ from typing import Any, Final
 # types only guide the compiler here, and following every import would read the whole package
 _MYPY_OPTIONS: Final = ("--config-file=", "--follow-imports=skip", "--ignore-missing-imports")
 
-_C_FLAGS: Final = () if sys.platform == "win32" else ("-fvisibility=hidden",)
+# nothing is thrown through this code, so the tables that unwinding it takes are weight
+_C_FLAGS: Final = (
+    () if sys.platform == "win32" else ("-fvisibility=hidden", "-fno-asynchronous-unwind-tables")
+)
+_SMALL_FLAGS: Final = () if sys.platform == "win32" else ("-Os",)
+
+# no symbols but those exported; sections of a small file not padded to a page each
+_LINK_FLAGS: Final = (
+    ("-Wl,-s", "-Wl,-z,noseparate-code", "-Wl,--hash-style=gnu", "-Wl,--build-id=none")
+    if sys.platform == "linux"
+    else ()
+)
 
 
 # a deallocator that does not begin by untracking its instance: the class is not garbage collected
@@ -39,7 +50,13 @@ class NotCompiled(Exception):
 
 
 def compile_modules(
-    root: Path, modules: Sequence[str], *, library: str, out: Path, context: Sequence[str] = ()
+    root: Path,
+    modules: Sequence[str],
+    *,
+    library: str,
+    out: Path,
+    context: Sequence[str] = (),
+    small: Collection[str] = (),
 ) -> list[str]:
     """Compile modules into one shared library and return the files made, relative to `out`.
 
@@ -47,13 +64,14 @@ def compile_modules(
     library: names what the modules share, `<library>__mypyc`, which lies beside the package: inside
         it, mypyc would give some modules a wrong `__file__`.
     context: modules that stay interpreted, and whose types the compiled ones rely on.
+    small: those of `modules` that had better be small than fast.
 
     Raises NotCompiled: no mypy, no compiler, or code that mypyc does not take.
     """
     out = out.resolve()
     with chdir(root), tempfile.TemporaryDirectory(prefix="mypyc-") as work:
         extensions = _translate(list(modules), list(context), library, work)
-        return sorted(_build(extensions, Path(work), out))
+        return sorted(_build(extensions, Path(work), out, {_c_file(module) for module in small}))
 
 
 def native_files(root: Path, package: str, library: str) -> list[Path]:
@@ -85,7 +103,13 @@ def _translate(modules: list[str], context: list[str], library: str, work: str) 
     for extension in made:
         # a new list each: mypyc gives all extensions the same one
         extension.extra_compile_args = [*extension.extra_compile_args, *_C_FLAGS]
+        extension.extra_link_args = [*extension.extra_link_args, *_LINK_FLAGS]
     return made
+
+
+def _c_file(module: str) -> str:
+    """Name the C file that mypyc makes of a module."""
+    return f"__native_{module.removesuffix('.py').replace('/', '___')}.c"
 
 
 def _mend_acyclic(file: Path) -> None:
@@ -101,7 +125,7 @@ def _mend_acyclic(file: Path) -> None:
         file.write_text(mended, "utf-8")
 
 
-def _build(extensions: list[Any], work: Path, out: Path) -> list[str]:
+def _build(extensions: list[Any], work: Path, out: Path, small: set[str]) -> list[str]:
     from setuptools import Distribution
     from setuptools.command.build_ext import build_ext
     from setuptools.errors import BaseError, CCompilerError
@@ -114,9 +138,14 @@ def _build(extensions: list[Any], work: Path, out: Path) -> list[str]:
         def build_extensions(self) -> None:
             compile_some = self.compiler.compile
 
+            def compile_one(source: str, options: dict[str, Any]) -> list[str]:
+                more = _SMALL_FLAGS if Path(source).name in small else ()
+                flags = [*(options.get("extra_postargs") or ()), *more]
+                return list(compile_some([source], **{**options, "extra_postargs": flags}))
+
             def compile_each(sources: list[str], **options: Any) -> list[str]:
                 with ThreadPoolExecutor(jobs) as pool:
-                    made = pool.map(lambda source: compile_some([source], **options), sources)
+                    made = pool.map(lambda source: compile_one(source, options), sources)
                     return [file for files in made for file in files]
 
             self.compiler.compile = compile_each

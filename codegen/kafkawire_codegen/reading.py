@@ -27,7 +27,7 @@ class Reading(Naming):
             return f"{one} if r.{'read_bool' if tagged else 'read_marker'}() else None"
         if f.is_array:
             if f.struct is not None:
-                loop = "[" + one + " for _ in range({})]"
+                loop = "[" + one + " for _ in r.slots({})]"
             else:
                 more = f", {flag}" if f.element in WITH_FLEXIBLE else ""
                 loop = f"r.read_{f.element}_items({{}}{more})"

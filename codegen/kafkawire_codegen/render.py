@@ -37,7 +37,7 @@ _IMPORTS: Final = (
     ("primitives.reader", ("Reader",)),
     (
         "primitives.structure",
-        ("EMPTY", "ZERO_UUID", "Bent", "FieldRow", "Message", "Structure", "Tags"),
+        ("EMPTY", "ZERO_UUID", "Bent", "FieldRow", "Message", "Structure", "Tags", "field_rows"),
     ),
     ("primitives.writer", ("Writer", "add_tag")),
 )

@@ -63,15 +63,10 @@ class Naming:
         """Names of the structs that some parameter defaults to."""
         return {f.element for s in message.structs for f in s.fields if f.default is EMPTY_STRUCT}
 
-    def row(self, f: Field) -> list[str]:
-        """The row of `__fields__` for one field."""
-        tag = -1 if f.tag is None else f.tag
-        names = [f'"{f.attribute}"', f'"{f.json_name}"', f'"{f.type}"']
-        values = [*names, str(f.versions.low), str(f.versions.high), str(tag)]
-        whole = f"{INDENT * 2}FieldRow({', '.join(values)}),"
-        if len(whole) <= LINE:
-            return [whole]
-        return [f"{INDENT * 2}FieldRow(", *(f"{INDENT * 3}{v}," for v in values), f"{INDENT * 2}),"]
+    def row(self, f: Field) -> str:
+        """The row of `__fields__` for one field, as `field_rows` reads it."""
+        words = [f.attribute, f.json_name, f.type, str(f.versions.low), str(f.versions.high)]
+        return " ".join(words if f.tag is None else [*words, str(f.tag)])
 
     def store(self, f: Field) -> list[str]:
         return fitted([f"self.{f.attribute}: {self.annotation(f)} = {self.stored(f)}"], 2)

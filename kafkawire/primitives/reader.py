@@ -20,14 +20,14 @@ from ..errors import (
     Truncated,
     UnexpectedNull,
 )
+from .ints import NO_INTS
+from .shared import LARGEST, SMALLEST, shared_ints, shared_name
 from .structure import Bent, Tags
 
 MAX_STRING: Final = 0x7FFF
 """A string's length is an int16 at heart: compact lengths beyond it are refused, as Kafka does."""
 
 UNLIMITED: Final = 1 << 62
-
-_ZERO: Final = [0]
 
 
 # free_list_len: each decode makes one reader, and takes the last one's memory
@@ -176,6 +176,13 @@ class Reader:
     def text(self, n: i64) -> str:
         if n == 0:
             return ""
+        p = self.pos
+        if SMALLEST <= n <= LARGEST and n <= self.end - p:
+            self.pos = p + n
+            try:
+                return shared_name(self.data, p, n)
+            except UnicodeDecodeError:
+                self.pos = p
         raw = self.take(n)
         try:
             return raw.decode("utf-8")
@@ -205,7 +212,14 @@ class Reader:
         n = self.read_bytes_length(flexible)
         return None if n < 0 else self.take(n)
 
-    # -- elements of arrays of primitives
+    # -- elements of arrays
+
+    def slots(self, n: i64) -> bytes:
+        """Return `n` bytes, no matter which, `n` being checked: compiled code makes a list at its
+        size where it is comprehended over bytes, and appends to it where over a range.
+        """
+        p = self.pos
+        return self.data[p : p + n]
 
     def read_bool_items(self, n: i64) -> list[bool]:
         return [self.read_bool() for _ in range(n)]
@@ -220,15 +234,18 @@ class Reader:
         return [int(self.read_uint16()) for _ in range(n)]
 
     def read_int32_items(self, n: i64) -> list[int]:
-        # replicas and partitions are lists of int32: made at their size, which appending is not
-        data = self.data
+        """Read int32: replicas, partitions. Short lists repeat, and are shared."""
+        if n == 0:
+            return NO_INTS
         p = self.pos
-        items = _ZERO * n
-        for index in range(n):
-            items[index] = read_i32_be(data, p)
-            p += 4
-        self.pos = p
-        return items
+        size = n * 4
+        if size > self.end - p:
+            raise Truncated(f"{size} bytes wanted, {self.end - p} left")
+        self.pos = p + size
+        if size <= LARGEST:
+            return shared_ints(self.data, p, size)
+        data = self.data
+        return [int(read_i32_be(data, at)) for at in range(p, p + size, 4)]
 
     def read_uint32_items(self, n: i64) -> list[int]:
         return [int(self.read_uint32()) for _ in range(n)]

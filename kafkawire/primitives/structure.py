@@ -38,6 +38,19 @@ class FieldRow(NamedTuple):
     tag: int
 
 
+def field_rows(*lines: str) -> tuple[FieldRow, ...]:
+    """Read the rows that generated code has: a line each, its words the columns of FieldRow in
+    order, the last one left out where a field has no tag. Compiled, a line takes an eighth of the
+    code that a call with six arguments would.
+    """
+    rows: list[FieldRow] = []
+    for line in lines:
+        attribute, json_name, type, first, last, *tag = line.split()
+        number = int(tag[0]) if tag else -1
+        rows.append(FieldRow(attribute, json_name, type, int(first), int(last), number))
+    return tuple(rows)
+
+
 class Bent(NamedTuple):
     """What lenient decoding had to bend to accept a message.
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from .columns import Columns, Views
+    from .columns import Columns, Steps, Views
 
 HEADER: Final = pa.struct(
     [pa.field("key", pa.string_view(), nullable=False), pa.field("value", pa.binary_view())]
@@ -70,7 +70,7 @@ def record_batch(columns: Columns) -> pa.RecordBatch:
     data = [pa.py_buffer(buffer) for buffer in columns.buffers]
     return pa.RecordBatch.from_arrays(
         [
-            pa.Array.from_buffers(INT32, rows, [None, buffer(columns.batch)], 0),
+            pa.Array.from_buffers(INT32, rows, [None, steps(columns.batch, rows)], 0),
             pa.Array.from_buffers(INT64, rows, [None, buffer(columns.offset)], 0),
             pa.Array.from_buffers(INT64, rows, [None, buffer(columns.timestamp)], 0),
             view_array(BYTES, rows, columns.key, data),
@@ -86,9 +86,17 @@ def buffer(filled: Any) -> pa.Buffer:
     return pa.py_buffer(filled) if len(filled) else NOTHING
 
 
+def steps(column: Steps, rows: int) -> pa.Buffer:
+    """Make a buffer of int32: zeros where the column never took memory."""
+    numbers: Any = column.numbers
+    return pa.py_buffer(numbers if len(numbers) else bytes(4 * rows))
+
+
 def view_array(type: pa.DataType, rows: int, views: Views, data: list[pa.Buffer]) -> pa.Array:
     """Make an array of views into `data`."""
     nulls = int(views.nulls)
+    if nulls == rows:
+        return pa.nulls(rows, type)
     valid = buffer(views.valid) if nulls else None
     return pa.Array.from_buffers(type, rows, [valid, buffer(views.words), *data], nulls)
 
@@ -101,5 +109,5 @@ def header_array(rows: int, columns: Columns, data: list[pa.Buffer]) -> pa.Array
         keys = view_array(TEXT, count, columns.header_key, data)
         values = view_array(BYTES, count, columns.header_value, data)
         children = pa.StructArray.from_arrays([keys, values], fields=list(HEADER))
-    ends = pa.py_buffer(columns.header_ends)
+    ends = steps(columns.header_ends, rows + 1)
     return pa.Array.from_buffers(HEADERS, rows, [None, ends], 0, children=[children])

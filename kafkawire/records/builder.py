@@ -3,7 +3,7 @@
 Law: a builder knows its size at every moment, and building does not end it: more can be appended
 and built again.
 
-    append ─▶ room for the header, records ─▶ [compressed] ─▶ header ─▶ CRC-32C into it
+    append ─▶ records ─▶ [compressed] ─▶ header with the CRC-32C of what follows it ─▶ joined
 """
 
 from __future__ import annotations
@@ -14,18 +14,16 @@ from struct import error as StructError
 from typing import Final, final
 
 from librt.strings import BytesWriter
-from mypy_extensions import i64, u8
 
 from ..errors import OutOfRange
 from .batch import (
     CONTROL_BIT,
-    CRC_START,
     DELETE_HORIZON_BIT,
     HEADER_BYTES,
     NONE,
     TRANSACTIONAL_BIT,
 )
-from .checksum import crc32c
+from .checksum import crc32c_after
 from .compression import Compression, compress
 from .control import ControlType, control_key, end_txn_value
 from .decoding import CALM
@@ -33,10 +31,13 @@ from .encoding import fields_size, header_keys, varint_size, write_fields, write
 from .legacy import LOG_APPEND_TIME_BIT, LOG_OVERHEAD
 from .record import NO_HEADERS, NO_TIMESTAMP, Headers, Record
 
-HEADER: Final = Struct(">qiibIhiqqqhii")
+BEFORE_CRC: Final = Struct(">qiib")
 CRC: Final = Struct(">I")
-CRC_PLACE: Final = 17
+UNDER_CRC: Final = Struct(">hiqqqhii")
+"""The header, in three parts."""
 MAGIC: Final = 2
+LARGE: Final = 0x10000
+"""When a writer's bytes are set aside."""
 NO_KEYS: Final[list[bytes]] = []
 INT32: Final = 0x8000_0000
 INT64: Final = 0x8000_0000_0000_0000
@@ -90,13 +91,15 @@ class BatchBuilder:
         self.max_timestamp: int = NO_TIMESTAMP
         self.last_offset: int = base_offset - 1
         self.count: int = 0
-        self._out: BytesWriter = with_room_for_header()
+        self._out: BytesWriter = BytesWriter()
+        self._full: list[bytes] = []  # what `_out` held each time it was large
+        self._full_size: int = 0
         self._based: bool = base_timestamp is not None
 
     @property
     def size(self) -> int:
         """Bytes of the batch as it stands, before compression."""
-        return len(self._out)
+        return HEADER_BYTES + self._full_size + len(self._out)
 
     def append(
         self,
@@ -122,6 +125,15 @@ class BatchBuilder:
         if at > self.last_offset:
             self.last_offset = at
         self.count += 1
+        if len(out) > LARGE:
+            self._set_aside()
+
+    def _set_aside(self) -> None:
+        """Empty the writer: one that grows with the batch would be copied over and over."""
+        part = self._out.getvalue()
+        self._full.append(part)
+        self._full_size += len(part)
+        self._out.truncate(0)
 
     def extend(self, records: Iterable[Record]) -> None:
         """Add records with their own offsets."""
@@ -149,23 +161,18 @@ class BatchBuilder:
         last_offset: where the batch's range ends; None is its last record's offset.
         max_timestamp: None is the log append time or the latest of the records.
         """
-        out = self._out
+        parts = [*self._full, self._out.getvalue()]
         if self.compression != Compression.NONE and self.count:
-            stream = compress(self.compression, out.getvalue()[HEADER_BYTES:], MAGIC, self.level)
-            out = with_room_for_header()
-            out.write(stream)
+            parts = [compress(self.compression, b"".join(parts), MAGIC, self.level)]
         last = max(self.last_offset, self.base_offset) if last_offset is None else last_offset
         if max_timestamp is None:
             max_timestamp = (
                 self.max_timestamp if self.log_append_time is None else self.log_append_time
             )
+        length = HEADER_BYTES - LOG_OVERHEAD + sum([len(part) for part in parts])
         try:
-            header = HEADER.pack(
-                self.base_offset,
-                len(out) - LOG_OVERHEAD,
-                self.partition_leader_epoch,
-                MAGIC,
-                0,
+            before = BEFORE_CRC.pack(self.base_offset, length, self.partition_leader_epoch, MAGIC)
+            under = UNDER_CRC.pack(
                 self.attributes,
                 last - self.base_offset,
                 self.base_timestamp,
@@ -177,10 +184,10 @@ class BatchBuilder:
             )
         except StructError as error:
             raise OutOfRange(f"a field of the batch header: {error}") from None
-        # in place: a header put before a large batch by `+` costs more than all its records
-        put(out, 0, header)
-        put(out, CRC_PLACE, CRC.pack(crc32c(out.getvalue(), CRC_START, len(out))))
-        return out.getvalue()
+        crc = crc32c_after(0, under)
+        for part in parts:
+            crc = crc32c_after(crc, part)
+        return b"".join([before, CRC.pack(crc), under, *parts])
 
     def _timestamp_delta(self, timestamp: int) -> int:
         base = self.base_timestamp
@@ -197,20 +204,6 @@ class BatchBuilder:
         if not (-INT32 <= delta < INT32):
             raise OutOfRange(f"offset {offset} in a batch from {self.base_offset}")
         return delta
-
-
-def with_room_for_header() -> BytesWriter:
-    """Start a batch: zeros where its header will be."""
-    out = BytesWriter()
-    out.write(bytes(HEADER_BYTES))
-    return out
-
-
-def put(out: BytesWriter, place: i64, data: bytes) -> None:
-    """Write over what is there."""
-    for byte in data:
-        out[place] = u8(byte)
-        place += 1
 
 
 def end_txn_batch(

@@ -24,6 +24,11 @@ def crc32c(data: bytes, start: int, end: int) -> int:
     return crc32c_function()(memoryview(data)[start:end])
 
 
+def crc32c_after(crc: int, data: bytes) -> int:
+    """Compute the CRC-32C of all of `data` behind bytes whose own is `crc`, 0 for none."""
+    return crc32c_function()(data, crc)
+
+
 @cache
 def crc32c_function() -> Callable[..., int]:
     """Import the function that computes the CRC-32C of a buffer."""

@@ -53,12 +53,7 @@ def add_records(
 
 def fill(columns: Columns, first: i64, batch: i32, append_timestamp: i64, log_append: bool) -> None:
     """Put into the rows from `first` on what a batch says for all of them."""
-    if batch != 0:  # all are 0 from the start
-        batches = columns.batch
-        row = first
-        while row < columns.rows:
-            batches[row] = batch
-            row += 1
+    columns.batch.fill(first, columns.rows, batch)
     if log_append:
         timestamps = columns.timestamp
         row = first
@@ -93,7 +88,7 @@ def add_record(
         columns.add_headers(cursor, data, stop, header_count, buffer)
     if cursor.pos != stop:
         raise misfit(cursor.pos, stop)
-    columns.header_ends[row + 1] = i32(columns.headers)
+    columns.header_ends.fill(row + 1, row + 2, i32(columns.headers))
 
 
 def add_plain_records(
@@ -112,10 +107,12 @@ def add_plain_records(
     of the data. It is here for speed alone: the position stays in a register, where `cursor` would
     send it through memory six times a record. So each varint is spelled out.
     """
-    offsets, timestamps, header_ends = columns.offset, columns.timestamp, columns.header_ends
+    first = row
+    offsets, timestamps = columns.offset, columns.timestamp
     keys, values = columns.key, columns.value
+    values.make_room()
     words, key_valid = values.words, keys.valid
-    headers = i32(columns.headers)
+    keyed = keys.room != 0
     null_keys: i64 = 0
     safe = cursor.whole_words
     p = cursor.pos
@@ -186,9 +183,16 @@ def add_plain_records(
         if p + length + 1 != stop or data[stop - 1] != 0:
             break
         if key_length < 0:
-            key_valid[row >> 3] &= u8(255 - (1 << (row & 7)))
+            if keyed:
+                key_valid[row >> 3] &= u8(255 - (1 << (row & 7)))
             null_keys += 1
         else:
+            if not keyed:
+                keys.nulls += null_keys
+                null_keys = 0
+                keys.make_room()
+                key_valid = keys.valid
+                keyed = True
             keys.put(row, data, key_at, key_length, buffer)
         if length > INLINE:
             words[row * 2] = i64(read_i32_le(data, p)) << 32 | length
@@ -196,9 +200,8 @@ def add_plain_records(
         else:
             values.put(row, data, p, length, buffer)
         row += 1
-        if headers != 0:  # all are 0 from the start
-            header_ends[row] = headers
         p = stop
         cursor.pos = stop
     keys.nulls += null_keys
+    columns.header_ends.fill(first + 1, row + 1, i32(columns.headers))
     return row

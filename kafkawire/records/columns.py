@@ -32,20 +32,32 @@ MAX_INT32: Final = 0x7FFFFFFF
 @final
 @mypyc_attr(acyclic=True)
 class Views:
-    """A column of nullable bytes."""
+    """A column of nullable bytes. It takes no memory until the first row that is not null."""
 
     def __init__(self) -> None:
         self.words: vec[i64] = vec[i64]()  # two a row, little-endian
         self.valid: vec[u8] = vec[u8]()  # a bit a row
         self.nulls: i64 = 0
-        self.room: i64 = 0
+        self.room: i64 = 0  # rows there is memory for
+        self.asked: i64 = 0  # rows there should be memory for
 
     def reserve(self, rows: i64) -> None:
         """Make room for `rows` rows in all; new ones are null."""
+        self.asked = rows
+        if self.room != 0:
+            self.make_room()
+
+    def make_room(self) -> None:
+        """Take the memory that was asked for."""
+        rows = self.asked
         room: i64 = self.room
         if room == 0:
             self.words = vec[i64]([0] * (rows * 2))
             self.valid = vec[u8]([255] * (rows // 8 + 1))
+            row: i64 = 0
+            while row < self.nulls:  # so far there were only these
+                self.valid[row >> 3] &= u8(255 - (1 << (row & 7)))
+                row += 1
         elif rows > room:
             self.words = extend(self.words, vec[i64]([0] * ((rows - room) * 2)))
             more: i64 = rows // 8 + 1 - len(self.valid)
@@ -54,11 +66,14 @@ class Views:
 
     def put_null(self, row: i64) -> None:
         """Make the row null."""
-        self.valid[row >> 3] &= u8(255 - (1 << (row & 7)))
+        if self.room != 0:
+            self.valid[row >> 3] &= u8(255 - (1 << (row & 7)))
         self.nulls += 1
 
     def put(self, row: i64, data: bytes, pos: i64, length: i64, buffer: i64) -> None:
         """Make the row `data[pos:pos + length]`, already checked; `buffer` numbers `data`."""
+        if self.room == 0:
+            self.make_room()
         words = self.words
         at = row * 2
         if length > INLINE:
@@ -98,6 +113,41 @@ def piece(data: bytes, pos: i64, length: i64) -> i64:
 
 @final
 @mypyc_attr(acyclic=True)
+class Steps:
+    """A column of int32. It takes no memory while all rows are zero."""
+
+    def __init__(self) -> None:
+        self.numbers: vec[i32] = vec[i32]()
+        self.asked: i64 = 0
+
+    def reserve(self, rows: i64) -> None:
+        """Make room for `rows` rows in all; new ones are zero."""
+        self.asked = rows
+        if len(self.numbers) != 0:
+            self.make_room()
+
+    def make_room(self) -> None:
+        """Take the memory that was asked for."""
+        more: i64 = self.asked - len(self.numbers)
+        if len(self.numbers) == 0:
+            self.numbers = vec[i32]([0] * more)
+        elif more > 0:
+            self.numbers = extend(self.numbers, vec[i32]([0] * more))
+
+    def fill(self, row: i64, stop: i64, number: i32) -> None:
+        """Put a number into the rows from `row` to before `stop`."""
+        if len(self.numbers) == 0:
+            if number == 0:
+                return
+            self.make_room()
+        numbers = self.numbers
+        while row < stop:
+            numbers[row] = number
+            row += 1
+
+
+@final
+@mypyc_attr(acyclic=True)
 class Columns:
     """Rows collected from batches, one a record, in buffers that Arrow takes as they are.
 
@@ -109,12 +159,12 @@ class Columns:
         self.add_buffer(data)
         self.rows: i64 = 0
         self.room: i64 = 0
-        self.batch: vec[i32] = vec[i32]()
+        self.batch: Steps = Steps()
         self.offset: vec[i64] = vec[i64]()
         self.timestamp: vec[i64] = vec[i64]()
         self.key: Views = Views()
         self.value: Views = Views()
-        self.header_ends: vec[i32] = vec[i32]([0])  # one more than rows: where headers end
+        self.header_ends: Steps = Steps()  # one more than rows: where headers end
         self.header_key: Views = Views()
         self.header_value: Views = Views()
         self.headers: i64 = 0
@@ -142,17 +192,15 @@ class Columns:
         if rows <= room:
             return
         if room == 0:
-            self.batch = vec[i32]([0] * rows)
             self.offset = vec[i64]([0] * rows)
             self.timestamp = vec[i64]([0] * rows)
-            self.header_ends = vec[i32]([0] * (rows + 1))
         else:
             rows = max(rows, room * 2)
-            self.batch = extend(self.batch, vec[i32]([0] * (rows - room)))
             self.offset = extend(self.offset, vec[i64]([0] * (rows - room)))
             self.timestamp = extend(self.timestamp, vec[i64]([0] * (rows - room)))
-            self.header_ends = extend(self.header_ends, vec[i32]([0] * (rows - room)))
         self.room = rows
+        self.batch.reserve(rows)
+        self.header_ends.reserve(rows + 1)
         self.key.reserve(rows)
         self.value.reserve(rows)
 
@@ -161,10 +209,10 @@ class Columns:
         self.reserve(1)
         row = self.rows
         self.rows = row + 1
-        self.batch[row] = i32(batch)
+        self.batch.fill(row, row + 1, i32(batch))
         self.offset[row] = span.offset
         self.timestamp[row] = span.timestamp
-        self.header_ends[row + 1] = i32(self.headers)
+        self.header_ends.fill(row + 1, row + 2, i32(self.headers))
         if span.key_length < 0:
             self.key.put_null(row)
         else:
@@ -178,8 +226,8 @@ class Columns:
         """Add one record's headers."""
         check_header_count(cursor, stop, count)
         row = self.headers
-        if row + count > self.header_key.room:
-            room = max(row + count, self.header_key.room * 2)
+        if row + count > self.header_key.asked:
+            room = max(row + count, self.header_key.asked * 2)
             self.header_key.reserve(room)
             self.header_value.reserve(room)
         self.headers = row + count

@@ -58,10 +58,11 @@ def block_size(block: bytes) -> int:
     return size
 
 
-def parts(data: bytes) -> Iterator[bytes]:
-    """Cut `data` as Java's writer does."""
+def parts(data: bytes) -> Iterator[memoryview]:
+    """Cut `data` as Java's writer does, without copying it."""
+    view = memoryview(data)
     for start in range(0, len(data), BLOCK_BYTES):
-        yield data[start : start + BLOCK_BYTES]
+        yield view[start : start + BLOCK_BYTES]
 
 
 def framed(raw_blocks: list[bytes]) -> bytes:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkawire_codegen import compile as compiling
 from kafkawire_codegen.compile import NotCompiled, compile_modules, native_files
 
 SUM = """
@@ -55,3 +56,14 @@ def test_without_a_compiler_nothing_is_compiled(
     with pytest.raises(NotCompiled, match="CompileError"):
         compile_modules(project, ["mine/sums.py"], library="mine", out=project / "out")
     assert native_files(project, "mine", "mine") == []
+
+
+def test_flags_for_size_reach_the_modules_that_are_to_be_small(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a flag that no compiler knows, which modules get it shows in what fails."""
+    monkeypatch.setattr(compiling, "_SMALL_FLAGS", ("-fno-such-flag",))
+    modules = ["mine/sums.py", "mine/more.py"]
+    assert compile_modules(project, modules, library="mine", out=project / "out")
+    with pytest.raises(NotCompiled, match="CompileError"):
+        compile_modules(project, modules, library="mine", out=project / "o", small=modules[1:])

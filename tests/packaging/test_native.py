@@ -13,6 +13,7 @@ from typing import Final
 import pytest
 
 from kafkawire.messages import REGISTRY
+from kafkawire_codegen import schemas_dir
 from tests.conftest import ROOT
 
 MODES: Final = ("off", "hot", "all")
@@ -73,3 +74,22 @@ def test_no_native_module_is_older_than_its_source(hook: ModuleType) -> None:
         if native
     }
     assert [s for n, s in sources.items() if s.stat().st_mtime > n.stat().st_mtime] == []
+
+
+def test_an_installation_is_small(hook: ModuleType) -> None:
+    """15 MB at most, every message compiled: what a wheel puts on disk, byte code aside."""
+    import kafkawire
+    import kafkawire_cli
+    import kafkawire_codegen
+
+    files = [
+        file
+        for package in (kafkawire, kafkawire_cli, kafkawire_codegen)
+        for file in Path(package.__path__[0]).rglob("*")
+        if file.is_file() and file.suffix != ".pyc"
+    ]
+    library = find_spec(f"{hook.PACKAGE}__mypyc")
+    if library is not None and library.origin is not None:
+        files.append(Path(library.origin))
+    schemas = [] if any(file.suffix == ".json" for file in files) else schemas_dir().glob("*.json")
+    assert sum(file.stat().st_size for file in (*files, *schemas)) <= 15_000_000

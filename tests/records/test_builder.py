@@ -116,3 +116,20 @@ def test_records_are_values() -> None:
     match record:
         case Record(offset, _, key):
             assert (offset, key) == (1, b"k")
+
+
+def test_large_batches_are_whole_at_every_size() -> None:
+    """A builder sets aside what it wrote each 64 KiB: its size, and what it builds, hide that."""
+    builder = BatchBuilder()
+    values = [bytes([index]) * 9000 for index in range(40)]
+    for index, value in enumerate(values):
+        grown = builder.size + builder.size_of(None, value, index)
+        builder.append(None, value, index)
+        assert builder.size == grown
+        if index % 13 == 0:
+            batch = only(builder.build())
+            assert (batch.size, batch.crc) == (grown, batch.compute_crc())
+            assert [record.value for record in batch.records()] == values[: index + 1]
+    batch = only(builder.build())
+    assert batch.size == builder.size > 5 * 65536
+    assert [record.value for record in batch.records()] == values

@@ -124,3 +124,34 @@ def test_views_can_be_cast_away_and_written(tmp_path: Path) -> None:
 def test_no_records() -> None:
     assert RecordBatches(b"").columns().to_arrow().num_rows == 0
     assert RecordBatches(b"").columns().to_arrow().schema == SCHEMA
+
+
+def test_columns_that_start_late() -> None:
+    """Keys, headers and batch numbers take memory only from the first row that has one."""
+    builder, expected = BatchBuilder(), []
+    for index in range(300):
+        key = b"key of row %d" % index if index in (150, 299) else None
+        value = None if index in (0, 151) else b"value of row %d" % index
+        headers = (("place", b"%d" % index),) if index in (200, 298) else ()
+        builder.append(key, value, index, headers)
+        expected.append((0, key, value, [{"key": k, "value": v} for k, v in headers]))
+    later = [(1, key, value, headers) for _, key, value, headers in expected]
+    data = builder.build()
+    for field, rows in ((data, expected), (data + data, expected + later)):
+        columns = RecordBatches(field).columns().to_arrow()
+        columns.validate(full=True)
+        names = ("batch", "key", "value", "headers")
+        assert [tuple(row[name] for name in names) for row in columns.to_pylist()] == rows
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_columns_of_one_kind_of_row(keyed: bool) -> None:
+    """All keys null and all values there, or the other way round."""
+    builder = BatchBuilder()
+    for _ in range(70):
+        builder.append(b"only a key here" if keyed else None, None if keyed else b"only a value")
+    columns = RecordBatches(builder.build()).columns().to_arrow()
+    columns.validate(full=True)
+    assert columns["key"].to_pylist() == [b"only a key here" if keyed else None] * 70
+    assert columns["value"].to_pylist() == [None if keyed else b"only a value"] * 70
+    assert columns["headers"].to_pylist() == [[]] * 70
