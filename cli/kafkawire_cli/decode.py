@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import BufferedReader
 from pathlib import Path
 from typing import Annotated, BinaryIO, NamedTuple
@@ -96,7 +96,7 @@ def decode(
     bare = _bare(api, version, direction)
     chosen = filters.parse(wanted or [])
     form = shape or (Shape.TABLE if sys.stdout.isatty() else Shape.JSONL)
-    view = View(secrets=show_secrets, records=records, redact=redact)
+    show = _shown(form, View(secrets=show_secrets, records=records, redact=redact))
     clean = True
     failed = False
     with until_the_reader_leaves():
@@ -108,7 +108,7 @@ def decode(
                     if chosen and not filters.keeps(chosen, entry):
                         continue
                     clean = clean and entry.row.status == "ok"
-                    _show(entry, form, view)
+                    show(entry)
                     if name == "-":  # rows of a live capture must not wait for a full buffer
                         sys.stdout.flush()
             except InputError as error:
@@ -136,13 +136,13 @@ def _table(
             raise typer.Exit(2) from None
 
 
-def _show(entry: Entry, form: Shape, view: View) -> None:
-    if form is Shape.JSONL:
-        output.jsonl(entry, print, view)
-    elif form is Shape.TABLE:
-        print(output.table_line(entry))
-    else:
-        output.tree(entry, print, view)
+def _shown(form: Shape, view: View) -> Callable[[Entry], object]:
+    """Choose what prints a row."""
+    if form is Shape.TREE:
+        return lambda entry: output.tree(entry, print, view)
+    line = output.jsonl(view) if form is Shape.JSONL else output.table_line
+    write = sys.stdout.write
+    return lambda entry: write(line(entry) + "\n")
 
 
 def _bare(api: str | None, version: int | None, direction: str | None) -> Bare | None:

@@ -1,0 +1,124 @@
+"""Rows as JSON lines: what `kafkawire decode --format jsonl` prints.
+
+Law: one row is one line of ASCII; JSON lines lose nothing, but what they are asked to hide.
+
+    capture, packet, time, connection, client, broker | direction, API, ids, length, status, error |
+    body | embedded, where there is any | records, where there are any
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from json.encoder import encode_basestring_ascii
+from typing import Any, Final, final
+
+from ..primitives.structure import Message
+from ..protocol.embedded import PLACES, embedded_payloads
+from ..protocol.json_form import to_json
+from ..protocol.json_text import to_json_text
+from .record_text import Place, counted, in_words, opened, places, replaced
+from .redaction import redacted
+from .rows import Row, Status
+
+SECOND: Final = 1_000_000_000
+SECRET_API: Final = "SaslAuthenticate"
+
+
+@final
+class Lines:
+    """Writes the rows of one capture.
+
+    secrets: whether SASL tokens and passwords are shown. records: whether the content of records
+    is, not only counts. redact: whether keys and values are reduced to size and hash.
+    """
+
+    def __init__(
+        self, capture: str, secrets: bool = False, records: bool = False, redact: bool = False
+    ) -> None:
+        self.capture: str = encode_basestring_ascii(capture)
+        self.secrets: bool = secrets
+        self.records: bool = records
+        self.redact: bool = redact
+        self.second: int = -1
+        self.second_text: str = ""
+
+    def line(self, connection: int | None, client: str | None, broker: str | None, row: Row) -> str:
+        """Write a row, without the end of the line."""
+        ends = self.ends_text(connection, client, broker)
+        api_name = text_or_null(row.api_name)
+        client_id = text_or_null(row.client_id)
+        error = encode_basestring_ascii(row.error) if row.error else "null"
+        message, version = row.message, row.body_version
+        if message is None or version is None:
+            inner = f'"body":"{raw_text(row, self.secrets, self.redact)}"'
+        else:
+            inner = self.message_text(message, version)
+        return (
+            f'{{"capture":{self.capture},"packet":{row.packet},"time":{self.time_text(row.time_ns)},'
+            f'{ends},"direction":"{row.direction}","api_key":{or_null(row.api_key)},'
+            f'"api_name":{api_name},"api_version":{or_null(row.api_version)},'
+            f'"correlation_id":{or_null(row.correlation_id)},"client_id":{client_id},'
+            f'"length":{row.length},"status":"{row.status.value}","error":{error},{inner}}}'
+        )
+
+    def ends_text(self, connection: int | None, client: str | None, broker: str | None) -> str:
+        """Write whose row it is."""
+        return (
+            f'"connection":{or_null(connection)},"client":{text_or_null(client)},'
+            f'"broker":{text_or_null(broker)}'
+        )
+
+    def time_text(self, time_ns: int) -> str:
+        """Write a capture time as ISO 8601 in UTC with nanoseconds; null where there is none."""
+        if time_ns <= 0:  # frames without packets, and packets without a time
+            return "null"
+        second = time_ns // SECOND
+        if second != self.second:
+            self.second = second
+            self.second_text = datetime.fromtimestamp(second, UTC).strftime('"%Y-%m-%dT%H:%M:%S.')
+        return f'{self.second_text}{str(time_ns - second * SECOND).zfill(9)}Z"'
+
+    def message_text(self, message: Message, version: int) -> str:
+        """Write body, embedded and records."""
+        held = places(message, version)
+        if self.redact and held:
+            body = self.redacted_text(message, version, held)
+        else:
+            body = to_json_text(message, version, secrets=self.secrets)
+        text = f'"body":{body}'
+        if type(message).__name__ in PLACES:
+            found = embedded_payloads(message, version)
+            if found:
+                made = {payload.path: payload.to_json() for payload in found}
+                text += f',"embedded":{json.dumps(made, separators=(",", ":"), allow_nan=False)}'
+        if held:
+            if self.records:
+                shown = [opened(place, self.redact) for place in held]
+            else:
+                shown = [counted(place) for place in held]
+            text += f',"records":[{",".join(shown)}]'
+        return text
+
+    def redacted_text(self, message: Message, version: int, held: list[Place]) -> str:
+        """Write a body with a few words in the place of its records."""
+        made: Any = replaced(to_json(message, version), map(in_words, held))
+        made = made if self.secrets else redacted(made)
+        return json.dumps(made, separators=(",", ":"), allow_nan=False)
+
+
+def raw_text(row: Row, secrets: bool, redact: bool) -> str:
+    """Write the bytes of a body that was not decoded, in hex; hidden where they may be secret."""
+    raw = row.raw
+    secret = row.status is Status.SASL_TOKEN or row.api_name == SECRET_API
+    if raw and (redact or (secret and not secrets)):
+        return f"(redacted, {len(raw)} bytes)"
+    return raw.hex()
+
+
+def or_null(value: int | None) -> str:
+    return "null" if value is None else str(value)
+
+
+def text_or_null(value: str | None) -> str:
+    return "null" if value is None else encode_basestring_ascii(value)
