@@ -20,6 +20,8 @@ from .conversation import DIRECTIONS, Conversation
 from .events import Closed, Conflict, Discarded, Event, Gap, Piece, in_order
 from .flows import UNKNOWN
 from .packets import PacketParser, Segments
+from .pairing import Item
+from .reading import Sealed
 from .reassembly import Reassembler
 from .rows import Row, Status
 from .source import read_capture
@@ -73,17 +75,16 @@ class Engine:
             conversation = self._conversations.get(connection.id)
             if conversation is None:
                 conversation = self._conversations[connection.id] = self._open(connection)
-            rows = _tell(conversation, event)
+            items = _tell(conversation, event)
             if isinstance(event, Closed):
                 del self._conversations[connection.id]
             client = conversation.client or 0
-            for row in rows:
-                yield Located(
-                    connection.id,
-                    str(connection.endpoints[client]),
-                    str(connection.endpoints[1 - client]),
-                    row,
-                )
+            if items:
+                ends = connection.endpoints
+                whose = connection.id, str(ends[client]), str(ends[1 - client])
+                for item in items:
+                    row = item.open(self.limits) if isinstance(item, Sealed) else item
+                    yield Located(*whose, row)
             if self.on_end is not None and isinstance(event, Closed):
                 self.on_end(connection, client)
 
@@ -104,19 +105,19 @@ class Engine:
 
 def _tell(
     conversation: Conversation, event: Piece | Gap | Conflict | Discarded | Closed
-) -> list[Row]:
+) -> list[Item]:
     match event:
         case Piece(side=side, data=data, packet=packet, time_ns=time_ns):
-            return conversation.feed(side, data, packet, time_ns)
+            return conversation.take(side, data, packet, time_ns)
         case Gap(side=side, length=length, packet=packet, time_ns=time_ns):
-            return conversation.gap(side, length, packet, time_ns, event.reason)
+            return conversation.lose(side, length, packet, time_ns, event.reason)
         case Conflict(length=length, packet=packet, time_ns=time_ns):
             reason = "sent again with other bytes; the first ones stand"
             status = Status.CONFLICT
         case Discarded(length=length, packet=packet, time_ns=time_ns):
             reason, status = event.reason.value, Status.DISCARDED
         case _:
-            return conversation.finish()
+            return conversation.end()
     direction = DIRECTIONS[0 if event.side == (conversation.client or 0) else 1]
     return [Row(packet, time_ns, direction, length, status, reason)]
 
