@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple, final
 
 from ..errors import CaptureError
 from ..primitives import DEFAULT_LIMITS, Limits
 from .bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
 from .connections import Connection
 from .conversation import DIRECTIONS, Conversation
-from .events import Closed, Conflict, Discarded, Event, Gap, Piece, in_order
+from .events import Closed, Conflict, Discarded, Event, Gap, Run
 from .flows import UNKNOWN
 from .packets import PacketParser, Segments
 from .pairing import Item
@@ -59,7 +59,7 @@ class Engine:
         self.on_end = on_end
         self.limits = limits
         self._reassembler = Reassembler(reassembly)
-        self._conversations: dict[int, Conversation] = {}
+        self._told: dict[int, _Told] = {}
 
     def feed(self, segments: Segments) -> Iterator[Located]:
         """Take the next segments of the capture, in packet order."""
@@ -70,23 +70,28 @@ class Engine:
         return self._rows(self._reassembler.finish())
 
     def _rows(self, events: list[Event]) -> Iterator[Located]:
-        for event in in_order(events):
+        limits = self.limits
+        for event, at in in_turn(events):
             connection = event.connection
-            conversation = self._conversations.get(connection.id)
-            if conversation is None:
-                conversation = self._conversations[connection.id] = self._open(connection)
-            items = _tell(conversation, event)
-            if isinstance(event, Closed):
-                del self._conversations[connection.id]
-            client = conversation.client or 0
+            told = self._told.get(connection.id)
+            if told is None:
+                told = self._told[connection.id] = _Told(connection, self._open(connection))
+            conversation = told.conversation
+            if isinstance(event, Run):
+                start = event.ends[at - 1] - event.position if at else 0
+                data = event.data[start : event.ends[at] - event.position]
+                items = conversation.take(event.side, data, event.packets[at], event.times[at])
+            else:
+                items = _tell(conversation, event)
             if items:
-                ends = connection.endpoints
-                whose = connection.id, str(ends[client]), str(ends[1 - client])
+                client, broker = told.ends()
                 for item in items:
-                    row = item.open(self.limits) if isinstance(item, Sealed) else item
-                    yield Located(*whose, row)
-            if self.on_end is not None and isinstance(event, Closed):
-                self.on_end(connection, client)
+                    row = item.open(limits) if isinstance(item, Sealed) else item
+                    yield _make(Located, (connection.id, client, broker, row))
+            if isinstance(event, Closed):
+                del self._told[connection.id]
+                if self.on_end is not None:
+                    self.on_end(connection, conversation.client or 0)
 
     def _open(self, connection: Connection) -> Conversation:
         broker = self._broker(connection)
@@ -103,12 +108,56 @@ class Engine:
         return at[0] if len(at) == 1 else None
 
 
-def _tell(
-    conversation: Conversation, event: Piece | Gap | Conflict | Discarded | Closed
-) -> list[Item]:
+@final
+class _Told:
+    """A connection, its conversation, and who they are in words."""
+
+    def __init__(self, connection: Connection, conversation: Conversation) -> None:
+        self.connection: Connection = connection
+        self.conversation: Conversation = conversation
+        self._client: int = -1
+        self._ends: tuple[str, str] = "", ""
+
+    def ends(self) -> tuple[str, str]:
+        """Name client and broker; written anew only where they turn out to be the other way."""
+        client = self.conversation.client or 0
+        if client != self._client:
+            self._client = client
+            ends = self.connection.endpoints
+            self._ends = str(ends[client]), str(ends[1 - client])
+        return self._ends
+
+
+_make: Final[Any] = tuple.__new__
+
+INDEX_BITS: Final = 28
+"""Enough for every event there can be at once, and few enough for a key to stay a machine word."""
+
+
+def in_turn(events: list[Event]) -> list[tuple[Event, int]]:
+    """Put events in the order in which they became known, both sides of a connection interleaved; a
+    run comes once for each packet of it, with that packet's index.
+
+    The events are those of one `feed` or `finish`: within a batch a run may hold many packets of
+    one side, while the other side's answers lie between them.
+    """
+    turns: list[tuple[Event, int]] = []
+    keys: list[int] = []
+    for event in events:
+        if isinstance(event, Run):
+            released = event.released
+            for at, packet in enumerate(event.packets):
+                keys.append((released or packet) << INDEX_BITS | len(turns))
+                turns.append((event, at))
+        else:
+            keys.append(event.packet << INDEX_BITS | len(turns))
+            turns.append((event, 0))
+    keys.sort()
+    return [turns[key & ((1 << INDEX_BITS) - 1)] for key in keys]
+
+
+def _tell(conversation: Conversation, event: Gap | Conflict | Discarded | Closed) -> list[Item]:
     match event:
-        case Piece(side=side, data=data, packet=packet, time_ns=time_ns):
-            return conversation.take(side, data, packet, time_ns)
         case Gap(side=side, length=length, packet=packet, time_ns=time_ns):
             return conversation.lose(side, length, packet, time_ns, event.reason)
         case Conflict(length=length, packet=packet, time_ns=time_ns):

@@ -42,31 +42,48 @@ class Lines:
         self.redact: bool = redact
         self.second: int = -1
         self.second_text: str = ""
+        self.connection: int | None = -1
+        self.client: str | None = None
+        self.ends: str = ""
 
     def line(self, connection: int | None, client: str | None, broker: str | None, row: Row) -> str:
         """Write a row, without the end of the line."""
-        ends = self.ends_text(connection, client, broker)
-        api_name = text_or_null(row.api_name)
-        client_id = text_or_null(row.client_id)
-        error = encode_basestring_ascii(row.error) if row.error else "null"
-        message, version = row.message, row.body_version
-        if message is None or version is None:
+        if connection != self.connection or client is not self.client:
+            self.connection, self.client = connection, client
+            self.ends = (
+                f'"connection":{or_null(connection)},"client":{text_or_null(client)},'
+                f'"broker":{text_or_null(broker)}'
+            )
+        # one look at the tuple instead of one for each field
+        (
+            packet,
+            time_ns,
+            direction,
+            length,
+            status,
+            error,
+            api_key,
+            api_name,
+            api_version,
+            correlation_id,
+            client_id,
+            body_version,
+            message,
+            _,
+            _,
+            _,
+        ) = row
+        if message is None or body_version is None:
             inner = f'"body":"{raw_text(row, self.secrets, self.redact)}"'
         else:
-            inner = self.message_text(message, version)
+            inner = self.message_text(message, body_version)
+        said = encode_basestring_ascii(error) if error else "null"
         return (
-            f'{{"capture":{self.capture},"packet":{row.packet},"time":{self.time_text(row.time_ns)},'
-            f'{ends},"direction":"{row.direction}","api_key":{or_null(row.api_key)},'
-            f'"api_name":{api_name},"api_version":{or_null(row.api_version)},'
-            f'"correlation_id":{or_null(row.correlation_id)},"client_id":{client_id},'
-            f'"length":{row.length},"status":"{row.status.value}","error":{error},{inner}}}'
-        )
-
-    def ends_text(self, connection: int | None, client: str | None, broker: str | None) -> str:
-        """Write whose row it is."""
-        return (
-            f'"connection":{or_null(connection)},"client":{text_or_null(client)},'
-            f'"broker":{text_or_null(broker)}'
+            f'{{"capture":{self.capture},"packet":{packet},"time":{self.time_text(time_ns)},'
+            f'{self.ends},"direction":"{direction}","api_key":{or_null(api_key)},'
+            f'"api_name":{text_or_null(api_name)},"api_version":{or_null(api_version)},'
+            f'"correlation_id":{or_null(correlation_id)},"client_id":{text_or_null(client_id)},'
+            f'"length":{length},"status":"{status}","error":{said},{inner}}}'
         )
 
     def time_text(self, time_ns: int) -> str:

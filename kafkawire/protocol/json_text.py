@@ -14,7 +14,7 @@ from binascii import b2a_base64
 from collections.abc import Callable
 from json.encoder import encode_basestring_ascii
 from operator import attrgetter
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 
 from ..primitives.structure import FieldRow, Structure
 from .json_form import UNKNOWN_TAGS, check_version, float_form, uuid_text
@@ -45,13 +45,16 @@ KINDS: Final = {
 """Types that are not written as Python writes their values."""
 
 
+Getter: TypeAlias = Callable[[object], tuple[Any, ...]]
+
+
 @final
 class Template:
     """How the structs of a class are written at a version.
 
-    get: gives all values of a struct: first those that are always there, `always` in number, for
-    which `shape` has places; then tagged ones, written only where they differ from `defaults`; then
-    unknown tags. special: index, kind and template of the first ones that are no plain numbers.
+    get: gives the values that are always there, for which `shape` has places; special: index, kind
+    and template of those that are no plain numbers. get_tagged: gives the others, written only
+    where they differ from `defaults`, and the unknown tags, if the class has any.
     """
 
     def __init__(self, cls: type[Structure], version: int, secrets: bool) -> None:
@@ -65,14 +68,14 @@ class Template:
         for row in rows:
             self.kinds[row.attribute] = kind_of(row, secrets)
             self.inner[row.attribute] = inner_of(cls, row, version, secrets)
-        names = [row.attribute for row in (*always, *tagged)]
+        self.shape: str = "{" + ",".join([f'"{row.json_name}":%s' for row in always]) + "}"
+        self.get: Getter = getter([row.attribute for row in always])
+        names = [row.attribute for row in tagged]
+        self.defaults: tuple[Any, ...] = tuple([getattr(default, name) for name in names])
         if hasattr(default, "unknown_tags"):
             names.append("unknown_tags")
-        self.get: Callable[[object], Any] | None = attrgetter(*names) if names else None
-        self.count: int = len(names)
-        self.always: int = len(always)
-        self.defaults: list[Any] = [getattr(default, row.attribute) for row in tagged]
-        self.shape: str = "{" + ",".join([f'"{row.json_name}":%s' for row in always]) + "}"
+            self.defaults = (*self.defaults, None)
+        self.get_tagged: Getter | None = getter(names) if names else None
         self.special: list[tuple[int, int, Template | None]] = []
         for at, row in enumerate(always):
             kind = self.kinds[row.attribute]
@@ -81,27 +84,19 @@ class Template:
 
     def write(self, struct: object) -> str:
         """Write a struct of the class."""
-        get = self.get
-        if get is None:
-            return "{}"
-        if self.count == 1:
-            values: list[Any] = [get(struct)]
-        else:
-            values = list(get(struct))
-        always = self.always
-        if always < self.count:
-            at = always
-            for default in self.defaults:
-                value: Any = values[at]
-                if value is not default and value != default:
-                    return self.write_tagged(struct)
-                at += 1
-            if at < self.count and values[at]:  # unknown tags
+        get_tagged = self.get_tagged
+        if get_tagged is not None:
+            tagged = get_tagged(struct)
+            if tagged != self.defaults:
                 return self.write_tagged(struct)
-            del values[always:]
-        for at, kind, inner in self.special:
-            values[at] = write_value(values[at], kind, inner)
-        return self.shape % tuple(values)
+        values = self.get(struct)
+        special = self.special
+        if not special:
+            return self.shape % values
+        texts: list[Any] = list(values)
+        for at, kind, inner in special:
+            texts[at] = write_value(texts[at], kind, inner)
+        return self.shape % tuple(texts)
 
     def write_tagged(self, struct: object) -> str:
         """Write a struct that has values which are not always there."""
@@ -119,6 +114,16 @@ class Template:
             tags = [f'{{"tag":{tag},"data":"{base64_text(data)}"}}' for tag, data in unknown]
             parts.append(f'"{UNKNOWN_TAGS}":[{",".join(tags)}]')
         return "{" + ",".join(parts) + "}"
+
+
+def getter(names: list[str]) -> Getter:
+    """Make what gives the values of attributes as a tuple."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    if names:
+        name = names[0]
+        return lambda struct: (getattr(struct, name),)
+    return lambda _: ()
 
 
 def kind_of(row: FieldRow, secrets: bool) -> int:
