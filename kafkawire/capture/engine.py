@@ -21,6 +21,7 @@ from .events import Closed, Conflict, Discarded, Event, Gap, Run
 from .flows import UNKNOWN
 from .packets import PacketParser, Segments
 from .pairing import Item
+from .parcels import Told
 from .reading import Sealed
 from .reassembly import Reassembler
 from .rows import Row, Status
@@ -59,24 +60,38 @@ class Engine:
         self.on_end = on_end
         self.limits = limits
         self._reassembler = Reassembler(reassembly)
-        self._told: dict[int, _Told] = {}
+        self._talks: dict[int, _Talk] = {}
 
     def feed(self, segments: Segments) -> Iterator[Located]:
         """Take the next segments of the capture, in packet order."""
-        return self._rows(self._reassembler.feed(segments))
+        return self._opened(self.take(segments))
 
     def finish(self) -> Iterator[Located]:
         """Close the capture: what is still held goes out as what it is."""
-        return self._rows(self._reassembler.finish())
+        return self._opened(self.end())
 
-    def _rows(self, events: list[Event]) -> Iterator[Located]:
+    def _opened(self, told: Iterator[Told]) -> Iterator[Located]:
         limits = self.limits
+        for one in told:
+            yield located(one, limits)
+
+    # -- the same, and frames stay sealed: whoever asks for their rows may do that elsewhere
+
+    def take(self, segments: Segments) -> Iterator[Told]:
+        """Take the next segments of the capture, in packet order."""
+        return self._told(self._reassembler.feed(segments))
+
+    def end(self) -> Iterator[Told]:
+        """Close the capture: what is still held goes out as what it is."""
+        return self._told(self._reassembler.finish())
+
+    def _told(self, events: list[Event]) -> Iterator[Told]:
         for event, at in in_turn(events):
             connection = event.connection
-            told = self._told.get(connection.id)
-            if told is None:
-                told = self._told[connection.id] = _Told(connection, self._open(connection))
-            conversation = told.conversation
+            talk = self._talks.get(connection.id)
+            if talk is None:
+                talk = self._talks[connection.id] = _Talk(connection, self._open(connection))
+            conversation = talk.conversation
             if isinstance(event, Run):
                 start = event.ends[at - 1] - event.position if at else 0
                 data = event.data[start : event.ends[at] - event.position]
@@ -84,12 +99,11 @@ class Engine:
             else:
                 items = _tell(conversation, event)
             if items:
-                client, broker = told.ends()
+                client, broker = talk.ends()
                 for item in items:
-                    row = item.open(limits) if isinstance(item, Sealed) else item
-                    yield _make(Located, (connection.id, client, broker, row))
+                    yield _make(Told, (connection.id, client, broker, item))
             if isinstance(event, Closed):
-                del self._told[connection.id]
+                del self._talks[connection.id]
                 if self.on_end is not None:
                     self.on_end(connection, conversation.client or 0)
 
@@ -109,7 +123,7 @@ class Engine:
 
 
 @final
-class _Told:
+class _Talk:
     """A connection, its conversation, and who they are in words."""
 
     def __init__(self, connection: Connection, conversation: Conversation) -> None:
@@ -129,6 +143,15 @@ class _Told:
 
 
 _make: Final[Any] = tuple.__new__
+
+
+def located(told: Told, limits: Limits = DEFAULT_LIMITS) -> Located:
+    """Open what is sealed."""
+    connection, client, broker, item = told
+    row = item.open(limits) if isinstance(item, Sealed) else item
+    made: Located = _make(Located, (connection, client, broker, row))
+    return made
+
 
 INDEX_BITS: Final = 28
 """Enough for every event there can be at once, and few enough for a key to stay a machine word."""
@@ -182,17 +205,31 @@ def decode_capture(
 
     Raises BadMagic, TruncatedCapture where the source is no capture at all.
     """
+    for told in read_sealed(source, ports=ports, limits=limits, reassembly=reassembly):
+        yield located(told, limits)
+
+
+def read_sealed(
+    source: str | Path | BinaryIO,
+    *,
+    ports: Collection[int] = (),
+    limits: Limits = DEFAULT_LIMITS,
+    reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
+) -> Iterator[Told]:
+    """Read a capture as `decode_capture` does, and leave the bodies of messages unread: `located`
+    opens them, also in another process (see `parcels`).
+    """
     capture = read_capture(source)
     parser = PacketParser()
     engine = Engine(ports, limits, reassembly)
     packets = 0
     for block in capture:
         packets = block.first + len(block) - 1
-        yield from engine.feed(parser.parse(block))
-    yield from engine.finish()
+        yield from engine.take(parser.parse(block))
+    yield from engine.end()
     for problem in [*capture.problems, *parser.problems]:
         yield _about(problem, packets)
 
 
-def _about(problem: CaptureError, packets: int) -> Located:
-    return Located(None, None, None, Row(packets, 0, "", 0, Status.UNREADABLE, str(problem)))
+def _about(problem: CaptureError, packets: int) -> Told:
+    return Told(None, None, None, Row(packets, 0, "", 0, Status.UNREADABLE, str(problem)))
