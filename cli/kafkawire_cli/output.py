@@ -106,6 +106,20 @@ def jsonl(view: View) -> Callable[[Entry], str]:
     return line
 
 
+def text(form: Shape, view: View) -> Callable[[Entry], str]:
+    """Choose what makes the text of a row, ends of lines included."""
+    if form is Shape.TREE:
+        return lambda entry: _tree_text(entry, view)
+    line = jsonl(view) if form is Shape.JSONL else table_line
+    return lambda entry: line(entry) + "\n"
+
+
+def _tree_text(entry: Entry, view: View) -> str:
+    lines: list[str] = []
+    tree(entry, lines.append, view)
+    return "".join(f"{line}\n" for line in lines)
+
+
 def took(entry: Entry) -> str:
     """Write how long after its request a response came."""
     row = entry.row

@@ -68,6 +68,8 @@ def plan(cls: type[Structure], version: int) -> list[Step]:
 def steps_of(cls: type[Structure], version: int) -> list[Step]:
     steps: list[Step] = []
     leads = False
+    owner: Any = cls  # a class of Python's, whichever way it is compiled
+    module = sys.modules[owner.__module__]
     for row in cls.__fields__:
         if not row.first <= version <= row.last:
             continue
@@ -82,7 +84,7 @@ def steps_of(cls: type[Structure], version: int) -> list[Step]:
         elif name in PARTITION_FIELDS and kind in ("int32", "int64", "int16"):
             steps.append(Step(name, PARTITION, []))
         elif kind.startswith("[]") and kind[2].isupper():
-            inner = steps_of(getattr(sys.modules[cls.__module__], kind[2:]), version)
+            inner = steps_of(getattr(module, kind[2:]), version)
             if inner:
                 steps.append(Step(name, WITHIN, inner))
                 leads = True

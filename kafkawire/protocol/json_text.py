@@ -145,7 +145,8 @@ def inner_of(cls: type[Structure], row: FieldRow, version: int, secrets: bool) -
     element = row.type.removeprefix("[]")
     if not element[0].isupper():
         return None
-    return template(getattr(sys.modules[cls.__module__], element), version, secrets)
+    owner: Any = cls  # a class of Python's, whichever way it is compiled
+    return template(getattr(sys.modules[owner.__module__], element), version, secrets)
 
 
 def write_value(value: Any, kind: int, inner: Template | None) -> str:
