@@ -108,8 +108,8 @@ def decode(
     with until_the_reader_leaves():
         if form is Shape.TABLE:
             print(output.heading())
-        several = _captures(given, input_format, bare) if jobs > 1 else []
-        for name in [] if several else given:
+        files = _captures(given, input_format, bare)
+        for name in [] if files else given:
             try:
                 for entry in _entries(name, input_format, bare, port or []):
                     if chosen and not filters.keeps(chosen, entry):
@@ -121,10 +121,10 @@ def decode(
             except InputError as error:
                 typer.echo(f"kafkawire decode: {error}", err=True)
                 failed = True
-        if several:
+        if files:
             from .jobs import Asked, decoded
 
-            for printed in decoded(several, Asked(form, view, chosen, port or []), jobs):
+            for printed in decoded(files, Asked(form, view, chosen, port or []), jobs):
                 clean = clean and printed.clean
                 write(printed.text)
                 if printed.error is not None:

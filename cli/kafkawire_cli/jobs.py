@@ -1,8 +1,9 @@
-"""`decode --jobs N`: several processes for one command.
+"""Captures in files, decoded a batch of rows at a time; `--jobs N`: by several processes.
 
 Law: what is printed is what one process prints, byte for byte and in the same order; how much waits
 is bounded, so memory does not grow with the captures.
 
+    one process     batch by batch, framed, opened and printed
     one file        this process frames and pairs --parcels--> others open and print --> in order
     several files   each is decoded by a process into a file of its own --> in order
 """
@@ -13,6 +14,7 @@ import tempfile
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from functools import lru_cache
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -24,6 +26,7 @@ from .pipes import tune
 
 if TYPE_CHECKING:
     from kafkawire.capture.parcels import Parcel, Told
+    from kafkawire.capture.row_text import Lines
 
 PARCEL_ROWS: Final = 512
 PARCEL_BYTES: Final = 1 << 19
@@ -56,6 +59,14 @@ class Printed(NamedTuple):
 
 def decoded(files: Sequence[Path], asked: Asked, jobs: int) -> Iterator[Printed]:
     """Decode captures with so many processes."""
+    if jobs == 1:
+        for file in files:
+            try:
+                for told in _batches(file, asked.ports):
+                    yield _printed(str(file), told, asked)
+            except InputError as error:
+                yield Printed("", True, error)
+        return
     with ProcessPoolExecutor(
         jobs if len(files) > 1 else jobs - 1, get_context("spawn"), tune
     ) as pool:
@@ -137,16 +148,27 @@ def _opened(name: str, parcel: Parcel, asked: Asked) -> Printed:
 def _printed(name: str, told: list[Told], asked: Asked) -> Printed:
     from kafkawire.capture.engine import located
 
+    if asked.form is Shape.JSONL and not asked.wanted:
+        lines = _lines(name, asked.view)
+        lines.clean = True
+        return Printed(lines.text(told), lines.clean)
     text = output.text(asked.form, asked.view)
     clean = True
-    lines = []
+    texts = []
     for one in told:
         found = located(one)
         entry = Entry(name, found.connection, found.client, found.broker, found.row)
         if not asked.wanted or filters.keeps(asked.wanted, entry):
             clean = clean and entry.row.status == "ok"
-            lines.append(text(entry))
-    return Printed("".join(lines), clean)
+            texts.append(text(entry))
+    return Printed("".join(texts), clean)
+
+
+@lru_cache(maxsize=1)
+def _lines(name: str, view: View) -> Lines:
+    from kafkawire.capture.row_text import Lines
+
+    return Lines(name, *view)
 
 
 def _batches(file: Path, ports: list[int]) -> Iterator[list[Told]]:

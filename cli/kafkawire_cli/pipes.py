@@ -13,7 +13,7 @@ from typing import Final
 
 import typer
 
-YOUNG: Final = 1 << 16
+YOUNG: Final = 1 << 18
 """Objects made, and not freed, before garbage is looked for."""
 
 

@@ -93,9 +93,11 @@ class Engine:
                 talk = self._talks[connection.id] = _Talk(connection, self._open(connection))
             conversation = talk.conversation
             if isinstance(event, Run):
-                start = event.ends[at - 1] - event.position if at else 0
-                data = event.data[start : event.ends[at] - event.position]
-                items = conversation.take(event.side, data, event.packets[at], event.times[at])
+                _, side, position, data, ends, packets, times, _ = event
+                if len(ends) > 1:
+                    start = ends[at - 1] - position if at else 0
+                    data = data[start : ends[at] - position]
+                items = conversation.take(side, data, packets[at], times[at])
             else:
                 items = _tell(conversation, event)
             if items:

@@ -256,7 +256,9 @@ def _response(sealed: Sealed, limits: Limits) -> Row:
     written: int | None = version
     body = 4
     side = known.response
-    if side is not None and side.first <= version <= side.last and key != API_VERSIONS:
+    # an ApiVersions response with an error may be written in another version (KIP-511)
+    plain = key != API_VERSIONS or frame[4:6] == b"\0\0"
+    if plain and side is not None and side.first <= version <= side.last:
         if response_header_version(key, version) == 1:
             # brokers send no tagged fields in response headers
             body = 5 if frame[4:5] == b"\0" else -1

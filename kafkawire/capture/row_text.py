@@ -13,16 +13,30 @@ from datetime import UTC, datetime
 from json.encoder import encode_basestring_ascii
 from typing import Any, Final, final
 
+from ..primitives.limits import DEFAULT_LIMITS, Limits
 from ..primitives.structure import Message
 from ..protocol.embedded import PLACES, embedded_payloads
 from ..protocol.json_form import to_json
-from ..protocol.json_text import to_json_text
-from .record_text import Place, counted, in_words, opened, places, replaced
+from ..protocol.json_text import Template, template
+from .parcels import Told
+from .reading import Sealed
+from .record_text import Place, counted, in_words, opened, places, plan, replaced
 from .redaction import redacted
 from .rows import Row, Status
 
 SECOND: Final = 1_000_000_000
 SECRET_API: Final = "SaslAuthenticate"
+
+
+@final
+class Form:
+    """What is known of a message's class at a version: how it is written, what it may hold."""
+
+    def __init__(self, message: Message, version: int, secrets: bool) -> None:
+        cls = type(message)
+        self.template: Template = template(cls, version, secrets)
+        self.carries: bool = len(plan(cls, version)) > 0
+        self.embeds: bool = cls.__name__ in PLACES
 
 
 @final
@@ -40,11 +54,27 @@ class Lines:
         self.secrets: bool = secrets
         self.records: bool = records
         self.redact: bool = redact
+        self.clean: bool = True
         self.second: int = -1
         self.second_text: str = ""
         self.connection: int | None = -1
         self.client: str | None = None
         self.ends: str = ""
+        self.forms: dict[tuple[type[Message], int], Form] = {}
+
+    def text(self, told: list[Told], limits: Limits = DEFAULT_LIMITS) -> str:
+        """Write the rows that these are when they are opened, with the ends of their lines; `clean`
+        becomes false with the first one that is not decoded byte for byte.
+        """
+        lines: list[str] = []
+        for one in told:
+            connection, client, broker, item = one
+            row = item.open(limits) if isinstance(item, Sealed) else item
+            if row.status is not Status.OK:
+                self.clean = False
+            lines.append(self.line(connection, client, broker, row))
+        lines.append("")
+        return "\n".join(lines)
 
     def line(self, connection: int | None, client: str | None, broker: str | None, row: Row) -> str:
         """Write a row, without the end of the line."""
@@ -98,13 +128,16 @@ class Lines:
 
     def message_text(self, message: Message, version: int) -> str:
         """Write body, embedded and records."""
-        held = places(message, version)
+        cls = type(message)
+        form = self.forms.get((cls, version))
+        if form is None:
+            form = self.forms[cls, version] = Form(message, version, self.secrets)
+        held = places(message, version) if form.carries else []
         if self.redact and held:
-            body = self.redacted_text(message, version, held)
+            text = f'"body":{self.redacted_text(message, version, held)}'
         else:
-            body = to_json_text(message, version, secrets=self.secrets)
-        text = f'"body":{body}'
-        if type(message).__name__ in PLACES:
+            text = f'"body":{form.template.write(message)}'
+        if form.embeds:
             found = embedded_payloads(message, version)
             if found:
                 made = {payload.path: payload.to_json() for payload in found}
