@@ -43,8 +43,8 @@ def test_filters_hold_in_every_process() -> None:
 
 @pytest.mark.timeout(120)
 def test_what_is_no_capture_is_said_as_ever(tmp_path: Path) -> None:
-    (tmp_path / "cut.pcap").write_bytes(b"\xd4\xc3\xb2\xa1")
-    given = [PCAPS[0], str(tmp_path / "cut.pcap"), PCAPS[1]]
+    (tmp_path / "notes.pcap").write_bytes(b"no capture at all")
+    given = [PCAPS[0], str(tmp_path / "notes.pcap"), PCAPS[1], "--input-format", "capture"]
     alone, shared = run(*given), run(*given, "--jobs", "2")
     assert alone.exit_code == shared.exit_code == 2
     assert shared.stdout == alone.stdout
