@@ -7,13 +7,14 @@ from collections.abc import Callable
 from itertools import groupby
 from typing import Final
 
-from . import codec, memory, packets, records, report, startup
+from . import codec, memory, packets, pipeline, records, report, startup
 from .measure import Figure
 
 SUITES: Final[dict[str, Callable[[int], list[Figure]]]] = {
     "codec": codec.run,
     "memory": memory.run,
     "packets": packets.run,
+    "pipeline": pipeline.run,
     "records": records.run,
     "startup": startup.run,
 }

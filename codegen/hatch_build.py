@@ -27,12 +27,49 @@ from kafkawire_codegen.compile import NotCompiled, compile_modules, native_files
 
 MODES: Final = ("off", "hot", "all")
 
+CAPTURE: Final = (
+    "apis",
+    "backlog",
+    "bounds",
+    "bulk",
+    "connections",
+    "conversation",
+    "engine",
+    "exchanges",
+    "flows",
+    "inference",
+    "pairing",
+    "parcels",
+    "past",
+    "patience",
+    "reading",
+    "reassembly",
+    "recognise",
+    "record_text",
+    "row_text",
+    "stream",
+    "table",
+    "tables/columns",
+    "tables/context",
+    "tables/exchanges",
+    "tables/mentions",
+    "tables/messages",
+    "tables/partitions",
+    "tables/places",
+    "tables/record_batches",
+    "tables/records",
+)
+"""Modules of `kafkawire.capture` that see every packet or message; numpy's stay as they are."""
+
 RUNTIME: Final = (
+    *(f"kafkawire/capture/{name}.py" for name in CAPTURE),
     "kafkawire/primitives/limits.py",
     "kafkawire/primitives/reader.py",
     "kafkawire/primitives/shared.py",
     "kafkawire/primitives/structure.py",
     "kafkawire/primitives/writer.py",
+    "kafkawire/protocol/header.py",
+    "kafkawire/protocol/json_text.py",
     "kafkawire/records/batch.py",
     "kafkawire/records/batches.py",
     "kafkawire/records/builder.py",
@@ -53,9 +90,16 @@ RUNTIME: Final = (
 """Hand-written modules that are compiled in both modes."""
 
 CONTEXT: Final = (
+    "kafkawire/capture/events.py",
+    "kafkawire/capture/rows.py",
+    "kafkawire/capture/topic_ids.py",
     "kafkawire/errors.py",
+    "kafkawire/messages/api_key.py",
     "kafkawire/primitives/failure.py",
     "kafkawire/primitives/ints.py",
+    "kafkawire/primitives/registry.py",
+    "kafkawire/protocol/error_code.py",
+    "kafkawire/protocol/json_form.py",
 )
 """Interpreted modules whose types the compiled ones need."""
 

@@ -14,7 +14,7 @@ from . import filters, inputs, output
 from .inputs import Entry, Format, InputError
 from .names import api_key, direction_of
 from .output import Shape, View
-from .pipes import until_the_reader_leaves
+from .pipes import tune, until_the_reader_leaves
 
 
 class Bare(NamedTuple):
@@ -69,6 +69,9 @@ def decode(
     show_secrets: Annotated[
         bool, typer.Option("--show-secrets", help="Print SASL tokens and passwords.")
     ] = False,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=1, help="Processes to decode capture files with.")
+    ] = 1,
     table: Annotated[
         str | None,
         typer.Option("--table", help="exchanges, records, connections, ...: see docs/tables.md."),
@@ -88,6 +91,7 @@ def decode(
     kafkawire decode body.bin --api Metadata --version 12 --direction response
     kafkawire decode trace*.pcap --table records -o records.parquet
     """
+    tune()
     if table is not None or to is not None:
         if wanted or shape or api:
             raise typer.BadParameter("takes no --filter, --format or --api", param_hint="--table")
@@ -97,23 +101,35 @@ def decode(
     chosen = filters.parse(wanted or [])
     form = shape or (Shape.TABLE if sys.stdout.isatty() else Shape.JSONL)
     view = View(secrets=show_secrets, records=records, redact=redact)
+    text = output.text(form, view)
+    write = sys.stdout.write
     clean = True
     failed = False
     with until_the_reader_leaves():
         if form is Shape.TABLE:
             print(output.heading())
-        for name in given:
+        files = _captures(given, input_format, bare)
+        for name in [] if files else given:
             try:
                 for entry in _entries(name, input_format, bare, port or []):
                     if chosen and not filters.keeps(chosen, entry):
                         continue
                     clean = clean and entry.row.status == "ok"
-                    _show(entry, form, view)
+                    write(text(entry))
                     if name == "-":  # rows of a live capture must not wait for a full buffer
                         sys.stdout.flush()
             except InputError as error:
                 typer.echo(f"kafkawire decode: {error}", err=True)
                 failed = True
+        if files:
+            from .jobs import Asked, decoded
+
+            for printed in decoded(files, Asked(form, view, chosen, port or []), jobs):
+                clean = clean and printed.clean
+                write(printed.text)
+                if printed.error is not None:
+                    typer.echo(f"kafkawire decode: {printed.error}", err=True)
+                    failed = True
     if failed:
         raise typer.Exit(2)
     if strict and not clean:
@@ -136,13 +152,21 @@ def _table(
             raise typer.Exit(2) from None
 
 
-def _show(entry: Entry, form: Shape, view: View) -> None:
-    if form is Shape.JSONL:
-        output.jsonl(entry, print, view)
-    elif form is Shape.TABLE:
-        print(output.table_line(entry))
-    else:
-        output.tree(entry, print, view)
+def _captures(given: list[str], form: Format, bare: Bare | None) -> list[Path]:
+    """List the files, if all that is given are files of captures; else nothing."""
+    if bare is not None or any(name == "-" or inputs.is_hex_argument(name) for name in given):
+        return []
+    try:
+        files = list(inputs.expand(Path(name) for name in given))
+    except InputError:
+        return []  # it is said in its turn
+    if any(inputs.is_stream(file) for file in files):
+        return []
+    try:
+        kinds = [_kind(form, bare, inputs.first_bytes(file), str(file)) for file in files]
+    except InputError:
+        return []  # it is said in its turn
+    return files if all(kind is Format.CAPTURE for kind in kinds) else []
 
 
 def _bare(api: str | None, version: int | None, direction: str | None) -> Bare | None:

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from . import contents
 from .summary import facts
 
 if TYPE_CHECKING:
@@ -53,39 +52,32 @@ class View(NamedTuple):
     redact: bool = False
 
 
-def body(entry: Entry, view: View, *, in_words: bool = False) -> Any:
-    """Make the body of a row: a JSON object where it was decoded, else its bytes in hex.
-
-    in_words: say what records fields hold instead of giving their bytes.
+def body(entry: Entry, view: View) -> Any:
+    """Make the body of a row: a JSON object where it was decoded, with a few words for what records
+    fields hold, else its bytes in hex.
     """
+    from kafkawire.capture.record_text import in_words, places, replaced
     from kafkawire.capture.redaction import redacted
+    from kafkawire.capture.row_text import raw_text
     from kafkawire.protocol.json_form import to_json
 
     row = entry.row
     if row.message is None or row.body_version is None:
-        hidden = view.redact or (not view.secrets and _is_secret(entry))
-        return f"(redacted, {len(row.raw)} bytes)" if hidden and row.raw else row.raw.hex()
-    made = to_json(row.message, row.body_version)
-    if in_words or view.redact:
-        found = contents.places(row.message, row.body_version)
-        words = (contents.in_words(contents.counted(place)) for place in found)
-        made = contents.replaced(made, words)
+        return raw_text(row, secrets=view.secrets, redact=view.redact)
+    found = places(row.message, row.body_version)
+    made = replaced(to_json(row.message, row.body_version), map(in_words, found))
     return made if view.secrets else redacted(made)
 
 
-def _is_secret(entry: Entry) -> bool:
-    return entry.row.status == "sasl_token" or entry.row.api_name == "SaslAuthenticate"
-
-
 def records(entry: Entry, view: View) -> list[dict[str, Any]]:
-    """Count, or open, every records field of a row."""
+    """Open every records field of a row."""
+    from kafkawire.capture.record_text import opened, places
+
     row = entry.row
     if row.message is None or row.body_version is None:
         return []
-    found = contents.places(row.message, row.body_version)
-    if view.records:
-        return [contents.opened(place, redact=view.redact) for place in found]
-    return [contents.counted(place) for place in found]
+    found = places(row.message, row.body_version)
+    return [json.loads(opened(place, view.redact)) for place in found]
 
 
 def embedded(entry: Entry) -> dict[str, Any]:
@@ -99,39 +91,33 @@ def embedded(entry: Entry) -> dict[str, Any]:
     return {payload.path: payload.to_json() for payload in found}
 
 
-def record(entry: Entry, view: View) -> dict[str, Any]:
-    """Make the JSON row: the documented columns, then `embedded` and `records` if there are any."""
-    row = entry.row
-    made = {
-        "capture": entry.capture,
-        "packet": row.packet,
-        "time": time_text(row.time_ns),
-        "connection": entry.connection,
-        "client": entry.client,
-        "broker": entry.broker,
-        "direction": row.direction,
-        "api_key": row.api_key,
-        "api_name": row.api_name,
-        "api_version": row.api_version,
-        "correlation_id": row.correlation_id,
-        "client_id": row.client_id,
-        "length": row.length,
-        "status": row.status.value,
-        "error": row.error or None,
-        "body": body(entry, view),
-    }
-    inner = embedded(entry)
-    if inner:
-        made["embedded"] = inner
-    held = records(entry, view)
-    if held:
-        made["records"] = held
-    return made
+def jsonl(view: View) -> Callable[[Entry], str]:
+    """Make what writes rows as lines of JSON."""
+    from kafkawire.capture.row_text import Lines
+
+    writers: dict[str, Lines] = {}
+
+    def line(entry: Entry) -> str:
+        writer = writers.get(entry.capture)
+        if writer is None:
+            writer = writers[entry.capture] = Lines(entry.capture, *view)
+        return writer.line(entry.connection, entry.client, entry.broker, entry.row)
+
+    return line
 
 
-def jsonl(entry: Entry, out: Print, view: View) -> None:
-    """Print a row as one line of JSON."""
-    out(json.dumps(record(entry, view), separators=(",", ":"), allow_nan=False))
+def text(form: Shape, view: View) -> Callable[[Entry], str]:
+    """Choose what makes the text of a row, ends of lines included."""
+    if form is Shape.TREE:
+        return lambda entry: _tree_text(entry, view)
+    line = jsonl(view) if form is Shape.JSONL else table_line
+    return lambda entry: line(entry) + "\n"
+
+
+def _tree_text(entry: Entry, view: View) -> str:
+    lines: list[str] = []
+    tree(entry, lines.append, view)
+    return "".join(f"{line}\n" for line in lines)
 
 
 def took(entry: Entry) -> str:
@@ -145,14 +131,16 @@ def took(entry: Entry) -> str:
 
 def content(entry: Entry) -> str:
     """Say in a few words what a row holds."""
+    from kafkawire.capture.record_text import Count, places
+
     row = entry.row
     said = [row.client_id] if row.client_id else []
     if row.message is not None and row.body_version is not None:
         summary = str(facts(row.message, row.body_version))
         said += [summary] if summary else []
-        held = [contents.counted(place) for place in contents.places(row.message, row.body_version)]
+        held = [Count(place.data).records for place in places(row.message, row.body_version)]
         if held:
-            said.append(f"{sum(one['records'] for one in held)} records")
+            said.append(f"{sum(held)} records")
     if row.error:
         said.append(f"[{row.error}]")
     return "  ".join(said)
@@ -203,7 +191,7 @@ def tree(entry: Entry, out: Print, view: View) -> None:
         out(printable(f"  client id {row.client_id}"))
     if row.error:
         out(f"  ! {row.error}")
-    _branch(body(entry, view, in_words=True), 1, out)
+    _branch(body(entry, view), 1, out)
     for path, payload in embedded(entry).items():
         _leaf(f"  {path} holds", payload, 1, out)
     if view.records:

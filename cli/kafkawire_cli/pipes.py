@@ -1,13 +1,20 @@
-"""Output into a pipe whose reader may leave early, as `head` does, or onto a disk that is full."""
+"""A long run: output into a pipe whose reader may leave early, as `head` does, or onto a disk that
+is full; and memory.
+"""
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 import typer
+
+YOUNG: Final = 1 << 18
+"""Objects made, and not freed, before garbage is looked for."""
 
 
 @contextmanager
@@ -19,6 +26,14 @@ def until_the_reader_leaves() -> Iterator[None]:
     except BrokenPipeError:
         drop_output()
         raise typer.Exit(0) from None
+
+
+def tune() -> None:
+    """Collect garbage less often: what decoding makes dies young, and hardly any of it in cycles,
+    while looking for them took a third of the time.
+    """
+    gc.freeze()
+    gc.set_threshold(YOUNG, 20, 20)
 
 
 def drop_output() -> None:

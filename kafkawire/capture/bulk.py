@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from functools import cached_property
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from .blocks import Ints
 from .events import Arrival, Event
@@ -66,9 +66,9 @@ class SortedBlock:
 
     def __init__(self, segments: Segments) -> None:
         """Sort segments, at least one."""
-        self.segments = segments
-        self.order, flows, units = group(segments)
-        order = self.order
+        self.segments: Segments = segments
+        order, flows, units = group(segments)
+        self.order: Ints = order
         seq = segments.seq[order]
         size = segments.original[order]
         flags = segments.flags[order]
@@ -80,38 +80,43 @@ class SortedBlock:
         breaks = seq[1:] != after[:-1]
         breaks[flows[1:] - 1] = False
         odd[1:] |= breaks
-        self.odd = odd
-        self._flows, self._units = flows, units
-        self._ends = np.append(flows[1:], len(order))
+        self.odd: npt.NDArray[np.bool_] = odd
+        self._flows: Ints = flows
+        self._units: Ints = units
+        self._ends: Ints = np.append(flows[1:], len(order))
         forth, back = keys(segments, order[flows])
-        self._keys = list(zip(forth, back, strict=True))
+        self._keys: list[tuple[bytes, bytes]] = list(zip(forth, back, strict=True))
+        self._parts: list[tuple[int, int, int, int]] = []
         self._columns(seq, size)
 
     def _columns(self, seq: Ints, size: Ints) -> None:
         segments, order = self.segments, self.order
-        self.seq = seq.tolist()
-        self.ack = segments.ack[order].tolist()
-        self.packet = segments.packet[order].tolist()
-        self.time_ns = segments.ts[order].tolist()
+        self.seq: list[int] = seq.tolist()
+        self.ack: list[int] = segments.ack[order].tolist()
+        self.packet: list[int] = segments.packet[order].tolist()
+        self.time_ns: list[int] = segments.ts[order].tolist()
         carries = size > 0
         rows, sizes = order[carries], size[carries]
-        self._before = [0, *np.cumsum(carries).tolist()]
-        self._reach = np.cumsum(sizes).tolist()
+        self._before: list[int] = [0, *np.cumsum(carries).tolist()]
+        self._reach: list[int] = np.cumsum(sizes).tolist()
         at = segments.at[rows]
-        self._at, self._end = at.tolist(), (at + sizes).tolist()
-        self._packets = segments.packet[rows].tolist()
-        self._times = segments.ts[rows].tolist()
+        self._at: list[int] = at.tolist()
+        self._end: list[int] = (at + sizes).tolist()
+        self._packets: list[int] = segments.packet[rows].tolist()
+        self._times: list[int] = segments.ts[rows].tolist()
 
     def take_whole(self, flows: dict[bytes, Flow], out: list[Event]) -> Iterator[Unit]:
         """Take the connections that are one span each; gives the others."""
-        whole = (~np.logical_or.reduceat(self.odd, self._units)).tolist()
-        cuts = np.searchsorted(self._flows, np.append(self._units, len(self.order))).tolist()
-        firsts, ends = self._flows.tolist(), self._ends.tolist()
-        left = []
-        for unit, is_whole in enumerate(whole):
+        odd: list[bool] = np.logical_or.reduceat(self.odd, self._units).tolist()
+        begins: Ints = np.searchsorted(self._flows, np.append(self._units, len(self.order)))
+        cuts: list[int] = begins.tolist()
+        firsts: list[int] = self._flows.tolist()
+        ends: list[int] = self._ends.tolist()
+        left: list[tuple[int, int, int, tuple[bytes, bytes]]] = []
+        for unit, is_odd in enumerate(odd):
             at = cuts[unit]
             forth, back = self._keys[at]
-            if is_whole:
+            if not is_odd:
                 two_sided = cuts[unit + 1] - at == 2
                 mine = Range(firsts[at], ends[at])
                 theirs = Range(firsts[at + 1], ends[at + 1]) if two_sided else Range(0, 0)
@@ -122,19 +127,18 @@ class SortedBlock:
 
     def _units_of(self, left: list[tuple[int, int, int, tuple[bytes, bytes]]]) -> Iterator[Unit]:
         """Put what is left into packet order, connection by connection."""
-        sizes = np.diff(np.append(self._units, len(self.order)))
-        unit_of = np.repeat(np.arange(len(sizes)), sizes)
-        places = np.argsort(unit_of << 16 | self.order)
-        side = np.zeros(len(self.order), np.int64)
+        sizes: Ints = np.diff(np.append(self._units, len(self.order)))
+        unit_of: Ints = np.repeat(np.arange(len(sizes)), sizes)
+        places: Ints = np.argsort(unit_of << 16 | self.order)
+        side: Ints = np.zeros(len(self.order), np.int64)
         side[self._flows] = 1
         side[self._units] = 0
         # Places of a second side lie behind its start, so a running sum per unit tells the sides.
-        second = np.cumsum(side)
+        second: Ints = np.cumsum(side)
         is_first = (second - np.repeat(second[self._units], sizes) == 0)[places]
-        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(is_first)]).tolist()
-        odd = np.flatnonzero(self.odd[places])
-        order = places.tolist()
-        odd_at = odd.tolist()
+        before: list[int] = np.concatenate([np.zeros(1, np.int64), np.cumsum(is_first)]).tolist()
+        order: list[int] = places.tolist()
+        odd_at: list[int] = np.flatnonzero(self.odd[places]).tolist()
         for start, middle, end, both in left:
             base = before[start]
             low, high = bisect_left(odd_at, start), bisect_left(odd_at, end)
@@ -194,17 +198,20 @@ class SortedBlock:
             out,
         )
 
-    @cached_property
-    def _segments(self) -> list[tuple[int, int, int, int]]:
-        """Where the payload of each place begins and ends, what was sent of it, and the flags."""
+    def _set_apart(self) -> None:
+        """Find where the payload of each place begins and ends, what was sent of it, and the
+        flags.
+        """
         rows = self.segments
         end = rows.at + rows.captured
         columns = (rows.at, end, rows.original, rows.flags)
-        return list(zip(*(column[self.order].tolist() for column in columns), strict=True))
+        self._parts = list(zip(*[column[self.order].tolist() for column in columns], strict=True))
 
     def segment(self, place: int) -> Segment:
         """Give one segment by its place."""
-        at, end, size, flags = self._segments[place]
+        if not self._parts:
+            self._set_apart()
+        at, end, size, flags = self._parts[place]
         when = Arrival(self.packet[place], self.time_ns[place])
         data = self.segments.data[at:end]
         return Segment(self.seq[place], size, data, flags, self.ack[place], when)

@@ -17,8 +17,8 @@ from typing import Final
 from ..messages.api_key import ApiKey
 from ..primitives import DEFAULT_LIMITS, Limits
 from .inference import Inference, walk_responses
-from .pairing import Pairing
-from .reading import partial_request, request_row
+from .pairing import Item, Pairing
+from .reading import Sealed, asked_by, partial_request, seal_request
 from .recognise import (
     HEAD,
     LEAST_REQUEST,
@@ -34,6 +34,7 @@ from .rows import Row, Status
 from .stream import Mark, Stream
 
 SIZE: Final = 4
+HANDSHAKE: Final = int(ApiKey.SASL_HANDSHAKE)
 MAX_HELD: Final = 1 << 20
 """Bytes held of a direction that is undecided or out of step, before the older ones are given up.
 """
@@ -60,15 +61,34 @@ class Conversation:
         self.decided = known_kafka and client is not None
         self.other: str | None = None
         self.limits = limits
-        self._streams = (Stream(in_step=in_step[0]), Stream(in_step=in_step[1]))
+        self._streams = (Stream(in_step[0]), Stream(in_step[1]))
         self._pairing = Pairing(limits)
         self._inference = Inference(limits)
         self._walked = 0
         self._tokens = False
 
-    # -- events
+    # -- events, and the rows that they lead to
 
     def feed(self, side: int, data: bytes, packet: int, time_ns: int) -> list[Row]:
+        """Take the next bytes of a side, all brought by the arrival of one packet."""
+        return self._opened(self.take(side, data, packet, time_ns))
+
+    def gap(
+        self, side: int, size: int, packet: int, time_ns: int, reason: str = "lost"
+    ) -> list[Row]:
+        """Take note that `size` bytes of a side were sent and are not in the capture."""
+        return self._opened(self.lose(side, size, packet, time_ns, reason))
+
+    def finish(self) -> list[Row]:
+        """Take note that nothing more comes: what is still held goes out as what it is."""
+        return self._opened(self.end())
+
+    def _opened(self, items: list[Item]) -> list[Row]:
+        return [item.open(self.limits) if isinstance(item, Sealed) else item for item in items]
+
+    # -- the same, and frames stay sealed: whoever asks for their rows may do that elsewhere
+
+    def take(self, side: int, data: bytes, packet: int, time_ns: int) -> list[Item]:
         """Take the next bytes of a side, all brought by the arrival of one packet."""
         stream = self._streams[side]
         stream.add(data, packet, time_ns)
@@ -78,20 +98,18 @@ class Conversation:
             return self._advance(side) if stream.ready else []
         return self._decide()
 
-    def gap(
-        self, side: int, size: int, packet: int, time_ns: int, reason: str = "lost"
-    ) -> list[Row]:
+    def lose(self, side: int, size: int, packet: int, time_ns: int, reason: str) -> list[Item]:
         """Take note that `size` bytes of a side were sent and are not in the capture."""
-        rows: list[Row] = []
+        rows: list[Item] = []
         if not self.decided and self.other is None:
             rows += self._decide()
         rows += self._break(side, size)
         rows.append(Row(packet, time_ns, self._direction(side), size, Status.GAP, reason))
         return rows
 
-    def finish(self) -> list[Row]:
+    def end(self) -> list[Item]:
         """Take note that nothing more comes: what is still held goes out as what it is."""
-        rows: list[Row] = []
+        rows: list[Item] = []
         if not self.decided and self.other is None:
             rows += self._decide()
         for side in (0, 1):
@@ -103,7 +121,7 @@ class Conversation:
     def _direction(self, side: int) -> str:
         return DIRECTIONS[0 if self.client is None or side == self.client else 1]
 
-    def _decide(self) -> list[Row]:
+    def _decide(self) -> list[Item]:
         for side in (0, 1) if self.client is None else (self.client,):
             stream = self._streams[side]
             data = stream.peek()
@@ -140,14 +158,14 @@ class Conversation:
         self._walked = stream.position + walked.end
         return walked.certain
 
-    def _be_kafka(self, client: int) -> list[Row]:
+    def _be_kafka(self, client: int) -> list[Item]:
         self.client = client
         self.decided = True
         rows = self._advance(client) + self._advance(1 - client)
         rows.sort(key=lambda row: row.packet)
         return rows
 
-    def _be_other(self, named: str) -> list[Row]:
+    def _be_other(self, named: str) -> list[Item]:
         self.other = named
         return [
             row
@@ -158,9 +176,9 @@ class Conversation:
 
     # -- bytes into frames
 
-    def _advance(self, side: int) -> list[Row]:
+    def _advance(self, side: int) -> list[Item]:
         stream = self._streams[side]
-        rows: list[Row] = []
+        rows: list[Item] = []
         while stream.held:
             if stream.skip:
                 rows += self._skip(side)
@@ -171,7 +189,7 @@ class Conversation:
                 break
         return rows
 
-    def _skip(self, side: int) -> list[Row]:
+    def _skip(self, side: int) -> list[Item]:
         stream = self._streams[side]
         size = min(stream.skip, stream.held)
         stream.last = stream.mark(size)
@@ -180,7 +198,7 @@ class Conversation:
         stream.skipped += size
         return [] if stream.skip else self._skipped(side)
 
-    def _skipped(self, side: int) -> list[Row]:
+    def _skipped(self, side: int) -> list[Item]:
         """Count what was captured of a frame behind the bytes that it lost."""
         stream = self._streams[side]
         size, stream.skipped = stream.skipped, 0
@@ -191,14 +209,13 @@ class Conversation:
             Row(mark.packet, mark.time_ns, self._direction(side), size, Status.UNPARSED, reason)
         ]
 
-    def _frame(self, side: int, rows: list[Row]) -> bool:
+    def _frame(self, side: int, rows: list[Item]) -> bool:
         """Take one frame off a side that is in step; False where it is not all there yet."""
         stream = self._streams[side]
         if stream.held < SIZE:
             stream.need = SIZE
             return False
-        data = stream.peek()
-        size = int.from_bytes(data[:SIZE], "big", signed=True)
+        size = stream.size()
         least = SIZE if side != self.client or self._tokens else LEAST_REQUEST
         if not least <= size <= self.limits.max_frame_bytes and not (self._tokens and size >= 0):
             stream.in_step = False
@@ -211,7 +228,7 @@ class Conversation:
         rows += self._request(frame, mark) if side == self.client else self._response(frame, mark)
         return True
 
-    def _resynchronise(self, side: int, rows: list[Row]) -> bool:
+    def _resynchronise(self, side: int, rows: list[Item]) -> bool:
         """Bring a side back into step where its content proves how; False where more bytes are
         needed.
         """
@@ -242,22 +259,24 @@ class Conversation:
 
     # -- frames into rows
 
-    def _request(self, frame: bytes, mark: Mark) -> list[Row]:
+    def _request(self, frame: bytes, mark: Mark) -> list[Item]:
         if self._tokens:
             framed = len(frame).to_bytes(SIZE, "big") + frame
             if judge_request(framed, 0, len(frame)) is not Sight.PROVEN:
                 return [self._token(frame, mark, "request")]
             self._tokens = False
-        row = request_row(frame, mark, self.limits)
-        return [row, *self._inference.settle(self._pairing.request(row))]
+        sealed = seal_request(frame, mark, self.limits)
+        waited = self._pairing.request(sealed.asked)
+        return [sealed, *self._inference.settle(waited)] if waited else [sealed]
 
-    def _response(self, frame: bytes, mark: Mark) -> list[Row]:
+    def _response(self, frame: bytes, mark: Mark) -> list[Item]:
         if self._tokens:
             return [self._token(frame, mark, "response")]
         rows = self._inference.settle(self._pairing.response(frame, mark))
         for row in rows:
-            if row.api_key == ApiKey.SASL_HANDSHAKE and row.api_version == 0:
-                self._tokens = getattr(row.message, "error_code", -1) == 0
+            if _is_handshake_0(row):
+                opened = row.open(self.limits) if isinstance(row, Sealed) else row
+                self._tokens = getattr(opened.message, "error_code", -1) == 0
         return rows
 
     def _token(self, frame: bytes, mark: Mark, direction: str) -> Row:
@@ -265,7 +284,7 @@ class Conversation:
 
     # -- what is lost
 
-    def _break(self, side: int, size: int) -> list[Row]:
+    def _break(self, side: int, size: int) -> list[Item]:
         """Lose `size` bytes of a side: inside a frame of known size its rest is skipped, else the
         side is out of step.
         """
@@ -291,10 +310,10 @@ class Conversation:
         stream = self._streams[side]
         if not stream.in_step or stream.held < SIZE or stream.skip:
             return None
-        size = int.from_bytes(stream.peek()[:SIZE], "big", signed=True)
+        size = stream.size()
         return size, SIZE + size - stream.held
 
-    def _flush(self, side: int) -> list[Row]:
+    def _flush(self, side: int) -> list[Item]:
         stream = self._streams[side]
         if not stream.held:
             return self._skipped(side)
@@ -306,10 +325,10 @@ class Conversation:
         frame = stream.take(stream.held)[SIZE:]
         if side == self.client:
             row = partial_request(frame, partial[0], mark)
-            return [row, *self._inference.settle(self._pairing.request(row))]
+            return [row, *self._inference.settle(self._pairing.request(asked_by(row)))]
         return [self._pairing.partial_response(frame, partial[0], mark)]
 
-    def _give_up(self, side: int, size: int, status: Status, reason: str) -> list[Row]:
+    def _give_up(self, side: int, size: int, status: Status, reason: str) -> list[Item]:
         stream = self._streams[side]
         mark = stream.mark(size)
         raw = stream.take(size)
@@ -318,3 +337,11 @@ class Conversation:
         return [
             Row(mark.packet, mark.time_ns, self._direction(side), size, status, reason, raw=raw)
         ]
+
+
+def _is_handshake_0(item: Item) -> bool:
+    """Whether a response answers a SaslHandshake of version 0, behind which come bare tokens."""
+    if isinstance(item, Sealed):
+        asked = item.asked
+        return asked is not None and asked.api_key == HANDSHAKE and asked.api_version == 0
+    return item.api_key == HANDSHAKE and item.api_version == 0

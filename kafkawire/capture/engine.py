@@ -10,16 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple, final
 
 from ..errors import CaptureError
 from ..primitives import DEFAULT_LIMITS, Limits
 from .bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
 from .connections import Connection
 from .conversation import DIRECTIONS, Conversation
-from .events import Closed, Conflict, Discarded, Event, Gap, Piece, in_order
+from .events import Closed, Conflict, Discarded, Event, Gap, Run
 from .flows import UNKNOWN
 from .packets import PacketParser, Segments
+from .pairing import Item
+from .parcels import Told
+from .reading import Sealed
 from .reassembly import Reassembler
 from .rows import Row, Status
 from .source import read_capture
@@ -57,35 +60,54 @@ class Engine:
         self.on_end = on_end
         self.limits = limits
         self._reassembler = Reassembler(reassembly)
-        self._conversations: dict[int, Conversation] = {}
+        self._talks: dict[int, _Talk] = {}
 
     def feed(self, segments: Segments) -> Iterator[Located]:
         """Take the next segments of the capture, in packet order."""
-        return self._rows(self._reassembler.feed(segments))
+        return self._opened(self.take(segments))
 
     def finish(self) -> Iterator[Located]:
         """Close the capture: what is still held goes out as what it is."""
-        return self._rows(self._reassembler.finish())
+        return self._opened(self.end())
 
-    def _rows(self, events: list[Event]) -> Iterator[Located]:
-        for event in in_order(events):
+    def _opened(self, told: Iterator[Told]) -> Iterator[Located]:
+        limits = self.limits
+        for one in told:
+            yield located(one, limits)
+
+    # -- the same, and frames stay sealed: whoever asks for their rows may do that elsewhere
+
+    def take(self, segments: Segments) -> Iterator[Told]:
+        """Take the next segments of the capture, in packet order."""
+        return self._told(self._reassembler.feed(segments))
+
+    def end(self) -> Iterator[Told]:
+        """Close the capture: what is still held goes out as what it is."""
+        return self._told(self._reassembler.finish())
+
+    def _told(self, events: list[Event]) -> Iterator[Told]:
+        for event, at in in_turn(events):
             connection = event.connection
-            conversation = self._conversations.get(connection.id)
-            if conversation is None:
-                conversation = self._conversations[connection.id] = self._open(connection)
-            rows = _tell(conversation, event)
+            talk = self._talks.get(connection.id)
+            if talk is None:
+                talk = self._talks[connection.id] = _Talk(connection, self._open(connection))
+            conversation = talk.conversation
+            if isinstance(event, Run):
+                _, side, position, data, ends, packets, times, _ = event
+                if len(ends) > 1:
+                    start = ends[at - 1] - position if at else 0
+                    data = data[start : ends[at] - position]
+                items = conversation.take(side, data, packets[at], times[at])
+            else:
+                items = _tell(conversation, event)
+            if items:
+                client, broker = talk.ends()
+                for item in items:
+                    yield _make(Told, (connection.id, client, broker, item))
             if isinstance(event, Closed):
-                del self._conversations[connection.id]
-            client = conversation.client or 0
-            for row in rows:
-                yield Located(
-                    connection.id,
-                    str(connection.endpoints[client]),
-                    str(connection.endpoints[1 - client]),
-                    row,
-                )
-            if self.on_end is not None and isinstance(event, Closed):
-                self.on_end(connection, client)
+                del self._talks[connection.id]
+                if self.on_end is not None:
+                    self.on_end(connection, conversation.client or 0)
 
     def _open(self, connection: Connection) -> Conversation:
         broker = self._broker(connection)
@@ -102,21 +124,74 @@ class Engine:
         return at[0] if len(at) == 1 else None
 
 
-def _tell(
-    conversation: Conversation, event: Piece | Gap | Conflict | Discarded | Closed
-) -> list[Row]:
+@final
+class _Talk:
+    """A connection, its conversation, and who they are in words."""
+
+    def __init__(self, connection: Connection, conversation: Conversation) -> None:
+        self.connection: Connection = connection
+        self.conversation: Conversation = conversation
+        self._client: int = -1
+        self._ends: tuple[str, str] = "", ""
+
+    def ends(self) -> tuple[str, str]:
+        """Name client and broker; written anew only where they turn out to be the other way."""
+        client = self.conversation.client or 0
+        if client != self._client:
+            self._client = client
+            ends = self.connection.endpoints
+            self._ends = str(ends[client]), str(ends[1 - client])
+        return self._ends
+
+
+_make: Final[Any] = tuple.__new__
+
+
+def located(told: Told, limits: Limits = DEFAULT_LIMITS) -> Located:
+    """Open what is sealed."""
+    connection, client, broker, item = told
+    row = item.open(limits) if isinstance(item, Sealed) else item
+    made: Located = _make(Located, (connection, client, broker, row))
+    return made
+
+
+INDEX_BITS: Final = 28
+"""Enough for every event there can be at once, and few enough for a key to stay a machine word."""
+
+
+def in_turn(events: list[Event]) -> list[tuple[Event, int]]:
+    """Put events in the order in which they became known, both sides of a connection interleaved; a
+    run comes once for each packet of it, with that packet's index.
+
+    The events are those of one `feed` or `finish`: within a batch a run may hold many packets of
+    one side, while the other side's answers lie between them.
+    """
+    turns: list[tuple[Event, int]] = []
+    keys: list[int] = []
+    for event in events:
+        if isinstance(event, Run):
+            released = event.released
+            for at, packet in enumerate(event.packets):
+                keys.append((released or packet) << INDEX_BITS | len(turns))
+                turns.append((event, at))
+        else:
+            keys.append(event.packet << INDEX_BITS | len(turns))
+            turns.append((event, 0))
+    keys.sort()
+    return [turns[key & ((1 << INDEX_BITS) - 1)] for key in keys]
+
+
+def _tell(conversation: Conversation, event: Gap | Conflict | Discarded | Closed) -> list[Item]:
     match event:
-        case Piece(side=side, data=data, packet=packet, time_ns=time_ns):
-            return conversation.feed(side, data, packet, time_ns)
         case Gap(side=side, length=length, packet=packet, time_ns=time_ns):
-            return conversation.gap(side, length, packet, time_ns, event.reason)
+            return conversation.lose(side, length, packet, time_ns, event.reason)
         case Conflict(length=length, packet=packet, time_ns=time_ns):
             reason = "sent again with other bytes; the first ones stand"
             status = Status.CONFLICT
         case Discarded(length=length, packet=packet, time_ns=time_ns):
             reason, status = event.reason.value, Status.DISCARDED
         case _:
-            return conversation.finish()
+            return conversation.end()
     direction = DIRECTIONS[0 if event.side == (conversation.client or 0) else 1]
     return [Row(packet, time_ns, direction, length, status, reason)]
 
@@ -132,17 +207,31 @@ def decode_capture(
 
     Raises BadMagic, TruncatedCapture where the source is no capture at all.
     """
+    for told in read_sealed(source, ports=ports, limits=limits, reassembly=reassembly):
+        yield located(told, limits)
+
+
+def read_sealed(
+    source: str | Path | BinaryIO,
+    *,
+    ports: Collection[int] = (),
+    limits: Limits = DEFAULT_LIMITS,
+    reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
+) -> Iterator[Told]:
+    """Read a capture as `decode_capture` does, and leave the bodies of messages unread: `located`
+    opens them, also in another process (see `parcels`).
+    """
     capture = read_capture(source)
     parser = PacketParser()
     engine = Engine(ports, limits, reassembly)
     packets = 0
     for block in capture:
         packets = block.first + len(block) - 1
-        yield from engine.feed(parser.parse(block))
-    yield from engine.finish()
+        yield from engine.take(parser.parse(block))
+    yield from engine.end()
     for problem in [*capture.problems, *parser.problems]:
         yield _about(problem, packets)
 
 
-def _about(problem: CaptureError, packets: int) -> Located:
-    return Located(None, None, None, Row(packets, 0, "", 0, Status.UNREADABLE, str(problem)))
+def _about(problem: CaptureError, packets: int) -> Told:
+    return Told(None, None, None, Row(packets, 0, "", 0, Status.UNREADABLE, str(problem)))

@@ -22,6 +22,8 @@ from ..primitives import Limits, Message, Reader, Structure
 from ..protocol.error_code import ErrorCode
 from ..protocol.header import response_header_version
 from ..records import RecordBatches
+from .pairing import Item
+from .reading import Asked, Sealed
 from .rows import Row, Status
 
 SIZE: Final = 4
@@ -36,6 +38,9 @@ MOST_SEARCHES: Final = 256
 
 MOST_BYTES: Final = 1 << 20
 """A response larger than this is only tried against layouts seen."""
+
+MOST_UNREAD: Final = 1 << 14
+"""Bytes of responses that are kept until somebody asks whether they can be read."""
 
 MOST_LISTED: Final = 6
 """Candidates that are named."""
@@ -79,18 +84,42 @@ class Inference:
         self._seen: set[tuple[int, int]] = set()
         self._layouts: dict[Layout, None] = {}
         self._searches = 0
+        self._unread: list[Sealed] = []
+        self._unread_bytes = 0
 
-    def settle(self, rows: list[Row]) -> list[Row]:
+    def settle(self, items: list[Item]) -> list[Item]:
         """Learn from the responses that have their requests; infer those that have none."""
-        for at, row in enumerate(rows):
-            if row.status is Status.UNPAIRED:
-                rows[at] = self.infer(row)
-            elif row.direction == "response" and row.status is Status.OK:
-                self._note(row.api_key or 0, row.api_version or 0)
-        return rows
+        for at, item in enumerate(items):
+            if isinstance(item, Sealed):
+                if not item.is_request and item.asked is not None:
+                    self._keep(item, item.asked)
+            elif item.status is Status.UNPAIRED:
+                items[at] = self.infer(item)
+        return items
+
+    def _keep(self, answer: Sealed, asked: Asked) -> None:
+        """Keep a response unread: whether it can be read matters only once one is inferred."""
+        if (asked.api_key, asked.api_version) in self._seen:
+            return
+        self._unread.append(answer)
+        self._unread_bytes += len(answer.frame)
+        if self._unread_bytes > MOST_UNREAD:
+            self._learn()
+
+    def _learn(self) -> None:
+        """Note the APIs of responses that can be read."""
+        for answer in self._unread:
+            asked = answer.asked
+            assert asked is not None
+            seen = (asked.api_key, asked.api_version) in self._seen
+            if not seen and answer.open(self._limits).status is Status.OK:
+                self._note(asked.api_key, asked.api_version)
+        self._unread = []
+        self._unread_bytes = 0
 
     def infer(self, row: Row) -> Row:
         """Say what a response is if that is certain; else give the row back with the candidates."""
+        self._learn()
         frame = (row.correlation_id or 0).to_bytes(4, "big", signed=True) + row.raw
         found = self._fits(frame)
         sure = [fit for fit in found if fit.evidence >= LEAST_EVIDENCE]

@@ -64,7 +64,7 @@ def _answers(frame: bytes, asked: Asked | None) -> bool:
 
 
 def _one(frame: bytes, api_key: int, api_version: int) -> Asked:
-    return Asked(api_key, api_version, _id(frame), None, 0, 0, False)
+    return Asked(api_key, api_version, _id(frame), None, 0, 0)
 
 
 def _leftover(data: bytes, size: int, left: int) -> Row:

@@ -8,12 +8,17 @@ later request is answered it can no longer come.
 from __future__ import annotations
 
 from collections import deque
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias, final
+
+from librt.strings import read_i32_be
 
 from ..primitives import Limits
-from .reading import Asked, asked_by, partial_response, response_row
+from .reading import Asked, Sealed, partial_response, seal_response
 from .rows import Row, Status
 from .stream import Mark
+
+Item: TypeAlias = Row | Sealed
+"""What a conversation says: a row, or a frame that is one when it is opened."""
 
 MAX_ASKED: Final = 1 << 16
 """Requests remembered without a response."""
@@ -22,31 +27,37 @@ MAX_WAITING_BYTES: Final = 1 << 23
 """Bytes of responses that wait for their request, before the oldest are given up."""
 
 
-class _Waiting(NamedTuple):
-    frame: bytes
-    mark: Mark
+@final
+class _Waiting:
+    def __init__(self, frame: bytes, mark: Mark) -> None:
+        self.frame: bytes = frame
+        self.mark: Mark = mark
+        self.correlation_id: int = correlation_id_of(frame)
 
-    @property
-    def correlation_id(self) -> int:
-        return int.from_bytes(self.frame[:4], "big", signed=True)
+
+def correlation_id_of(frame: bytes) -> int:
+    """Read what a response begins with; of a shorter frame, the number that its bytes make."""
+    if len(frame) >= 4:
+        return int(read_i32_be(frame, 0))
+    return int.from_bytes(frame, "big", signed=True)
 
 
+@final
 class Pairing:
     """The requests of a connection without a response, and the responses without a request."""
 
     def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+        self._limits: Limits = limits
         self._asked: deque[Asked] = deque()
         self._waiting: deque[_Waiting] = deque()
-        self._waiting_bytes = 0
+        self._waiting_bytes: int = 0
 
     def awaited(self) -> dict[int, tuple[int, int]]:
         """Correlation id -> API key and version of the requests without a response."""
         return {a.correlation_id: (a.api_key, a.api_version) for a in reversed(self._asked)}
 
-    def request(self, row: Row) -> list[Row]:
-        """Note a request; returns the rows of responses that waited for it."""
-        asked = asked_by(row)
+    def request(self, asked: Asked | None) -> list[Item]:
+        """Note a request; returns the responses that waited for it."""
         if asked is None:
             return []
         self._asked.append(asked)
@@ -54,35 +65,38 @@ class Pairing:
             self._asked.popleft()
         for at, waiting in enumerate(self._waiting):
             if waiting.correlation_id == asked.correlation_id:
-                rows = [self._unpaired() for _ in range(at)]
+                items: list[Item] = [self._unpaired() for _ in range(at)]
                 found = self._release()
                 self._answered(found.frame)
-                return [*rows, response_row(found.frame, found.mark, asked, self._limits)]
+                items.append(seal_response(found.frame, found.mark, asked))
+                return items
         return []
 
-    def response(self, frame: bytes, mark: Mark) -> list[Row]:
-        """Read a response; no row yet if its request is not there."""
+    def response(self, frame: bytes, mark: Mark) -> list[Item]:
+        """Take a response; nothing is said yet if its request is not there."""
         asked = self._answered(frame)
         if asked is not None:
-            return [*self.finish(), response_row(frame, mark, asked, self._limits)]
+            items = self.finish()
+            items.append(seal_response(frame, mark, asked))
+            return items
         self._waiting.append(_Waiting(frame, mark))
         self._waiting_bytes += len(frame)
-        rows = []
+        given_up: list[Item] = []
         while self._waiting_bytes > MAX_WAITING_BYTES:
-            rows.append(self._unpaired())
-        return rows
+            given_up.append(self._unpaired())
+        return given_up
 
     def partial_response(self, frame: bytes, size: int, mark: Mark) -> Row:
         """Read what there is of a response of `size` bytes."""
         asked = self._answered(frame) if len(frame) >= 4 else None
         return partial_response(frame, size, mark, asked)
 
-    def finish(self) -> list[Row]:
+    def finish(self) -> list[Item]:
         """Give up the responses that wait: their requests are not in the capture."""
         return [self._unpaired() for _ in range(len(self._waiting))]
 
     def _answered(self, frame: bytes) -> Asked | None:
-        correlation_id = int.from_bytes(frame[:4], "big", signed=True)
+        correlation_id = correlation_id_of(frame)
         for at, asked in enumerate(self._asked):
             if asked.correlation_id == correlation_id:
                 for _ in range(at + 1):
@@ -96,14 +110,14 @@ class Pairing:
         return waiting
 
     def _unpaired(self) -> Row:
-        frame, mark = waiting = self._release()
+        waiting = self._release()
         return Row(
-            mark.packet,
-            mark.time_ns,
+            waiting.mark.packet,
+            waiting.mark.time_ns,
             "response",
-            len(frame),
+            len(waiting.frame),
             Status.UNPAIRED,
             "its request is not in the capture",
             correlation_id=waiting.correlation_id,
-            raw=frame[4:],
+            raw=waiting.frame[4:],
         )

@@ -2,39 +2,125 @@
 does not.
 
 Law: a row always has everything that could be read before the first doubt; content never raises.
+A frame is sealed first and opened later, by whoever has the time: what a conversation needs of it
+is in its header, and opening it depends on nothing but the seal.
+
+    frame --header--> Sealed --body--> Row         a response's header is its correlation id; the
+                        `-- pickles                rest of its seal is the request it answers
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple, final
 
-from ..errors import DecodeError, TrailingBytes, UnknownApiKey, UnsupportedVersion
+from librt.strings import read_i16_be, read_i32_be
+
+from ..errors import DecodeError, TrailingBytes
 from ..messages import REGISTRY
-from ..primitives import DEFAULT_LIMITS, Limits, Message, MessageInfo, Reader
-from ..protocol.frame import (
-    decode_request_body,
-    decode_response_body,
-    response_body_versions,
-)
+from ..primitives import DEFAULT_LIMITS, Limits, Message, MessageInfo
+from ..primitives.reader import Reader
+from ..protocol.frame import decode_request_body, decode_response_body, response_body_versions
 from ..protocol.header import (
     REQUEST_PREFIX,
     decode_request_header,
     decode_response_header,
+    response_header_version,
 )
+from .apis import api
 from .rows import Row, Status
 from .stream import Mark
 
+API_VERSIONS: Final = 18
 
-class Asked(NamedTuple):
-    """A request that awaits its response; `silent` where none need come (a Produce with acks=0)."""
 
-    api_key: int
-    api_version: int
-    correlation_id: int
-    client_id: str | None
-    packet: int
-    time_ns: int
-    silent: bool
+@final
+class Asked:
+    """A request that awaits its response."""
+
+    def __init__(
+        self,
+        api_key: int,
+        api_version: int,
+        correlation_id: int,
+        client_id: str | None,
+        packet: int,
+        time_ns: int,
+    ) -> None:
+        self.api_key: int = api_key
+        self.api_version: int = api_version
+        self.correlation_id: int = correlation_id
+        self.client_id: str | None = client_id
+        self.packet: int = packet
+        self.time_ns: int = time_ns
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Asked, (
+            self.api_key,
+            self.api_version,
+            self.correlation_id,
+            self.client_id,
+            self.packet,
+            self.time_ns,
+        )
+
+
+@final
+class Sealed:
+    """A frame (without its size) whose header was read, and whose body was not.
+
+    packet, time_ns: as in Row. asked: what a request asks for, None where its header has not even
+    that; what a response answers. body: where the body begins, -1 where the header is malformed.
+    error: what is wrong with, or was bent in, a request's header.
+    """
+
+    def __init__(
+        self,
+        is_request: bool,
+        frame: bytes,
+        packet: int,
+        time_ns: int,
+        asked: Asked | None,
+        body: int,
+        error: str,
+    ) -> None:
+        self.is_request: bool = is_request
+        self.frame: bytes = frame
+        self.packet: int = packet
+        self.time_ns: int = time_ns
+        self.asked: Asked | None = asked
+        self.body: int = body
+        self.error: str = error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Sealed, (
+            self.is_request,
+            self.frame,
+            self.packet,
+            self.time_ns,
+            self.asked,
+            self.body,
+            self.error,
+        )
+
+    def open(self, limits: Limits = DEFAULT_LIMITS) -> Row:
+        """Read the body."""
+        if self.asked is None or self.body < 0:
+            return _malformed(self)
+        return _request(self, limits) if self.is_request else _response(self, limits)
+
+
+def asked_by(row: Row) -> Asked | None:
+    """Say what response a request row lets expect; None where its header could not be read."""
+    if row.api_key is None or row.api_version is None or row.correlation_id is None:
+        return None
+    return Asked(
+        row.api_key,
+        row.api_version,
+        row.correlation_id,
+        row.client_id,
+        row.packet,
+        row.time_ns,
+    )
 
 
 class _Verdict(NamedTuple):
@@ -46,90 +132,174 @@ class _Verdict(NamedTuple):
 
 def api_name(api_key: int) -> str | None:
     """Name an API; None for a key that none has."""
-    info = REGISTRY.request(api_key)
-    return None if info is None else info.name.removesuffix("Request")
+    return api(api_key).name
+
+
+# -- sealing
+
+
+def seal_request(frame: bytes, mark: Mark, limits: Limits = DEFAULT_LIMITS) -> Sealed:
+    """Read the header of a request frame (without its size)."""
+    try:
+        head = decode_request_header(frame, lenient=True, limits=limits)
+    except DecodeError as malformed:
+        asked = _prefix(frame, mark)
+        return Sealed(True, frame, mark.packet, mark.time_ns, asked, -1, str(malformed))
+    header = head.header
+    asks = Asked(
+        header.request_api_key,
+        header.request_api_version,
+        header.correlation_id,
+        header.client_id,
+        mark.packet,
+        mark.time_ns,
+    )
+    error = "" if header.bent is None else f"client id: {header.bent}"
+    return Sealed(True, frame, mark.packet, mark.time_ns, asks, head.end, error)
+
+
+def seal_response(frame: bytes, mark: Mark, asked: Asked) -> Sealed:
+    """Take a response frame (without its size) as the answer to a request."""
+    return Sealed(False, frame, mark.packet, mark.time_ns, asked, 4, "")
+
+
+def _prefix(frame: bytes, mark: Mark) -> Asked | None:
+    """Read what every request begins with, of one whose header fails behind it."""
+    if len(frame) < REQUEST_PREFIX:
+        return None
+    key, version = int(read_i16_be(frame, 0)), int(read_i16_be(frame, 2))
+    return Asked(key, version, int(read_i32_be(frame, 4)), None, mark.packet, mark.time_ns)
 
 
 def request_row(frame: bytes, mark: Mark, limits: Limits = DEFAULT_LIMITS) -> Row:
     """Read a request frame (without its size)."""
-    try:
-        head = decode_request_header(frame, lenient=True, limits=limits)
-    except DecodeError as error:
-        row = Row(mark.packet, mark.time_ns, "request", len(frame), Status.MALFORMED, raw=frame)
-        return _prefixed(row._replace(error=str(error)), frame)
-    header = head.header
-    key, version = header.request_api_key, header.request_api_version
-    verdict = _request_verdict(key, version, frame, head.end, limits)
-    if header.bent is not None and verdict.status is Status.OK:
-        verdict = verdict._replace(status=Status.LENIENT, error=f"client id: {header.bent}")
-    return Row(
-        packet=mark.packet,
-        time_ns=mark.time_ns,
-        direction="request",
-        length=len(frame),
-        status=verdict.status,
-        error=verdict.error,
-        api_key=key,
-        api_name=api_name(key),
-        api_version=version,
-        correlation_id=header.correlation_id,
-        client_id=header.client_id,
-        body_version=verdict.body_version,
-        message=verdict.message,
-        raw=b"" if verdict.message is not None else frame[head.end :],
-    )
-
-
-def _prefixed(row: Row, frame: bytes) -> Row:
-    """Add what every request begins with to a row whose header fails behind it."""
-    if len(frame) < REQUEST_PREFIX:
-        return row
-    key = int.from_bytes(frame[:2], "big", signed=True)
-    return row._replace(
-        api_key=key,
-        api_name=api_name(key),
-        api_version=int.from_bytes(frame[2:4], "big", signed=True),
-        correlation_id=int.from_bytes(frame[4:8], "big", signed=True),
-    )
+    return seal_request(frame, mark, limits).open(limits)
 
 
 def response_row(frame: bytes, mark: Mark, asked: Asked, limits: Limits = DEFAULT_LIMITS) -> Row:
     """Read a response frame (without its size) as the answer to a request."""
-    verdict, end = _response_verdict(asked, frame, limits)
-    return Row(
-        packet=mark.packet,
-        time_ns=mark.time_ns,
-        direction="response",
-        length=len(frame),
-        status=verdict.status,
-        error=verdict.error,
+    return seal_response(frame, mark, asked).open(limits)
+
+
+# -- opening
+
+_make: Final[Any] = tuple.__new__
+"""Makes a named tuple of all its values in order, in a third of the time that its class takes."""
+
+
+def _malformed(sealed: Sealed) -> Row:
+    frame, asked = sealed.frame, sealed.asked
+    row = Row(
+        sealed.packet,
+        sealed.time_ns,
+        "request",
+        len(frame),
+        Status.MALFORMED,
+        sealed.error,
+        raw=frame,
+    )
+    if asked is None:
+        return row
+    return row._replace(
         api_key=asked.api_key,
         api_name=api_name(asked.api_key),
         api_version=asked.api_version,
         correlation_id=asked.correlation_id,
-        client_id=asked.client_id,
-        body_version=verdict.body_version,
-        message=verdict.message,
-        raw=b"" if verdict.message is not None else frame[end:],
-        request_packet=asked.packet,
-        request_time_ns=asked.time_ns,
     )
 
 
-def asked_by(row: Row) -> Asked | None:
-    """Say what response a request row lets expect; None where its header could not be read."""
-    if row.api_key is None or row.api_version is None or row.correlation_id is None:
+def _request(sealed: Sealed, limits: Limits) -> Row:
+    asked, frame, body = sealed.asked, sealed.frame, sealed.body
+    assert asked is not None
+    known = api(asked.api_key)
+    version = asked.api_version
+    status, error, message = Status.OK, "", None
+    written: int | None = version
+    side = known.request
+    if side is not None and side.first <= version <= side.last:
+        message = _read(side.load(), version, frame, body, limits)
+    if message is None:
+        verdict = _request_verdict(asked.api_key, version, frame, body, limits)
+        status, error, message, written = verdict
+    if sealed.error and status is Status.OK:
+        status, error = Status.LENIENT, sealed.error
+    row: Row = _make(
+        Row,
+        (
+            sealed.packet,
+            sealed.time_ns,
+            "request",
+            len(frame),
+            status,
+            error,
+            asked.api_key,
+            known.name,
+            version,
+            asked.correlation_id,
+            asked.client_id,
+            written,
+            message,
+            frame[body:] if message is None else b"",
+            None,
+            None,
+        ),
+    )
+    return row
+
+
+def _response(sealed: Sealed, limits: Limits) -> Row:
+    asked, frame = sealed.asked, sealed.frame
+    assert asked is not None
+    key, version = asked.api_key, asked.api_version
+    known = api(key)
+    status, error, message = Status.OK, "", None
+    written: int | None = version
+    body = 4
+    side = known.response
+    # an ApiVersions response with an error may be written in another version (KIP-511)
+    plain = key != API_VERSIONS or frame[4:6] == b"\0\0"
+    if plain and side is not None and side.first <= version <= side.last:
+        if response_header_version(key, version) == 1:
+            # brokers send no tagged fields in response headers
+            body = 5 if frame[4:5] == b"\0" else -1
+        if body > 0:
+            message = _read(side.load(), version, frame, body, limits)
+    if message is None:
+        verdict, body = _response_verdict(asked, frame, limits)
+        status, error, message, written = verdict
+    row: Row = _make(
+        Row,
+        (
+            sealed.packet,
+            sealed.time_ns,
+            "response",
+            len(frame),
+            status,
+            error,
+            key,
+            known.name,
+            version,
+            asked.correlation_id,
+            asked.client_id,
+            written,
+            message,
+            frame[body:] if message is None else b"",
+            asked.packet,
+            asked.time_ns,
+        ),
+    )
+    return row
+
+
+def _read(cls: Any, version: int, frame: bytes, body: int, limits: Limits) -> Message | None:
+    """Read a body that is as it should be; None where anything is not, which is then asked for."""
+    reader = Reader(frame, body, max_elements=limits.max_elements)
+    try:
+        message: Message = cls.decode_from(reader, version)
+        message.bent = reader.finish()
+    except (IndexError, ValueError):
         return None
-    silent = row.api_key == 0 and getattr(row.message, "acks", None) == 0
-    return Asked(
-        row.api_key,
-        row.api_version,
-        row.correlation_id,
-        row.client_id,
-        row.packet,
-        row.time_ns,
-        silent,
-    )
+    return message
 
 
 def _request_verdict(key: int, version: int, frame: bytes, end: int, limits: Limits) -> _Verdict:
@@ -214,19 +384,18 @@ def partial_request(frame: bytes, size: int, mark: Mark) -> Row:
     """Say what a request whose end is missing tells; `frame` holds what there is of its `size`
     bytes.
     """
-    row = Row(mark.packet, mark.time_ns, "request", size, Status.TRUNCATED, raw=frame)
+    sealed = seal_request(frame, mark)
     error = f"only the first {len(frame)} of {size} bytes are there"
-    try:
-        header = decode_request_header(frame, lenient=True).header
-    except (DecodeError, UnknownApiKey, UnsupportedVersion):
-        return _prefixed(row._replace(error=error), frame)
+    row = Row(mark.packet, mark.time_ns, "request", size, Status.TRUNCATED, error, raw=frame)
+    asked = sealed.asked
+    if asked is None:
+        return row
     return row._replace(
-        error=error,
-        api_key=header.request_api_key,
-        api_name=api_name(header.request_api_key),
-        api_version=header.request_api_version,
-        correlation_id=header.correlation_id,
-        client_id=header.client_id,
+        api_key=asked.api_key,
+        api_name=api_name(asked.api_key),
+        api_version=asked.api_version,
+        correlation_id=asked.correlation_id,
+        client_id=asked.client_id,
     )
 
 

@@ -5,10 +5,9 @@ Law: what proves who somebody is leaves this package only where the caller asks 
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
-FIELDS: Final = frozenset({"authBytes", "password", "hmac", "saltedPassword", "salt"})
-"""Fields of Kafka's JSON form that hold credentials."""
+from ..protocol.json_text import CREDENTIALS
 
 
 def redacted(value: Any) -> Any:
@@ -16,7 +15,7 @@ def redacted(value: Any) -> Any:
     if isinstance(value, dict):
         return {
             key: f"(redacted, {len(inner)} characters)"
-            if key in FIELDS and isinstance(inner, str)
+            if key in CREDENTIALS and isinstance(inner, str)
             else redacted(inner)
             for key, inner in value.items()
         }

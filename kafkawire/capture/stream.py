@@ -5,18 +5,22 @@ Law: positions count from the first byte given; a byte leaves by `take`, never s
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from typing import NamedTuple
+from typing import final
+
+from librt.strings import read_i32_be
 
 
-class Mark(NamedTuple):
+@final
+class Mark:
     """The packet that brought the bytes up to `end` (a stream position), and when."""
 
-    end: int
-    packet: int
-    time_ns: int
+    def __init__(self, end: int, packet: int, time_ns: int) -> None:
+        self.end: int = end
+        self.packet: int = packet
+        self.time_ns: int = time_ns
 
 
+@final
 class Stream:
     """Bytes of one direction.
 
@@ -25,20 +29,26 @@ class Stream:
     held before looking again is worth it.
     """
 
-    def __init__(self, *, in_step: bool) -> None:
-        self.in_step = in_step
-        self.position = 0
-        self.skip = 0
-        self.skipped = 0
-        self.last = Mark(0, 0, 0)
-        self.need = 1
-        self.held = 0
-        self._chunks: list[bytes] = []
+    def __init__(self, in_step: bool) -> None:
+        self.in_step: bool = in_step
+        self.position: int = 0
+        self.skip: int = 0
+        self.skipped: int = 0
+        self.last: Mark = Mark(0, 0, 0)
+        self.need: int = 1
+        self.held: int = 0
+        self._data: bytes = b""
+        self._at: int = 0
+        self._more: list[bytes] = []
         self._marks: list[Mark] = []
 
     def add(self, data: bytes, packet: int, time_ns: int) -> None:
         """Put bytes behind those held."""
-        self._chunks.append(data)
+        if self.held:
+            self._more.append(data)
+        else:
+            self._data = data
+            self._at = 0
         self.held += len(data)
         self._marks.append(Mark(self.position + self.held, packet, time_ns))
 
@@ -48,24 +58,50 @@ class Stream:
 
     def peek(self) -> bytes:
         """Look at all bytes held."""
-        if len(self._chunks) > 1:
-            self._chunks = [b"".join(self._chunks)]
-        return self._chunks[0] if self._chunks else b""
+        if self._more:
+            self._data = b"".join([self._data[self._at :], *self._more])
+            self._more = []
+            self._at = 0
+        elif self._at:
+            self._data = self._data[self._at :]
+            self._at = 0
+        return self._data
+
+    def size(self) -> int:
+        """Read the int32 that the bytes held begin with; there are at least four."""
+        if self._more and len(self._data) - self._at < 4:
+            self.peek()
+        return int(read_i32_be(self._data, self._at))
 
     def take(self, size: int) -> bytes:
         """Consume the first `size` bytes held; size is not more than are held."""
-        data = self.peek()
-        self._chunks = [data[size:]] if size < len(data) else []
+        if self._more and len(self._data) - self._at < size:
+            self.peek()
+        start = self._at
+        taken = self._data[start : start + size]
         self.held -= size
         self.position += size
         self.need = 1
-        return data if size == len(data) else data[:size]
+        if self.held:
+            self._at = start + size
+            if self._at == len(self._data):
+                self._data = self._more.pop(0)
+                self._at = 0
+        else:
+            self._data = b""
+            self._at = 0
+        return taken
 
     def mark(self, size: int) -> Mark:
         """Find the packet that brought the byte at `size - 1` of those held; forget the packets
         before it.
         """
-        at = bisect_left(self._marks, self.position + size, key=lambda mark: mark.end)
-        at = min(at, len(self._marks) - 1)
-        del self._marks[:at]
-        return self._marks[0]
+        marks = self._marks
+        wanted = self.position + size
+        at = 0
+        last = len(marks) - 1
+        while at < last and marks[at].end < wanted:
+            at += 1
+        if at:
+            del marks[:at]
+        return marks[0]

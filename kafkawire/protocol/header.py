@@ -21,6 +21,9 @@ from ..messages.request_header import RequestHeader
 from ..messages.response_header import ResponseHeader
 from ..primitives import DEFAULT_LIMITS, Bent, Limits, Reader
 
+_CONTROLLED_SHUTDOWN: Final = int(ApiKey.CONTROLLED_SHUTDOWN)
+_API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
+
 REQUEST_PREFIX: Final = 8
 """Bytes of a request header that every version begins with: api key, api version, correlation id.
 """
@@ -46,24 +49,33 @@ def request_header_version(api_key: int, api_version: int) -> int:
     """Say which request header travels with that request; UnknownApiKey for a key that no message
     has.
     """
-    info = REGISTRY.request(api_key)
-    if info is None:
-        raise UnknownApiKey(f"no API has the key {api_key}")
-    if api_key == ApiKey.CONTROLLED_SHUTDOWN and api_version == 0:
+    flexible = _first_flexible("request", api_key)
+    if api_version == 0 and api_key == _CONTROLLED_SHUTDOWN:
         return 0
-    return 2 if info.is_flexible(api_version) else 1
+    return 2 if api_version >= flexible else 1
 
 
 def response_header_version(api_key: int, api_version: int) -> int:
     """Say which response header travels with that response; UnknownApiKey for a key that no message
     has.
     """
-    info = REGISTRY.response(api_key)
-    if info is None:
-        raise UnknownApiKey(f"no API has the key {api_key}")
-    if api_key == ApiKey.API_VERSIONS:
-        return 0
-    return 1 if info.is_flexible(api_version) else 0
+    flexible = _first_flexible("response", api_key)
+    return 1 if api_version >= flexible and api_key != _API_VERSIONS else 0
+
+
+_NEVER: Final = 1 << 15
+_flexible: Final[dict[tuple[str, int], int]] = {}
+
+
+def _first_flexible(type: str, api_key: int) -> int:
+    """Find the first version of a message with tagged fields; kept, for it is asked every frame."""
+    found = _flexible.get((type, api_key))
+    if found is None:
+        info = REGISTRY.find(type, api_key)
+        if info is None:
+            raise UnknownApiKey(f"no API has the key {api_key}")
+        found = _flexible[type, api_key] = _NEVER if info.flexible is None else info.flexible
+    return found
 
 
 def decode_request_header(
@@ -79,8 +91,10 @@ def decode_request_header(
         raise Truncated("the data ends inside the header", "RequestHeader", len(data))
     api_key = int.from_bytes(data[start : start + 2], "big", signed=True)
     api_version = int.from_bytes(data[start + 2 : start + 4], "big", signed=True)
-    known = REGISTRY.request(api_key) is not None
-    header_version = request_header_version(api_key, api_version) if known else 1
+    try:
+        header_version = request_header_version(api_key, api_version)
+    except UnknownApiKey:
+        header_version = 1
     reader = Reader(data, start, lenient=lenient, max_elements=limits.max_elements)
     try:
         header = RequestHeader.decode_from(reader, header_version)

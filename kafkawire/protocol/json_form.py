@@ -65,9 +65,7 @@ def to_json(message: Structure, version: int) -> dict[str, Json]:
 
 
 def _plan(cls: type[Structure], version: int) -> tuple[_Step, ...]:
-    name = cls.__name__
-    if name in REGISTRY and REGISTRY.load(name) is cls:
-        _check_version(REGISTRY.get(name), version)
+    check_version(cls, version)
     default = cls()
     steps = tuple(
         _Step(
@@ -81,6 +79,13 @@ def _plan(cls: type[Structure], version: int) -> tuple[_Step, ...]:
     )
     _plans[cls, version] = steps
     return steps
+
+
+def check_version(cls: type[Structure], version: int) -> None:
+    """Refuse a version that a message has not; UnsupportedVersion. Structs have any."""
+    name = cls.__name__
+    if name in REGISTRY and REGISTRY.load(name) is cls:
+        _check_version(REGISTRY.get(name), version)
 
 
 def _check_version(info: MessageInfo, version: int) -> None:
@@ -123,7 +128,8 @@ def uuid_bytes(text: str) -> bytes:
     return value
 
 
-def _float(value: float) -> Json:
+def float_form(value: float) -> Json:
+    """Make what JSON can write of a float."""
     if math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
@@ -133,7 +139,7 @@ _WRITERS: Final[dict[str, Convert]] = {
     "bytes": _base64,
     "records": _base64,
     "uuid": uuid_text,
-    "float64": _float,
+    "float64": float_form,
 }
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ...messages.api_key import ApiKey
-from ...protocol.embedded import add_payloads
+from ...protocol.embedded import PLACES, add_payloads
 from ...protocol.json_form import to_json
+from ...protocol.json_text import to_json_text
 from ..engine import Located
 from ..redaction import redacted
 from ..rows import Row, Status
@@ -66,6 +67,8 @@ def rows(context: Context) -> Iterator[tuple[Any, ...]]:
 def _body(row: Row, context: Context) -> str | None:
     if row.message is None or row.body_version is None:
         return None
+    if type(row.message).__name__ not in PLACES:
+        return to_json_text(row.message, row.body_version, secrets=context.secrets)
     made = to_json(row.message, row.body_version)
     add_payloads(made, row.message, row.body_version, limits=context.limits)
     return json.dumps(made if context.secrets else redacted(made), separators=(",", ":"))

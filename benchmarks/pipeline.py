@@ -1,0 +1,201 @@
+"""A capture file to rows: kafkawire beside tshark, each as a command of its own.
+
+    python -m benchmarks.pipeline [--megabytes 100 1000] [--rounds N]
+
+Law: contenders read the same file and take turns; a figure is processor time (user and system), so
+that a neighbour's load meets the ratio as little as can be; every command must say as many messages
+as the recordings hold. What is the same work:
+
+    tshark -T fields    30 fields of each message, keys, values and headers of records among them
+      ours              the tables that hold those fields: `exchanges` and `records`, as Parquet,
+                        two commands whose times are added
+    tshark -T json      every field of each message and every record
+      ours              `decode --format jsonl --records`: every field, every record, and on which
+                        connection, in answer to what
+      `kafka only`      the same without the layers below Kafka (-J kafka), which ours has not
+
+The recordings are those that tshark 4.0 decodes nearly whole (3 of 4 messages at least): clients of
+2017 to 2022. Of newer ones it gives up on the body, and is the faster for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from . import report
+from .captures import grown, recorded
+from .measure import Figure, figure
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+RECORDINGS: Final = {
+    "kcat-kf": (19092,),
+    "kjs-all": (36449,),
+    "fg-max-v0.11.0": (9092,),
+    "kafkago-kf": (9192,),
+    "aio-all": (45717, 40297),
+    "kp22-all": (39817,),
+    "fg-max-v2.4": (9092,),
+}
+"""Recording -> ports of its brokers, which tshark must be told. Those that are only beside the
+repository are left out where they are absent.
+"""
+
+FOLDERS: Final = ("fixtures/captures", "../shared/captures/live")
+
+FIELDS: Final = """
+    frame.number frame.time_epoch tcp.stream ip.src ip.dst tcp.srcport tcp.dstport kafka.len
+    kafka.api_key kafka.request_key kafka.response_key kafka.api_version kafka.request.version
+    kafka.response.version kafka.correlation_id kafka.client_id kafka.topic_name
+    kafka.partition_id kafka.error kafka.offset kafka.consumer_group kafka.transactional_id
+    kafka.throttle_time kafka.message_key kafka.message_value kafka.message_timestamp
+    kafka.header_key kafka.header_value kafka.batch_codec kafka.producer_id
+"""
+
+MEGABYTES: Final = 20
+"""Size of the capture that `make bench` uses; --megabytes chooses others."""
+
+
+class Run(NamedTuple):
+    """What a command took: seconds of processor and of clock, MiB of memory at its peak."""
+
+    cpu: float
+    wall: float
+    peak: float
+
+
+def recordings() -> list[tuple[Path, tuple[int, ...]]]:
+    """Find the recordings there are."""
+    found = []
+    for name, ports in RECORDINGS.items():
+        paths = [ROOT / folder / f"{name}.pcap" for folder in FOLDERS]
+        found += [(path, ports) for path in paths if path.exists()][:1]
+    return found
+
+
+def measured(command: Sequence[str], out: Path) -> Run:
+    """Run a command to its end with its output in a file."""
+    before = os.times()
+    with out.open("wb") as sink:
+        process = subprocess.Popen(command, stdout=sink, stderr=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise AssertionError(f"{' '.join(command)} ended with {process.returncode}")
+    wall = os.times().elapsed - before.elapsed
+    return Run(used.ru_utime + used.ru_stime, wall, used.ru_maxrss / 1024)
+
+
+def tshark(capture: Path, form: Sequence[str]) -> list[str]:
+    """Make tshark's command: ports said, messages put together as ours are."""
+    ports = sorted({port for _, ports in recordings() for port in ports})
+    said = [word for port in ports for word in ("-d", f"tcp.port=={port},kafka")]
+    order = ["-o", "tcp.reassemble_out_of_order:TRUE"]
+    return ["tshark", "-r", str(capture), *said, *order, "-Y", "kafka", *form]
+
+
+def ours(*arguments: str | Path) -> list[str]:
+    """Make kafkawire's command."""
+    return [sys.executable, "-m", "kafkawire_cli.main", "decode", *map(str, arguments)]
+
+
+def commands(capture: Path, folder: Path) -> dict[str, list[list[str]]]:
+    """Name the contenders and their commands, which are run one after the other."""
+    tables = [
+        ours(capture, "--table", name, "-o", folder / f"{name}.parquet")
+        for name in ("exchanges", "records")
+    ]
+    fields = [word for field in FIELDS.split() for word in ("-e", field)]
+    return {
+        "kafkawire jsonl": [ours(capture, "--format", "jsonl", "--records")],
+        "kafkawire tables": tables,
+        "tshark fields": [tshark(capture, ["-T", "fields", *fields])],
+        "tshark json": [tshark(capture, ["-T", "json"])],
+        "tshark json, kafka only": [tshark(capture, ["-T", "json", "-J", "kafka"])],
+    }
+
+
+PAIRS: Final = (
+    ("pcap to rows vs -T fields", "kafkawire tables", ("kafkawire jsonl", "tshark fields")),
+    (
+        "pcap to rows vs -T json",
+        "kafkawire jsonl",
+        ("tshark json", "tshark json, kafka only"),
+    ),
+)
+"""Suite -> who does the same work: ours first."""
+
+
+def run_size(megabytes: int, rounds: int, folder: Path) -> list[Figure]:
+    """Measure a capture of some size."""
+    capture = folder / "capture.pcap"
+    with capture.open("wb", buffering=1 << 20) as out:
+        for piece in grown([recorded(path) for path, _ in recordings()], megabytes * 10**6):
+            out.write(piece)
+    size = capture.stat().st_size / 1e6
+    contenders = commands(capture, folder)
+    if shutil.which("tshark") is None:
+        contenders = {name: each for name, each in contenders.items() if name[0] == "k"}
+    taken: dict[str, list[Run]] = {name: [] for name in contenders}
+    out_file = folder / "out"
+    messages = 0
+    for _ in range(rounds):
+        for name, each in contenders.items():
+            runs = [measured(command, out_file) for command in each]
+            taken[name].append(
+                Run(
+                    sum(run.cpu for run in runs),
+                    sum(run.wall for run in runs),
+                    max(run.peak for run in runs),
+                )
+            )
+            if name == "kafkawire jsonl":
+                with out_file.open("rb") as lines:
+                    messages = sum(1 for _ in lines)
+    case = f"{size:.0f} MB, {messages} rows"
+    figures = []
+    for suite, first, others in PAIRS:
+        for name in (first, *others):
+            if name in taken:
+                cpu = [run.cpu for run in taken[name]]
+                figures.append(figure(suite, case, name, "s", cpu))
+    for name, runs in taken.items():
+        figures.append(figure("pcap to rows: memory", case, name, "MiB", [r.peak for r in runs]))
+        rate = [size / run.cpu for run in runs]
+        figures.append(figure("pcap to rows: rate", case, name, "MB/s", rate))
+        each_second = [messages / run.cpu / 1000 for run in runs]
+        suite = "pcap to rows: thousand messages/s"
+        figures.append(figure(suite, case, name, "k/s", each_second))
+    return figures
+
+
+def run(rounds: int, sizes: Sequence[int] = (MEGABYTES,)) -> list[Figure]:
+    """Measure captures of some sizes, in MB."""
+    figures: list[Figure] = []
+    for megabytes in sizes:
+        with tempfile.TemporaryDirectory(prefix="kafkawire-pipeline-") as folder:
+            figures += run_size(megabytes, rounds, Path(folder))
+    return figures
+
+
+def main() -> None:
+    """Print the tables and keep the figures."""
+    parser = argparse.ArgumentParser(prog="benchmarks.pipeline", description=__doc__)
+    parser.add_argument("--megabytes", type=int, nargs="+", default=[MEGABYTES])
+    parser.add_argument("--rounds", type=int, default=3)
+    chosen = parser.parse_args()
+    figures = run(chosen.rounds, chosen.megabytes)
+    for suite in dict.fromkeys(each.suite for each in figures):
+        print(f"\n{report.table([each for each in figures if each.suite == suite])}")
+    print(f"\n{report.save(figures)}")
+
+
+if __name__ == "__main__":
+    main()

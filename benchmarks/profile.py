@@ -1,0 +1,171 @@
+"""`python -m benchmarks.profile CASE`: where a case spends its time.
+
+Law: the case is run as the suites run it, once to warm up and once watched.
+
+    native modules       Linux `perf`, where it is installed and allowed: functions of C, by name
+    otherwise            cProfile: Python's functions; what is compiled is counted in its caller
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import pstats
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from kafkawire.capture.engine import decode_capture, read_sealed
+from kafkawire.capture.packets import PacketParser
+from kafkawire.capture.reassembly import Reassembler
+from kafkawire.capture.row_text import Lines
+from kafkawire.capture.source import read_capture
+from kafkawire.records import Compression, RecordBatches
+
+from .bodies import bodies
+from .captures import grown, recorded
+from .pipeline import recordings
+from .records import encode_own
+
+MEGABYTES: Final = 10
+
+
+def packets(capture: Path) -> None:
+    """Packets to segments."""
+    parser = PacketParser()
+    for block in read_capture(capture):
+        parser.parse(block)
+
+
+def runs(capture: Path) -> None:
+    """Packets to runs of bytes."""
+    parser, reassembler = PacketParser(), Reassembler()
+    for block in read_capture(capture):
+        reassembler.feed(parser.parse(block))
+    reassembler.finish()
+
+
+def frames(capture: Path) -> None:
+    """Packets to frames with their headers, paired."""
+    for _ in read_sealed(capture):
+        pass
+
+
+def rows(capture: Path) -> None:
+    """Packets to decoded rows."""
+    for _ in decode_capture(capture):
+        pass
+
+
+def jsonl(capture: Path) -> None:
+    """Packets to lines of JSON, records included."""
+    lines = Lines(str(capture), records=True)
+    for found in decode_capture(capture):
+        lines.line(*found)
+
+
+def table(name: str) -> Callable[[Path], None]:
+    """Packets to a table."""
+
+    def run(capture: Path) -> None:
+        from kafkawire.capture import tables
+
+        for _ in tables.read(capture, name):
+            pass
+
+    return run
+
+
+def decode_bodies(_: Path) -> None:
+    """The codec suite's eight messages, decoded."""
+    taken = [(type(each.message), each.data, each.version) for each in bodies()]
+    for _turn in range(20_000):
+        for cls, data, version in taken:
+            cls.decode(data, version)  # type: ignore[attr-defined]  # every generated message has it
+
+
+def encode_bodies(_: Path) -> None:
+    """The codec suite's eight messages, encoded."""
+    taken = [(each.message, each.version) for each in bodies()]
+    for _turn in range(20_000):
+        for message, version in taken:
+            message.encode(version)
+
+
+def decode_records(_: Path) -> None:
+    """Batches of 16 KiB, as objects and as columns."""
+    data = encode_own(Compression.NONE, 16 << 10)()
+    for _turn in range(5_000):
+        list(RecordBatches(data).records())
+        RecordBatches(data).columns()
+
+
+CASES: Final[dict[str, Callable[[Path], None]]] = {
+    "packets": packets,
+    "runs": runs,
+    "frames": frames,
+    "rows": rows,
+    "jsonl": jsonl,
+    **{name: table(name) for name in ("exchanges", "messages", "partitions", "records")},
+    "decode": decode_bodies,
+    "encode": encode_bodies,
+    "records-codec": decode_records,
+}
+
+
+def grow(folder: Path) -> Path:
+    """Make the capture that the cases read."""
+    capture = folder / "capture.pcap"
+    with capture.open("wb", buffering=1 << 20) as out:
+        for piece in grown([recorded(path) for path, _ in recordings()], MEGABYTES * 10**6):
+            out.write(piece)
+    return capture
+
+
+def with_perf(case: str, folder: Path, lines: int) -> bool:
+    """Show the hottest functions of C; False where perf cannot be used."""
+    if shutil.which("perf") is None:
+        return False
+    data = folder / "perf.data"
+    again = [sys.executable, "-m", "benchmarks.profile", case, "--once", str(folder)]
+    record = ["perf", "record", "--quiet", "--freq", "2000", "--output", str(data), *again]
+    if subprocess.run(record, stderr=subprocess.DEVNULL, check=False).returncode:
+        return False
+    show = ["perf", "report", "--stdio", "--no-children", "--input", str(data)]
+    shown = subprocess.run(show, capture_output=True, text=True, check=True).stdout
+    found = [line for line in shown.splitlines() if line and not line.startswith("#")]
+    print("\n".join(found[:lines]))
+    return True
+
+
+def with_cprofile(case: str, capture: Path, lines: int) -> None:
+    """Show the Python functions with the most time of their own."""
+    profile = cProfile.Profile()
+    profile.runcall(CASES[case], capture)
+    pstats.Stats(profile).sort_stats("tottime").print_stats(lines)
+
+
+def main() -> None:
+    """Profile a case."""
+    parser = argparse.ArgumentParser(prog="benchmarks.profile", description=__doc__)
+    parser.add_argument("case", choices=CASES)
+    parser.add_argument("--lines", type=int, default=40, help="how many functions are shown")
+    parser.add_argument("--once", metavar="FOLDER", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.once:
+        CASES[chosen.case](Path(chosen.once) / "capture.pcap")
+        return
+    with tempfile.TemporaryDirectory(prefix="kafkawire-profile-") as folder:
+        capture = grow(Path(folder))
+        CASES[chosen.case](capture)
+        if not with_perf(chosen.case, Path(folder), chosen.lines):
+            print("perf cannot be used here")
+        with_cprofile(chosen.case, capture, chosen.lines)
+
+
+if __name__ == "__main__":
+    main()

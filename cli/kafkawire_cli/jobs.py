@@ -1,0 +1,192 @@
+"""Captures in files, decoded a batch of rows at a time; `--jobs N`: by several processes.
+
+Law: what is printed is what one process prints, byte for byte and in the same order; how much waits
+is bounded, so memory does not grow with the captures.
+
+    one process     batch by batch, framed, opened and printed
+    one file        this process frames and pairs --parcels--> others open and print --> in order
+    several files   each is decoded by a process into a file of its own --> in order
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from functools import lru_cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from . import filters, output
+from .inputs import Entry, InputError
+from .output import Shape, View
+from .pipes import tune
+
+if TYPE_CHECKING:
+    from kafkawire.capture.parcels import Parcel, Told
+    from kafkawire.capture.row_text import Lines
+
+PARCEL_ROWS: Final = 512
+PARCEL_BYTES: Final = 1 << 19
+"""Rows, or bytes of frames, that go to another process at a time."""
+
+WAITING: Final = 3
+"""Parcels a process has waiting; beyond that, this process opens the next one itself."""
+
+CHUNK: Final = 1 << 20
+
+
+class Asked(NamedTuple):
+    """What to print of each capture: the form, how much of it, which rows, which ports."""
+
+    form: Shape
+    view: View
+    wanted: dict[str, list[str]]
+    ports: list[int]
+
+
+class Printed(NamedTuple):
+    """Text of some rows, and whether all of them were decoded byte for byte; or what is wrong with
+    a capture.
+    """
+
+    text: str
+    clean: bool
+    error: InputError | None = None
+
+
+def decoded(files: Sequence[Path], asked: Asked, jobs: int) -> Iterator[Printed]:
+    """Decode captures with so many processes."""
+    if jobs == 1:
+        for file in files:
+            try:
+                for told in _batches(file, asked.ports):
+                    yield _printed(str(file), told, asked)
+            except InputError as error:
+                yield Printed("", True, error)
+        return
+    with ProcessPoolExecutor(
+        jobs if len(files) > 1 else jobs - 1, get_context("spawn"), tune
+    ) as pool:
+        try:
+            if len(files) > 1:
+                yield from _each(files, asked, pool)
+            else:
+                yield from _one(files[0], asked, pool, WAITING * (jobs - 1))
+        except InputError as error:
+            yield Printed("", True, error)
+        except BaseException:  # a reader that left, an interrupt: nobody waits for the rest
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _each(files: Sequence[Path], asked: Asked, pool: ProcessPoolExecutor) -> Iterator[Printed]:
+    with tempfile.TemporaryDirectory(prefix="kafkawire-") as folder:
+        results = [
+            pool.submit(_into_file, file, asked, Path(folder, str(at)))
+            for at, file in enumerate(files)
+        ]
+        for at, result in enumerate(results):
+            try:
+                clean = result.result()
+            except InputError as error:
+                yield Printed("", True, error)
+                continue
+            path = Path(folder, str(at))
+            with path.open(encoding="utf-8", newline="") as lines:
+                while text := lines.read(CHUNK):
+                    yield Printed(text, clean)
+            path.unlink()
+
+
+def _into_file(file: Path, asked: Asked, to: Path) -> bool:
+    """Decode a capture into a file of text; says whether all rows are clean."""
+    clean = True
+    with to.open("w", encoding="utf-8", newline="") as out:
+        for told in _batches(file, asked.ports):
+            printed = _printed(str(file), told, asked)
+            out.write(printed.text)
+            clean = clean and printed.clean
+    return clean
+
+
+def _one(file: Path, asked: Asked, pool: ProcessPoolExecutor, most: int) -> Iterator[Printed]:
+    from kafkawire.capture.parcels import pack
+
+    name = str(file)
+    waiting: deque[Future[Printed] | Printed] = deque()
+    busy = 0
+    for told in _batches(file, asked.ports):
+        if busy < most:
+            waiting.append(pool.submit(_opened, name, pack(told), asked))
+            busy += 1
+        else:
+            waiting.append(_printed(name, told, asked))
+        while waiting and (len(waiting) > 2 * most or _is_there(waiting[0])):
+            first = waiting.popleft()
+            if isinstance(first, Future):
+                busy -= 1
+                first = first.result()
+            yield first
+    for left in waiting:
+        yield left.result() if isinstance(left, Future) else left
+
+
+def _is_there(one: Future[Printed] | Printed) -> bool:
+    return one.done() if isinstance(one, Future) else True
+
+
+def _opened(name: str, parcel: Parcel, asked: Asked) -> Printed:
+    """Print what is in a parcel; runs in another process."""
+    from kafkawire.capture.parcels import unpack
+
+    return _printed(name, unpack(parcel), asked)
+
+
+def _printed(name: str, told: list[Told], asked: Asked) -> Printed:
+    from kafkawire.capture.engine import located
+
+    if asked.form is Shape.JSONL and not asked.wanted:
+        lines = _lines(name, asked.view)
+        lines.clean = True
+        return Printed(lines.text(told), lines.clean)
+    text = output.text(asked.form, asked.view)
+    clean = True
+    texts = []
+    for one in told:
+        found = located(one)
+        entry = Entry(name, found.connection, found.client, found.broker, found.row)
+        if not asked.wanted or filters.keeps(asked.wanted, entry):
+            clean = clean and entry.row.status == "ok"
+            texts.append(text(entry))
+    return Printed("".join(texts), clean)
+
+
+@lru_cache(maxsize=1)
+def _lines(name: str, view: View) -> Lines:
+    from kafkawire.capture.row_text import Lines
+
+    return Lines(name, *view)
+
+
+def _batches(file: Path, ports: list[int]) -> Iterator[list[Told]]:
+    """Read a capture, a parcel's worth at a time."""
+    from kafkawire.capture.engine import read_sealed
+    from kafkawire.capture.reading import Sealed
+    from kafkawire.errors import CaptureError
+
+    batch: list[Told] = []
+    size = 0
+    try:
+        for told in read_sealed(file, ports=ports):
+            batch.append(told)
+            size += len(told.item.frame) if isinstance(told.item, Sealed) else 0
+            if len(batch) >= PARCEL_ROWS or size >= PARCEL_BYTES:
+                yield batch
+                batch, size = [], 0
+    except CaptureError as error:
+        raise InputError(f"{file}: {error}") from None
+    if batch:
+        yield batch

@@ -1,0 +1,54 @@
+"""`decode --jobs`: what several processes print is what one prints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import FIXTURES
+
+from .test_decode import run
+
+CAPTURES = FIXTURES / "captures"
+PCAPS = sorted(str(path) for path in CAPTURES.glob("*.pcap*"))
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("form", ["jsonl", "tree", "table"])
+def test_several_files_come_out_in_order(form: str) -> None:
+    alone = run(*PCAPS, "--format", form, "--records")
+    shared = run(*PCAPS, "--format", form, "--records", "--jobs", "2")
+    assert shared.stdout == alone.stdout
+    assert shared.exit_code == alone.exit_code == 0
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("name", ["fg-max-v0.11.0.pcap", "kcat-kf--loss.pcap", "ck-848.pcap"])
+def test_one_file_comes_out_in_order(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafkawire_cli.jobs.PARCEL_ROWS", 7)
+    alone = run(str(CAPTURES / name), "--format", "jsonl", "--records", "--strict")
+    shared = run(str(CAPTURES / name), "--format", "jsonl", "--records", "--strict", "-j", "3")
+    assert shared.stdout == alone.stdout
+    assert shared.exit_code == alone.exit_code == int("loss" in name)
+
+
+@pytest.mark.timeout(120)
+def test_filters_hold_in_every_process() -> None:
+    given = [*PCAPS, "--filter", "api=Fetch", "--filter", "direction=request"]
+    alone, shared = run(*given), run(*given, "--jobs", "2")
+    assert alone.stdout.count("\n") > 20
+    assert shared.stdout == alone.stdout
+
+
+@pytest.mark.timeout(120)
+def test_what_is_no_capture_is_said_as_ever(tmp_path: Path) -> None:
+    (tmp_path / "notes.pcap").write_bytes(b"no capture at all")
+    given = [PCAPS[0], str(tmp_path / "notes.pcap"), PCAPS[1], "--input-format", "capture"]
+    alone, shared = run(*given), run(*given, "--jobs", "2")
+    assert alone.exit_code == shared.exit_code == 2
+    assert shared.stdout == alone.stdout
+    assert shared.stderr == alone.stderr
+    missing = run(str(tmp_path / "none.pcap"), "--jobs", "2")
+    assert missing.exit_code == 2
+    assert "none.pcap: No such file" in missing.stderr

@@ -1,0 +1,66 @@
+"""JSON text written by templates against `json` over the JSON form."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import kafkawire
+from kafkawire.capture.redaction import redacted
+from kafkawire.errors import UnsupportedVersion
+from kafkawire.messages import REGISTRY
+from kafkawire.messages.client_quota_record import ClientQuotaRecord
+from kafkawire.messages.heartbeat_request import HeartbeatRequest
+from kafkawire.primitives import Message
+from kafkawire.protocol.json_text import CREDENTIALS, to_json_text
+from tests import golden
+
+
+def plain(message: Message, version: int, *, secrets: bool) -> str:
+    made: Any = kafkawire.to_json(message, version)
+    made = made if secrets else redacted(made)
+    return json.dumps(made, separators=(",", ":"), allow_nan=False)
+
+
+def test_every_vector_is_written_as_json_would() -> None:
+    hidden = 0
+    for row in golden.rows("messages"):
+        where = f"{row['message']} v{row['version']} {row['kind']} seed {row['seed']}"
+        message = kafkawire.decode(row["message"], row["version"], bytes.fromhex(row["hex"]))
+        texts = [
+            to_json_text(message, row["version"], secrets=secrets) for secrets in (True, False)
+        ]
+        assert texts[0] == plain(message, row["version"], secrets=True), where
+        assert texts[1] == plain(message, row["version"], secrets=False), where
+        hidden += texts[0] != texts[1]
+    assert hidden, "some vectors hold credentials"
+
+
+def test_credentials_are_fields_there_are() -> None:
+    names = {
+        row.json_name
+        for info in REGISTRY
+        for cls in [REGISTRY.load(info.name)]
+        for row in cls.__fields__
+    }
+    assert names >= CREDENTIALS - {"salt", "saltedPassword", "password", "hmac"}
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), 0.1, -0.0, 1e300])
+def test_floats(value: float) -> None:
+    message = ClientQuotaRecord(key="k", value=value)
+    assert to_json_text(message, 0) == plain(message, 0, secrets=True)
+
+
+def test_text_that_was_no_utf8_is_escaped() -> None:
+    message = HeartbeatRequest(group_id='\udcff\n"é\U0001f600', member_id="\x7f")
+    text = to_json_text(message, 4)
+    assert text == plain(message, 4, secrets=True)
+    assert text.isascii()
+
+
+def test_a_version_there_is_none_of_is_refused() -> None:
+    with pytest.raises(UnsupportedVersion, match="HeartbeatRequest has versions 0-4, not 5"):
+        to_json_text(HeartbeatRequest(), 5)
