@@ -9,20 +9,21 @@ where, and what was read before it stands.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from ..errors import CaptureError
 from ..primitives import DEFAULT_LIMITS, Limits
 from .bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
-from .connections import Connection
+from .connections import Connection, Endpoint
 from .conversation import DIRECTIONS, Conversation
 from .events import Closed, Conflict, Discarded, Event, Gap, Piece, in_order
 from .flows import UNKNOWN
 from .packets import PacketParser, Segments
 from .reassembly import Reassembler
 from .rows import Row, Status
-from .source import read_capture
+from .source import Watch, read_capture
 
 
 class Located(NamedTuple):
@@ -39,10 +40,22 @@ class Located(NamedTuple):
     row: Row
 
 
+def endpoint(text: str) -> Endpoint:
+    """Read `address:port` as rows show it, an IPv6 address in brackets. Raises ValueError."""
+    address, _, port = text.rpartition(":")
+    if not (port.isascii() and port.isdigit() and 0 < int(port) < 1 << 16):
+        raise ValueError(f"{text!r} is no address:port")
+    if address[:1] + address[-1:] == "[]":
+        return Endpoint(int(IPv6Address(address[1:-1])), int(port))
+    number = ip_address(address)
+    return Endpoint(int(number) | (0xFFFF << 32 if number.version == 4 else 0), int(port))
+
+
 class Engine:
     """Decodes a capture: feed it segments, take its rows.
 
-    ports: those of brokers, where they are known; otherwise Kafka is recognised on any port.
+    ports, brokers: ports of brokers, and brokers as `address:port`, where they are known; otherwise
+    Kafka is recognised on any port. Raises ValueError for a broker that is no `address:port`.
     on_end: told of each connection behind its last row, with the side that was the client.
     """
 
@@ -52,8 +65,10 @@ class Engine:
         limits: Limits = DEFAULT_LIMITS,
         reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
         on_end: Callable[[Connection, int], None] | None = None,
+        brokers: Collection[str] = (),
     ) -> None:
         self.ports = frozenset(ports)
+        self.brokers = frozenset(map(endpoint, brokers))
         self.on_end = on_end
         self.limits = limits
         self._reassembler = Reassembler(reassembly)
@@ -97,8 +112,12 @@ class Engine:
         )
 
     def _broker(self, connection: Connection) -> int | None:
-        """Say which side is a broker by its port, if exactly one is."""
-        at = [side for side, end in enumerate(connection.endpoints) if end.port in self.ports]
+        """Say which side is known to be a broker, if exactly one is."""
+        at = [
+            side
+            for side, end in enumerate(connection.endpoints)
+            if end.port in self.ports or end in self.brokers
+        ]
         return at[0] if len(at) == 1 else None
 
 
@@ -127,14 +146,17 @@ def decode_capture(
     ports: Collection[int] = (),
     limits: Limits = DEFAULT_LIMITS,
     reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
+    brokers: Collection[str] = (),
+    watch: Watch | None = None,
 ) -> Iterator[Located]:
     """Decode a capture file, or a stream that is still being written; rows come as they complete.
 
-    Raises BadMagic, TruncatedCapture where the source is no capture at all.
+    ports, brokers: as in `Engine`. watch: told how far reading is. Raises BadMagic,
+    TruncatedCapture where the source is no capture at all; ValueError as Engine does.
     """
-    capture = read_capture(source)
+    capture = read_capture(source, watch)
     parser = PacketParser()
-    engine = Engine(ports, limits, reassembly)
+    engine = Engine(ports, limits, reassembly, brokers=brokers)
     packets = 0
     for block in capture:
         packets = block.first + len(block) - 1
