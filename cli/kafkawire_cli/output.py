@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from . import contents
-from .summary import facts
+from .facts import facts
 
 if TYPE_CHECKING:
     from .inputs import Entry
