@@ -11,7 +11,7 @@ READY := $(VENV)/ready-$(KAFKAWIRE_COMPILE)
 BUILT_FROM := pyproject.toml $(shell find codegen schemas kafkawire/primitives kafkawire/records \
 	-name '*.py' -o -name '*.j2' -o -name '*.json')
 
-.PHONY: all-compiled bench bench-compare clean demo lint test types wheel
+.PHONY: all-compiled bench bench-compare captures clean demo lint test types wheel
 
 demo: $(READY)
 	@printf '\n-- what a console client said to a broker: fixtures/captures/kcat-kf.pcap\n\n'
@@ -37,6 +37,10 @@ bench: $(READY)
 bench-compare: $(READY)
 	@test -n "$(BASE)" || { echo "usage: make bench-compare BASE=revision"; exit 2; }
 	$(BIN)/python -m benchmarks.compare $(BASE)
+
+# every capture against what others saw in it: found, missing, invented, in the wrong place
+captures: $(READY)
+	@$(BIN)/python -m tests.capture.report
 
 lint: $(READY)
 	$(BIN)/ruff check

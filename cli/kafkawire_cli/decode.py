@@ -11,10 +11,12 @@ from typing import Annotated, BinaryIO, NamedTuple
 import typer
 
 from . import filters, inputs, output
+from .captures import BrokerOption, Known, PortOption, known, refuse
 from .inputs import Entry, Format, InputError
 from .names import api_key, direction_of
 from .output import Shape, View
-from .pipes import tune, until_the_reader_leaves
+from .pipes import until_the_reader_leaves
+from .progress import progress
 
 
 class Bare(NamedTuple):
@@ -46,10 +48,8 @@ def decode(
         list[str] | None,
         typer.Option("--filter", help="KEY=PATTERN: api, client, topic, connection, error, ..."),
     ] = None,
-    port: Annotated[
-        list[int] | None,
-        typer.Option(help="Broker port; otherwise Kafka is recognised on any port."),
-    ] = None,
+    port: PortOption = None,
+    broker: BrokerOption = None,
     api: Annotated[str | None, typer.Option(help="The input is a bare body of this API.")] = None,
     version: Annotated[int | None, typer.Option(help="With --api: its version.")] = None,
     direction: Annotated[
@@ -91,14 +91,14 @@ def decode(
     kafkawire decode body.bin --api Metadata --version 12 --direction response
     kafkawire decode trace*.pcap --table records -o records.parquet
     """
-    tune()
     if table is not None or to is not None:
         if wanted or shape or api:
             raise typer.BadParameter("takes no --filter, --format or --api", param_hint="--table")
-        _table(given, table, to, port or [], show_secrets)
+        _table(given, table, to, known(port, broker), show_secrets)
         return
     bare = _bare(api, version, direction)
     chosen = filters.parse(wanted or [])
+    brokers = known(port, broker)
     form = shape or (Shape.TABLE if sys.stdout.isatty() else Shape.JSONL)
     view = View(secrets=show_secrets, records=records, redact=redact)
     text = output.text(form, view)
@@ -109,9 +109,9 @@ def decode(
         if form is Shape.TABLE:
             print(output.heading())
         files = _captures(given, input_format, bare)
-        for name in [] if files else given:
+        for name in [] if files else _each(given):
             try:
-                for entry in _entries(name, input_format, bare, port or []):
+                for entry in _entries(name, input_format, bare, brokers):
                     if chosen and not filters.keeps(chosen, entry):
                         continue
                     clean = clean and entry.row.status == "ok"
@@ -119,16 +119,16 @@ def decode(
                     if name == "-":  # rows of a live capture must not wait for a full buffer
                         sys.stdout.flush()
             except InputError as error:
-                typer.echo(f"kafkawire decode: {error}", err=True)
+                refuse("decode", error)
                 failed = True
         if files:
             from .jobs import Asked, decoded
 
-            for printed in decoded(files, Asked(form, view, chosen, port or []), jobs):
+            for printed in decoded(files, Asked(form, view, chosen, brokers), jobs):
                 clean = clean and printed.clean
                 write(printed.text)
                 if printed.error is not None:
-                    typer.echo(f"kafkawire decode: {printed.error}", err=True)
+                    refuse("decode", printed.error)
                     failed = True
     if failed:
         raise typer.Exit(2)
@@ -137,7 +137,7 @@ def decode(
 
 
 def _table(
-    given: list[str], table: str | None, to: Path | None, ports: list[int], secrets: bool
+    given: list[str], table: str | None, to: Path | None, brokers: Known, secrets: bool
 ) -> None:
     """Write a table of the captures, which are read as one."""
     from . import tables
@@ -146,10 +146,25 @@ def _table(
         raise typer.BadParameter("needs --table", param_hint="--output")
     with until_the_reader_leaves():
         try:
-            tables.write(given, table, to, ports, secrets)
+            refused = tables.write(given, table, to, brokers, secrets)
         except InputError as error:
-            typer.echo(f"kafkawire decode: {error}", err=True)
+            refuse("decode", error)
             raise typer.Exit(2) from None
+    if refused:
+        raise typer.Exit(2)
+
+
+def _each(given: list[str]) -> Iterator[str]:
+    """Put in place of a directory the captures in it, so that each is read whatever the others
+    are.
+    """
+    for name in given:
+        there = name != "-" and not inputs.is_hex_argument(name) and Path(name).is_dir()
+        try:
+            files = [str(file) for file in inputs.expand([Path(name)])] if there else [name]
+        except InputError:
+            files = [name]  # without captures: whoever reads it will say so
+        yield from files
 
 
 def _captures(given: list[str], form: Format, bare: Bare | None) -> list[Path]:
@@ -179,9 +194,9 @@ def _bare(api: str | None, version: int | None, direction: str | None) -> Bare |
     return Bare(api_key(api), version, direction_of(direction or "request"))
 
 
-def _entries(name: str, form: Format, bare: Bare | None, ports: list[int]) -> Iterator[Entry]:
+def _entries(name: str, form: Format, bare: Bare | None, brokers: Known) -> Iterator[Entry]:
     if name == "-":
-        yield from _stream(name, inputs.standard_input(), form, bare, ports)
+        yield from _stream(name, inputs.standard_input(), form, bare, brokers)
         return
     if inputs.is_hex_argument(name):
         yield from _bytes("the argument", name.encode(), Format.HEX, bare)
@@ -189,22 +204,22 @@ def _entries(name: str, form: Format, bare: Bare | None, ports: list[int]) -> It
     for file in inputs.expand([Path(name)]):
         if inputs.is_stream(file):
             with file.open("rb") as stream:
-                yield from _stream(name, stream, form, bare, ports)
+                yield from _stream(name, stream, form, bare, brokers)
             continue
         kind = _kind(form, bare, inputs.first_bytes(file), str(file))
         if kind is Format.CAPTURE:
-            yield from _capture(str(file), ports, file)
+            yield from _capture(str(file), brokers, file)
         else:
             yield from _bytes(str(file), file.read_bytes(), kind, bare)
 
 
 def _stream(
-    name: str, given: BufferedReader, form: Format, bare: Bare | None, ports: list[int]
+    name: str, given: BufferedReader, form: Format, bare: Bare | None, brokers: Known
 ) -> Iterator[Entry]:
     head, stream = inputs.looked_at(given, name)
     kind = _kind(form, bare, head, name)
     if kind is Format.CAPTURE:
-        yield from _capture(name, ports, stream)
+        yield from _capture(name, brokers, stream)
     else:
         yield from _bytes(name, stream.read(), kind, bare)
 
@@ -222,18 +237,29 @@ def _bytes(name: str, data: bytes, kind: Format, bare: Bare | None) -> Iterator[
 
     data = inputs.unpacked(data, name)
     if kind is Format.HEX:
-        data = inputs.hex_bytes(data, name)
+        data = _digits(data, name)
     rows = decode_frames(data) if bare is None else [decode_body(*bare, data)]
     for row in rows:
         yield Entry(name, None, None, None, row)
 
 
-def _capture(name: str, ports: list[int], source: Path | BinaryIO) -> Iterator[Entry]:
+def _digits(text: bytes, name: str) -> bytes:
+    try:
+        return inputs.hex_bytes(text.decode("latin-1"))
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
+
+
+def _capture(name: str, brokers: Known, source: Path | BinaryIO) -> Iterator[Entry]:
     from kafkawire.capture.engine import decode_capture
     from kafkawire.errors import CaptureError
 
     try:
-        for found in decode_capture(source, ports=ports):
-            yield Entry(name, found.connection, found.client, found.broker, found.row)
+        with progress([source], drawn=not sys.stdout.isatty()) as watch:
+            rows = decode_capture(
+                source, ports=brokers.ports, brokers=brokers.addresses, watch=watch
+            )
+            for found in rows:
+                yield Entry(name, found.connection, found.client, found.broker, found.row)
     except CaptureError as error:
         raise InputError(f"{name}: {error}") from None

@@ -7,13 +7,13 @@ decoded is explained as far as it goes (exit code 1).
 from __future__ import annotations
 
 import os
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from .inputs import InputError, hex_bytes
 from .names import direction_of, message_name
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def explain(
         list[str],
         typer.Argument(
             metavar="HEX",
-            help="Bytes as hex; spaces, newlines, colons and 0x do not matter. "
+            help="Bytes as hex; spaces, newlines, colons, dashes, 0x, ... do not matter. "
             "- reads standard input, @FILE a file.",
         ),
     ],
@@ -145,27 +145,11 @@ def read_input(words: list[str]) -> str:
 
 
 def parse_hex(text: str) -> bytes:
-    """Read hex text; a usage error says which character is none of it."""
-    digits: list[str] = []
-    for token in re.finditer(r"[^\s:]+", text):
-        word = token.group()
-        prefix = 2 if word[:2].lower() == "0x" else 0
-        wrong = re.search(r"[^0-9a-fA-F]", word[prefix:])
-        if wrong is not None:
-            at = token.start() + prefix + wrong.start()
-            raise typer.BadParameter(
-                f"{text[at]!r} at character {at + 1} is no hex digit: "
-                f"{text[max(0, at - 8) : at]}>{text[at]}<{text[at + 1 : at + 9]}",
-                param_hint="HEX",
-            )
-        digits.append(word[prefix:])
-    joined = "".join(digits)
-    if len(joined) % 2:
-        raise typer.BadParameter(
-            f"{len(joined)} hex digits: half a byte is missing, or one digit is too many",
-            param_hint="HEX",
-        )
-    return bytes.fromhex(joined)
+    """Read hex text; what is none of it is a usage error."""
+    try:
+        return hex_bytes(text)
+    except InputError as error:
+        raise typer.BadParameter(str(error), param_hint="HEX") from None
 
 
 # -- the answer

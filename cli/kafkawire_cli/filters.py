@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from .summary import facts
+from .facts import facts
 
 if TYPE_CHECKING:
     from .inputs import Entry

@@ -47,7 +47,8 @@ LEAST_HEAD: Final = 8
 
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
-_HEX_NOISE: Final = re.compile(rb"0[xX]|\\x|[\s:,_-]")
+_NO_DIGIT: Final = re.compile(r"[\s:,_-]|\\x|(?<![0-9a-fA-F])0[xX]")
+"""What people write between the digits of hex text, and before them."""
 
 
 class InputError(Exception):
@@ -111,7 +112,7 @@ def recognise(head: bytes, name: str) -> Format:
     """Tell the format from the first bytes; InputError where it is none."""
     from kafkawire import DEFAULT_LIMITS
 
-    if head[:4] in _CAPTURE or head[:4] == _ZSTD:
+    if is_capture(head):
         return Format.CAPTURE
     if not head:
         raise InputError(f"{name}: empty")
@@ -127,20 +128,38 @@ def recognise(head: bytes, name: str) -> Format:
     )
 
 
+def is_capture(head: bytes) -> bool:
+    """Whether bytes begin a capture, or something compressed, which is looked into later."""
+    return head[:4] in _CAPTURE or head[:4] == _ZSTD
+
+
 def is_hex(head: bytes) -> bool:
-    """Whether bytes are text of hexadecimal digits, with the usual separators."""
-    return bool(head) and re.fullmatch(rb"(?:[0-9a-fA-F]|0[xX]|\\x|[\s:,_-])+", head) is not None
+    """Whether bytes are, or begin, text of hexadecimal digits, with the usual separators."""
+    text = head.removesuffix(b"\\").decode("latin-1")
+    return bool(text) and _bad_digit(text) is None
 
 
-def hex_bytes(text: bytes, name: str) -> bytes:
-    """Read hex text; InputError says which character is none."""
-    plain = _HEX_NOISE.sub(b"", text)
-    bad = re.search(rb"[^0-9a-fA-F]", plain)
-    if bad is not None:
-        raise InputError(f"{name}: {bad[0].decode('latin-1')!r} is no hexadecimal digit")
+def hex_bytes(text: str) -> bytes:
+    """Read hex text: digits, with spaces, newlines, `:`, `,`, `_`, `-`, `0x` and `\\x` as people
+    put them. InputError says which character is none of it, and where.
+    """
+    at = _bad_digit(text)
+    if at is not None:
+        around = f"{text[max(0, at - 8) : at]}>{text[at]}<{text[at + 1 : at + 9]}"
+        raise InputError(f"{text[at]!r} at character {at + 1} is no hexadecimal digit: {around}")
+    plain = _NO_DIGIT.sub("", text)
     if len(plain) % 2:
-        raise InputError(f"{name}: {len(plain)} hexadecimal digits, an odd number")
-    return bytes.fromhex(plain.decode("ascii"))
+        raise InputError(
+            f"{len(plain)} hexadecimal digits: half a byte is missing, or one digit is too many"
+        )
+    return bytes.fromhex(plain)
+
+
+def _bad_digit(text: str) -> int | None:
+    """Find the first character that is neither a digit nor what may stand beside one."""
+    blanked = _NO_DIGIT.sub(lambda found: " " * len(found[0]), text)
+    bad = re.search(r"[^0-9a-fA-F ]", blanked)
+    return None if bad is None else bad.start()
 
 
 class _Replayed(RawIOBase):

@@ -10,6 +10,7 @@ is bounded, so memory does not grow with the captures.
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -20,9 +21,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from . import filters, output
+from .captures import Known
 from .inputs import Entry, InputError
 from .output import Shape, View
 from .pipes import tune
+from .progress import progress
 
 if TYPE_CHECKING:
     from kafkawire.capture.parcels import Parcel, Told
@@ -39,12 +42,12 @@ CHUNK: Final = 1 << 20
 
 
 class Asked(NamedTuple):
-    """What to print of each capture: the form, how much of it, which rows, which ports."""
+    """What to print of each capture: the form, how much of it, which rows, which brokers."""
 
     form: Shape
     view: View
     wanted: dict[str, list[str]]
-    ports: list[int]
+    brokers: Known
 
 
 class Printed(NamedTuple):
@@ -62,7 +65,7 @@ def decoded(files: Sequence[Path], asked: Asked, jobs: int) -> Iterator[Printed]
     if jobs == 1:
         for file in files:
             try:
-                for told in _batches(file, asked.ports):
+                for told in _batches(file, asked.brokers, _drawn()):
                     yield _printed(str(file), told, asked)
             except InputError as error:
                 yield Printed("", True, error)
@@ -105,7 +108,7 @@ def _into_file(file: Path, asked: Asked, to: Path) -> bool:
     """Decode a capture into a file of text; says whether all rows are clean."""
     clean = True
     with to.open("w", encoding="utf-8", newline="") as out:
-        for told in _batches(file, asked.ports):
+        for told in _batches(file, asked.brokers):
             printed = _printed(str(file), told, asked)
             out.write(printed.text)
             clean = clean and printed.clean
@@ -118,7 +121,7 @@ def _one(file: Path, asked: Asked, pool: ProcessPoolExecutor, most: int) -> Iter
     name = str(file)
     waiting: deque[Future[Printed] | Printed] = deque()
     busy = 0
-    for told in _batches(file, asked.ports):
+    for told in _batches(file, asked.brokers, _drawn()):
         if busy < most:
             waiting.append(pool.submit(_opened, name, pack(told), asked))
             busy += 1
@@ -171,7 +174,11 @@ def _lines(name: str, view: View) -> Lines:
     return Lines(name, *view)
 
 
-def _batches(file: Path, ports: list[int]) -> Iterator[list[Told]]:
+def _drawn() -> bool:
+    return not sys.stdout.isatty()  # rows on the terminal, and a bar would stand among them
+
+
+def _batches(file: Path, brokers: Known, drawn: bool = False) -> Iterator[list[Told]]:
     """Read a capture, a parcel's worth at a time."""
     from kafkawire.capture.engine import read_sealed
     from kafkawire.capture.reading import Sealed
@@ -180,12 +187,15 @@ def _batches(file: Path, ports: list[int]) -> Iterator[list[Told]]:
     batch: list[Told] = []
     size = 0
     try:
-        for told in read_sealed(file, ports=ports):
-            batch.append(told)
-            size += len(told.item.frame) if isinstance(told.item, Sealed) else 0
-            if len(batch) >= PARCEL_ROWS or size >= PARCEL_BYTES:
-                yield batch
-                batch, size = [], 0
+        with progress([file], drawn=drawn) as watch:
+            for told in read_sealed(
+                file, ports=brokers.ports, brokers=brokers.addresses, watch=watch
+            ):
+                batch.append(told)
+                size += len(told.item.frame) if isinstance(told.item, Sealed) else 0
+                if len(batch) >= PARCEL_ROWS or size >= PARCEL_BYTES:
+                    yield batch
+                    batch, size = [], 0
     except CaptureError as error:
         raise InputError(f"{file}: {error}") from None
     if batch:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from .summary import facts
+from .facts import facts
 
 if TYPE_CHECKING:
     from .inputs import Entry

@@ -11,21 +11,39 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-import typer
-
 YOUNG: Final = 1 << 18
 """Objects made, and not freed, before garbage is looked for."""
 
 
 @contextmanager
 def until_the_reader_leaves() -> Iterator[None]:
-    """Print inside; a reader that has seen enough ends the command quietly, with exit code 0."""
+    """Print inside; a reader that has seen enough ends the command quietly. What the command found
+    before stays its exit code.
+    """
+    stdout = sys.stdout
+    code: str | int | None = 0
     try:
         yield
         sys.stdout.flush()
+        return
     except BrokenPipeError:
-        drop_output()
-        raise typer.Exit(0) from None
+        pass
+    except SystemExit as ended:
+        if sys.stdout is stdout:  # else click has met the closed pipe, which it calls a failure
+            code = ended.code
+            if _flushed():
+                raise
+    drop_output()
+    sys.exit(code)
+
+
+def _flushed() -> bool:
+    """Write what is buffered: at its own exit the interpreter would complain of a closed pipe."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return False
+    return True
 
 
 def tune() -> None:

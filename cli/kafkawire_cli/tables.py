@@ -18,22 +18,26 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import typer
 
-from . import inputs
-from .inputs import InputError
+from . import captures
+from .progress import progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 def write(
-    given: list[str], table: str, output: Path | None, ports: list[int], secrets: bool
-) -> None:
+    given: list[str],
+    table: str,
+    output: Path | None,
+    brokers: captures.Known,
+    secrets: bool,
+) -> int:
     """Write a table of the captures given, which are read as one; to standard output as JSON lines
-    without a file. InputError for what is no capture; a usage error for a table or a name of a
-    file that we do not know.
+    without a file. Return how many files were named and left out for being none. InputError where
+    there is no capture; a usage error for a table or a name of a file that we do not know.
     """
+    captures.needs_arrow()
     from kafkawire.capture import tables
-    from kafkawire.errors import CaptureError
 
     if table not in tables.TABLES:
         raise typer.BadParameter(
@@ -43,23 +47,20 @@ def write(
     writer = _writer(output)
     # rows of a live capture that somebody watches must not wait for a full batch
     size = 1 if given == ["-"] and output is None else tables.BATCH_ROWS
-    batches = tables.read(_sources(given), table, ports=ports, batch_rows=size, secrets=secrets)
-    try:
+    sources, refused = captures.sources("decode", given)
+    drawn = output is not None or not sys.stdout.isatty()
+    with progress(sources, drawn=drawn) as watch, captures.readable(given, output):
+        batches = tables.read(
+            sources,
+            table,
+            ports=brokers.ports,
+            brokers=brokers.addresses,
+            batch_rows=size,
+            secrets=secrets,
+            watch=watch,
+        )
         writer(batches, tables.TABLES[table].schema, output)
-    except CaptureError as error:
-        raise InputError(f"{', '.join(given)}: {error}") from None
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise InputError(f"{error.filename or output}: {error.strerror}") from None
-
-
-def _sources(given: list[str]) -> list[Any]:
-    if "-" in given:
-        if len(given) > 1:
-            raise typer.BadParameter("- stands alone: a stream is no part of a set of files")
-        return [inputs.standard_input()]
-    return list(inputs.expand(Path(name) for name in given))
+    return refused
 
 
 # -- formats

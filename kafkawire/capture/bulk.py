@@ -78,6 +78,9 @@ class SortedBlock:
         odd |= (flags & ACK) == 0
         odd |= segments.captured[order] != size
         breaks = seq[1:] != after[:-1]
+        # Acknowledgments only grow, but for packets out of order.
+        ack = segments.ack[order]
+        breaks |= (ack[1:] - ack[:-1]) & MASK > MASK >> 1
         breaks[flows[1:] - 1] = False
         odd[1:] |= breaks
         self.odd: npt.NDArray[np.bool_] = odd
@@ -165,7 +168,7 @@ class SortedBlock:
         for flow, (first, end) in ((mine, ours), (theirs, other)):
             if first < end:
                 when = Arrival(self.packet[end - 1], self.time_ns[end - 1])
-                flow.peer.acknowledge(self.ack[end - 1], when, out)
+                self._acknowledge(flow.peer, first, end, out)
                 latest = when if latest is None or when > latest else latest
         if latest is not None:
             mine.connection.seen(*latest)
@@ -176,12 +179,24 @@ class SortedBlock:
         if flow.waiting or connection.closed or connection.reset:
             return False
         first, end = places
-        return first == end or (flow.origin != UNKNOWN and flow.next_seq == self.seq[first])
+        known = flow.origin != UNKNOWN and flow.fin_at == UNKNOWN
+        return first == end or (known and flow.next_seq == self.seq[first])
+
+    def _acknowledge(self, flow: Flow, first: int, end: int, out: list[Event]) -> None:
+        """Take the acknowledgments of places of the peer's side: the last, and before it those that
+        are ahead of what was captured, each where it stands first.
+        """
+        ahead = end - 1
+        while ahead > first and flow.origin != UNKNOWN and flow.is_ahead(self.ack[ahead - 1]):
+            ahead -= 1
+        for at in range(ahead, end):
+            flow.acknowledge(self.ack[at], Arrival(self.packet[at], self.time_ns[at]), out)
 
     def _append(self, flow: Flow, places: Range, out: list[Event]) -> None:
         first, last = self._before[places.first], self._before[places.end]
         if first == last:
             return
+        flow.connection.outside = 0
         data = self.segments.data
         if last - first == 1:
             joined = data[self._at[first] : self._end[first]]

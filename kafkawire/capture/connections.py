@@ -40,8 +40,9 @@ def _address(number: int) -> str:
 class Connection:
     """One connection; `id` counts them in order of their first packet, from 0.
 
-    client: 0 where the opening was seen, else None. reset: whether a RST was seen. outside:
-    segments in a row that were too far off to belong to it.
+    client: 0 where the opening was seen, else None. reset: whether a RST was seen; reset_ns: when
+    that was first. outside: segments in a row that were too far off to belong to it. When it is
+    closed, captured_bytes and repeated_bytes say what its totals were.
     """
 
     def __init__(
@@ -58,13 +59,17 @@ class Connection:
         self.first_packet = self.last_packet = when.packet
         self.first_ns = self.last_ns = when.time_ns
         self.reset = False
+        self.reset_ns = NO_TIME
         self.closed = False
         self.outside = 0
+        self.captured_bytes = self.repeated_bytes = 0
         self.flows = (Flow(self, 0, limits, budget), Flow(self, 1, limits, budget))
         self.flows[0].peer, self.flows[1].peer = self.flows[1], self.flows[0]
 
     def seen(self, packet: int, time_ns: int) -> None:
-        """Note the packet that was seen last."""
+        """Note the packet that was seen last; what comes when all is over counts no more."""
+        if self.closed:
+            return
         self.last_packet = packet
         if time_ns != NO_TIME:
             self.last_ns = time_ns
@@ -72,14 +77,27 @@ class Connection:
                 self.first_ns = time_ns
 
     @property
+    def last(self) -> Arrival:
+        """The packet seen last."""
+        return Arrival(self.last_packet, self.last_ns)
+
+    @property
     def finished(self) -> bool:
         """Whether both sides said that they are done, and nothing of them is awaited."""
         return self.flows[0].finished and self.flows[1].finished
 
+    @property
+    def over(self) -> bool:
+        """Whether both sides know, too: the last acknowledgment was seen."""
+        return self.finished and self.flows[0].fin_acked and self.flows[1].fin_acked
+
     def finish(self, when: Arrival, out: list[Event]) -> None:
-        """Give up all that is awaited."""
+        """Give up all that is awaited, and close the accounts."""
         for flow in self.flows:
             flow.finish(when, out)
+        totals = [flow.totals for flow in self.flows]
+        self.captured_bytes = sum(each.captured for each in totals)
+        self.repeated_bytes = sum(each.duplicate + each.keep_alive for each in totals)
 
     def __repr__(self) -> str:
         return f"<connection {self.id} {self.endpoints[0]} - {self.endpoints[1]}>"

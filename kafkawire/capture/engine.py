@@ -9,13 +9,16 @@ where, and what was read before it stands.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, final
+
+from mypy_extensions import mypyc_attr
 
 from ..errors import CaptureError
 from ..primitives import DEFAULT_LIMITS, Limits
 from .bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
-from .connections import Connection
+from .connections import Connection, Endpoint
 from .conversation import DIRECTIONS, Conversation
 from .events import Closed, Conflict, Discarded, Event, Gap, Run
 from .flows import UNKNOWN
@@ -25,7 +28,7 @@ from .parcels import Told
 from .reading import Sealed
 from .reassembly import Reassembler
 from .rows import Row, Status
-from .source import read_capture
+from .source import Watch, read_capture
 
 
 class Located(NamedTuple):
@@ -42,11 +45,25 @@ class Located(NamedTuple):
     row: Row
 
 
+def endpoint(text: str) -> Endpoint:
+    """Read `address:port` as rows show it, an IPv6 address in brackets. Raises ValueError."""
+    address, _, port = text.rpartition(":")
+    if not (port.isascii() and port.isdigit() and 0 < int(port) < 1 << 16):
+        raise ValueError(f"{text!r} is no address:port")
+    if address[:1] + address[-1:] == "[]":
+        return Endpoint(int(IPv6Address(address[1:-1])), int(port))
+    number = ip_address(address)
+    return Endpoint(int(number) | (0xFFFF << 32 if number.version == 4 else 0), int(port))
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Engine:
     """Decodes a capture: feed it segments, take its rows.
 
-    ports: those of brokers, where they are known; otherwise Kafka is recognised on any port.
+    ports, brokers: ports of brokers, and brokers as `address:port`, where they are known; otherwise
+    Kafka is recognised on any port. Raises ValueError for a broker that is no `address:port`.
     on_end: told of each connection behind its last row, with the side that was the client.
+    known_at: the packet that made known what is being told.
     """
 
     def __init__(
@@ -55,12 +72,15 @@ class Engine:
         limits: Limits = DEFAULT_LIMITS,
         reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
         on_end: Callable[[Connection, int], None] | None = None,
+        brokers: Collection[str] = (),
     ) -> None:
         self.ports = frozenset(ports)
+        self.brokers = frozenset(map(endpoint, brokers))
         self.on_end = on_end
         self.limits = limits
         self._reassembler = Reassembler(reassembly)
         self._talks: dict[int, _Talk] = {}
+        self.known_at = 0
 
     def feed(self, segments: Segments) -> Iterator[Located]:
         """Take the next segments of the capture, in packet order."""
@@ -86,7 +106,7 @@ class Engine:
         return self._told(self._reassembler.finish())
 
     def _told(self, events: list[Event]) -> Iterator[Told]:
-        for event, at in in_turn(events):
+        for event, at, self.known_at in in_turn(events):
             connection = event.connection
             talk = self._talks.get(connection.id)
             if talk is None:
@@ -119,8 +139,12 @@ class Engine:
         )
 
     def _broker(self, connection: Connection) -> int | None:
-        """Say which side is a broker by its port, if exactly one is."""
-        at = [side for side, end in enumerate(connection.endpoints) if end.port in self.ports]
+        """Say which side is known to be a broker, if exactly one is."""
+        at = [
+            side
+            for side, end in enumerate(connection.endpoints)
+            if end.port in self.ports or end in self.brokers
+        ]
         return at[0] if len(at) == 1 else None
 
 
@@ -159,24 +183,26 @@ INDEX_BITS: Final = 28
 """Enough for every event there can be at once, and few enough for a key to stay a machine word."""
 
 
-def in_turn(events: list[Event]) -> list[tuple[Event, int]]:
+def in_turn(events: list[Event]) -> list[tuple[Event, int, int]]:
     """Put events in the order in which they became known, both sides of a connection interleaved; a
-    run comes once for each packet of it, with that packet's index.
+    run comes once for each packet of it, with that packet's index. Last: the packet that made it
+    known.
 
     The events are those of one `feed` or `finish`: within a batch a run may hold many packets of
     one side, while the other side's answers lie between them.
     """
-    turns: list[tuple[Event, int]] = []
+    turns: list[tuple[Event, int, int]] = []
     keys: list[int] = []
     for event in events:
         if isinstance(event, Run):
             released = event.released
             for at, packet in enumerate(event.packets):
-                keys.append((released or packet) << INDEX_BITS | len(turns))
-                turns.append((event, at))
+                known = released or packet
+                keys.append(known << INDEX_BITS | len(turns))
+                turns.append((event, at, known))
         else:
             keys.append(event.packet << INDEX_BITS | len(turns))
-            turns.append((event, 0))
+            turns.append((event, 0, event.packet))
     keys.sort()
     return [turns[key & ((1 << INDEX_BITS) - 1)] for key in keys]
 
@@ -202,13 +228,24 @@ def decode_capture(
     ports: Collection[int] = (),
     limits: Limits = DEFAULT_LIMITS,
     reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
+    brokers: Collection[str] = (),
+    watch: Watch | None = None,
 ) -> Iterator[Located]:
     """Decode a capture file, or a stream that is still being written; rows come as they complete.
 
-    Raises BadMagic, TruncatedCapture where the source is no capture at all.
+    ports, brokers: as in `Engine`. watch: told how far reading is. Raises BadMagic,
+    TruncatedCapture where the source is no capture at all; ValueError as Engine does.
     """
-    for told in read_sealed(source, ports=ports, limits=limits, reassembly=reassembly):
-        yield located(told, limits)
+    told = read_sealed(
+        source,
+        ports=ports,
+        limits=limits,
+        reassembly=reassembly,
+        brokers=brokers,
+        watch=watch,
+    )
+    for one in told:
+        yield located(one, limits)
 
 
 def read_sealed(
@@ -217,13 +254,15 @@ def read_sealed(
     ports: Collection[int] = (),
     limits: Limits = DEFAULT_LIMITS,
     reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
+    brokers: Collection[str] = (),
+    watch: Watch | None = None,
 ) -> Iterator[Told]:
     """Read a capture as `decode_capture` does, and leave the bodies of messages unread: `located`
     opens them, also in another process (see `parcels`).
     """
-    capture = read_capture(source)
+    capture = read_capture(source, watch)
     parser = PacketParser()
-    engine = Engine(ports, limits, reassembly)
+    engine = Engine(ports, limits, reassembly, brokers=brokers)
     packets = 0
     for block in capture:
         packets = block.first + len(block) - 1

@@ -12,7 +12,7 @@ one that the side sent, or was seen to send.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -52,7 +52,9 @@ class CloseReason(StrEnum):
     """How a connection ended."""
 
     FINISHED = "finished"
-    """Both sides sent their FIN, and everything before it was seen or given up."""
+    """Both sides sent their FIN and acknowledged the other's, and everything before was seen or
+    given up.
+    """
     RESET = "reset"
     REPLACED = "replaced"
     """The same addresses and ports began a new connection."""
@@ -160,23 +162,31 @@ class Piece(NamedTuple):
     time_ns: int
 
 
-def in_order(events: list[Event]) -> Iterator[Piece | Gap | Conflict | Discarded | Closed]:
+Told: TypeAlias = Piece | Gap | Conflict | Discarded | Closed
+
+
+def in_order(events: Iterable[Event | Piece]) -> Iterator[Told]:
     """Cut runs into pieces and give everything in the order in which it became known, both sides
     interleaved.
 
     The events are those of one `feed` or `finish`: within a batch a run may hold many packets of
     one side, while the other side's answers lie between them.
     """
-    timed: list[tuple[int, int, Piece | Gap | Conflict | Discarded | Closed]] = []
+    return (event for _, _, event in timed(events))
+
+
+def timed(events: Iterable[Event | Piece]) -> list[tuple[int, int, Told]]:
+    """Give the same with the packet that made each known, and a number that keeps their order."""
+    found: list[tuple[int, int, Told]] = []
     for event in events:
         if isinstance(event, Run):
             at = event.position
             for end, packet, time_ns in zip(event.ends, event.packets, event.times, strict=True):
                 data = event.data[at - event.position : end - event.position]
                 piece = Piece(event.connection, event.side, data, packet, time_ns)
-                timed.append((event.released or packet, len(timed), piece))
+                found.append((event.released or packet, len(found), piece))
                 at = end
         else:
-            timed.append((event.packet, len(timed), event))
-    timed.sort(key=lambda item: item[:2])
-    return (item[2] for item in timed)
+            found.append((event.packet, len(found), event))
+    found.sort(key=lambda item: item[:2])
+    return found

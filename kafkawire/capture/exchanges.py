@@ -32,6 +32,8 @@ class Ended(NamedTuple):
 
     first_packet, last_packet: of all its packets, those without payload too. first_ns, last_ns:
     nanoseconds since the epoch. client, broker: as in `Located`; reset: whether a RST was seen.
+    captured_bytes: payload captured, of both sides. repeated_bytes: those of them that were there
+    before, with the same content, and those of keep-alive probes: they are in no row.
     """
 
     connection: int
@@ -42,6 +44,8 @@ class Ended(NamedTuple):
     first_ns: int
     last_ns: int
     reset: bool
+    captured_bytes: int = 0
+    repeated_bytes: int = 0
 
 
 class Exchange(NamedTuple):

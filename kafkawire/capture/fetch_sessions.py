@@ -1,7 +1,8 @@
 """Incremental fetch sessions (KIP-227) expanded: what a Fetch asks for, as the broker knows it.
 
-Law: a session is what its requests made it, one after the other; where its beginning is not in the
-capture, what is known of it is given and said to be incomplete.
+Law: a session is what its requests made it, one after the other, on one connection; where its
+beginning is not there, what is known of it is given and said to be incomplete. (Clients begin anew
+after a disconnect; and what is said of a connection never depends on another.)
 
     session 0, epoch 0   asks for what it lists; the response's id names the session it opens
     session s, epoch n   what it lists is added or changed, what it forgets leaves
@@ -49,7 +50,7 @@ class FetchSessions:
 
     def __init__(self, names: TopicNames) -> None:
         self._names = names
-        self._sessions: dict[tuple[str, int], tuple[_Session, bool]] = {}
+        self._sessions: dict[tuple[int, int], tuple[_Session, bool]] = {}
 
     def expand(self, exchange: Exchange) -> Asked | None:
         """Say what a Fetch asks for; None for other exchanges, and where its request cannot be
@@ -61,13 +62,13 @@ class FetchSessions:
         request = told.message
         if not isinstance(request, FetchRequest):
             return None
-        broker, id = exchange.broker, request.session_id
+        connection, id = exchange.connection, request.session_id
         listed = self._listed(request)
         if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
-            self._sessions.pop((broker, id), None)
+            self._sessions.pop((connection, id), None)
             wanted, complete = listed, True
         else:
-            before, complete = self._sessions.pop((broker, id), ({}, False))
+            before, complete = self._sessions.pop((connection, id), ({}, False))
             wanted = {key: one._replace(listed=False) for key, one in before.items()}
             wanted = self._without_forgotten(request, wanted | listed, listed)
         if request.session_epoch != FINAL_EPOCH:
@@ -101,6 +102,6 @@ class FetchSessions:
                 return  # the broker knows no such session: the client begins anew
             id = answer.session_id
         if id:
-            self._sessions[exchange.broker, id] = wanted, complete
+            self._sessions[exchange.connection, id] = wanted, complete
             if len(self._sessions) > MAX_SESSIONS:
                 del self._sessions[next(iter(self._sessions))]

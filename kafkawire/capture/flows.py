@@ -44,7 +44,7 @@ class Flow:
     position: stream position of the next byte awaited; next_seq: its sequence number. initial: the
     sequence number of the SYN, UNKNOWN where it was not seen. origin: that of position 0, UNKNOWN
     before anything was seen. acked: up to where the peer is known to have received. fin_at: where
-    the side ends.
+    the side ends; fin_acked: whether the peer has acknowledged that.
     """
 
     __slots__ = (
@@ -56,6 +56,7 @@ class Flow:
         "_peer_ack",
         "acked",
         "connection",
+        "fin_acked",
         "fin_at",
         "initial",
         "next_seq",
@@ -72,7 +73,7 @@ class Flow:
     ) -> None:
         self.connection = connection
         self.peer = self
-        self.waiting = False
+        self.waiting = self.fin_acked = False
         self.side = side
         self.origin = self.initial = self.fin_at = UNKNOWN
         self.next_seq = self.position = self.acked = 0
@@ -176,6 +177,7 @@ class Flow:
             return
         acked = self.where(ack)
         if self.fin_at != UNKNOWN:
+            self.fin_acked |= acked > self.fin_at
             acked = min(acked, self.fin_at)
         if self.acked < acked <= self.position + self._limits.max_window_bytes:
             self.acked = acked
@@ -184,11 +186,16 @@ class Flow:
         if self.waiting:
             self.check(when, out)
 
+    def is_ahead(self, ack: int) -> bool:
+        """Whether the peer awaits a place behind what was delivered or given up."""
+        return self.where(ack) > self.position
+
     def end_at(self, seq: int) -> None:
         """Take note of a FIN: the side ends before this sequence number."""
         end = self.where(seq)
         if self.fin_at == UNKNOWN and 0 <= end - self.position <= self._limits.max_window_bytes:
             self.fin_at = end
+            self.fin_acked = self._peer_ack != UNKNOWN and self.where(self._peer_ack) > end
             self.acked = min(self.acked, end)
 
     def check(self, when: Arrival, out: list[Event]) -> None:
@@ -222,9 +229,11 @@ class Flow:
         self._past.recent = b""
 
     def refuse(self, segment: Segment, reason: DiscardReason, out: list[Event]) -> None:
-        """Account for a segment that is not taken; a repetition of delivered bytes is just that."""
+        """Account for a segment that is not taken; a repetition of delivered bytes is just that,
+        unless the connection is closed, and told about.
+        """
         start = self.where(segment.seq)
-        if start >= 0 and start + segment.size <= self.position:
+        if not self.connection.closed and start >= 0 and start + segment.size <= self.position:
             self._again(start, segment.data, segment.when, out)
         else:
             self._discard(start, len(segment.data), reason, segment.when, out)

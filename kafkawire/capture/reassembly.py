@@ -9,7 +9,6 @@ segments are taken in spans; around that, one by one.
 
 from __future__ import annotations
 
-from .blocks import NO_TIME
 from .bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
 from .bulk import SortedBlock, Unit
 from .events import Arrival, CloseReason, DiscardReason, Event
@@ -23,7 +22,6 @@ class Reassembler:
 
     def __init__(self, limits: ReassemblyLimits = DEFAULT_REASSEMBLY) -> None:
         self._table = ConnectionTable(limits)
-        self._last = Arrival(0, NO_TIME)
 
     @property
     def connections(self) -> int:
@@ -38,15 +36,13 @@ class Reassembler:
         for unit in block.take_whole(self._table.flows, out):
             self._take_unit(block, unit, out)
         self._table.number()
-        now = max(self._last.time_ns, int(segments.ts.max()))
-        self._last = Arrival(int(segments.packet[-1]), now)
-        self._table.tidy(self._last, out)
+        self._table.tidy(Arrival(int(segments.packet[-1]), int(segments.ts[-1])), out)
         return out
 
     def finish(self) -> list[Event]:
         """Take note that the capture ends here."""
         out: list[Event] = []
-        self._table.finish(self._last, out)
+        self._table.finish(out)
         return out
 
     def _take_unit(self, block: SortedBlock, unit: Unit, out: list[Event]) -> None:
@@ -89,7 +85,7 @@ class Reassembler:
             flow.check(when, out)
         if flags & RST:
             self._table.reset(connection, when)
-        if flow.fin_at != UNKNOWN and connection.finished:
+        if flow.fin_at != UNKNOWN and connection.over:
             self._table.close(connection, CloseReason.FINISHED, when, out)
 
     def _open(self, flow: Flow, segment: Segment) -> None:

@@ -8,9 +8,9 @@ bytes are there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, TypeAlias
 
 from ..errors import BadMagic, CaptureError, TruncatedCapture
 from .blocks import CaptureDecoder, PacketBlock
@@ -22,22 +22,29 @@ CHUNK: Final = 1 << 23
 """Bytes read from a file at a time."""
 
 STREAM_CHUNK: Final = 1 << 20
-"""Bytes read from a stream at a time; it gives less when it has less."""
+"""Bytes read at a time from a stream, which gives less when it has less, and from a file that
+somebody watches.
+"""
 
 MAX_NESTING: Final = 3
 """Compressions of a compression that are taken off."""
+
+Watch: TypeAlias = Callable[[int, int], None]
+"""Told as reading goes on: how many bytes of the source, how many packets more are done with."""
 
 
 class Capture:
     """One capture file; iterate it once for its packet blocks.
 
-    chunks: the bytes of the file. Raises BadMagic from the iteration if they are no capture at all;
-    everything else that is wrong with them is in `problems`, and what was read before it stands.
+    chunks: the bytes of the file. watch: told how far reading is. Raises BadMagic from the
+    iteration if they are no capture at all; everything else that is wrong with them is in
+    `problems`, and what was read before it stands.
     """
 
-    def __init__(self, chunks: Iterable[bytes]) -> None:
+    def __init__(self, chunks: Iterable[bytes], watch: Watch | None = None) -> None:
         self.problems: list[CaptureError] = []
-        self._chunks = iter(chunks)
+        self._watch = watch
+        self._chunks = iter(chunks) if watch is None else _watched(chunks, watch)
 
     def __iter__(self) -> Iterator[PacketBlock]:
         layers: list[Unpacked] = []
@@ -46,7 +53,10 @@ class Capture:
             layers.append(Unpacked(chunks))
             head, chunks = _peek(iter(layers[-1]))
         if head or not layers:
-            yield from self._decode(decoder_for(head), chunks)
+            for block in self._decode(decoder_for(head), chunks):
+                yield block
+                if self._watch is not None:
+                    self._watch(0, len(block))
         self.problems += [layer.problem for layer in layers if layer.problem is not None]
 
     def _decode(self, decoder: CaptureDecoder, chunks: Iterator[bytes]) -> Iterator[PacketBlock]:
@@ -69,16 +79,23 @@ def decoder_for(head: bytes) -> CaptureDecoder:
     raise BadMagic(f"no capture format begins with {head[:4].hex()}")
 
 
-def read_capture(source: str | Path | BinaryIO) -> Capture:
+def read_capture(source: str | Path | BinaryIO, watch: Watch | None = None) -> Capture:
     """Read a capture from a path or a binary stream such as `sys.stdin.buffer`."""
     if isinstance(source, str | Path):
-        return Capture(_read_path(Path(source)))
-    return Capture(_read_stream(source))
+        size = CHUNK if watch is None else STREAM_CHUNK
+        return Capture(_read_path(Path(source), size), watch)
+    return Capture(_read_stream(source), watch)
 
 
-def _read_path(path: Path) -> Iterator[bytes]:
+def _watched(chunks: Iterable[bytes], watch: Watch) -> Iterator[bytes]:
+    for chunk in chunks:
+        yield chunk
+        watch(len(chunk), 0)
+
+
+def _read_path(path: Path, size: int) -> Iterator[bytes]:
     with path.open("rb", buffering=0) as file:
-        while chunk := file.read(CHUNK):
+        while chunk := file.read(size):
             yield chunk
 
 

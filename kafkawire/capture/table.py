@@ -1,7 +1,9 @@
 """The connections of a capture that are remembered, and which of them a segment belongs to.
 
 Law: one connection at a time for a pair of endpoints; what is replaced or forgotten is closed, and
-an event says so.
+an event says so. What becomes of a connection depends on its own packets alone, not on others nor
+on the blocks that packets come in; but for `max_total_bytes` and `max_connections`, which bound all
+connections together.
 
     SYN with another number, a far-off sequence number after the end or a long silence --> a new one
 """
@@ -24,7 +26,7 @@ STRAYS: Final = 8
 """Segments far outside in a row after which a connection is taken to be another one."""
 
 LINGER_NS: Final = 1_000_000_000
-"""How long after a RST packets that the capture has out of order are waited for."""
+"""How long after a RST a connection's own packets still belong to it, as out of order."""
 
 OPENING_SLACK: Final = 1 << 20
 """How far a connection may have come since its opening, or during a silence, to be the same."""
@@ -44,12 +46,13 @@ class ConnectionTable:
         self.flows: dict[bytes, Flow] = {}
         self.opened = 0
         self._new: list[Connection] = []
-        self._lingering: dict[Connection, int] = {}
 
     def flow(self, mine: bytes, theirs: bytes, segment: Segment, out: list[Event]) -> Flow:
         """Find the flow that a segment belongs to; begin a connection where there is none."""
         flow = self.flows.get(mine)
         if flow is not None:
+            if flow.connection.reset:
+                self._linger(flow.connection, segment.when, out)
             if segment.seq == flow.next_seq and not segment.flags & SYN:
                 return flow
             if not self._begins_another(flow, segment):
@@ -68,7 +71,7 @@ class ConnectionTable:
         """Note a RST: the connection is closed when nothing out of order can come any more."""
         if not connection.closed and not connection.reset:
             connection.reset = True
-            self._lingering[connection] = when.time_ns
+            connection.reset_ns = when.time_ns
 
     def close(
         self, connection: Connection, reason: CloseReason, when: Arrival, out: list[Event]
@@ -77,21 +80,13 @@ class ConnectionTable:
         if connection.closed:
             return
         connection.closed = True
-        self._lingering.pop(connection, None)
         connection.finish(when, out)
         if reason is CloseReason.REPLACED and connection.reset:
             reason = CloseReason.RESET
         out.append(Closed(connection, reason, *when))
 
     def tidy(self, when: Arrival, out: list[Event]) -> None:
-        """Close what was reset, and come back within the limits."""
-        due = [
-            connection
-            for connection, since in self._lingering.items()
-            if NO_TIME in (since, when.time_ns) or when.time_ns - since >= LINGER_NS
-        ]
-        for connection in due:
-            self.close(connection, CloseReason.RESET, when, out)
+        """Come back within the limits."""
         self.make_room(when, out)
         if len(self.flows) > 2 * self.limits.max_connections:
             self._forget_some(when, out)
@@ -108,13 +103,21 @@ class ConnectionTable:
             while flow.held_bytes and self.budget.held > enough:
                 flow.give_up_hole(when, out)
 
-    def finish(self, when: Arrival, out: list[Event]) -> None:
-        """Close all connections."""
+    def finish(self, out: list[Event]) -> None:
+        """Close all connections, each at its own last packet."""
         for flow in self.flows.values():
             connection = flow.connection
-            reason = CloseReason.RESET if connection.reset else CloseReason.END
-            self.close(connection, reason, when, out)
+            reason = CloseReason.FINISHED if connection.finished else CloseReason.END
+            if connection.reset:
+                reason = CloseReason.RESET
+            self.close(connection, reason, connection.last, out)
         self.flows.clear()
+
+    def _linger(self, connection: Connection, when: Arrival, out: list[Event]) -> None:
+        """Close a connection that was reset so long ago that a packet of it is no straggler."""
+        timed = NO_TIME not in (connection.reset_ns, when.time_ns)
+        if timed and when.time_ns - connection.reset_ns >= LINGER_NS:
+            self.close(connection, CloseReason.RESET, when, out)
 
     # -- which connection
 
@@ -145,7 +148,9 @@ class ConnectionTable:
     def _forget_some(self, when: Arrival, out: list[Event]) -> None:
         """Forget those that ended first, then those that were silent for longest."""
         connections = {flow.connection: None for flow in self.flows.values()}
-        oldest = sorted(connections, key=lambda each: (not each.closed, each.last_ns))
+        oldest = sorted(
+            connections, key=lambda each: (not (each.closed or each.reset), each.last_ns)
+        )
         gone = dict.fromkeys(oldest[: len(oldest) - self.limits.max_connections * 7 // 8])
         for connection in gone:
             self.close(connection, CloseReason.FORGOTTEN, when, out)

@@ -5,7 +5,7 @@ Law: a name is learnt only from a structure that states id and name together, in
 of either direction; it then holds for the whole capture, before and after, as an id is never used
 for a second topic.
 
-    {topic_id, name} anywhere --> learn --> Topic(id, name)
+    {topic_id, name} anywhere --> learn --> Topic(id, name); the first statement stands
     {topic_id} anywhere ---------> topic --> the same Topic, whose name may come later
 """
 
@@ -50,6 +50,21 @@ class Topic:
         return f"Topic({self.name!r}, {self.id_text!r})"
 
 
+class _Stated(Topic):
+    """A topic with a name that is only believed as long as no other was learnt for its id."""
+
+    __slots__ = ("_said", "_shared")
+
+    def __init__(self, said: str, shared: Topic) -> None:
+        self._said = said
+        self._shared = shared
+        self.id = shared.id
+
+    @property
+    def name(self) -> str | None:  # type: ignore[override]  # read-only here
+        return self._shared.name or self._said
+
+
 class TopicNames:
     """What a capture has told about topics so far.
 
@@ -69,10 +84,14 @@ class TopicNames:
             return found
         found = self._by_id.get(id)
         if found is None:
-            found = self._by_id[id] = Topic(name or None, id)
-        elif found.name is None and name:
+            found = self._by_id[id] = Topic(None, id)
+        return _Stated(name, found) if name and found.name is None else found
+
+    def state(self, name: str, id: bytes) -> None:
+        """Learn a name; the one that was learnt first stands."""
+        found = self._by_id.setdefault(id, Topic(None, id))
+        if found.name is None:
             found.name = name
-        return found
 
     def learn(self, message: Message, version: int) -> None:
         """Take the names that a message states for ids."""
@@ -86,7 +105,7 @@ class TopicNames:
             if inner is None:
                 said = getattr(struct, name)
                 if said and value != ZERO:
-                    self.topic(said, value)
+                    self.state(said, value)
             elif isinstance(value, list):
                 for one in value:
                     self._walk(one, inner)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kafkawire.capture import record_text
 from kafkawire.capture.engine import decode_capture
 from kafkawire.records import Record, RecordBatches
-from kafkawire_cli import contents
 
 from . import truth
 
@@ -51,7 +52,7 @@ def test_records_are_those_that_another_implementation_reads(path: Path) -> None
     ours = []
     for number, row in enumerate(rows):
         if row.message is not None and row.body_version is not None:
-            for place in contents.places(row.message, row.body_version):
+            for place in record_text.places(row.message, row.body_version):
                 if place.data:
                     ours.append((number, place))
     wanted = truth.lines(records_of(path))
@@ -67,7 +68,7 @@ def test_records_are_those_that_another_implementation_reads(path: Path) -> None
         assert codecs == theirs["codecs"]
         records = [(record, batch.control) for batch in batches for record in batch.records()]
         assert len(records) == theirs["n"]
-        assert contents.counted(place)["records"] == theirs["n"]
+        assert json.loads(record_text.counted(place))["records"] == theirs["n"]
         if "records" in theirs:
             mine = [as_told(record, control) for record, control in records]
             assert [{"h": [], **one} for one in theirs["records"]] == mine
@@ -84,7 +85,7 @@ def test_columns_hold_the_same_records() -> None:
             row = found.row
             if row.message is None or row.body_version is None:
                 continue
-            for place in contents.places(row.message, row.body_version):
+            for place in record_text.places(row.message, row.body_version):
                 records = list(RecordBatches(place.data).records())
                 table = RecordBatches(place.data).columns().to_arrow()
                 assert table.column("offset").to_pylist() == [r.offset for r in records]

@@ -280,8 +280,8 @@ MISTAKES = [
         ["00", "--api", "Fetch", "--version", "1", "--direction", "up"],
         "neither request nor response",
     ),
-    (["0"], "1 hexadecimal digits, an odd number"),
-    (["0" * 999], "999 hexadecimal digits, an odd number"),
+    (["0"], "1 hexadecimal digits: half a byte"),
+    (["0" * 999], "999 hexadecimal digits: half a byte"),
     (["caf\udce9"], "No such file or directory"),
 ]
 

@@ -128,8 +128,8 @@ def test_json_says_what_is_wrong() -> None:
 
 
 USAGE = [
-    (["--api", "18", "--version", "3", "02 6g"], "'g' at character 5 is no hex digit"),
-    (["--api", "18", "--version", "3", "026"], "3 hex digits"),
+    (["--api", "18", "--version", "3", "02 6g"], "'g' at character 5 is no hexadecimal digit"),
+    (["--api", "18", "--version", "3", "026"], "3 hexadecimal digits"),
     (["--api", "Fetsh", "--version", "3", "00"], "did you mean Fetch?"),
     (["--api", "9999", "--version", "3", "00"], "no API has the key 9999"),
     (["--api", "Fetch", "00"], "FetchRequest has versions 0-18"),

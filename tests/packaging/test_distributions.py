@@ -47,7 +47,8 @@ def sdist(distributions: Path) -> set[str]:
 
 def test_wheel_installs_three_packages_and_nothing_as_general_as_cli(wheel: set[str]) -> None:
     tops = {name.partition("/")[0] for name in wheel}
-    packages = {"kafkawire", "kafkawire_cli", "kafkawire_codegen"}
+    # the last one is where Spark looks for data sources
+    packages = {"kafkawire", "kafkawire_cli", "kafkawire_codegen", "pyspark_kafkapcap.py"}
     assert {top for top in tops if not top.endswith(".dist-info")} == packages
 
 

@@ -18,6 +18,8 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from ...primitives import DEFAULT_LIMITS, Limits
+from ..bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
+from ..source import Watch
 from . import connections, exchanges, group_events, messages, partitions, problems, records
 from .columns import Columns, batches, schema_of
 from .context import Context
@@ -70,12 +72,16 @@ def read(
     batch_rows: int = BATCH_ROWS,
     secrets: bool = False,
     limits: Limits = DEFAULT_LIMITS,
+    brokers: Collection[str] = (),
+    watch: Watch | None = None,
+    reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
 ) -> Iterator[pa.RecordBatch]:
     """Read a table of a capture; batches come as the capture is read.
 
     source: a path, a binary stream, or several paths that are read as one capture in the order of
-    their first packets. ports: those of brokers, where they are known. secrets: whether credentials
-    are shown.
+    their first packets. ports, brokers: ports of brokers, and brokers as `address:port`, where they
+    are known. secrets: whether credentials are shown. watch: told how far reading is. reassembly:
+    how much of a connection is waited for.
 
     Topic ids are resolved with names from anywhere in the capture, for which files are read a
     second time where it is needed; of a stream, with names that came up to then.
@@ -84,19 +90,15 @@ def read(
     capture; OSError.
     """
     chosen = TABLES[table]
-    sources = list(source) if isinstance(source, list | tuple) else [source]
-    return _read(chosen, sources, ports, batch_rows, secrets, limits)
+    sources: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
+    traffic = Traffic(sources, ports, limits, brokers=brokers, watch=watch, reassembly=reassembly)
+    return _read(chosen, traffic, batch_rows, secrets)
 
 
 def _read(
-    table: Table,
-    sources: list[Any],
-    ports: Collection[int],
-    batch_rows: int,
-    secrets: bool,
-    limits: Limits,
+    table: Table, traffic: Traffic, batch_rows: int, secrets: bool
 ) -> Iterator[pa.RecordBatch]:
-    context = Context(Traffic(sources, ports, limits), secrets, limits)
+    context = Context(traffic, secrets, traffic.limits)
     yield from batches(table.columns, table.rows(context), batch_rows, context.name_topics)
 
 

@@ -60,8 +60,7 @@ class Context:
         if self._looked_ahead or not self.traffic.repeatable or not self.names.unknown:
             return
         self._looked_ahead = True
-        again = Traffic(self.traffic.sources, self.traffic.ports, self.limits)
-        for item in again:
+        for item in self.traffic.again():
             if isinstance(item, Located):
                 self._learn(item.row)
 

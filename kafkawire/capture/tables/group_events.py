@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from ...messages.api_key import ApiKey
 from ...protocol.error_code import ErrorCode
 from ..engine import Located
 from ..exchanges import Exchange, Exchanges
+from ..rows import Row
 from .classic_groups import ClassicGroups
 from .columns import (
     INT16,
@@ -81,7 +82,12 @@ COMMITS: Final = frozenset({ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT})
 
 def rows(context: Context) -> Iterator[tuple[Any, ...]]:
     """Make the rows of the table."""
-    for one in happenings(context):
+    yield from events(happenings(context), context)
+
+
+def events(found: Iterable[Happening], context: Context) -> Iterator[tuple[Any, ...]]:
+    """Make a row of each thing that happened."""
+    for one in found:
         exchange = one.exchange
         ends = exchange.connection, exchange.client, exchange.broker
         code = one.error_code or None
@@ -105,21 +111,38 @@ def rows(context: Context) -> Iterator[tuple[Any, ...]]:
         )
 
 
+class Groups:
+    """The groups of a capture, or some of them: what is said of a group depends on no other."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._classic = ClassicGroups(context)
+        self._others = HeartbeatGroups(context)
+
+    def requested(self, row: Row) -> None:
+        """Take a request when it is sent."""
+        if row.direction == "request":
+            self._classic.requested(row)
+
+    def take(self, exchange: Exchange) -> Iterator[Happening]:
+        """Take an exchange; say what it shows."""
+        yield from self._classic.take(exchange)
+        yield from self._others.take(exchange)
+        yield from _commit(exchange, self._context, self._classic, self._others)
+
+
 def happenings(context: Context) -> Iterator[Happening]:
     """Tell what happened to the groups of a capture, in the order in which it showed."""
-    classic, others = ClassicGroups(context), HeartbeatGroups(context)
+    groups = Groups(context)
     pairs = Exchanges()
     for item in context.located():
         if not isinstance(item, Located):
             found = pairs.end(item.connection)
         else:
-            if item.row.direction == "request":
-                classic.requested(item.row)
+            groups.requested(item.row)
             found = pairs.take(item)
         for exchange in found:
-            yield from classic.take(exchange)
-            yield from others.take(exchange)
-            yield from _commit(exchange, context, classic, others)
+            yield from groups.take(exchange)
 
 
 def _commit(

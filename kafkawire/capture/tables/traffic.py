@@ -1,38 +1,61 @@
 """Captures in, located rows out: one file, a stream, or a rotated set read as one capture.
 
-Law: files of a set are read in the order of their first packets by one engine, so a connection or a
-message may span them; a packet is known by its file and its number there.
+Law: files of a set are read in the order of their first packets (then of their names) by one
+engine, so a connection or a message may span them; a packet is known by its file and its number
+there, and one integer says both.
 
     file 0 --.
     file 1 --+--> blocks, numbered on --> engine --> Located | Ended
-    file 2 --'
+    file 2 --'                            packet     | file (23 bits) | number in the file (40) |
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final, Protocol
 
+from ...errors import CaptureError
 from ...primitives import DEFAULT_LIMITS, Limits
-from ..blocks import NO_TIME
+from ..blocks import NO_TIME, PacketBlock
+from ..bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
 from ..connections import Connection
 from ..engine import Engine, Located
 from ..exchanges import Ended
 from ..packets import PacketParser
 from ..rows import Row, Status
-from ..source import read_capture
+from ..source import Watch, read_capture
 
 Source = str | Path | BinaryIO
+
+FILE_BITS: Final = 40
+"""Bits of a packet's number that count packets of its file; the file's place stands above them."""
+
+
+def numbered(file: int, packet: int) -> int:
+    """Number a packet of the file at that place of the set."""
+    return (file << FILE_BITS) + packet
+
+
+def place_of(packet: int) -> tuple[int, int]:
+    """Say which file of the set a packet is in, and its number there."""
+    return packet >> FILE_BITS, packet & ((1 << FILE_BITS) - 1)
+
+
+class Blocks(Protocol):
+    """A file being read: its packet blocks, then its problems."""
+
+    problems: list[CaptureError]
+
+    def __iter__(self) -> Iterator[PacketBlock]: ...
 
 
 class Traffic:
     """Captures that are read as one.
 
-    sources: paths, in any order, or one binary stream. ports: those of brokers, where they are
-    known. Iterate it once, or anew for each pass where `repeatable`.
+    sources: paths, in any order, or one binary stream. ports, brokers, reassembly: as in `Engine`.
+    watch: told how far reading is. Iterate it once, or anew for each pass where `repeatable`.
     """
 
     def __init__(
@@ -40,12 +63,18 @@ class Traffic:
         sources: Sequence[Source],
         ports: Collection[int] = (),
         limits: Limits = DEFAULT_LIMITS,
+        *,
+        brokers: Collection[str] = (),
+        watch: Watch | None = None,
+        reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
     ) -> None:
         self.repeatable = all(isinstance(source, str | Path) for source in sources)
-        self.sources = sorted(sources, key=_first_time) if len(sources) > 1 else list(sources)
+        self.sources = sorted(sources, key=_when) if len(sources) > 1 else list(sources)
         self.ports = ports
         self.limits = limits
-        self._starts: list[int] = []
+        self.brokers = brokers
+        self.watch = watch
+        self.reassembly = reassembly
 
     def __iter__(self) -> Iterator[Located | Ended]:
         """Read the captures. Raises BadMagic, TruncatedCapture where a file is none at all, OSError
@@ -55,33 +84,51 @@ class Traffic:
         engine = Engine(
             self.ports,
             self.limits,
-            on_end=lambda connection, client: ended.append(_ended(connection, client)),
+            self.reassembly,
+            on_end=lambda connection, client: ended.append(as_ended(connection, client)),
+            brokers=self.brokers,
         )
-        self._starts = []
-        packets = 0
-        for source in self.sources:
-            self._starts.append(packets)
-            capture = read_capture(source)
+        for file, source in enumerate(self.sources):
+            capture = self.open(source)
             parser = PacketParser()
-            base = packets
+            last = numbered(file, 0)
             for block in capture:
-                packets = base + block.first + len(block) - 1
-                for found in engine.feed(parser.parse(replace(block, first=base + block.first))):
+                first = numbered(file, block.first)
+                last = first + len(block) - 1
+                for found in engine.feed(parser.parse(replace(block, first=first))):
                     yield from _drain(ended)
                     yield found
                 yield from _drain(ended)
             for problem in [*capture.problems, *parser.problems]:
-                row = Row(packets, NO_TIME, "", 0, Status.UNREADABLE, str(problem))
-                yield Located(None, None, None, row)
+                yield about(str(problem), last)
         yield from engine.finish()
         yield from _drain(ended)
 
+    def open(self, source: Source) -> Blocks:
+        """Begin to read a file."""
+        return read_capture(source, self.watch)
+
+    def again(self) -> Traffic:
+        """Make another reading of the same captures, for a second pass beside this one."""
+        return Traffic(
+            self.sources,
+            self.ports,
+            self.limits,
+            brokers=self.brokers,
+            watch=self.watch,
+            reassembly=self.reassembly,
+        )
+
     def place(self, packet: int) -> tuple[str, int]:
         """Say in which file a packet is, and its number there, from 1."""
-        at = max(0, bisect_right(self._starts, packet - 1) - 1)
-        source = self.sources[at]
-        name = str(source) if isinstance(source, str | Path) else "-"
-        return name, packet - self._starts[at]
+        file, number = place_of(packet)
+        source = self.sources[file]
+        return str(source) if isinstance(source, str | Path) else "-", number
+
+
+def about(problem: str, packet: int) -> Located:
+    """Say what is wrong with a file, at the last packet that was read of it (0 for none)."""
+    return Located(None, None, None, Row(packet, NO_TIME, "", 0, Status.UNREADABLE, problem))
 
 
 def _drain(ended: list[Ended]) -> Iterator[Ended]:
@@ -89,7 +136,8 @@ def _drain(ended: list[Ended]) -> Iterator[Ended]:
         yield ended.pop(0)
 
 
-def _ended(connection: Connection, client: int) -> Ended:
+def as_ended(connection: Connection, client: int) -> Ended:
+    """Say that nothing more comes of a connection; client: the side that was the client."""
     return Ended(
         connection.id,
         str(connection.endpoints[client]),
@@ -99,12 +147,18 @@ def _ended(connection: Connection, client: int) -> Ended:
         connection.first_ns,
         connection.last_ns,
         connection.reset,
+        connection.captured_bytes,
+        connection.repeated_bytes,
     )
 
 
-def _first_time(source: Source) -> int:
-    """Say when a file's first packet was captured."""
+def first_time(source: Source) -> int:
+    """Say when a file's first packet was captured; NO_TIME where that is not said."""
     for block in read_capture(source):
         if len(block):
             return int(block.ts[0])
     return NO_TIME
+
+
+def _when(source: Source) -> tuple[int, str]:
+    return first_time(source), str(source)

@@ -1,0 +1,232 @@
+"""What the verbs about captures have in common: options, the captures given, the report printed.
+
+Law: every file given is part of one capture; a file that is none is named, and nothing is read.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final, Generic, NamedTuple, TypeVar
+
+import typer
+
+from . import inputs
+from .inputs import InputError
+from .pipes import drop_output
+from .progress import progress
+
+if TYPE_CHECKING:
+    from .report import Section
+    from .tallies.reading import Reading
+
+
+Found = TypeVar("Found")
+
+
+class Form(StrEnum):
+    """Forms of a report."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+Files = Annotated[
+    list[str],
+    typer.Argument(metavar="FILE", help="Captures, read as one; directories of them; - for stdin."),
+]
+FormOption = Annotated[Form, typer.Option("--format", "-f", help="For people, or for programs.")]
+PortOption = Annotated[
+    list[int] | None,
+    typer.Option(help="Broker port; otherwise Kafka is recognised on any port."),
+]
+BrokerOption = Annotated[
+    list[str] | None, typer.Option(metavar="HOST:PORT", help="A broker's address and port.")
+]
+TopOption = Annotated[
+    int | None,
+    typer.Option(
+        "--top", min=1, help="So many of each list [default: 10; as JSON all]", show_default=False
+    ),
+]
+SHOWN: Final = 10
+"""Entries of a list that a person sees, unless --top says otherwise."""
+
+
+class Shown(NamedTuple, Generic[Found]):
+    """The first of a list, and how many more there are."""
+
+    first: list[Found]
+    left_out: int
+
+    def more(self, what: str) -> tuple[str, ...]:
+        """Say how many are not shown."""
+        said = f"... and {self.left_out:,} more {what}: --top {len(self.first) + self.left_out}"
+        return (said,) if self.left_out else ()
+
+
+def top(found: list[Found], most: int | None, form: Form) -> Shown[Found]:
+    """Take as many of a list as `--top` says."""
+    first = found[: most or (SHOWN if form is Form.TABLE else None)]
+    return Shown(first, len(found) - len(first))
+
+
+@contextmanager
+def reading(
+    verb: str, given: list[str], ports: list[int] | None, brokers: list[str] | None
+) -> Iterator[Reading]:
+    """Open the captures given; what cannot be read at all ends the verb with exit code 2."""
+    try:
+        needs_arrow()
+        from kafkawire.capture.tables.traffic import Traffic
+
+        from .tallies.reading import Reading
+
+        said, found = known(ports, brokers), sources(verb, given)
+        with progress(found.captures) as watch, readable(given):
+            traffic = Traffic(found.captures, said.ports, brokers=said.addresses, watch=watch)
+            yield Reading(traffic, watch, found.refused)
+    except InputError as error:
+        refuse(verb, error)
+        raise typer.Exit(2) from None
+
+
+def refuse(verb: str, error: InputError) -> None:
+    """Say what cannot be read."""
+    typer.echo(f"kafkawire {verb}: {error}", err=True)
+
+
+@contextmanager
+def readable(given: list[str], output: Path | None = None) -> Iterator[None]:
+    """Turn what reading captures and writing what they say may raise into an InputError that names
+    the file.
+    """
+    from kafkawire.errors import CaptureError
+
+    try:
+        yield
+    except CaptureError as error:
+        raise InputError(f"{', '.join(given)}: {error}") from None
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise InputError(f"{error.filename or output or 'output'}: {error.strerror}") from None
+
+
+def needs_arrow() -> None:
+    """Check that tables can be made here."""
+    from importlib.util import find_spec
+
+    if find_spec("pyarrow") is None:
+        raise InputError("tables need pyarrow: pip install 'kafkawire[arrow]'")
+
+
+class Sources(NamedTuple):
+    """Captures to be read as one; refused: how many more were given that are none."""
+
+    captures: list[Path | BinaryIO]
+    refused: int
+
+
+def sources(verb: str, given: list[str]) -> Sources:
+    """Find the captures that are read as one: files, or one stream alone. What is none is named,
+    and the rest is read; InputError where there is no rest.
+    """
+    paths = [Path("-")] if given == ["-"] else list(inputs.expand(Path(name) for name in given))
+    streams = [path for path in paths if str(path) == "-" or inputs.is_stream(path)]
+    if streams:
+        if len(paths) > 1:
+            raise typer.BadParameter(f"{streams[0]} is a stream, and no part of a set of files")
+        return Sources([_stream(str(streams[0]))], 0)
+    found: list[Path | BinaryIO] = []
+    for path in paths:
+        try:
+            _must_be_capture(inputs.first_bytes(path), str(path))
+        except InputError as error:
+            if len(paths) == 1:
+                raise
+            refuse(verb, error)
+        else:
+            found.append(path)
+    if not found:
+        raise InputError("there is no capture among the files given")
+    return Sources(found, len(paths) - len(found))
+
+
+def _stream(name: str) -> BinaryIO:
+    path = Path(name)  # a pipe: it is read to its end
+    stream = inputs.standard_input() if name == "-" else path.open("rb")
+    head, whole = inputs.looked_at(stream, name)
+    _must_be_capture(head, name)
+    return whole
+
+
+def _must_be_capture(head: bytes, name: str) -> None:
+    if not head:
+        raise InputError(f"{name}: empty")
+    if not inputs.is_capture(head):
+        raise InputError(f"{name}: no capture; it begins with {head[:8].hex(' ')}")
+
+
+class Known(NamedTuple):
+    """Brokers that are known: their ports, and their addresses as `address:port`."""
+
+    ports: list[int]
+    addresses: list[str]
+
+
+def known(ports: list[int] | None, brokers: list[str] | None) -> Known:
+    """Read `--port` and `--broker`; a host's name stands for its addresses, as this machine knows
+    them.
+    """
+    if not brokers:
+        return Known(ports or [], [])
+    from kafkawire.capture.engine import endpoint
+
+    found: list[str] = []
+    for text in brokers:
+        try:
+            endpoint(text)
+            found.append(text)
+        except ValueError:
+            found += _resolved(text)
+    return Known(ports or [], found)
+
+
+def _resolved(text: str) -> list[str]:
+    import socket
+
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 1 << 16:
+        raise typer.BadParameter(f"{text!r} is no HOST:PORT", param_hint="--broker")
+    try:
+        told = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise typer.BadParameter(f"{host!r}: {reason}", param_hint="--broker") from None
+    return [
+        f"[{address[0]}]:{port}" if family == socket.AF_INET6 else f"{address[0]}:{port}"
+        for family, *_, address in told
+    ]
+
+
+def show(captures: Reading, form: Form, sections: Iterable[Section], made: dict[str, Any]) -> None:
+    """Print a report: its sections for a person, or one JSON object; exit 2 where a file was
+    refused, as the report is not of all then. A reader that leaves early changes nothing about it.
+    """
+    from .report import print_sections
+
+    try:
+        if form is Form.JSON:
+            print(json.dumps(made, indent=2, allow_nan=False))
+        else:
+            print_sections(sections)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        drop_output()
+    if captures.refused:
+        raise typer.Exit(2)

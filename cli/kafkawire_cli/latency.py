@@ -1,0 +1,111 @@
+"""`kafkawire latency`: how long brokers took to answer, and how often with an error."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from .captures import BrokerOption, Files, Form, FormOption, PortOption, reading, show
+from .report import Section, count_text, milliseconds_text, plural, share_text
+
+if TYPE_CHECKING:
+    from .tallies.apis import Api
+
+
+class By(StrEnum):
+    """What calls are told apart by, besides their API."""
+
+    API = "api"
+    VERSION = "version"
+    CLIENT = "client"
+    BROKER = "broker"
+
+
+WAITS: Final = {"Fetch": "for data", "JoinGroup": "for the other members"}
+"""APIs whose answers may wait for something, so that their latency is not the broker's."""
+
+
+def latency(
+    given: Files,
+    by: Annotated[By, typer.Option(help="Tell the calls of an API apart.")] = By.API,
+    form: FormOption = Form.TABLE,
+    port: PortOption = None,
+    broker: BrokerOption = None,
+) -> None:
+    """Show calls by API: counts, errors, latency.
+
+    \b
+    kafkawire latency trace*.pcap
+    kafkawire latency trace.pcap --by client
+    kafkawire latency trace.pcap --format json | jq '.calls[] | select(.p99_ns > 1e8)'
+
+    Quantiles are within 1 %; the longest time is exact.
+    """
+    with reading("latency", given, port, broker) as captures:
+        from .tallies.apis import Apis
+
+        apis = Apis(by.value)
+        captures.told_to(apis).read()
+    found = apis.all
+    show(
+        captures,
+        form,
+        [calls(found, by), errors(found)],
+        {"by": by.value, "calls": as_json(found, by)},
+    )
+
+
+def calls(found: list[Api], by: By = By.API, *, longest: bool = True) -> Section:
+    """Make the list of calls."""
+    of = by is not By.API
+    asked = [one for one in found if one.requests]
+    unanswered = any(one.unanswered for one in asked)
+    rows = [
+        (
+            one.name,
+            *((one.of or "",) if of else ()),
+            count_text(one.requests),
+            *((count_text(one.unanswered),) if unanswered else ()),
+            share_text(one.error_rate),
+            *(milliseconds_text(one.latency.at(share)) for share in (0.5, 0.95, 0.99)),
+            *((milliseconds_text(one.latency.most),) if longest else ()),
+        )
+        for one in asked
+    ]
+    head = (
+        "API",
+        *((by.value,) if of else ()),
+        ">calls",
+        *((">no reply",) if unanswered else ()),
+        *(">errors", ">p50 ms", ">p95 ms", ">p99 ms"),
+        *((">max ms",) if longest else ()),
+    )
+    return Section("Calls", head, rows, _notes(found))
+
+
+def _notes(found: list[Api]) -> list[str]:
+    names = {one.name for one in found if one.requests}
+    notes = [f"{name} waits {what}." for name, what in WAITS.items() if name in names]
+    alone = sum(one.alone for one in found)
+    if alone:
+        notes.append(f"{plural(alone, 'response')} without a request in the capture.")
+    return [" ".join(notes)] if notes else []
+
+
+def errors(found: list[Api]) -> Section:
+    """Make the list of error codes in answers."""
+    from kafkawire.protocol.error_code import ErrorCode
+
+    rows = [
+        (one.name, one.of or "", ErrorCode.name_of(code), count_text(count))
+        for one in found
+        for code, count in one.codes.most_common()
+    ]
+    return Section("Errors", ("API", "", "error code", ">answers"), rows)
+
+
+def as_json(found: list[Api], by: By = By.API) -> list[dict[str, Any]]:
+    """Make the list of calls as JSON."""
+    return [{**one.json(), **({} if by is By.API else {by.value: one.of})} for one in found]

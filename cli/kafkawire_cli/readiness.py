@@ -1,0 +1,127 @@
+"""`kafkawire readiness`: which clients a Kafka release would refuse, and for which calls."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .captures import BrokerOption, Files, Form, FormOption, PortOption, reading, show
+from .clients import name
+from .report import Section, count_text
+
+if TYPE_CHECKING:
+    from kafkawire_codegen.releases import Releases
+
+    from .tallies.readiness import Judgement, Verdict
+
+
+def readiness(
+    given: Files,
+    target: Annotated[str, typer.Option(help="The Kafka release to upgrade to: 4.0.")],
+    form: FormOption = Form.TABLE,
+    port: PortOption = None,
+    broker: BrokerOption = None,
+) -> None:
+    """Find clients that a Kafka release would refuse.
+
+    \b
+    kafkawire readiness trace*.pcap --target 4.0
+    kafkawire readiness trace.pcap --target 4.0 --format json | jq '.not_ready[].client_id'
+
+    Exit code 0: every client that could be judged is ready. 1: some are not. 2: usage.
+    """
+    releases = _releases()
+    release = _known(target, releases)
+    with reading("readiness", given, port, broker) as captures:
+        from .tallies.clients import Clients
+        from .tallies.readiness import judge
+
+        tally = Clients()
+        captures.told_to(tally).read()
+    found = judge(tally, releases, release)
+    show(captures, form, _sections(found, release), _json(found, release))
+    if found.not_ready:
+        raise typer.Exit(1)
+
+
+def _releases() -> Releases:
+    from kafkawire_codegen import schemas_dir
+    from kafkawire_codegen.releases import read
+    from kafkawire_codegen.schema import RELEASES
+
+    return read(schemas_dir() / RELEASES)
+
+
+def _known(target: str, releases: Releases) -> str:
+    """Find the release that is meant; a patch release speaks as its minor release does."""
+    for text in (target, re.sub(r"^v?(\d+\.\d+)(\.\d+)?$", r"\1", target)):
+        if text in releases.ranges:
+            return text
+    raise typer.BadParameter(
+        f"{target!r} is no release that is known; these are: {', '.join(releases.ranges)}",
+        param_hint="--target",
+    )
+
+
+def _sections(found: Judgement, release: str) -> list[Section]:
+    ready, judged = len(found.ready), len(found.ready) + len(found.not_ready)
+    verdict = f"{ready} of {judged} clients are ready for Kafka {release}"
+    if found.unjudged:
+        verdict += f"; {len(found.unjudged)} could not be judged"
+    calls = [
+        (
+            name(verdict.client),
+            str(verdict.client.software or ""),
+            verdict.client.address,
+            f"{call.name} v{call.version}",
+            count_text(call.requests),
+            "nothing of it" if call.takes is None else f"v{call.takes}",
+            "" if call.offered is None else f"up to v{call.offered}",
+        )
+        for verdict in found.not_ready
+        for call in verdict.refused
+    ]
+    head = (
+        "client id", "software", "address",
+        "uses", ">times", f"{release} takes", "broker takes now",
+    )  # fmt: skip
+    return [
+        Section("", lines=(verdict,)),
+        Section("Not ready", head, calls, _notes(found)),
+        Section("Ready", head[:3], [_who(one) for one in found.ready]),
+        Section(
+            "Not judged",
+            (*head[:3], "why"),
+            [(*_who(one), one.reason) for one in found.unjudged],
+        ),
+    ]
+
+
+def _notes(found: Judgement) -> tuple[str, ...]:
+    """Say of which findings an old broker may be the cause."""
+    if not any(call.bound for verdict in found.not_ready for call in verdict.refused):
+        return ()
+    return (
+        "Where the broker takes no newer version now, the client may know one and not be able to "
+        "use it: look at its software's version.",
+    )
+
+
+def _who(verdict: Verdict) -> tuple[str, str, str]:
+    client = verdict.client
+    return name(client), str(client.software or ""), client.address
+
+
+def _json(found: Judgement, release: str) -> dict[str, Any]:
+    return {
+        "target": release,
+        "ready": not found.not_ready,
+        "not_ready": [
+            {**one.client.who(), "calls": [call.json() for call in one.refused]}
+            for one in found.not_ready
+        ],
+        "ready_clients": [one.client.who() for one in found.ready],
+        "not_judged": [{**one.client.who(), "reason": one.reason} for one in found.unjudged],
+    }

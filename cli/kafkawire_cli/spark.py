@@ -1,0 +1,72 @@
+"""`kafkawire spark`: tables of captures as Parquet, by Apache Spark."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+
+def spark(
+    given: Annotated[
+        list[str], typer.Argument(metavar="INPUT", help="Captures, directories, patterns, URIs.")
+    ],
+    output: Annotated[str, typer.Option("--output", "-o", help="Directory or URI for the tables.")],
+    table: Annotated[
+        list[str] | None,
+        typer.Option("--table", help="exchanges, records, ...: see docs/tables.md."),
+    ] = None,
+    master: Annotated[
+        str | None, typer.Option(help="Spark's master URL [default: local[*]]", show_default=False)
+    ] = None,
+    port: Annotated[list[int] | None, typer.Option(help="Broker port.")] = None,
+    broker: Annotated[list[str] | None, typer.Option(help="Broker as address:port.")] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", metavar="NAME=VALUE", help="A reader option: docs/spark.md."),
+    ] = None,
+    conf: Annotated[
+        list[str] | None,
+        typer.Option("--conf", metavar="NAME=VALUE", help="A setting of Spark."),
+    ] = None,
+) -> None:
+    """Decode captures of any size into Parquet tables, by Apache Spark.
+
+    \b
+    kafkawire spark captures/ --output tables/ --table exchanges --table connections
+    kafkawire spark s3://bucket/2026/*.pcap.gz -o s3://bucket/tables --master spark://host:7077
+    """
+    try:
+        from kafkawire.spark import job, session
+        from kafkawire.spark.errors import SparkError
+        from kafkawire.spark.options import parse
+    except ImportError as error:
+        typer.echo(f"kafkawire spark: {error}; pip install 'kafkawire[spark]'", err=True)
+        raise typer.Exit(2) from None
+    asked = {**_pairs(option, "--option"), "ports": port, "brokers": broker}
+    try:
+        tables = job.known_tables(table or [])
+    except KeyError as error:
+        raise typer.BadParameter(f"no table is called {error}", param_hint="--table") from None
+    try:
+        options = parse(asked)
+        started = session(master, settings=_pairs(conf, "--conf"))
+        job.run(started, given, output, tables, options, _say)
+    except (SparkError, OSError, ValueError) as error:
+        typer.echo(f"kafkawire spark: {error}", err=True)
+        raise typer.Exit(2) from None
+
+
+def _pairs(given: list[str] | None, hint: str) -> dict[str, str]:
+    found = {}
+    for one in given or []:
+        name, sign, value = one.partition("=")
+        if not sign:
+            raise typer.BadParameter(f"{one!r} is no NAME=VALUE", param_hint=hint)
+        found[name] = value
+    return found
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

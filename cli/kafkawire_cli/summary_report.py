@@ -1,0 +1,153 @@
+"""What a summary tells: one tally a question, read in one pass.
+
+Law: every list is there in both forms; what is not shown is counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Final
+
+from kafkawire.capture.blocks import NO_TIME
+
+from .captures import Form, top
+from .clients import busiest, unread, unread_json
+from .clients import overview as clients_overview
+from .group_report import overview as groups_overview
+from .latency import as_json as calls_json
+from .latency import calls
+from .output import time_text
+from .report import Section, bytes_text, count_text, duration_text, list_text, plural
+from .tallies.apis import Apis
+from .tallies.clients import Clients
+from .tallies.groups import Groups
+from .tallies.problems import Payload, Problem, Problems
+from .tallies.reading import Reading
+from .tallies.topics import Topics
+from .topics import amounts
+
+CALLED: Final = {None: "of which nothing could be said", "kafka": "Kafka"}
+"""Protocols that go by another name here."""
+
+
+class Summary:
+    """What a capture holds."""
+
+    def __init__(self, captures: Reading) -> None:
+        self.captures = captures
+        self.apis = Apis()
+        self.clients = Clients()
+        self.groups = Groups(captures, self.clients)
+        self.payload = Payload()
+        self.problems = Problems(captures)
+        self.topics = Topics(captures.names, self.problems.broken)
+
+    def read(self) -> None:
+        """Read the capture, once."""
+        self.groups.read(self.apis, self.payload, self.problems, self.topics)
+
+    # -- for a person
+
+    def sections(self, most: int | None) -> list[Section]:
+        """Make the report."""
+        return [
+            Section("", lines=self._facts()),
+            calls(self.apis.all, longest=False),
+            amounts(top(self.topics.all, most, Form.TABLE)),
+            clients_overview(top(busiest(self.clients.all), most, Form.TABLE), sizes=False),
+            groups_overview(top(self.groups.all, most, Form.TABLE)),
+            unread(self.clients),
+            _problems(self.problems.all),
+        ]
+
+    def _facts(self) -> list[str]:
+        watch, clients = self.captures.watch, self.clients
+        kinds = list_text(
+            f"{count:,} {CALLED.get(kind, kind)}"
+            for kind, count in clients.connections.most_common()
+        )
+        said = {
+            "captures": f"{plural(len(self.captures.traffic.sources), 'file')}, "
+            f"{plural(watch.packets, 'packet')}, {bytes_text(watch.bytes)}",
+            "time": self._span(),
+            "connections": kinds + (f"; {clients.reset:,} reset" if clients.reset else ""),
+            "brokers": list_text(broker for broker, _ in clients.brokers.most_common()),
+            "payload": _payload(self.payload),
+            "codecs": list_text(f"{codec} {n:,}" for codec, n in self._codecs().most_common()),
+        }
+        return [f"{label + ':':13}{text}" for label, text in said.items() if text]
+
+    def _span(self) -> str:
+        first, last = self.clients.first_ns, self.clients.last_ns
+        if NO_TIME in (first, last):
+            return ""
+        began = (time_text(first) or "")[:19].replace("T", " ")
+        return f"{began} UTC, for {duration_text(last - first)}"
+
+    def _codecs(self) -> Counter[str]:
+        made: Counter[str] = Counter()
+        for topic in self.topics.all:
+            made.update(topic.codecs)
+        return made
+
+    # -- for a program
+
+    def json(self, given: list[str], most: int | None) -> dict[str, Any]:
+        """Make the JSON form."""
+        tally = self.clients
+        topics = top(self.topics.all, most, Form.JSON)
+        clients = top(busiest(tally.all), most, Form.JSON)
+        groups = top(self.groups.all, most, Form.JSON)
+        return {
+            "captures": given,
+            "packets": self.captures.watch.packets,
+            "file_bytes": self.captures.watch.bytes,
+            "first_time": time_text(tally.first_ns),
+            "last_time": time_text(tally.last_ns),
+            "payload": self.payload.json(),
+            "connections": {
+                "total": tally.connections.total(),
+                "reset": tally.reset,
+                "protocols": {kind or "none": n for kind, n in tally.connections.most_common()},
+            },
+            "brokers": [
+                {"broker": broker, "connections": n} for broker, n in tally.brokers.most_common()
+            ],
+            "calls": calls_json(self.apis.all),
+            "codecs": dict(self._codecs().most_common()),
+            "topics": [topic.json() for topic in topics.first],
+            "clients": [client.json() for client in clients.first],
+            "groups": [group.json() for group in groups.first],
+            "left_out": {
+                "topics": topics.left_out,
+                "clients": clients.left_out,
+                "groups": groups.left_out,
+            },
+            "unread": unread_json(tally),
+            "problems": [problem.json() for problem in self.problems.all],
+        }
+
+
+def _payload(payload: Payload) -> str:
+    """Say what became of the payload."""
+    parts = [
+        f"{bytes_text(size)} {kind.replace('_', ' ')}"
+        for kind, size in payload.kinds().items()
+        if size
+    ]
+    said = f"{bytes_text(payload.captured)} captured" + (f": {', '.join(parts)}" if parts else "")
+    return said + (f"; {bytes_text(payload.missing)} missing" if payload.missing else "")
+
+
+def _problems(found: list[Problem]) -> Section:
+    rows = [
+        (
+            one.kind.replace("_", " "),
+            count_text(one.count),
+            bytes_text(one.bytes),
+            f"{one.first.file}:{one.first.packet}",
+            one.first.error,
+        )
+        for one in found
+    ]
+    return Section("Problems", ("kind", ">count", ">bytes", "first", ""), rows)

@@ -1,0 +1,105 @@
+"""`kafkawire topics`: what was written to topics and read from them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .captures import (
+    BrokerOption,
+    Files,
+    Form,
+    FormOption,
+    PortOption,
+    Shown,
+    TopOption,
+    reading,
+    show,
+    top,
+)
+from .report import Section, bytes_text, count_text, list_text
+
+if TYPE_CHECKING:
+    from .tallies.topics import Amount, Topic
+
+
+class Sort(StrEnum):
+    """What topics are sorted by, the greatest first."""
+
+    BYTES = "bytes"
+    RECORDS = "records"
+
+
+def topics(
+    given: Files,
+    sort: Annotated[Sort, typer.Option(help="The greatest first.")] = Sort.BYTES,
+    most: TopOption = None,
+    form: FormOption = Form.TABLE,
+    port: PortOption = None,
+    broker: BrokerOption = None,
+) -> None:
+    """Show topics: records, bytes, codecs, by whom.
+
+    \b
+    kafkawire topics trace*.pcap
+    kafkawire topics trace.pcap --sort records --top 50
+
+    Bytes are those of record batches on the wire, as they are compressed.
+    """
+    with reading("topics", given, port, broker) as captures:
+        from .tallies.problems import Problems
+        from .tallies.topics import Topics
+
+        tally = Topics(captures.names, Problems(captures).broken)
+        captures.told_to(tally).read()
+    found = tally.all
+    if sort is Sort.RECORDS:
+        found.sort(key=lambda topic: -topic.records)
+    shown = top(found, most, form)
+    made = {
+        "topics": [topic.json() for topic in shown.first],
+        "left_out": shown.left_out,
+    }
+    show(captures, form, [amounts(shown), *users(shown.first)], made)
+
+
+def amounts(shown: Shown[Topic]) -> Section:
+    """Make the list of topics with what was written and read."""
+    head = (
+        "topic", ">partitions", ">produced", ">bytes", ">fetched", ">bytes", "codecs",
+    )  # fmt: skip
+    rows = [
+        (
+            topic.said,
+            count_text(len(topic.partitions)),
+            *(text for way in topic.ways.values() for text in amount(way)),
+            ", ".join(codec for codec, _ in topic.codecs.most_common()),
+        )
+        for topic in shown.first
+    ]
+    return Section("Topics", head, rows, shown.more("topics"))
+
+
+def amount(way: Amount) -> tuple[str, str]:
+    """Write records and bytes of one direction."""
+    return count_text(way.records), bytes_text(way.bytes) if way.bytes else ""
+
+
+def users(found: list[Topic]) -> list[Section]:
+    """Make the list of who wrote and read, and that of errors."""
+    from kafkawire.protocol.error_code import ErrorCode
+
+    who = [
+        (topic.said, *(list_text(way.clients) for way in topic.ways.values())) for topic in found
+    ]
+    wrong = [
+        (topic.said, ErrorCode.name_of(code), count_text(count))
+        for topic in found
+        for code, count in topic.codes.most_common()
+    ]
+    return [
+        Section("Clients", ("topic", "produced by", "fetched by"), who),
+        Section("Errors", ("topic", "error code", ">times"), wrong),
+    ]

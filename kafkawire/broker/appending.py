@@ -1,0 +1,96 @@
+"""Writing to a partition: check, order, store, keep, wake.
+
+Law: a batch is kept (`Persist`) before anybody hears of its offset.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ..protocol import ErrorCode
+from ..records import Batch, BatchBuilder
+from .effects import Persist
+from .topics import Partition
+from .validation import Checked, Refused, check, rules
+
+if TYPE_CHECKING:
+    from .cluster import Cluster
+
+E = ErrorCode
+ALL: Final = -1
+NO_OFFSET: Final = -1
+
+
+class Appended(NamedTuple):
+    """Where records went: their first offset and the time the broker gave them, -1 for none."""
+
+    base_offset: int
+    log_append_time_ms: int = -1
+
+
+class Appender:
+    """Writes into the logs of a cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+
+    def produce(
+        self, partition: Partition, records: bytes | None, version: int, acks: int, now: float
+    ) -> Appended:
+        """Write what a Produce brings; Refused says why not."""
+        configs = self._configs(partition)
+        settings = self.cluster.settings
+        if acks == ALL:
+            least = int(settings.topic(configs, "min.insync.replicas"))
+            if len(partition.isr) < least:
+                raise Refused(
+                    E.NOT_ENOUGH_REPLICAS,
+                    f"{len(partition.isr)} in sync, {least} needed",
+                    looked_at=False,
+                )
+        topic = rules(settings, configs)
+        checked = check(records, version, topic, self.cluster.wall_ms(now))
+        batch = checked.batch
+        if batch.producer_id >= 0:
+            written = partition.producers.duplicate(batch)
+            if written is not None:
+                return Appended(written.base_offset, written.timestamp)
+            error = partition.producers.refusal(batch)
+            if error:
+                raise Refused(error, f"{error.name} of producer {batch.producer_id}")
+        base_offset = self._store(partition, checked, now)
+        if batch.producer_id >= 0:
+            partition.producers.note(batch, base_offset)
+        self._retain(partition, configs)
+        return Appended(base_offset, checked.log_append_time_ms)
+
+    def write(self, partition: Partition, builder: BatchBuilder, now: float) -> int:
+        """Write records of the broker's own; their first offset."""
+        data = builder.build()
+        return self._store(partition, Checked(Batch(data, 0, len(data))), now)
+
+    def _store(self, partition: Partition, checked: Checked, now: float) -> int:
+        base_offset = partition.log.log_end_offset
+        stored = checked.stored(base_offset, partition.leader_epoch)
+        partition.log.append(stored, partition.leader_epoch)
+        self.cluster.emit(Persist(partition.topic, partition.index, stored.data))
+        self.cluster.appended(partition, now)
+        return base_offset
+
+    def _configs(self, partition: Partition) -> dict[str, str]:
+        topic = self.cluster.topics.get(partition.topic)
+        return {} if topic is None else topic.configs
+
+    def _retain(self, partition: Partition, configs: dict[str, str]) -> None:
+        """Drop the oldest batches beyond retention.bytes, all but the last."""
+        limit = int(self.cluster.settings.topic(configs, "retention.bytes"))
+        log = partition.log
+        if limit < 0 or log.size <= limit:
+            return
+        excess, keep_from = log.size - limit, log.log_start_offset
+        for stored in log:
+            if excess <= 0 or stored.last_offset + 1 >= log.log_end_offset:
+                break
+            excess -= len(stored.data)
+            keep_from = stored.last_offset + 1
+        log.delete_before(keep_from)

@@ -1,0 +1,301 @@
+"""A cluster of brokers as one machine: events and time in, effects out.
+
+Law: nothing here reads a clock, opens a socket or draws lots; `now` is monotonic seconds, ids and
+chance come in as functions. Answers are in the order of the requests, connection by connection.
+
+    Received ─▶ frame ─▶ request ─▶ handler ─▶ answer ─▶ Persist ..., Report, Reply
+                                       └─▶ parked (data) ─▶ another event or `advance` answers
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from ..primitives import Message
+from .appending import Appender
+from .broker import Broker, Endpoint
+from .configs import Settings
+from .connection import Connection
+from .creation import Creation
+from .deadlines import Deadlines
+from .effects import AwaitDrain, Close, Effect, Reply
+from .events import (
+    BrokerStarted,
+    BrokerStopped,
+    Connected,
+    Deadline,
+    Disconnected,
+    Drained,
+    Event,
+    FetchWaited,
+    GroupDue,
+    IdleConnection,
+    LeaderMoved,
+    OffsetsDue,
+    Received,
+    ReplyDue,
+)
+from .faults import Fault
+from .fetching.reading import fetch_waited, wake
+from .groups.coordinators import Coordinators
+from .producer_ids import ProducerIds
+from .releases import LATEST, listed, offered
+from .sasl.server import Authentication, Users
+from .serving import Serving
+from .topics import NO_LEADER, Partition, Topics
+
+UNSENT: Final = 1 << 20
+"""Bytes of answers after which a client must read before it is answered further."""
+BACKLOG: Final = 1 << 16
+"""Bytes of requests that may wait behind one that is in work."""
+
+
+class Cluster:
+    """The machine. `handle`, `next_deadline` and `advance` are all that drives it.
+
+    epoch_ms: milliseconds since 1970 at `now` 0. new_uuid: 16 bytes, never the same. draw: a number
+    from 0 up to 1, for faults. passwords: user -> password, for those `settings` lets authenticate.
+    """
+
+    def __init__(
+        self,
+        brokers: Sequence[Endpoint],
+        *,
+        new_uuid: Callable[[], bytes],
+        draw: Callable[[], float],
+        epoch_ms: int = 0,
+        settings: Mapping[str, str] | None = None,
+        release: str = LATEST,
+        cluster_id: str = "kafkawire",
+        passwords: Mapping[str, str] | None = None,
+    ) -> None:
+        self.settings = Settings({} if settings is None else settings)
+        self.release = release
+        self.offered = offered(release)
+        self.listed = listed(release)
+        self.cluster_id = cluster_id
+        self.epoch_ms = epoch_ms
+        self.new_uuid = new_uuid
+        self.draw = draw
+        self.faults: list[Fault] = []
+        self.effects: list[Effect] = []
+        self.deadlines: Deadlines[Deadline] = Deadlines()
+        self.connections: dict[int, Connection] = {}
+        self.users = Users(passwords or {}, new_uuid)
+        self.topics = Topics([each.node_id for each in brokers], new_uuid)
+        self.creation = Creation(self)
+        self.appender = Appender(self)
+        self.brokers = {each.node_id: Broker(self, each) for each in brokers}
+        self.groups = Coordinators(self)
+        self.producer_ids = ProducerIds()
+        self.serving = Serving(self)
+        self._runnable: deque[int] = deque()
+
+    # -- the machine's contract
+
+    def handle(self, event: Event, now: float) -> list[Effect]:
+        """Take in what happened; say what is to be done."""
+        _HANDLERS[type(event)](self, event, now)
+        return self._finish(now)
+
+    def next_deadline(self) -> float | None:
+        """Say when to call `advance`, None for never."""
+        return self.deadlines.next()
+
+    def advance(self, now: float) -> list[Effect]:
+        """Do what has become due."""
+        while (due := self.deadlines.pop_due(now)) is not None:
+            _DUE[type(due)](self, due, now)
+            self._run(now)
+        return self._finish(now)
+
+    def wall_ms(self, now: float) -> int:
+        """Say what time records get, in milliseconds since 1970."""
+        return self.epoch_ms + int(now * 1000)
+
+    def may_read(self, connection_id: int) -> bool:
+        """Whether more should be read of a client: not while many bytes of it wait already."""
+        connection = self.connections.get(connection_id)
+        return connection is None or connection.ready or len(connection.buffer) < BACKLOG
+
+    # -- what handlers and machines inside use
+
+    def emit(self, effect: Effect) -> None:
+        """Ask for something to be done."""
+        self.effects.append(effect)
+
+    def answer(self, reply_to: int, message: Message, now: float) -> None:
+        """Answer a parked request; nothing happens if its client is gone."""
+        self.serving.answer(reply_to, message, now)
+
+    def send(self, connection: Connection, data: bytes) -> None:
+        """Send a frame."""
+        if connection.closing:
+            return
+        self.emit(Reply(connection.id, data))
+        connection.unsent += len(data)
+        if connection.unsent > UNSENT:
+            connection.draining = True
+            self.emit(AwaitDrain(connection.id))
+
+    def close(self, connection: Connection, reason: str) -> None:
+        """Close a connection, and forget what it asked."""
+        connection.closing = True
+        self.emit(Close(connection.id, reason))
+
+    def resume(self, connection: Connection) -> None:
+        """Take the next request of a connection, when what is being done is done."""
+        self._runnable.append(connection.id)
+
+    def is_alive(self, node_id: int) -> bool:
+        """Whether a broker is up."""
+        return node_id in self.topics.alive
+
+    def endpoints(self) -> list[Endpoint]:
+        """Say where the brokers that are up listen."""
+        return [each.endpoint for each in self.brokers.values() if self.is_alive(each.node_id)]
+
+    @property
+    def controller_id(self) -> int:
+        """The broker that is called the controller: the first that is up."""
+        return min(self.topics.alive, default=-1)
+
+    def appended(self, partition: Partition, now: float) -> None:
+        """Wake who waits for records of a partition."""
+        for broker in self.brokers.values():
+            wake(broker, partition.key, now)
+
+    # -- events
+
+    def _connected(self, event: Connected, now: float) -> None:
+        connection = Connection(event.connection, event.node_id, event.host)
+        mechanisms = self.settings.items("sasl.enabled.mechanisms")
+        if mechanisms:
+            connection.authentication = Authentication(
+                mechanisms, self.users, lambda: self.new_uuid().hex()
+            )
+        self.connections[event.connection] = connection
+        if not self.is_alive(event.node_id):
+            self.close(connection, "the broker is down")
+            return
+        self._note_activity(connection, now)
+
+    def _received(self, event: Received, now: float) -> None:
+        connection = self.connections.get(event.connection)
+        if connection is None or connection.closing:
+            return
+        connection.buffer += event.data
+        self._note_activity(connection, now)
+        self.resume(connection)
+
+    def _drained(self, event: Drained, _now: float) -> None:
+        connection = self.connections.get(event.connection)
+        if connection is not None:
+            connection.unsent, connection.draining = 0, False
+            self.resume(connection)
+
+    def _disconnected(self, event: Disconnected, _now: float) -> None:
+        connection = self.connections.pop(event.connection, None)
+        if connection is not None:
+            self.deadlines.cancel(IdleConnection(connection.id))
+            self.serving.forget(connection)
+
+    def _broker_stopped(self, event: BrokerStopped, now: float) -> None:
+        self.topics.alive.discard(event.node_id)
+        for connection in self.connections.values():
+            if connection.node_id == event.node_id and not connection.closing:
+                self.close(connection, "the broker stopped")
+        self.brokers[event.node_id] = Broker(self, self.brokers[event.node_id].endpoint)
+        self._note_alive(event.node_id, False, now)
+
+    def _broker_started(self, event: BrokerStarted, now: float) -> None:
+        self.topics.alive.add(event.node_id)
+        self._note_alive(event.node_id, True, now)
+
+    def _note_alive(self, node_id: int, alive: bool, now: float) -> None:
+        for partition in self.topics.partitions():
+            if partition.note_alive(node_id, alive):
+                self._led_elsewhere(partition, now)
+
+    def _leader_moved(self, event: LeaderMoved, now: float) -> None:
+        partition = self.topics.partition(event.topic, event.partition)
+        if partition is None:
+            raise ValueError(f"there is no partition {event.topic}-{event.partition}")
+        if event.leader_id not in self.topics.alive and event.leader_id != NO_LEADER:
+            raise ValueError(f"broker {event.leader_id} is not up")
+        if event.leader_id not in (*partition.replicas, NO_LEADER):
+            partition.replicas = [event.leader_id, *partition.replicas[1:]]
+            partition.isr = [node for node in partition.replicas if node in self.topics.alive]
+        if event.truncate_to is not None:
+            partition.log.truncate(event.truncate_to)
+            partition.producers.forget_from(partition.log.log_end_offset)
+        partition.move_to(event.leader_id)
+        self._led_elsewhere(partition, now)
+
+    def _led_elsewhere(self, partition: Partition, now: float) -> None:
+        self.creation.persist_leader(partition, now)
+        self.groups.led_elsewhere(partition, now)
+        self.appended(partition, now)
+
+    # -- deadlines
+
+    def _idle(self, due: IdleConnection, now: float) -> None:
+        connection = self.connections.get(due.connection)
+        if connection is None or connection.closing:
+            return
+        if connection.busy is not None:
+            self._note_activity(connection, now)  # it is the broker that makes it wait
+        else:
+            self.close(connection, "nothing came for connections.max.idle.ms")
+
+    def _note_activity(self, connection: Connection, now: float) -> None:
+        patience = self.settings.seconds("connections.max.idle.ms")
+        if patience >= 0:
+            self.deadlines.set(IdleConnection(connection.id), now + patience)
+
+    def _reply_due(self, due: ReplyDue, now: float) -> None:
+        self.serving.send_delayed(due.reply_to, now)
+
+    def _fetch_waited(self, due: FetchWaited, now: float) -> None:
+        fetch_waited(self, due.reply_to, now)
+
+    def _group_due(self, due: GroupDue, now: float) -> None:
+        self.groups.due(due, now)
+
+    def _offsets_due(self, _due: OffsetsDue, now: float) -> None:
+        self.groups.expire_offsets(now)
+
+    # -- after each event
+
+    def _run(self, now: float) -> None:
+        """Take requests as long as connections have any that may be taken."""
+        while self._runnable:
+            connection = self.connections.get(self._runnable.popleft())
+            if connection is not None:
+                while connection.ready and self.serving.take(connection, now):
+                    pass
+
+    def _finish(self, now: float) -> list[Effect]:
+        self._run(now)
+        effects, self.effects = self.effects, []
+        return effects
+
+
+_HANDLERS: Final[Mapping[type, Callable[..., None]]] = {
+    Connected: Cluster._connected,
+    Received: Cluster._received,
+    Drained: Cluster._drained,
+    Disconnected: Cluster._disconnected,
+    BrokerStopped: Cluster._broker_stopped,
+    BrokerStarted: Cluster._broker_started,
+    LeaderMoved: Cluster._leader_moved,
+}
+_DUE: Final[Mapping[type, Callable[..., None]]] = {
+    IdleConnection: Cluster._idle,
+    FetchWaited: Cluster._fetch_waited,
+    ReplyDue: Cluster._reply_due,
+    GroupDue: Cluster._group_due,
+    OffsetsDue: Cluster._offsets_due,
+}

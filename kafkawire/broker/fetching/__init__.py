@@ -1,0 +1,1 @@
+"""Fetch: sessions, reading, and requests that wait for records."""

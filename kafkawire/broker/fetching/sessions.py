@@ -1,0 +1,165 @@
+"""Incremental fetch sessions (KIP-227): partitions that a client need not name again.
+
+Law: a request of an incremental session names only what changed, and so does its answer; an epoch
+that is not the next one means that either side lost count.
+
+    session 0, epoch -1   no session             session n, epoch -1   close it, no session
+    session *, epoch 0    a new session          session n, epoch e    what changed since e - 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from ...messages.fetch_request import FetchPartition, FetchRequest
+from ...messages.fetch_response import PartitionData
+from ...protocol import ErrorCode
+
+E = ErrorCode
+NO_SESSION: Final = 0
+FINAL_EPOCH: Final = -1
+INITIAL_EPOCH: Final = 0
+LAST_EPOCH: Final = 2**31 - 1
+TOPIC_IDS_FROM: Final = 13
+EVICTABLE_AFTER: Final = 120.0
+"""Seconds a session must have been idle before another may take its slot."""
+UNKNOWN: Final = -1
+
+
+class Target(NamedTuple):
+    """A partition that a Fetch asks for; by name up to v12, by id from v13 on."""
+
+    topic: str
+    topic_id: bytes
+    asked: FetchPartition
+
+    @property
+    def key(self) -> tuple[str, bytes, int]:
+        return self.topic, self.topic_id, self.asked.partition
+
+
+@dataclass(slots=True)
+class Cached:
+    """A partition of a session, and what its client was told last."""
+
+    target: Target
+    high_watermark: int = UNKNOWN
+    log_start_offset: int = UNKNOWN
+
+    def is_news(self, data: PartitionData) -> bool:
+        """Whether the client must hear of it; what it hears is remembered."""
+        news = bool(
+            data.records
+            or data.error_code
+            or data.high_watermark != self.high_watermark
+            or data.log_start_offset != self.log_start_offset
+            or data.diverging_epoch.epoch >= 0
+        )
+        self.high_watermark, self.log_start_offset = data.high_watermark, data.log_start_offset
+        if data.error_code:
+            self.high_watermark = UNKNOWN  # told again when the error is over
+        return news
+
+
+@dataclass(slots=True)
+class Session:
+    """What a client fetches from one broker. epoch: that of its next request."""
+
+    id: int
+    by_id: bool
+    used: float
+    epoch: int = 1
+    partitions: dict[tuple[str, bytes, int], Cached] = field(default_factory=dict)
+
+    def take(self, request: FetchRequest) -> None:
+        """Take in what a request names and forgets."""
+        for target in targets(request):
+            cached = self.partitions.get(target.key)
+            if cached is None:
+                self.partitions[target.key] = Cached(target)
+            else:
+                cached.target = target
+        for forgotten in request.forgotten_topics_data:
+            for index in forgotten.partitions:
+                self.partitions.pop((forgotten.topic, forgotten.topic_id, index), None)
+
+    def advance(self) -> None:
+        """Expect the next epoch; 0 is never reached again."""
+        self.epoch = 1 if self.epoch == LAST_EPOCH else self.epoch + 1
+
+    def to_the_back(self, key: tuple[str, bytes, int]) -> None:
+        """Let others go first next time: this one just had its turn."""
+        cached = self.partitions.pop(key, None)
+        if cached is not None:
+            self.partitions[key] = cached
+
+
+class Context(NamedTuple):
+    """What a Fetch is about, its session resolved.
+
+    session: None where there is none. full: whether all partitions are answered for.
+    """
+
+    session: Session | None
+    full: bool
+    targets: list[Target]
+
+
+def targets(request: FetchRequest) -> Iterator[Target]:
+    """Walk the partitions that a request names."""
+    for topic in request.topics:
+        for partition in topic.partitions:
+            yield Target(topic.topic, topic.topic_id, partition)
+
+
+class Sessions:
+    """The sessions of one broker. new_uuid: chance for their ids."""
+
+    def __init__(self, slots: int, new_uuid: Callable[[], bytes]) -> None:
+        self._slots = slots
+        self._new_uuid = new_uuid
+        self._sessions: dict[int, Session] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def resolve(self, request: FetchRequest, version: int, now: float) -> Context | ErrorCode:
+        """Say what a request is about, or which error its session has."""
+        if request.session_epoch in (FINAL_EPOCH, INITIAL_EPOCH):
+            self._sessions.pop(request.session_id, None)
+            session = None
+            if request.session_epoch == INITIAL_EPOCH:
+                session = self._open(version, now)
+                if session is not None:
+                    session.take(request)
+            return Context(session, True, list(targets(request)))
+        session = self._sessions.get(request.session_id)
+        if session is None:
+            return E.FETCH_SESSION_ID_NOT_FOUND
+        if session.epoch != request.session_epoch:
+            return E.INVALID_FETCH_SESSION_EPOCH
+        if session.by_id != (version >= TOPIC_IDS_FROM):
+            return E.FETCH_SESSION_TOPIC_ID_ERROR
+        session.take(request)
+        session.advance()
+        session.used = now
+        return Context(session, False, [cached.target for cached in session.partitions.values()])
+
+    def _open(self, version: int, now: float) -> Session | None:
+        if len(self._sessions) >= self._slots and not self._evict(now):
+            return None  # the client does without
+        session_id = NO_SESSION
+        while session_id == NO_SESSION or session_id in self._sessions:
+            session_id = int.from_bytes(self._new_uuid()[:4], "big") & 0x7FFFFFFF
+        session = Session(session_id, version >= TOPIC_IDS_FROM, now)
+        self._sessions[session_id] = session
+        return session
+
+    def _evict(self, now: float) -> bool:
+        oldest = min(self._sessions.values(), key=lambda each: each.used, default=None)
+        if oldest is None or now - oldest.used < EVICTABLE_AFTER:
+            return False
+        del self._sessions[oldest.id]
+        return True

@@ -1,0 +1,212 @@
+"""The groups of one partition of `__consumer_offsets`, and what they committed.
+
+Law: whatever a group is or committed stands in the partition's log before anybody is told; a new
+coordinator knows what the log says, no more.
+
+    question ─▶ Group ─▶ effects ─▶ records in the log, answers to parked requests
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from ...messages.consumer_protocol_subscription import ConsumerProtocolSubscription
+from ...messages.group_metadata_key import GroupMetadataKey
+from ...messages.group_metadata_value import GroupMetadataValue
+from ...messages.offset_commit_key import OffsetCommitKey
+from ...messages.offset_commit_value import OffsetCommitValue
+from ...protocol import ErrorCode
+from ...protocol.log_records import decode_log_record
+from ...protocol.log_types import InternalLog
+from ...protocol.versioned import try_versioned
+from ...records import Batch, BatchBuilder
+from ..events import GroupDue
+from ..topics import OFFSETS_TOPIC, Partition
+from . import offsets
+from .answers import message
+from .group import Group
+from .offsets import NEVER, Committed, LogRecord, TopicPartition
+from .requests import Effect, Question, Store
+from .states import GroupState, Kind
+
+if TYPE_CHECKING:
+    from ..cluster import Cluster
+
+E = ErrorCode
+CONSUMER: Final = "consumer"
+MINUTE_MS: Final = 60_000
+
+
+class Coordinator:
+    """One partition's groups, by id, and their committed offsets."""
+
+    def __init__(self, cluster: Cluster, index: int) -> None:
+        self.cluster = cluster
+        self.index = index
+        self.groups: dict[str, Group] = {}
+        self.offsets: defaultdict[str, dict[TopicPartition, Committed]] = defaultdict(dict)
+
+    @property
+    def partition(self) -> Partition:
+        found = self.cluster.topics.partition(OFFSETS_TOPIC, self.index)
+        assert found is not None
+        return found
+
+    # -- groups
+
+    def group(self, group_id: str, now: float) -> Group:
+        """Find a group, or begin one."""
+        found = self.groups.get(group_id)
+        if found is None:
+            settings = self.cluster.settings
+            found = self.groups[group_id] = Group(
+                group_id,
+                new_member_id=lambda client: f"{client}-{self.cluster.new_uuid().hex()}",
+                initial_delay=settings.seconds("group.initial.rebalance.delay.ms"),
+                max_size=settings.number("group.max.size"),
+                now=now,
+            )
+        return found
+
+    def ask(self, group: Group, question: Question, now: float) -> None:
+        """Put a question to a group; it is answered now or later."""
+        self.perform(group, group.handle(question, now), now)
+
+    def due(self, group_id: str, now: float) -> None:
+        """Let a group do what is due."""
+        group = self.groups.get(group_id)
+        if group is not None:
+            self.perform(group, group.advance(now), now)
+
+    def perform(self, group: Group, effects: Iterable[Effect], now: float) -> None:
+        """Carry out what a group asks for."""
+        for effect in effects:
+            if isinstance(effect, Store):
+                self._write([offsets.group_record(group, self.cluster.wall_ms(now))], now)
+                continue
+            request = self.cluster.serving.pending.get(effect.reply_to)
+            if request is not None:
+                self.cluster.answer(effect.reply_to, message(effect, request), now)
+        due = GroupDue(self.index, group.group_id)
+        self.cluster.deadlines.set(due, group.next_deadline())
+
+    def delete(self, group_id: str, now: float) -> ErrorCode:
+        """Delete a group that has no members, and what it committed."""
+        group = self.groups.get(group_id)
+        if group is None:
+            return E.GROUP_ID_NOT_FOUND
+        error = group.admits(Kind.DELETE)
+        if not error:
+            self._forget(group, now)
+        return error
+
+    def _forget(self, group: Group, now: float) -> None:
+        group_id = group.group_id
+        gone = [offsets.offset_record(group_id, of, None) for of in self.offsets.pop(group_id, {})]
+        self._write([*gone, offsets.group_tombstone(group_id)], now)
+        self.perform(group, group.end(E.GROUP_ID_NOT_FOUND), now)
+        del self.groups[group_id]
+
+    def subscribed(self, group: Group) -> frozenset[str] | None:
+        """Say which topics a consumer group's members want; None where that is not known."""
+        if group.protocol_type != CONSUMER:
+            return None
+        topics: set[str] = set()
+        for member in group.members:
+            metadata = member.metadata(group.protocol_name)
+            found = try_versioned(ConsumerProtocolSubscription.__name__, metadata)
+            if found is None:
+                return None
+            topics.update(found.value.topics)
+        return frozenset(topics)
+
+    # -- offsets
+
+    def commit(self, group_id: str, given: Mapping[TopicPartition, Committed], now: float) -> None:
+        """Keep what a group commits."""
+        if given:
+            self._write([offsets.offset_record(group_id, *each) for each in given.items()], now)
+            self.offsets[group_id].update(given)
+
+    def take_back(self, group_id: str, of: Iterable[TopicPartition], now: float) -> None:
+        """Forget what a group committed."""
+        kept = self.offsets.get(group_id, {})
+        gone = [each for each in of if each in kept]
+        if gone:
+            self._write([offsets.offset_record(group_id, each, None) for each in gone], now)
+            for each in gone:
+                del kept[each]
+
+    def expire(self, now: float) -> None:
+        """Forget offsets that nobody has used for their time, and groups that have none left."""
+        wall_ms = self.cluster.wall_ms(now)
+        for group in list(self.groups.values()):
+            kept = self.offsets[group.group_id]
+            in_use = self.subscribed(group) if len(group.members) else frozenset()
+            expired = [
+                of
+                for of, committed in kept.items()
+                if in_use is not None
+                and of[0] not in in_use
+                and wall_ms >= self._expires_at(group, committed)
+            ]
+            self.take_back(group.group_id, expired, now)
+            if not kept and group.state is GroupState.EMPTY and not group.pending:
+                self._forget(group, now)
+
+    def _expires_at(self, group: Group, committed: Committed) -> int:
+        if committed.expire_timestamp != NEVER:
+            return committed.expire_timestamp
+        retention = self.cluster.settings.number("offsets.retention.minutes") * MINUTE_MS
+        empty = group.state is GroupState.EMPTY and group.protocol_type is not None
+        since = self.cluster.wall_ms(group.changed_at) if empty else committed.commit_timestamp
+        return since + retention
+
+    def topic_deleted(self, topic: str, now: float) -> None:
+        """Forget what was committed for a topic."""
+        for group_id, kept in self.offsets.items():
+            self.take_back(group_id, [of for of in kept if of[0] == topic], now)
+
+    # -- the log
+
+    def _write(self, records: Iterable[LogRecord], now: float) -> None:
+        builder = BatchBuilder()
+        for key, value in records:
+            builder.append(key, value, self.cluster.wall_ms(now))
+        self.cluster.appender.write(self.partition, builder, now)
+
+    def load(self, now: float) -> None:
+        """Read the log: what it says is all that a new coordinator knows."""
+        found: dict[str, GroupMetadataValue | None] = {}
+        for stored in self.partition.log:
+            for record in Batch(stored.data, 0, len(stored.data)).records():
+                read = decode_log_record(InternalLog.OFFSETS, record.key, record.value)
+                key = None if read.key is None else read.key.message
+                value = None if read.value is None else read.value.message
+                if isinstance(key, GroupMetadataKey):
+                    found[key.group] = value if isinstance(value, GroupMetadataValue) else None
+                elif isinstance(key, OffsetCommitKey):
+                    self._load_offset(key, value)
+        for group_id, metadata in found.items():
+            if metadata is not None:
+                offsets.restore(self.group(group_id, now), metadata, now)
+        for group_id, kept in self.offsets.items():
+            if kept:
+                self.group(group_id, now)
+        for group in self.groups.values():
+            self.perform(group, [], now)
+
+    def _load_offset(self, key: OffsetCommitKey, value: object) -> None:
+        kept = self.offsets[key.group]
+        if isinstance(value, OffsetCommitValue):
+            kept[key.topic, key.partition] = offsets.committed_of(value)
+        else:
+            kept.pop((key.topic, key.partition), None)
+
+    def unload(self, now: float) -> None:
+        """Give the groups up: another broker coordinates them from now on."""
+        for group in self.groups.values():
+            self.perform(group, group.end(E.NOT_COORDINATOR), now)
+        self.groups.clear()

@@ -1,0 +1,90 @@
+"""Which partition of `__consumer_offsets` a group belongs to, and the coordinators there are.
+
+Law: a group's coordinator is the leader of the partition that Java's hash of its id points to, as
+in every Kafka client's and broker's book; when the leader changes, the coordinator begins anew.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..events import GroupDue, OffsetsDue
+from ..topics import NO_LEADER, OFFSETS_TOPIC, Partition
+from .coordinator import Coordinator
+
+if TYPE_CHECKING:
+    from ..cluster import Cluster
+
+
+def java_hash(text: str) -> int:
+    """Compute Java's String.hashCode: a signed int32 over UTF-16 code units."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    total = 0
+    for at in range(0, len(units), 2):
+        total = (31 * total + (units[at] << 8 | units[at + 1])) & 0xFFFFFFFF
+    return total - 0x100000000 if total & 0x80000000 else total
+
+
+def partition_for(group_id: str, partitions: int) -> int:
+    """Say which partition a group belongs to."""
+    number = java_hash(group_id)
+    return (0 if number == -0x80000000 else abs(number)) % partitions
+
+
+class Coordinators:
+    """The coordinators of a cluster, by their partition."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self._by_partition: dict[int, Coordinator] = {}
+        self._watching = False
+
+    def partition_of(self, group_id: str) -> int:
+        """Say which partition a group belongs to."""
+        topic = self.cluster.topics.get(OFFSETS_TOPIC)
+        assert topic is not None
+        return partition_for(group_id, len(topic.partitions))
+
+    def of(self, index: int) -> Coordinator:
+        """Find a partition's coordinator."""
+        found = self._by_partition.get(index)
+        if found is None:
+            found = self._by_partition[index] = Coordinator(self.cluster, index)
+        return found
+
+    def led_elsewhere(self, partition: Partition, now: float) -> None:
+        """Take in that a partition has another leader: groups go with it."""
+        if partition.topic != OFFSETS_TOPIC:
+            return
+        old = self._by_partition.pop(partition.index, None)
+        if old is not None:
+            old.unload(now)
+        if partition.leader_id != NO_LEADER and partition.log.log_end_offset > 0:
+            self.of(partition.index).load(now)
+
+    def due(self, due: GroupDue, now: float) -> None:
+        """Let a group do what is due."""
+        found = self._by_partition.get(due.partition)
+        if found is not None:
+            found.due(due.group_id, now)
+
+    def watch(self, now: float) -> None:
+        """Look for expired offsets from now on."""
+        if not self._watching:
+            self._watching = True
+            self._look_again(now)
+
+    def expire_offsets(self, now: float) -> None:
+        """Forget what expired, and come back."""
+        for coordinator in list(self._by_partition.values()):
+            coordinator.expire(now)
+        self._look_again(now)
+
+    def _look_again(self, now: float) -> None:
+        interval = self.cluster.settings.seconds("offsets.retention.check.interval.ms")
+        self.cluster.deadlines.set(OffsetsDue(), now + interval)
+
+    def topic_deleted(self, topic: str, now: float) -> None:
+        """Forget what was committed for a topic."""
+        for coordinator in list(self._by_partition.values()):
+            coordinator.topic_deleted(topic, now)

@@ -1,0 +1,285 @@
+"""One classic consumer group, as its coordinator sees it.
+
+Law: identity, then alive, then admission, then the handler: a member that behaves has its session
+renewed before it is told REBALANCE_IN_PROGRESS, or it would be expelled for listening.
+
+    Join ─▶ parked until all have joined ─▶ Joined, one of them leads
+    Sync ─▶ parked until the leader assigns ─▶ Store, Synced
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from ...protocol import ErrorCode
+from ..deadlines import Deadlines
+from . import joining
+from .member import Member, Parked
+from .requests import (
+    Beaten,
+    Deadline,
+    Effect,
+    Heartbeat,
+    Join,
+    JoinDue,
+    Joined,
+    Leave,
+    Left,
+    PendingExpired,
+    Question,
+    SessionExpired,
+    Store,
+    Sync,
+    SyncDue,
+    Synced,
+)
+from .roster import Roster
+from .states import ADMISSION, LEGAL, GroupState, Kind
+
+E, S, K = ErrorCode, GroupState, Kind
+
+
+class Group:
+    """One group. `next_deadline` says when to call `advance`; time is monotonic seconds.
+
+    new_member_id: makes an id from what a client calls itself. initial_delay: seconds that the
+    first rebalance waits for more members. changed_at: when the state changed last.
+    """
+
+    def __init__(
+        self,
+        group_id: str,
+        *,
+        new_member_id: Callable[[str], str],
+        initial_delay: float = 3.0,
+        max_size: int = 2**31 - 1,
+        now: float = 0.0,
+    ) -> None:
+        self.group_id = group_id
+        self.state = S.EMPTY
+        self.changed_at = now
+        self.generation_id = 0
+        self.protocol_type: str | None = None
+        self.protocol_name: str | None = None
+        self.members = Roster()
+        self.pending: set[str] = set()
+        self.unsynced: set[str] = set()
+        self.new_member_id = new_member_id
+        self.initial_delay = initial_delay
+        self.max_size = max_size
+        self.initial = False
+        self.initial_left = 0.0
+        self.joined_meanwhile = False
+        self.deadlines: Deadlines[Deadline] = Deadlines()
+
+    # -- the machine's contract
+
+    def handle(self, question: Question, now: float) -> list[Effect]:
+        """Take a question; answers, its own or those of others that it sets free."""
+        return _QUESTIONS[type(question)](self, question, now)
+
+    def next_deadline(self) -> float | None:
+        """Say when to call `advance`."""
+        return self.deadlines.next()
+
+    def advance(self, now: float) -> list[Effect]:
+        """Do what has become due."""
+        effects: list[Effect] = []
+        while (due := self.deadlines.pop_due(now)) is not None:
+            effects += _DUE[type(due)](self, due, now)
+        return effects
+
+    def admits(self, kind: Kind) -> ErrorCode:
+        """Say what the state answers to a kind of request."""
+        return ADMISSION[self.state][kind]
+
+    def commit_error(
+        self, member_id: str, generation_id: int, group_instance_id: str | None, now: float
+    ) -> ErrorCode:
+        """Say whether somebody may commit offsets; a member that may is alive."""
+        if self.state is S.EMPTY and generation_id < 0:
+            return E.NONE  # no group at all, only its offsets
+        if self.state is not S.DEAD:
+            error = self._identity_error(member_id, generation_id, group_instance_id)
+            if error:
+                return error
+            self.note_alive(self.members[member_id], now)
+        return self.admits(K.COMMIT)
+
+    def end(self, error: ErrorCode) -> list[Effect]:
+        """Answer all that is parked with an error: the group is elsewhere, or no more."""
+        effects: list[Effect] = []
+        for member in self.members:
+            effects += self.release(member, error)
+        self.move_to(S.DEAD, self.changed_at)
+        self.deadlines = Deadlines()
+        return effects
+
+    # -- a handler a question
+
+    def _join(self, request: Join, now: float) -> list[Effect]:
+        return joining.join(self, request, now)
+
+    def _sync(self, request: Sync, now: float) -> list[Effect]:
+        error = self._member_error(request, K.SYNC, now)
+        if not error and not self._is_our_protocol(request):
+            error = E.INCONSISTENT_GROUP_PROTOCOL
+        if error:
+            return [Synced(request.reply_to, error)]
+        member = self.members[request.member_id]
+        self.unsynced.discard(member.member_id)
+        if not self.unsynced:
+            self.deadlines.cancel(SyncDue())
+        if self.state is S.STABLE:
+            return [self._synced(request.reply_to, member)]
+        effects = self.park(member, Parked(request.reply_to, is_join=False))
+        if member.member_id != self.members.leader:
+            return effects
+        for each in self.members:
+            each.assignment = request.assignments.get(each.member_id, b"")
+        self.move_to(S.STABLE, now)
+        effects.append(Store())
+        return effects + self._answer_syncs(now)
+
+    def _heartbeat(self, request: Heartbeat, now: float) -> list[Effect]:
+        return [Beaten(request.reply_to, self._member_error(request, K.HEARTBEAT, now))]
+
+    def _leave(self, request: Leave, now: float) -> list[Effect]:
+        error = self.admits(K.LEAVE)
+        if error:
+            return [Left(request.reply_to, error, tuple(error for _ in request.members))]
+        effects: list[Effect] = []
+        errors = []
+        for member_id, group_instance_id in request.members:
+            errors.append(self._leaves(member_id, group_instance_id, effects, now))
+        return [Left(request.reply_to, E.NONE, tuple(errors)), *effects]
+
+    def _leaves(
+        self, member_id: str, group_instance_id: str | None, effects: list[Effect], now: float
+    ) -> ErrorCode:
+        if member_id in self.pending and group_instance_id is None:
+            effects += self._forget_pending(member_id, now)
+            return E.NONE
+        if group_instance_id is not None and member_id == "":
+            found = self.members.instance(group_instance_id)
+            member_id = "" if found is None else found.member_id
+        error = self.members.identity_error(member_id, group_instance_id)
+        if not error:
+            effects += self.remove(member_id, now)
+        return error
+
+    # -- a handler a deadline
+
+    def _session_expired(self, due: SessionExpired, now: float) -> list[Effect]:
+        return self.remove(due.member_id, now)
+
+    def _pending_expired(self, due: PendingExpired, now: float) -> list[Effect]:
+        return self._forget_pending(due.member_id, now)
+
+    def _join_due(self, _due: JoinDue, now: float) -> list[Effect]:
+        return joining.join_due(self, now)
+
+    def _sync_due(self, _due: SyncDue, now: float) -> list[Effect]:
+        effects: list[Effect] = []
+        for member_id in list(self.unsynced):
+            if member_id in self.members:
+                effects += self.remove(member_id, now)
+        self.unsynced.clear()
+        return effects
+
+    # -- who may
+
+    def _member_error(self, request: Sync | Heartbeat, kind: Kind, now: float) -> ErrorCode:
+        if self.state is not S.DEAD:
+            error = self._identity_error(
+                request.member_id, request.generation_id, request.group_instance_id
+            )
+            if error:
+                return error
+            self.note_alive(self.members[request.member_id], now)
+        return self.admits(kind)
+
+    def _identity_error(
+        self, member_id: str, generation_id: int, group_instance_id: str | None
+    ) -> ErrorCode:
+        error = self.members.identity_error(member_id, group_instance_id)
+        if not error and generation_id != self.generation_id:
+            return E.ILLEGAL_GENERATION
+        return error
+
+    def _is_our_protocol(self, request: Sync) -> bool:
+        return request.protocol_type in (None, self.protocol_type) and request.protocol_name in (
+            None,
+            self.protocol_name,
+        )
+
+    # -- steps that handlers share
+
+    def note_alive(self, member: Member, now: float) -> None:
+        """Renew a member's session; while a request of it is parked there is none."""
+        if member.parked is None:
+            self.deadlines.set(SessionExpired(member.member_id), now + member.session_timeout)
+
+    def park(self, member: Member, parked: Parked) -> list[Effect]:
+        """Let a request wait; one that waited before is told to try again."""
+        effects = self.release(member, E.REBALANCE_IN_PROGRESS)
+        member.parked = parked
+        self.deadlines.cancel(SessionExpired(member.member_id))
+        return effects
+
+    def release(self, member: Member, error: ErrorCode) -> list[Effect]:
+        """Answer a member's parked request, if there is one, with an error."""
+        parked, member.parked = member.parked, None
+        if parked is None:
+            return []
+        if parked.is_join:
+            return [Joined(parked.reply_to, error, member.member_id)]
+        return [Synced(parked.reply_to, error)]
+
+    def remove(self, member_id: str, now: float) -> list[Effect]:
+        """Let a member go, and share out anew what it had."""
+        self.deadlines.cancel(SessionExpired(member_id))
+        self.unsynced.discard(member_id)
+        effects = self.release(self.members.remove(member_id), E.UNKNOWN_MEMBER_ID)
+        if self.state in (S.STABLE, S.COMPLETING_REBALANCE):
+            effects += joining.prepare(self, now)
+        return effects + joining.complete_if_all_joined(self, now)
+
+    def _forget_pending(self, member_id: str, now: float) -> list[Effect]:
+        self.pending.discard(member_id)
+        self.deadlines.cancel(PendingExpired(member_id))
+        return joining.complete_if_all_joined(self, now)
+
+    def _answer_syncs(self, now: float) -> list[Effect]:
+        effects: list[Effect] = []
+        for member in self.members:
+            if member.parked is not None:
+                effects.append(self._synced(member.parked.reply_to, member))
+                member.parked = None
+                self.note_alive(member, now)
+        return effects
+
+    def _synced(self, reply_to: int, member: Member) -> Synced:
+        return Synced(reply_to, E.NONE, member.assignment, self.protocol_type, self.protocol_name)
+
+    def move_to(self, state: GroupState, now: float) -> None:
+        """Change the state, if that is legal."""
+        if state not in LEGAL[self.state]:
+            raise AssertionError(f"{self.state.value} -> {state.value} is not a legal move")
+        self.state = state
+        self.changed_at = now
+
+
+_QUESTIONS: Final[Mapping[type, Callable[..., list[Effect]]]] = {
+    Join: Group._join,
+    Sync: Group._sync,
+    Heartbeat: Group._heartbeat,
+    Leave: Group._leave,
+}
+_DUE: Final[Mapping[type, Callable[..., list[Effect]]]] = {
+    SessionExpired: Group._session_expired,
+    PendingExpired: Group._pending_expired,
+    JoinDue: Group._join_due,
+    SyncDue: Group._sync_due,
+}

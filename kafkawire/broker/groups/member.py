@@ -1,0 +1,66 @@
+"""A member of a classic group.
+
+Law: of its requests at most one is parked, and while one is, its session cannot expire.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .requests import Join, Protocols
+
+
+class Parked(NamedTuple):
+    """A JoinGroup or SyncGroup that waits."""
+
+    reply_to: int
+    is_join: bool
+
+
+@dataclass(slots=True)
+class Member:
+    """One member. assignment: what the leader gave it; timeouts in seconds."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout: float
+    rebalance_timeout: float
+    protocols: Protocols
+    assignment: bytes = b""
+    parked: Parked | None = None
+
+    @classmethod
+    def joining(cls, member_id: str, request: Join) -> Member:
+        """Make a member of who wants to be one."""
+        return cls(
+            member_id,
+            request.group_instance_id,
+            request.client_id,
+            request.client_host,
+            request.session_timeout,
+            request.rebalance_timeout,
+            request.protocols,
+        )
+
+    def update(self, request: Join) -> None:
+        """Take in what it says now."""
+        self.client_id, self.client_host = request.client_id, request.client_host
+        self.session_timeout = request.session_timeout
+        self.rebalance_timeout = request.rebalance_timeout
+        self.protocols = request.protocols
+
+    @property
+    def has_joined(self) -> bool:
+        """Whether it waits for the rebalance to complete."""
+        return self.parked is not None and self.parked.is_join
+
+    def metadata(self, protocol: str | None) -> bytes:
+        """What it said for a protocol; b"" if it does not have it."""
+        return next((data for name, data in self.protocols if name == protocol), b"")
+
+    def vote(self, candidates: frozenset[str]) -> str:
+        """Choose the protocol it likes best among those."""
+        return next(name for name, _ in self.protocols if name in candidates)

@@ -1,0 +1,126 @@
+"""Committed offsets and groups as records of `__consumer_offsets`.
+
+Law: what a group committed is what its records say: reading them in order gives the group again. A
+null value takes back what was said.
+
+    key    int16 type | OffsetCommitKey: group, topic, partition      or GroupMetadataKey: group
+    value  int16 version | OffsetCommitValue: offset, leader epoch ...  GroupMetadataValue
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from ...messages.group_metadata_key import GroupMetadataKey
+from ...messages.group_metadata_value import GroupMetadataValue, MemberMetadata
+from ...messages.offset_commit_key import OffsetCommitKey
+from ...messages.offset_commit_value import OffsetCommitValue
+from ...protocol.log_records import encode_log_message
+from .group import Group
+from .member import Member
+from .states import GroupState
+
+KEY_VERSION: Final = 0
+GROUP_VERSION: Final = 3
+OFFSET_VERSION: Final = 3
+EXPIRING_VERSION: Final = 1
+"""The one version that says when an offset expires."""
+NEVER: Final = -1
+
+TopicPartition = tuple[str, int]
+LogRecord = tuple[bytes, bytes | None]
+
+
+class Committed(NamedTuple):
+    """A committed offset; times in milliseconds since 1970, NEVER for none of its own."""
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_timestamp: int
+    expire_timestamp: int = NEVER
+
+
+def offset_record(group_id: str, of: TopicPartition, committed: Committed | None) -> LogRecord:
+    """Write what a group committed for a partition; None takes it back."""
+    key = encode_log_message(
+        OffsetCommitKey(group=group_id, topic=of[0], partition=of[1]), KEY_VERSION
+    )
+    if committed is None:
+        return key, None
+    expires = committed.expire_timestamp != NEVER
+    value = OffsetCommitValue(
+        offset=committed.offset,
+        leader_epoch=-1 if expires else committed.leader_epoch,
+        metadata=committed.metadata,
+        commit_timestamp=committed.commit_timestamp,
+        expire_timestamp=committed.expire_timestamp,
+    )
+    return key, encode_log_message(value, EXPIRING_VERSION if expires else OFFSET_VERSION)
+
+
+def group_record(group: Group, wall_ms: int) -> LogRecord:
+    """Write a group: its generation, who is in it, and what each has."""
+    key = encode_log_message(GroupMetadataKey(group=group.group_id), KEY_VERSION)
+    value = GroupMetadataValue(
+        protocol_type=group.protocol_type or "",
+        generation=group.generation_id,
+        protocol=group.protocol_name,
+        leader=group.members.leader or None,
+        current_state_timestamp=wall_ms,
+        members=[_member(each, group.protocol_name) for each in group.members],
+    )
+    return key, encode_log_message(value, GROUP_VERSION)
+
+
+def group_tombstone(group_id: str) -> LogRecord:
+    """Write that there is no such group."""
+    return encode_log_message(GroupMetadataKey(group=group_id), KEY_VERSION), None
+
+
+def _member(member: Member, protocol: str | None) -> MemberMetadata:
+    return MemberMetadata(
+        member_id=member.member_id,
+        group_instance_id=member.group_instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        rebalance_timeout=int(member.rebalance_timeout * 1000),
+        session_timeout=int(member.session_timeout * 1000),
+        subscription=member.metadata(protocol),
+        assignment=member.assignment,
+    )
+
+
+def committed_of(value: OffsetCommitValue) -> Committed:
+    """Read a committed offset."""
+    return Committed(
+        value.offset,
+        value.leader_epoch,
+        value.metadata,
+        value.commit_timestamp,
+        value.expire_timestamp,
+    )
+
+
+def restore(group: Group, value: GroupMetadataValue, now: float) -> None:
+    """Make a group what its record says; sessions begin anew."""
+    group.generation_id = value.generation
+    group.protocol_type = value.protocol_type or None
+    group.protocol_name = value.protocol
+    for each in value.members:
+        protocols = ((value.protocol or "", each.subscription),)
+        member = Member(
+            each.member_id,
+            each.group_instance_id,
+            each.client_id,
+            each.client_host,
+            each.session_timeout / 1000,
+            each.rebalance_timeout / 1000,
+            protocols,
+            each.assignment,
+        )
+        group.members.add(member)
+        group.note_alive(member, now)
+    group.members.leader = value.leader or ""
+    if value.members:
+        group.state = GroupState.STABLE  # not a move: the group is read, it does not change

@@ -1,0 +1,79 @@
+"""The states of a classic group, where each may go, and what each answers to whom.
+
+Law: a state changes only as `LEGAL` says; `ADMISSION` is total: every state has an answer for every
+request, NONE where the request's handler decides.
+
+    EMPTY ─▶ PREPARING_REBALANCE ─▶ COMPLETING_REBALANCE ─▶ STABLE
+               (joins parked)         (syncs parked)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final
+
+from ...protocol import ErrorCode
+
+
+class GroupState(Enum):
+    """A state, by the name that DescribeGroups gives it."""
+
+    EMPTY = "Empty"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+class Kind(Enum):
+    """What is asked of a group."""
+
+    JOIN = "JoinGroup"
+    SYNC = "SyncGroup"
+    HEARTBEAT = "Heartbeat"
+    LEAVE = "LeaveGroup"
+    COMMIT = "OffsetCommit"
+    DELETE = "DeleteGroups"
+    DELETE_OFFSETS = "OffsetDelete"
+
+
+S, K, E = GroupState, Kind, ErrorCode
+
+LEGAL: Final[Mapping[GroupState, frozenset[GroupState]]] = {
+    S.EMPTY: frozenset({S.PREPARING_REBALANCE, S.DEAD}),
+    S.PREPARING_REBALANCE: frozenset({S.COMPLETING_REBALANCE, S.EMPTY, S.DEAD}),
+    S.COMPLETING_REBALANCE: frozenset({S.STABLE, S.PREPARING_REBALANCE, S.DEAD}),
+    S.STABLE: frozenset({S.PREPARING_REBALANCE, S.DEAD}),
+    S.DEAD: frozenset(),
+}
+
+_MOVING: Final[Mapping[Kind, ErrorCode]] = {
+    K.JOIN: E.NONE,
+    K.SYNC: E.NONE,
+    K.HEARTBEAT: E.NONE,
+    K.LEAVE: E.NONE,
+    K.COMMIT: E.NONE,
+    K.DELETE: E.NON_EMPTY_GROUP,
+    K.DELETE_OFFSETS: E.NONE,
+}
+"""What a member meets in a group that has members."""
+
+_REBALANCING: Final = E.REBALANCE_IN_PROGRESS
+
+ADMISSION: Final[Mapping[GroupState, Mapping[Kind, ErrorCode]]] = {
+    S.EMPTY: {
+        **_MOVING,
+        K.SYNC: E.UNKNOWN_MEMBER_ID,
+        K.HEARTBEAT: E.UNKNOWN_MEMBER_ID,
+        K.DELETE: E.NONE,
+    },
+    S.PREPARING_REBALANCE: {**_MOVING, K.SYNC: _REBALANCING, K.HEARTBEAT: _REBALANCING},
+    S.COMPLETING_REBALANCE: {**_MOVING, K.COMMIT: _REBALANCING},
+    S.STABLE: _MOVING,
+    S.DEAD: {
+        **dict.fromkeys(K, E.COORDINATOR_NOT_AVAILABLE),
+        K.DELETE: E.GROUP_ID_NOT_FOUND,
+        K.DELETE_OFFSETS: E.GROUP_ID_NOT_FOUND,
+    },
+}

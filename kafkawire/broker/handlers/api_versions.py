@@ -1,0 +1,65 @@
+"""ApiVersions: what a broker speaks. It answers before authentication.
+
+v0   the first
+v1   response +throttle_time_ms
+v2   no new fields │ throttled after the answer (KIP-219)
+v3   request +client_software_name +client_software_version; response +supported_features
+      +finalized_features_epoch +finalized_features +zk_migration_ready; flexible │ error 35
+      comes in version 0 (KIP-511)
+v4   no new fields │ supported features may begin at 0
+v5   request +cluster_id +node_id
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...messages.api_key import ApiKey
+from ...messages.api_versions_request import ApiVersionsRequest
+from ...messages.api_versions_response import ApiVersion, ApiVersionsResponse
+from ...protocol import ErrorCode
+from ..broker import Broker
+from ..connection import Connection
+from ..request import Answer, Request
+
+if TYPE_CHECKING:
+    from ..cluster import Cluster
+
+SOFTWARE_FROM = 3
+IDENTITY_FROM = 5
+
+
+def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> Answer:
+    """List the APIs and the versions of each."""
+    body = request.body
+    assert isinstance(body, ApiVersionsRequest)
+    cluster = broker.cluster
+    if request.version >= SOFTWARE_FROM and not (
+        _is_software(body.client_software_name) and _is_software(body.client_software_version)
+    ):
+        return refused(body, ErrorCode.INVALID_REQUEST)
+    if request.version >= IDENTITY_FROM and body.cluster_id not in (None, cluster.cluster_id):
+        return refused(body, ErrorCode.REBOOTSTRAP_REQUIRED)
+    keys = [
+        ApiVersion(api_key=key, min_version=versions.first, max_version=versions.last)
+        for key, versions in sorted(cluster.listed.items())
+    ]
+    return ApiVersionsResponse(api_keys=keys)
+
+
+def _is_software(name: str) -> bool:
+    """Whether a client may call its software so (KIP-511)."""
+    ends = name[:1].isalnum() and name[-1:].isalnum() and name.isascii()
+    return ends and all(letter.isalnum() or letter in "-." for letter in name)
+
+
+def unsupported(cluster: Cluster) -> ApiVersionsResponse:
+    """Answer a version that is not offered: error 35 and what would be taken instead."""
+    first, last = cluster.offered[ApiKey.API_VERSIONS]
+    ours = ApiVersion(api_key=ApiKey.API_VERSIONS, min_version=first, max_version=last)
+    return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[ours])
+
+
+def refused(_body: ApiVersionsRequest, error: ErrorCode) -> ApiVersionsResponse:
+    """Answer with an error."""
+    return ApiVersionsResponse(error_code=error)

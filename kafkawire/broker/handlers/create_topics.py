@@ -1,0 +1,155 @@
+"""CreateTopics: topics are made, or it is said why they cannot be.
+
+v0   the first
+v1   request +validate_only; response +error_message
+v2   response +throttle_time_ms
+v3   no new fields │ throttled after the answer
+v4   no new fields │ -1 partitions or replicas: the broker's default
+v5   response +topic_config_error_code +num_partitions +replication_factor +configs;
+      flexible
+v6   no new fields │ THROTTLING_QUOTA_EXCEEDED may come
+v7   response +topic_id
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from ...messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from ...messages.create_topics_response import (
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsResponse,
+)
+from ...protocol import ErrorCode
+from ..broker import Broker
+from ..configs import TOPIC_CONFIGS, refusal
+from ..connection import Connection
+from ..describing import described
+from ..request import Answer, Request
+from ..topics import INTERNAL, OFFSETS_TOPIC, name_refusal
+
+E = ErrorCode
+DEFAULT: Final = -1
+DEFAULTS_FROM: Final = 4
+DETAILS_FROM: Final = 5
+MOST_PARTITIONS: Final = 10_000
+Problem = tuple[ErrorCode, str]
+
+
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
+    """Make each topic, or only say whether it could be made."""
+    body = request.body
+    assert isinstance(body, CreateTopicsRequest)
+    times = Counter(topic.name for topic in body.topics)
+    results = {}
+    for topic in body.topics:
+        if times[topic.name] > 1:
+            results[topic.name] = _failed(
+                topic.name, E.INVALID_REQUEST, f"Duplicate topic name: {topic.name}"
+            )
+        else:
+            results[topic.name] = _create(broker, topic, body.validate_only, request.version, now)
+    return CreateTopicsResponse(topics=list(results.values()))
+
+
+def _create(
+    broker: Broker, topic: CreatableTopic, validate_only: bool, version: int, now: float
+) -> CreatableTopicResult:
+    problem = _problem(broker, topic)
+    assignments: list[list[int]] | None = None
+    if problem is None:
+        assignments, problem = _assignments(broker, topic, version)
+    if problem is not None:
+        return _failed(topic.name, *problem)
+    assert assignments is not None
+    configs = {each.name: each.value or "" for each in topic.configs}
+    result = CreatableTopicResult(name=topic.name)
+    if not validate_only and topic.name == OFFSETS_TOPIC:
+        result.topic_id = broker.cluster.creation.ensure_offsets_topic(now).topic_id
+    elif not validate_only:
+        made = broker.cluster.creation.create(topic.name, assignments, configs, now)
+        result.topic_id = made.topic_id
+    if version >= DETAILS_FROM:
+        result.num_partitions = len(assignments)
+        result.replication_factor = len(assignments[0])
+        result.configs = [
+            CreatableTopicConfigs(
+                name=each.name,
+                value=each.value,
+                read_only=False,
+                config_source=each.source,
+                is_sensitive=False,
+            )
+            for each in described(broker.cluster.settings, TOPIC_CONFIGS, configs)
+        ]
+    return result
+
+
+def _problem(broker: Broker, topic: CreatableTopic) -> Problem | None:
+    reason = name_refusal(topic.name)
+    if reason is not None:
+        return E.INVALID_TOPIC_EXCEPTION, reason
+    if topic.name in broker.cluster.topics:
+        return E.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists."
+    if topic.name in INTERNAL and topic.name != OFFSETS_TOPIC:
+        return E.INVALID_TOPIC_EXCEPTION, f"Topic '{topic.name}' is Kafka's own."
+    for each in topic.configs:
+        reason = refusal(TOPIC_CONFIGS.get(each.name), each.name, each.value)
+        if reason is not None:
+            return E.INVALID_CONFIG, reason
+    return None
+
+
+def _assignments(
+    broker: Broker, topic: CreatableTopic, version: int
+) -> tuple[list[list[int]] | None, Problem | None]:
+    topics, settings = broker.cluster.topics, broker.cluster.settings
+    count, factor = topic.num_partitions, topic.replication_factor
+    if topic.assignments:
+        if count != DEFAULT or factor != DEFAULT:
+            return None, (E.INVALID_REQUEST, "Both numbers and assignments are given.")
+        by_index = {each.partition_index: list(each.broker_ids) for each in topic.assignments}
+        given = [by_index.get(index, []) for index in range(len(topic.assignments))]
+        return given, assignment_problem(given, topics.node_ids)
+    if version >= DEFAULTS_FROM:
+        count = settings.number("num.partitions") if count == DEFAULT else count
+        if factor == DEFAULT:
+            factor = settings.number("default.replication.factor")
+    if count <= 0:
+        return None, (E.INVALID_PARTITIONS, "Number of partitions must be larger than 0.")
+    if count > MOST_PARTITIONS:
+        return None, (E.POLICY_VIOLATION, f"More than {MOST_PARTITIONS} partitions.")
+    if factor <= 0:
+        return None, (E.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0.")
+    if factor > len(topics.node_ids):
+        return None, (
+            E.INVALID_REPLICATION_FACTOR,
+            f"Replication factor {factor}, there are {len(topics.node_ids)} brokers.",
+        )
+    return topics.spread(count, factor), None
+
+
+def assignment_problem(given: list[list[int]], node_ids: list[int]) -> Problem | None:
+    """Say why partitions cannot have those replicas; None if they can."""
+    for replicas in given:
+        if not replicas or len(set(replicas)) != len(replicas) or len(replicas) != len(given[0]):
+            return (
+                E.INVALID_REPLICA_ASSIGNMENT,
+                "Partitions need equally many replicas.",
+            )
+        if not set(replicas) <= set(node_ids):
+            return E.INVALID_REPLICA_ASSIGNMENT, f"Not all of {replicas} are brokers."
+    return None
+
+
+def _failed(name: str, error: ErrorCode, message: str) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=error, error_message=message)
+
+
+def refused(body: CreateTopicsRequest, error: ErrorCode) -> CreateTopicsResponse:
+    """Answer with an error for each topic."""
+    return CreateTopicsResponse(
+        topics=[_failed(topic.name, error, error.name) for topic in body.topics]
+    )

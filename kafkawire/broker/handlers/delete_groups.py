@@ -1,0 +1,41 @@
+"""DeleteGroups: groups without members go, with what they committed.
+
+v0   the first
+v1   no new fields │ throttled after the answer
+v2   flexible
+v3   response +error_message
+"""
+
+from __future__ import annotations
+
+from ...messages.delete_groups_request import DeleteGroupsRequest
+from ...messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse
+from ...protocol import ErrorCode
+from ..broker import Broker
+from ..connection import Connection
+from ..request import Answer, Request
+
+
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
+    """Delete each group."""
+    body = request.body
+    assert isinstance(body, DeleteGroupsRequest)
+    results = []
+    for group_id in body.groups_names:
+        coordinator = broker.coordinator(group_id)
+        if isinstance(coordinator, ErrorCode):
+            error = coordinator
+        else:
+            error = coordinator.delete(group_id, now)
+        results.append(DeletableGroupResult(group_id=group_id, error_code=error))
+    return DeleteGroupsResponse(results=results)
+
+
+def refused(body: DeleteGroupsRequest, error: ErrorCode) -> DeleteGroupsResponse:
+    """Answer with an error for each group."""
+    return DeleteGroupsResponse(
+        results=[
+            DeletableGroupResult(group_id=group_id, error_code=error)
+            for group_id in body.groups_names
+        ]
+    )

@@ -1,0 +1,79 @@
+"""DeleteRecords: records up to an offset go (KIP-107).
+
+v0   the first
+v1   no new fields │ throttled after the answer
+v2   flexible
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...messages.delete_records_request import DeleteRecordsPartition, DeleteRecordsRequest
+from ...messages.delete_records_response import (
+    DeleteRecordsPartitionResult,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+from ...protocol import ErrorCode
+from ..broker import Broker
+from ..connection import Connection
+from ..request import Answer, Request
+from ..topics import INTERNAL
+
+E = ErrorCode
+HIGH_WATERMARK: Final = -1
+NOWHERE: Final = -1
+
+
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
+    """Move the start of each partition's log."""
+    body = request.body
+    assert isinstance(body, DeleteRecordsRequest)
+    return DeleteRecordsResponse(
+        topics=[
+            DeleteRecordsTopicResult(
+                name=topic.name,
+                partitions=[_delete(broker, topic.name, each, now) for each in topic.partitions],
+            )
+            for topic in body.topics
+        ]
+    )
+
+
+def _delete(
+    broker: Broker, topic: str, asked: DeleteRecordsPartition, now: float
+) -> DeleteRecordsPartitionResult:
+    if topic in INTERNAL:
+        return _failed(asked.partition_index, E.INVALID_TOPIC_EXCEPTION)
+    partition, error = broker.led(topic, asked.partition_index)
+    if partition is None or error:
+        return _failed(asked.partition_index, error)
+    log = partition.log
+    offset = log.high_watermark if asked.offset == HIGH_WATERMARK else asked.offset
+    if not 0 <= offset <= log.high_watermark:
+        return _failed(asked.partition_index, E.OFFSET_OUT_OF_RANGE)
+    log.delete_before(offset)
+    broker.cluster.appended(partition, now)
+    return DeleteRecordsPartitionResult(
+        partition_index=asked.partition_index, low_watermark=log.log_start_offset
+    )
+
+
+def _failed(index: int, error: ErrorCode) -> DeleteRecordsPartitionResult:
+    return DeleteRecordsPartitionResult(
+        partition_index=index, low_watermark=NOWHERE, error_code=error
+    )
+
+
+def refused(body: DeleteRecordsRequest, error: ErrorCode) -> DeleteRecordsResponse:
+    """Answer with an error for each partition."""
+    return DeleteRecordsResponse(
+        topics=[
+            DeleteRecordsTopicResult(
+                name=topic.name,
+                partitions=[_failed(each.partition_index, error) for each in topic.partitions],
+            )
+            for topic in body.topics
+        ]
+    )

@@ -1,0 +1,62 @@
+"""DeleteTopics: topics go, by name or by id.
+
+v0   the first
+v1   response +throttle_time_ms
+v2   no new fields │ throttled after the answer
+v3   no new fields │ TOPIC_DELETION_DISABLED may come
+v4   flexible
+v5   response +error_message
+v6   request +topics -topic_names; response +topic_id
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...messages.delete_topics_request import DeleteTopicsRequest
+from ...messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
+from ...protocol import ErrorCode
+from ..broker import Broker
+from ..connection import Connection
+from ..request import Answer, Request
+
+E = ErrorCode
+STATES_FROM: Final = 6
+
+
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
+    """Delete each topic."""
+    body = request.body
+    assert isinstance(body, DeleteTopicsRequest)
+    if request.version >= STATES_FROM:
+        wanted = [(each.name, each.topic_id) for each in body.topics]
+    else:
+        wanted = [(name, bytes(16)) for name in body.topic_names]
+    return DeleteTopicsResponse(responses=[_delete(broker, *each, now) for each in wanted])
+
+
+def _delete(broker: Broker, name: str | None, topic_id: bytes, now: float) -> DeletableTopicResult:
+    topics = broker.cluster.topics
+    if name is not None and topic_id != bytes(16):
+        return _failed(name, topic_id, E.INVALID_REQUEST)
+    topic = topics.by_id(topic_id) if name is None else topics.get(name)
+    if topic is None:
+        unknown = E.UNKNOWN_TOPIC_ID if name is None else E.UNKNOWN_TOPIC_OR_PARTITION
+        return _failed(name, topic_id, unknown)
+    broker.cluster.creation.delete(topic, now)
+    return DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
+
+
+def _failed(name: str | None, topic_id: bytes, error: ErrorCode) -> DeletableTopicResult:
+    return DeletableTopicResult(
+        name=name, topic_id=topic_id, error_code=error, error_message=error.name
+    )
+
+
+def refused(body: DeleteTopicsRequest, error: ErrorCode) -> DeleteTopicsResponse:
+    """Answer with an error for each topic."""
+    wanted = [(name, bytes(16)) for name in body.topic_names]
+    by_state = [(each.name, each.topic_id) for each in body.topics]
+    return DeleteTopicsResponse(
+        responses=[_failed(name, topic_id, error) for name, topic_id in [*wanted, *by_state]]
+    )

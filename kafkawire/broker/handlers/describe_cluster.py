@@ -1,0 +1,49 @@
+"""DescribeCluster: the brokers there are (KIP-700).
+
+v0   the first; flexible
+v1   request +endpoint_type; response +endpoint_type
+v2   request +include_fenced_brokers; response +is_fenced
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...messages.describe_cluster_request import DescribeClusterRequest
+from ...messages.describe_cluster_response import DescribeClusterBroker, DescribeClusterResponse
+from ...protocol import ErrorCode
+from ..broker import Broker
+from ..connection import Connection
+from ..operations import CLUSTER_OPERATIONS
+from ..request import Answer, Request
+
+E = ErrorCode
+ENDPOINT_TYPE_FROM: Final = 1
+BROKERS: Final = 1
+CONTROLLERS: Final = 2
+
+
+def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> Answer:
+    """List the brokers that are up."""
+    body = request.body
+    assert isinstance(body, DescribeClusterRequest)
+    if request.version >= ENDPOINT_TYPE_FROM and body.endpoint_type != BROKERS:
+        known = body.endpoint_type == CONTROLLERS
+        return refused(body, E.MISMATCHED_ENDPOINT_TYPE if known else E.UNSUPPORTED_ENDPOINT_TYPE)
+    cluster = broker.cluster
+    response = DescribeClusterResponse(
+        cluster_id=cluster.cluster_id,
+        controller_id=cluster.controller_id,
+        brokers=[
+            DescribeClusterBroker(broker_id=node_id, host=host, port=port, rack=rack)
+            for node_id, host, port, rack in cluster.endpoints()
+        ],
+    )
+    if body.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+    return response
+
+
+def refused(_body: DescribeClusterRequest, error: ErrorCode) -> DescribeClusterResponse:
+    """Answer with an error."""
+    return DescribeClusterResponse(error_code=error, error_message=error.name, cluster_id="")

@@ -1,0 +1,120 @@
+"""DescribeConfigs: what is configured, and where each value is from.
+
+v0   the first
+v1   request +include_synonyms; response +config_source +synonyms -is_default
+v2   no new fields │ throttled after the answer
+v3   request +include_documentation; response +config_type +documentation
+v4   flexible
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
+from ...messages.describe_configs_response import (
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+from ...protocol import ErrorCode
+from ..broker import Broker
+from ..configs import TOPIC_CONFIGS, ConfigSource
+from ..connection import Connection
+from ..describing import Described, broker_described, described
+from ..request import Answer, Request
+from ..topics import name_refusal
+
+E = ErrorCode
+TOPIC: Final = 2
+BROKER: Final = 4
+SOURCE_FROM: Final = 1
+TYPE_FROM: Final = 3
+
+
+def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> Answer:
+    """Describe topics and brokers."""
+    body = request.body
+    assert isinstance(body, DescribeConfigsRequest)
+    return DescribeConfigsResponse(
+        results=[_describe(broker, each, body, request.version) for each in body.resources]
+    )
+
+
+def _describe(
+    broker: Broker,
+    asked: DescribeConfigsResource,
+    body: DescribeConfigsRequest,
+    version: int,
+) -> DescribeConfigsResult:
+    found = _found(broker, asked)
+    if isinstance(found, tuple):
+        return _failed(asked, *found)
+    keys = asked.configuration_keys
+    return DescribeConfigsResult(
+        resource_type=asked.resource_type,
+        resource_name=asked.resource_name,
+        error_message="" if version == 0 else None,
+        configs=[
+            _config(each, body.include_synonyms, version)
+            for each in found
+            if keys is None or each.name in keys
+        ],
+    )
+
+
+def _found(
+    broker: Broker, asked: DescribeConfigsResource
+) -> list[Described] | tuple[ErrorCode, str]:
+    settings, name = broker.cluster.settings, asked.resource_name
+    if asked.resource_type == TOPIC:
+        reason = name_refusal(name)
+        if reason is not None:
+            return E.INVALID_TOPIC_EXCEPTION, reason
+        topic = broker.cluster.topics.get(name)
+        if topic is None:
+            return E.UNKNOWN_TOPIC_OR_PARTITION, E.UNKNOWN_TOPIC_OR_PARTITION.name
+        return described(settings, TOPIC_CONFIGS, topic.configs)
+    if asked.resource_type == BROKER:
+        if name == "":
+            altered = ConfigSource.DYNAMIC_BROKER_CONFIG
+            return [each for each in broker_described(settings) if each.source == altered]
+        if name != str(broker.node_id):
+            return E.INVALID_REQUEST, f"Broker {broker.node_id} was asked about broker {name}."
+        return broker_described(settings)
+    return E.INVALID_REQUEST, f"Resources of type {asked.resource_type} have no configuration here."
+
+
+def _config(each: Described, include_synonyms: bool, version: int) -> DescribeConfigsResourceResult:
+    result = DescribeConfigsResourceResult(name=each.name, value=each.value, documentation=None)
+    if version < SOURCE_FROM:
+        result.is_default = each.source is ConfigSource.DEFAULT_CONFIG
+        return result
+    result.config_source = each.source
+    if include_synonyms:
+        result.synonyms = [
+            DescribeConfigsSynonym(name=name, value=value, source=source)
+            for name, value, source in each.synonyms
+        ]
+    if version >= TYPE_FROM:
+        result.config_type = each.type
+    return result
+
+
+def _failed(
+    asked: DescribeConfigsResource, error: ErrorCode, message: str
+) -> DescribeConfigsResult:
+    return DescribeConfigsResult(
+        error_code=error,
+        error_message=message,
+        resource_type=asked.resource_type,
+        resource_name=asked.resource_name,
+    )
+
+
+def refused(body: DescribeConfigsRequest, error: ErrorCode) -> DescribeConfigsResponse:
+    """Answer with an error for each resource."""
+    return DescribeConfigsResponse(
+        results=[_failed(each, error, error.name) for each in body.resources]
+    )

@@ -1,0 +1,86 @@
+"""DescribeGroups: a group's state, members and what each has.
+
+v0   the first
+v1   response +throttle_time_ms
+v2   no new fields │ throttled after the answer
+v3   request +include_authorized_operations; response +authorized_operations
+v4   response +group_instance_id
+v5   flexible
+v6   response +error_message │ GROUP_ID_NOT_FOUND in place of Dead
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...messages.describe_groups_request import DescribeGroupsRequest
+from ...messages.describe_groups_response import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsResponse,
+)
+from ...protocol import ErrorCode
+from ..broker import Broker
+from ..connection import Connection
+from ..groups.group import Group
+from ..groups.states import GroupState
+from ..operations import GROUP_OPERATIONS
+from ..request import Answer, Request
+
+E = ErrorCode
+STATIC_FROM: Final = 4
+NOT_FOUND_FROM: Final = 6
+
+
+def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> Answer:
+    """Describe each group; one that is not there is Dead."""
+    body = request.body
+    assert isinstance(body, DescribeGroupsRequest)
+    groups = [_described(broker, group_id, request.version) for group_id in body.groups]
+    if body.include_authorized_operations:
+        for each in groups:
+            if not each.error_code:
+                each.authorized_operations = GROUP_OPERATIONS
+    return DescribeGroupsResponse(groups=groups)
+
+
+def _described(broker: Broker, group_id: str, version: int) -> DescribedGroup:
+    coordinator = broker.coordinator(group_id)
+    if isinstance(coordinator, ErrorCode):
+        return DescribedGroup(group_id=group_id, error_code=coordinator)
+    group = coordinator.groups.get(group_id)
+    if group is None:
+        dead = DescribedGroup(group_id=group_id, group_state=GroupState.DEAD.value)
+        if version >= NOT_FOUND_FROM:
+            dead.error_code = E.GROUP_ID_NOT_FOUND
+            dead.error_message = f"Group {group_id} not found."
+        return dead
+    stable = group.state is GroupState.STABLE
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=group.state.value,
+        protocol_type=group.protocol_type or "",
+        protocol_data=(group.protocol_name or "") if stable else "",
+        members=_members(group, stable, version),
+    )
+
+
+def _members(group: Group, stable: bool, version: int) -> list[DescribedGroupMember]:
+    return [
+        DescribedGroupMember(
+            member_id=member.member_id,
+            group_instance_id=member.group_instance_id if version >= STATIC_FROM else None,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            member_metadata=member.metadata(group.protocol_name) if stable else b"",
+            member_assignment=member.assignment if stable else b"",
+        )
+        for member in group.members
+    ]
+
+
+def refused(body: DescribeGroupsRequest, error: ErrorCode) -> DescribeGroupsResponse:
+    """Answer with an error for each group."""
+    return DescribeGroupsResponse(
+        groups=[DescribedGroup(group_id=group_id, error_code=error) for group_id in body.groups]
+    )

@@ -1,0 +1,83 @@
+"""FindCoordinator: which broker answers for a group or a transactional id.
+
+v0   the first
+v1   request +key_type; response +throttle_time_ms +error_message
+v2   no new fields │ throttled after the answer
+v3   flexible
+v4   request +coordinator_keys -key; response +coordinators -error_code -error_message
+      -node_id -host -port
+v5   no new fields │ TRANSACTION_ABORTABLE may come
+v6   no new fields │ share groups (KIP-932)
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...messages.find_coordinator_request import FindCoordinatorRequest
+from ...messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
+from ...protocol import ErrorCode
+from ..broker import Broker
+from ..connection import Connection
+from ..groups.coordinators import partition_for
+from ..request import Answer, Request
+from ..topics import NO_LEADER
+
+E = ErrorCode
+GROUP: Final = 0
+TRANSACTION: Final = 1
+SEVERAL_FROM: Final = 4
+NOWHERE: Final = -1
+
+
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
+    """Name the coordinator of each key; the topic behind it is made if it is not there."""
+    body = request.body
+    assert isinstance(body, FindCoordinatorRequest)
+    broker.cluster.groups.watch(now)
+    if request.version >= SEVERAL_FROM:
+        found = [_find(broker, key, body.key_type, now) for key in body.coordinator_keys]
+        return FindCoordinatorResponse(coordinators=found)
+    one = _find(broker, body.key, body.key_type, now)
+    return FindCoordinatorResponse(
+        error_code=one.error_code,
+        error_message=one.error_message,
+        node_id=one.node_id,
+        host=one.host,
+        port=one.port,
+    )
+
+
+def _find(broker: Broker, key: str, key_type: int, now: float) -> Coordinator:
+    if key_type not in (GROUP, TRANSACTION):
+        return _nobody(key, E.INVALID_REQUEST)
+    if key == "":
+        return _nobody(key, E.INVALID_GROUP_ID if key_type == GROUP else E.INVALID_REQUEST)
+    cluster = broker.cluster
+    topic = cluster.creation.ensure_offsets_topic(now)
+    # of transactions too, for want of a log of their own: the same hash, the same spread
+    leader = topic.partitions[partition_for(key, len(topic.partitions))].leader_id
+    if leader == NO_LEADER:
+        return _nobody(key, E.COORDINATOR_NOT_AVAILABLE)
+    node_id, host, port, _ = cluster.brokers[leader].endpoint
+    return Coordinator(key=key, node_id=node_id, host=host, port=port, error_message="")
+
+
+def _nobody(key: str, error: ErrorCode) -> Coordinator:
+    return Coordinator(
+        key=key,
+        node_id=NOWHERE,
+        host="",
+        port=NOWHERE,
+        error_code=error,
+        error_message=error.name,
+    )
+
+
+def refused(body: FindCoordinatorRequest, error: ErrorCode) -> FindCoordinatorResponse:
+    """Answer with an error for each key."""
+    if body.coordinator_keys:
+        return FindCoordinatorResponse(
+            coordinators=[_nobody(key, error) for key in body.coordinator_keys]
+        )
+    return FindCoordinatorResponse(error_code=error, node_id=NOWHERE, port=NOWHERE)

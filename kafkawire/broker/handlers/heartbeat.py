@@ -1,0 +1,40 @@
+"""Heartbeat: a member is alive, and hears of rebalances.
+
+v0   the first
+v1   response +throttle_time_ms
+v2   no new fields │ throttled after the answer
+v3   request +group_instance_id
+v4   flexible
+"""
+
+from __future__ import annotations
+
+from ...messages.heartbeat_request import HeartbeatRequest
+from ...messages.heartbeat_response import HeartbeatResponse
+from ...protocol import ErrorCode
+from ..broker import Broker
+from ..connection import Connection
+from ..groups.requests import Heartbeat
+from ..request import PARKED, Answer, Request
+
+
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
+    """Put it to the group."""
+    body = request.body
+    assert isinstance(body, HeartbeatRequest)
+    coordinator = broker.coordinator(body.group_id)
+    if isinstance(coordinator, ErrorCode):
+        return refused(body, coordinator)
+    group = coordinator.groups.get(body.group_id)
+    if group is None:
+        return refused(body, ErrorCode.UNKNOWN_MEMBER_ID)
+    question = Heartbeat(
+        request.reply_to, body.member_id, body.generation_id, body.group_instance_id
+    )
+    coordinator.ask(group, question, now)
+    return PARKED
+
+
+def refused(_body: HeartbeatRequest, error: ErrorCode) -> HeartbeatResponse:
+    """Answer with an error."""
+    return HeartbeatResponse(error_code=error)

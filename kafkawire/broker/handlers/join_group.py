@@ -1,0 +1,85 @@
+"""JoinGroup: a client wants to be a member, or takes part in a rebalance.
+
+v0   the first
+v1   request +rebalance_timeout_ms
+v2   response +throttle_time_ms
+v3   no new fields │ throttled after the answer
+v4   no new fields │ MEMBER_ID_REQUIRED (KIP-394)
+v5   request +group_instance_id; response +group_instance_id │ static members (KIP-345)
+v6   flexible
+v7   response +protocol_type
+v8   request +reason
+v9   response +skip_assignment
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...messages.join_group_request import JoinGroupRequest
+from ...messages.join_group_response import JoinGroupResponse
+from ...protocol import ErrorCode
+from ..broker import Broker
+from ..connection import Connection
+from ..groups.answers import message
+from ..groups.requests import Join, Joined
+from ..request import PARKED, Answer, Request
+
+E = ErrorCode
+REBALANCE_TIMEOUT_FROM: Final = 1
+ID_REQUIRED_FROM: Final = 4
+SKIP_FROM: Final = 9
+
+
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
+    """Put it to the group, which answers when the rebalance is over."""
+    body = request.body
+    assert isinstance(body, JoinGroupRequest)
+    coordinator = broker.coordinator(body.group_id)
+    if isinstance(coordinator, ErrorCode):
+        return _failed(request, coordinator)
+    if not _may_take(broker, body.session_timeout_ms):
+        return _failed(request, E.INVALID_SESSION_TIMEOUT)
+    if body.member_id and body.group_id not in coordinator.groups:
+        return _failed(request, E.UNKNOWN_MEMBER_ID)
+    group = coordinator.group(body.group_id, now)
+    coordinator.ask(group, _question(request, body), now)
+    return PARKED
+
+
+def _may_take(broker: Broker, session_timeout_ms: int) -> bool:
+    settings = broker.cluster.settings
+    least = settings.number("group.min.session.timeout.ms")
+    return least <= session_timeout_ms <= settings.number("group.max.session.timeout.ms")
+
+
+def _question(request: Request, body: JoinGroupRequest) -> Join:
+    session, rebalance = body.session_timeout_ms, body.rebalance_timeout_ms
+    if request.version < REBALANCE_TIMEOUT_FROM:
+        rebalance = session
+    return Join(
+        request.reply_to,
+        body.member_id,
+        body.group_instance_id,
+        request.client_id or "",
+        f"/{request.client_host}",
+        session / 1000,
+        rebalance / 1000,
+        body.protocol_type,
+        tuple((each.name, each.metadata) for each in body.protocols),
+        needs_id=request.version >= ID_REQUIRED_FROM,
+        may_skip=request.version >= SKIP_FROM,
+    )
+
+
+def _failed(request: Request, error: ErrorCode) -> Answer:
+    body = request.body
+    assert isinstance(body, JoinGroupRequest)
+    return message(Joined(request.reply_to, error, body.member_id), request)
+
+
+def refused(body: JoinGroupRequest, error: ErrorCode) -> JoinGroupResponse:
+    """Answer with an error."""
+    return JoinGroupResponse(
+        error_code=error, generation_id=-1, protocol_name="", member_id=body.member_id
+    )

@@ -1,0 +1,60 @@
+"""LeaveGroup: members leave, and what they had is shared out anew.
+
+v0   the first
+v1   response +throttle_time_ms
+v2   no new fields │ throttled after the answer
+v3   request +members -member_id; response +members │ several at once
+v4   flexible
+v5   request +reason
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...messages.leave_group_request import LeaveGroupRequest
+from ...messages.leave_group_response import LeaveGroupResponse, MemberResponse
+from ...protocol import ErrorCode
+from ..broker import Broker
+from ..connection import Connection
+from ..groups.requests import Leave
+from ..request import PARKED, Answer, Request
+
+SEVERAL_FROM: Final = 3
+
+
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
+    """Put it to the group."""
+    body = request.body
+    assert isinstance(body, LeaveGroupRequest)
+    coordinator = broker.coordinator(body.group_id)
+    if isinstance(coordinator, ErrorCode):
+        return refused(body, coordinator)
+    several = request.version >= SEVERAL_FROM
+    group = coordinator.groups.get(body.group_id)
+    if group is None:
+        error = ErrorCode.UNKNOWN_MEMBER_ID
+        return _each(body, error) if several else refused(body, error)
+    members: tuple[tuple[str, str | None], ...] = ((body.member_id, None),)
+    if several:
+        members = tuple((each.member_id, each.group_instance_id) for each in body.members)
+    coordinator.ask(group, Leave(request.reply_to, members), now)
+    return PARKED
+
+
+def _each(body: LeaveGroupRequest, error: ErrorCode) -> LeaveGroupResponse:
+    return LeaveGroupResponse(
+        members=[
+            MemberResponse(
+                member_id=each.member_id,
+                group_instance_id=each.group_instance_id,
+                error_code=error,
+            )
+            for each in body.members
+        ]
+    )
+
+
+def refused(_body: LeaveGroupRequest, error: ErrorCode) -> LeaveGroupResponse:
+    """Answer with an error."""
+    return LeaveGroupResponse(error_code=error)

@@ -1,0 +1,135 @@
+"""Metadata: brokers, topics, partitions and who leads them.
+
+v0   the first
+v1   response +rack +controller_id +is_internal │ no topics: null is all, empty is none;
+      before, empty is all
+v2   response +cluster_id
+v3   response +throttle_time_ms
+v4   request +allow_auto_topic_creation │ only from here on may a client forbid
+      auto-creation
+v5   response +offline_replicas
+v6   no new fields │ throttled after the answer
+v7   response +leader_epoch
+v8   request +include_cluster_authorized_operations +include_topic_authorized_operations;
+      response +topic_authorized_operations +cluster_authorized_operations
+v9   flexible
+v10  request +topic_id; response +topic_id
+v11  request -include_cluster_authorized_operations; response -cluster_authorized_operations
+v12  no new fields │ topics may be asked for by id
+v13  response +error_code
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...messages.metadata_request import MetadataRequest
+from ...messages.metadata_response import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from ...protocol import ErrorCode
+from ..broker import Broker
+from ..connection import Connection
+from ..operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
+from ..request import Answer, Request
+from ..topics import NO_LEADER, Partition, Topic, name_refusal
+
+E = ErrorCode
+NO_ID: Final = bytes(16)
+NULL_IS_ALL_FROM: Final = 1
+CLUSTER_OPERATIONS_TO: Final = 10
+NULL_NAMES_FROM: Final = 12
+
+
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
+    """Describe the cluster as it is now; topics that may be made by asking are made."""
+    body = request.body
+    assert isinstance(body, MetadataRequest)
+    cluster = broker.cluster
+    listener = [
+        MetadataResponseBroker(node_id=node_id, host=host, port=port, rack=rack)
+        for node_id, host, port, rack in cluster.endpoints()
+    ]
+    response = MetadataResponse(
+        brokers=listener,
+        cluster_id=cluster.cluster_id,
+        controller_id=cluster.controller_id,
+        topics=_topics(broker, body, request.version, now),
+    )
+    if body.include_cluster_authorized_operations and request.version <= CLUSTER_OPERATIONS_TO:
+        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+    if body.include_topic_authorized_operations:
+        for topic in response.topics:
+            if not topic.error_code:
+                topic.topic_authorized_operations = TOPIC_OPERATIONS
+    return response
+
+
+def _topics(
+    broker: Broker, body: MetadataRequest, version: int, now: float
+) -> list[MetadataResponseTopic]:
+    asked = body.topics
+    if asked is None or (not asked and version < NULL_IS_ALL_FROM):
+        return [_described(topic) for topic in broker.cluster.topics]
+    answers: dict[tuple[str | None, bytes], MetadataResponseTopic] = {}
+    for one in asked:
+        key = one.name, one.topic_id
+        if key in answers:
+            continue
+        if one.name is None:
+            answers[key] = _by_id(broker, one.topic_id)
+        else:
+            answers[key] = _by_name(broker, one.name, body.allow_auto_topic_creation, now)
+    return list(answers.values())
+
+
+def _by_id(broker: Broker, topic_id: bytes) -> MetadataResponseTopic:
+    topic = broker.cluster.topics.by_id(topic_id)
+    if topic is not None:
+        return _described(topic)
+    return MetadataResponseTopic(error_code=E.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
+
+
+def _by_name(broker: Broker, name: str, may_create: bool, now: float) -> MetadataResponseTopic:
+    cluster = broker.cluster
+    topic = cluster.creation.ensure(name, now) if may_create else cluster.topics.get(name)
+    if topic is not None:
+        return _described(topic)
+    unknown = name_refusal(name) is None
+    error = E.UNKNOWN_TOPIC_OR_PARTITION if unknown else E.INVALID_TOPIC_EXCEPTION
+    return MetadataResponseTopic(error_code=error, name=name)
+
+
+def _described(topic: Topic) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions=[_partition(each) for each in topic.partitions],
+    )
+
+
+def _partition(partition: Partition) -> MetadataResponsePartition:
+    led = partition.leader_id != NO_LEADER
+    return MetadataResponsePartition(
+        error_code=E.NONE if led else E.LEADER_NOT_AVAILABLE,
+        partition_index=partition.index,
+        leader_id=partition.leader_id,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=partition.replicas,
+        isr_nodes=partition.isr,
+        offline_replicas=partition.offline,
+    )
+
+
+def refused(body: MetadataRequest, error: ErrorCode) -> MetadataResponse:
+    """Answer with an error for each topic."""
+    return MetadataResponse(
+        topics=[
+            MetadataResponseTopic(error_code=error, name=one.name or "", topic_id=one.topic_id)
+            for one in body.topics or []
+        ]
+    )

@@ -1,0 +1,140 @@
+"""OffsetCommit: how far a group has read.
+
+v0   the first
+v1   request +generation_id_or_member_epoch +member_id +commit_timestamp
+v2   request +retention_time_ms -commit_timestamp
+v3   response +throttle_time_ms
+v4   no new fields │ throttled after the answer
+v5   request -retention_time_ms
+v6   request +committed_leader_epoch
+v7   request +group_instance_id
+v8   flexible
+v9   no new fields │ errors of the new protocol (KIP-848)
+v10  request +topic_id -name; response +topic_id -name
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...messages.offset_commit_request import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from ...messages.offset_commit_response import (
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from ...protocol import ErrorCode
+from ..broker import Broker
+from ..connection import Connection
+from ..groups.coordinator import Coordinator
+from ..groups.offsets import NEVER, Committed, TopicPartition
+from ..request import Answer, Request
+
+E = ErrorCode
+GENERATION_FROM: Final = 1
+TIMESTAMP_ONLY: Final = 1
+RETENTION: Final = range(2, 5)
+TOPIC_IDS_FROM: Final = 10
+DEFAULT: Final = -1
+
+
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
+    """Keep the offsets of a member, or of anybody where the group has no members."""
+    body = request.body
+    assert isinstance(body, OffsetCommitRequest)
+    coordinator = broker.coordinator(body.group_id)
+    if isinstance(coordinator, ErrorCode):
+        return refused(body, coordinator)
+    error = _member_error(coordinator, body, request.version, now)
+    if error:
+        return refused(body, error)
+    given: dict[TopicPartition, Committed] = {}
+    topics = [_take(broker, topic, body, request.version, given, now) for topic in body.topics]
+    coordinator.group(body.group_id, now)
+    coordinator.commit(body.group_id, given, now)
+    return OffsetCommitResponse(topics=topics)
+
+
+def _member_error(
+    coordinator: Coordinator, body: OffsetCommitRequest, version: int, now: float
+) -> ErrorCode:
+    generation = body.generation_id_or_member_epoch if version >= GENERATION_FROM else DEFAULT
+    group = coordinator.groups.get(body.group_id)
+    if group is None:
+        return E.NONE if generation < 0 else E.ILLEGAL_GENERATION
+    error = group.commit_error(body.member_id, generation, body.group_instance_id, now)
+    coordinator.perform(group, [], now)  # a session may have been renewed
+    return error
+
+
+def _take(
+    broker: Broker,
+    topic: OffsetCommitRequestTopic,
+    body: OffsetCommitRequest,
+    version: int,
+    given: dict[TopicPartition, Committed],
+    now: float,
+) -> OffsetCommitResponseTopic:
+    topics = broker.cluster.topics
+    by_id = version >= TOPIC_IDS_FROM
+    found = topics.by_id(topic.topic_id) if by_id else topics.get(topic.name)
+    unknown = E.UNKNOWN_TOPIC_ID if by_id else E.UNKNOWN_TOPIC_OR_PARTITION
+    longest = broker.cluster.settings.number("offset.metadata.max.bytes")
+    answers = []
+    for each in topic.partitions:
+        error = E.NONE
+        if found is None:
+            error = unknown
+        elif found.partition(each.partition_index) is None:
+            error = E.UNKNOWN_TOPIC_OR_PARTITION
+        elif len((each.committed_metadata or "").encode()) > longest:
+            error = E.OFFSET_METADATA_TOO_LARGE
+        else:
+            given[found.name, each.partition_index] = _committed(
+                each, body, version, broker.cluster.wall_ms(now)
+            )
+        answers.append(
+            OffsetCommitResponsePartition(partition_index=each.partition_index, error_code=error)
+        )
+    return OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=answers)
+
+
+def _committed(
+    each: OffsetCommitRequestPartition, body: OffsetCommitRequest, version: int, wall_ms: int
+) -> Committed:
+    at = wall_ms
+    if version == TIMESTAMP_ONLY and each.commit_timestamp != DEFAULT:
+        at = each.commit_timestamp
+    expires = NEVER
+    if version in RETENTION and body.retention_time_ms != DEFAULT:
+        expires = at + body.retention_time_ms
+    return Committed(
+        each.committed_offset,
+        each.committed_leader_epoch,
+        each.committed_metadata or "",
+        at,
+        expires,
+    )
+
+
+def refused(body: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
+    """Answer with an error for each partition."""
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponseTopic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=[
+                    OffsetCommitResponsePartition(
+                        partition_index=each.partition_index, error_code=error
+                    )
+                    for each in topic.partitions
+                ],
+            )
+            for topic in body.topics
+        ]
+    )

@@ -1,0 +1,57 @@
+"""OffsetDelete: committed offsets of topics that a group no longer wants (KIP-496).
+
+v0   the first
+"""
+
+from __future__ import annotations
+
+from ...messages.offset_delete_request import OffsetDeleteRequest
+from ...messages.offset_delete_response import (
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from ...protocol import ErrorCode
+from ..broker import Broker
+from ..connection import Connection
+from ..groups.coordinator import CONSUMER
+from ..groups.states import Kind
+from ..request import Answer, Request
+
+E = ErrorCode
+
+
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
+    """Forget offsets; those of topics that members are subscribed to stay."""
+    body = request.body
+    assert isinstance(body, OffsetDeleteRequest)
+    coordinator = broker.coordinator(body.group_id)
+    if isinstance(coordinator, ErrorCode):
+        return refused(body, coordinator)
+    group = coordinator.groups.get(body.group_id)
+    error = E.GROUP_ID_NOT_FOUND if group is None else group.admits(Kind.DELETE_OFFSETS)
+    if group is None or error:
+        return refused(body, error)
+    if len(group.members) and group.protocol_type != CONSUMER:
+        return refused(body, E.NON_EMPTY_GROUP)
+    in_use = coordinator.subscribed(group)
+    topics = []
+    for topic in body.topics:
+        answers = []
+        for each in topic.partitions:
+            known = broker.cluster.topics.partition(topic.name, each.partition_index)
+            code = E.NONE if known is not None else E.UNKNOWN_TOPIC_OR_PARTITION
+            if in_use is None or topic.name in in_use:
+                code = E.GROUP_SUBSCRIBED_TO_TOPIC
+            if not code:
+                coordinator.take_back(body.group_id, [(topic.name, each.partition_index)], now)
+            answers.append(
+                OffsetDeleteResponsePartition(partition_index=each.partition_index, error_code=code)
+            )
+        topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=answers))
+    return OffsetDeleteResponse(topics=topics)
+
+
+def refused(_body: OffsetDeleteRequest, error: ErrorCode) -> OffsetDeleteResponse:
+    """Answer with an error."""
+    return OffsetDeleteResponse(error_code=error)

@@ -1,0 +1,65 @@
+"""OffsetForLeaderEpoch: where the records of a leader epoch end (KIP-101, KIP-320).
+
+v0   the first
+v1   response +leader_epoch
+v2   request +current_leader_epoch; response +throttle_time_ms
+v3   request +replica_id
+v4   flexible
+"""
+
+from __future__ import annotations
+
+from ...messages.offset_for_leader_epoch_request import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+)
+from ...messages.offset_for_leader_epoch_response import (
+    EpochEndOffset,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderTopicResult,
+)
+from ...protocol import ErrorCode
+from ..broker import Broker
+from ..connection import Connection
+from ..request import Answer, Request
+
+
+def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> Answer:
+    """Say where epochs end, so that a client sees whether its log was truncated."""
+    body = request.body
+    assert isinstance(body, OffsetForLeaderEpochRequest)
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic=topic.topic,
+                partitions=[_end(broker, topic.topic, asked) for asked in topic.partitions],
+            )
+            for topic in body.topics
+        ]
+    )
+
+
+def _end(broker: Broker, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+    partition, error = broker.led(topic, asked.partition, asked.current_leader_epoch)
+    if partition is None or error:
+        return EpochEndOffset(partition=asked.partition, error_code=error)
+    end = partition.log.end_of_epoch(asked.leader_epoch, partition.leader_epoch)
+    return EpochEndOffset(
+        partition=asked.partition, leader_epoch=end.epoch, end_offset=end.end_offset
+    )
+
+
+def refused(body: OffsetForLeaderEpochRequest, error: ErrorCode) -> OffsetForLeaderEpochResponse:
+    """Answer with an error for each partition."""
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic=topic.topic,
+                partitions=[
+                    EpochEndOffset(partition=each.partition, error_code=error)
+                    for each in topic.partitions
+                ],
+            )
+            for topic in body.topics
+        ]
+    )

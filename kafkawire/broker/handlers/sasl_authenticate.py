@@ -1,0 +1,43 @@
+"""SaslAuthenticate: a token of the mechanism that was chosen.
+
+v0   the first
+v1   response +session_lifetime_ms
+v2   flexible
+"""
+
+from __future__ import annotations
+
+from ...errors import RemoteProtocolError
+from ...messages.sasl_authenticate_request import SaslAuthenticateRequest
+from ...messages.sasl_authenticate_response import SaslAuthenticateResponse
+from ...protocol import ErrorCode
+from ..broker import Broker
+from ..connection import Connection
+from ..request import Answer, Request
+from ..sasl.server import State
+
+E = ErrorCode
+
+
+def handle(_broker: Broker, request: Request, connection: Connection, _now: float) -> Answer:
+    """Put the token to the mechanism; after a refusal the connection closes."""
+    body = request.body
+    assert isinstance(body, SaslAuthenticateRequest)
+    auth = connection.authentication
+    if auth is None or auth.state is not State.TOKENS:
+        message = "SaslAuthenticate request received after successful authentication"
+        if auth is not None and auth.state is State.HANDSHAKE:
+            raise RemoteProtocolError("SaslAuthenticate before SaslHandshake")
+        return SaslAuthenticateResponse(error_code=E.ILLEGAL_SASL_STATE, error_message=message)
+    try:
+        answer = auth.token(body.auth_bytes)
+    except RemoteProtocolError as error:
+        return SaslAuthenticateResponse(
+            error_code=E.SASL_AUTHENTICATION_FAILED, error_message=str(error)
+        )
+    return SaslAuthenticateResponse(auth_bytes=answer)
+
+
+def refused(_body: SaslAuthenticateRequest, error: ErrorCode) -> SaslAuthenticateResponse:
+    """Answer with an error."""
+    return SaslAuthenticateResponse(error_code=error, error_message=error.name)

@@ -1,0 +1,33 @@
+"""SaslHandshake: the client chooses a mechanism.
+
+v0   the first
+v1   no new fields │ tokens in SaslAuthenticate, no longer raw
+"""
+
+from __future__ import annotations
+
+from ...messages.sasl_handshake_request import SaslHandshakeRequest
+from ...messages.sasl_handshake_response import SaslHandshakeResponse
+from ...protocol import ErrorCode
+from ..broker import Broker
+from ..connection import Connection
+from ..request import Answer, Request
+
+E = ErrorCode
+
+
+def handle(_broker: Broker, request: Request, connection: Connection, _now: float) -> Answer:
+    """Take the choice; where nobody need authenticate, that is an error."""
+    body = request.body
+    assert isinstance(body, SaslHandshakeRequest)
+    auth = connection.authentication
+    if auth is None:
+        return refused(body, E.ILLEGAL_SASL_STATE)
+    taken = auth.handshake(body.mechanism, request.version)
+    error = E.NONE if taken else E.UNSUPPORTED_SASL_MECHANISM
+    return SaslHandshakeResponse(error_code=error, mechanisms=list(auth.enabled))
+
+
+def refused(_body: SaslHandshakeRequest, error: ErrorCode) -> SaslHandshakeResponse:
+    """Answer with an error."""
+    return SaslHandshakeResponse(error_code=error)

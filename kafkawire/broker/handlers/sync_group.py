@@ -1,0 +1,53 @@
+"""SyncGroup: a member asks for its assignment; the leader brings everybody's.
+
+v0   the first
+v1   response +throttle_time_ms
+v2   no new fields │ throttled after the answer
+v3   request +group_instance_id
+v4   flexible
+v5   request +protocol_type +protocol_name; response +protocol_type +protocol_name
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...messages.sync_group_request import SyncGroupRequest
+from ...messages.sync_group_response import SyncGroupResponse
+from ...protocol import ErrorCode
+from ..broker import Broker
+from ..connection import Connection
+from ..groups.requests import Sync
+from ..request import PARKED, Answer, Request
+
+PROTOCOL_FROM: Final = 5
+
+
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
+    """Put it to the group, which answers when the leader has assigned."""
+    body = request.body
+    assert isinstance(body, SyncGroupRequest)
+    if request.version >= PROTOCOL_FROM and None in (body.protocol_type, body.protocol_name):
+        return refused(body, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    coordinator = broker.coordinator(body.group_id)
+    if isinstance(coordinator, ErrorCode):
+        return refused(body, coordinator)
+    group = coordinator.groups.get(body.group_id)
+    if group is None:
+        return refused(body, ErrorCode.UNKNOWN_MEMBER_ID)
+    question = Sync(
+        request.reply_to,
+        body.member_id,
+        body.generation_id,
+        body.group_instance_id,
+        {each.member_id: each.assignment for each in body.assignments},
+        body.protocol_type,
+        body.protocol_name,
+    )
+    coordinator.ask(group, question, now)
+    return PARKED
+
+
+def refused(_body: SyncGroupRequest, error: ErrorCode) -> SyncGroupResponse:
+    """Answer with an error."""
+    return SyncGroupResponse(error_code=error)

@@ -1,0 +1,45 @@
+"""What a client may do, as the bits that Kafka counts operations in (KIP-430).
+
+Law: nobody is forbidden anything here, so a resource has all the operations there are for its kind.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+
+class Operation(IntEnum):
+    """An operation that access can be granted to; its value is its bit."""
+
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
+
+
+def bits(*operations: Operation) -> int:
+    """Add up operations."""
+    return sum(1 << operation for operation in operations)
+
+
+O = Operation  # noqa: E741
+TOPIC_OPERATIONS: Final = bits(
+    O.READ, O.WRITE, O.CREATE, O.DELETE, O.ALTER, O.DESCRIBE, O.DESCRIBE_CONFIGS, O.ALTER_CONFIGS
+)
+GROUP_OPERATIONS: Final = bits(O.READ, O.DELETE, O.DESCRIBE, O.DESCRIBE_CONFIGS, O.ALTER_CONFIGS)
+CLUSTER_OPERATIONS: Final = bits(
+    O.CREATE,
+    O.ALTER,
+    O.DESCRIBE,
+    O.CLUSTER_ACTION,
+    O.DESCRIBE_CONFIGS,
+    O.ALTER_CONFIGS,
+    O.IDEMPOTENT_WRITE,
+)

@@ -1,0 +1,44 @@
+"""A request that a broker works on.
+
+Law: it is data. While it is parked nothing else waits for it: whoever can answer does so by
+`reply_to`.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final, NamedTuple
+
+from ..messages.api_key import ApiKey
+from ..primitives import Message
+
+
+class Request(NamedTuple):
+    """A decoded request. reply_to: what it is answered by; at: when it came, in seconds."""
+
+    reply_to: int
+    connection: int
+    node_id: int
+    api_key: ApiKey
+    version: int
+    correlation_id: int
+    client_id: str | None
+    client_host: str
+    body: Message
+    at: float
+    size: int = 0
+
+
+class Outcome(Enum):
+    """What a handler gives where it gives no answer."""
+
+    PARKED = "parked"
+    """Somebody answers later."""
+    NO_ANSWER = "no answer"
+    """The protocol has none (acks=0)."""
+
+
+PARKED: Final = Outcome.PARKED
+NO_ANSWER: Final = Outcome.NO_ANSWER
+
+Answer = Message | Outcome

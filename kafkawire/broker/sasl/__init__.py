@@ -1,0 +1,1 @@
+"""The server's side of SASL: PLAIN and SCRAM, over SaslAuthenticate or as raw tokens."""

@@ -1,0 +1,136 @@
+"""Authentication of one connection.
+
+Law: until it is done nothing else is served; once it failed the connection closes.
+
+    HANDSHAKE ─▶ TOKENS (SaslAuthenticate) or RAW_TOKENS (after SaslHandshake v0) ─▶ DONE
+                                  └───────────────▶ FAILED
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from ...errors import RemoteProtocolError
+from .scram import HASHES, ITERATIONS, Credential, Scram, credential
+
+PLAIN: Final = "PLAIN"
+MECHANISMS: Final = (PLAIN, *HASHES)
+"""What is spoken here; which of it a broker offers is its `sasl.enabled.mechanisms`."""
+
+
+class State(Enum):
+    """How far a connection is."""
+
+    HANDSHAKE = "handshake"
+    TOKENS = "tokens"
+    RAW_TOKENS = "raw tokens"
+    DONE = "done"
+    FAILED = "failed"
+
+
+S = State
+LEGAL: Final[Mapping[State, frozenset[State]]] = {
+    S.HANDSHAKE: frozenset({S.TOKENS, S.RAW_TOKENS, S.FAILED}),
+    S.TOKENS: frozenset({S.DONE, S.FAILED}),
+    S.RAW_TOKENS: frozenset({S.DONE, S.FAILED}),
+    S.DONE: frozenset({S.HANDSHAKE, S.TOKENS}),  # re-authentication (KIP-368)
+    S.FAILED: frozenset(),
+}
+
+
+class Users:
+    """Who may come in. new_salt: bytes for each SCRAM credential."""
+
+    def __init__(self, passwords: Mapping[str, str], new_salt: Callable[[], bytes]) -> None:
+        self._passwords = dict(passwords)
+        self._new_salt = new_salt
+        self._scram: dict[tuple[str, str], Credential] = {}
+
+    def knows(self, user: str, password: str) -> bool:
+        """Whether a password is the user's."""
+        kept = self._passwords.get(user)
+        return kept is not None and hmac.compare_digest(kept.encode(), password.encode())
+
+    def scram(self, mechanism: str, user: str) -> Credential | None:
+        """Give a user's SCRAM credential; made when it is first asked for."""
+        password = self._passwords.get(user)
+        if password is None:
+            return None
+        key = mechanism, user
+        if key not in self._scram:
+            self._scram[key] = credential(mechanism, password, self._new_salt(), ITERATIONS)
+        return self._scram[key]
+
+
+@dataclass(slots=True)
+class Authentication:
+    """How far one connection is with it. user: who it is, once it is done."""
+
+    enabled: tuple[str, ...]
+    users: Users
+    new_nonce: Callable[[], str]
+    state: State = State.HANDSHAKE
+    mechanism: str = ""
+    user: str = ""
+    _scram: Scram | None = field(default=None)
+
+    @property
+    def done(self) -> bool:
+        """Whether the connection may ask for everything."""
+        return self.state is State.DONE
+
+    def handshake(self, mechanism: str, version: int) -> bool:
+        """Take the client's choice of mechanism; whether it is one of ours."""
+        if mechanism not in self.enabled:
+            self.fail()
+            return False
+        self.mechanism = mechanism
+        self._scram = None
+        self._move_to(S.TOKENS if version else S.RAW_TOKENS)
+        if mechanism != PLAIN:
+            self._scram = Scram(
+                mechanism, lambda user: self.users.scram(mechanism, user), self.new_nonce()
+            )
+        return True
+
+    def token(self, data: bytes) -> bytes:
+        """Take a token and give ours; RemoteProtocolError says why it is refused."""
+        try:
+            answer, proven = self._plain(data) if self._scram is None else self._scram.step(data)
+        except RemoteProtocolError:
+            self.fail()
+            raise
+        if proven:
+            if self._scram is not None:
+                self.user = self._scram.user
+            self._move_to(S.DONE)
+        return answer
+
+    def _plain(self, data: bytes) -> tuple[bytes, bool]:
+        """Take `[authzid] NUL user NUL password` (RFC 4616)."""
+        try:
+            parts = data.decode().split("\0")
+        except UnicodeDecodeError:
+            raise RemoteProtocolError("a PLAIN token that is not UTF-8") from None
+        if len(parts) != 3 or not parts[1] or not parts[2]:
+            raise RemoteProtocolError("a PLAIN token is authzid, user and password")
+        authzid, user, password = parts
+        if not self.users.knows(user, password):
+            raise RemoteProtocolError("Authentication failed: Invalid username or password")
+        if authzid not in ("", user):
+            raise RemoteProtocolError("Authentication failed: authorization as somebody else")
+        self.user = user
+        return b"", True
+
+    def fail(self) -> None:
+        """End it: the connection will close."""
+        self._move_to(S.FAILED)
+
+    def _move_to(self, state: State) -> None:
+        if state not in LEGAL[self.state]:
+            raise RemoteProtocolError(f"{self.state.value} -> {state.value} is out of order")
+        self.state = state

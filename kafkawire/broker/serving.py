@@ -1,0 +1,210 @@
+"""From a frame to its answer: header, versions, authentication, handler, faults.
+
+Law: every request ends in exactly one answer, in none where the protocol has none, in a closed
+connection with a reason, or parked.
+
+    frame ─┬─ after SaslHandshake v0: a raw token
+           └─ header ─▶ API served? version offered? authenticated? ─▶ body ─▶ fault ─▶ handler
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..errors import DecodeError, RemoteProtocolError, UnsupportedVersion
+from ..messages.api_key import ApiKey
+from ..primitives import Limits, Message
+from ..protocol import decode_request_body, decode_request_header, encode_frame
+from .connection import Connection
+from .effects import Report
+from .events import ReplyDue
+from .faults import Action, Fault
+from .handlers import HANDLERS, api_versions, refused
+from .refusals import refusal, unknown_key
+from .request import NO_ANSWER, PARKED, Answer, Request
+from .sasl.server import State
+
+if TYPE_CHECKING:
+    from .cluster import Cluster
+
+BEFORE_AUTHENTICATION = frozenset(
+    {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
+)
+
+
+class Serving:
+    """The requests of all connections that are in work."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.pending: dict[int, Request] = {}
+        self._faults: dict[int, Fault] = {}
+        self._delayed: dict[int, tuple[int, bytes]] = {}
+        self._count = 0
+        self._limits = Limits(max_frame_bytes=cluster.settings.number("socket.request.max.bytes"))
+
+    # -- in
+
+    def take(self, connection: Connection, now: float) -> bool:
+        """Take the connection's next frame, if it is whole; whether there was one."""
+        try:
+            frame = connection.next_frame(self._limits.max_frame_bytes)
+            if frame is None:
+                return False
+            auth = connection.authentication
+            if auth is not None and auth.state is State.RAW_TOKENS:
+                self._raw_token(connection, frame)
+            else:
+                self._request(connection, frame, now)
+        except (DecodeError, UnsupportedVersion, RemoteProtocolError) as error:
+            self.cluster.close(connection, str(error))
+            return False
+        return True
+
+    def _raw_token(self, connection: Connection, token: bytes) -> None:
+        assert connection.authentication is not None
+        answer = connection.authentication.token(token)
+        self.cluster.send(connection, len(answer).to_bytes(4, "big") + answer)
+
+    def _request(self, connection: Connection, frame: bytes, now: float) -> None:
+        head = decode_request_header(frame, limits=self._limits)
+        header = head.header
+        number, version = header.request_api_key, header.request_api_version
+        known = {int(key) for key in ApiKey}
+        if number not in known:
+            self.cluster.send(connection, unknown_key(header.correlation_id))
+            return
+        key = ApiKey(number)
+        versions = self.cluster.offered.get(key)
+        auth = connection.authentication
+        if auth is not None and not auth.done and key not in BEFORE_AUTHENTICATION:
+            raise RemoteProtocolError(f"{key.name} before the client is authenticated")
+        if key is ApiKey.API_VERSIONS and versions is not None and version not in versions:
+            self._send_unsupported(connection, header.correlation_id)
+            return
+        if versions is not None and version not in versions:
+            raise RemoteProtocolError(
+                f"{key.name} v{version}: Kafka {self.cluster.release} takes {versions}"
+            )
+        body = decode_request_body(key, version, frame, head.end, False, self._limits)
+        self._count += 1
+        request = Request(
+            self._count,
+            connection.id,
+            connection.node_id,
+            key,
+            version,
+            header.correlation_id,
+            header.client_id,
+            connection.host,
+            body,
+            now,
+            len(frame),
+        )
+        self.pending[request.reply_to] = request
+        connection.busy = request.reply_to
+        self._work(connection, request, served=versions is not None, now=now)
+
+    def _send_unsupported(self, connection: Connection, correlation_id: int) -> None:
+        answer = api_versions.unsupported(self.cluster)
+        self.cluster.send(connection, encode_frame(answer, 0, correlation_id))
+
+    def _work(self, connection: Connection, request: Request, served: bool, now: float) -> None:
+        fault = next(
+            (f for f in self.cluster.faults if f.strikes(request, self.cluster.draw)), None
+        )
+        if fault is not None:
+            if fault.action is Action.DISCONNECT and not fault.carried_out:
+                self._finished(request)
+                self.cluster.close(connection, "a fault: disconnect")
+                return
+            self._faults[request.reply_to] = fault
+        self._settle(request, self._outcome(connection, request, served, fault, now), now)
+
+    def _outcome(
+        self,
+        connection: Connection,
+        request: Request,
+        served: bool,
+        fault: Fault | None,
+        now: float,
+    ) -> Answer:
+        if not served:
+            return refusal(request)
+
+        if fault is not None and fault.action is Action.ERROR:
+            return refused(request, fault.error)
+        broker = self.cluster.brokers[request.node_id]
+        return HANDLERS[request.api_key].handle(broker, request, connection, now)
+
+    def _settle(self, request: Request, answer: Answer, now: float) -> None:
+        if answer is PARKED:
+            return
+        if answer is NO_ANSWER:
+            connection = self._finished(request)
+            fault = self._faults.pop(request.reply_to, None)
+            self.cluster.emit(Report(request, None, now - request.at))
+            if fault is not None and fault.action is Action.DISCONNECT:
+                self.cluster.close(connection, "a fault: disconnect")
+            return
+        assert isinstance(answer, Message)
+        self.answer(request.reply_to, answer, now)
+
+    # -- out
+
+    def answer(self, reply_to: int, message: Message, now: float) -> None:
+        """Send the answer to a request, or what a fault leaves of it."""
+        request = self.pending.get(reply_to)
+        if request is None:
+            return
+        frame = encode_frame(message, request.version, request.correlation_id)
+        fault = self._faults.pop(reply_to, None)
+        if fault is not None and fault.action is Action.DELAY:
+            self._delayed[reply_to] = request.connection, frame
+            self.cluster.deadlines.set(ReplyDue(reply_to), now + fault.delay)
+            self.cluster.emit(Report(request, message, now - request.at))
+            return
+        connection = self._finished(request)
+        self.cluster.emit(Report(request, message, now - request.at))
+        if fault is None or fault.action is Action.ERROR:
+            self.cluster.send(connection, frame)
+        elif fault.action is Action.DROP:
+            connection.silent = True
+        elif fault.action is Action.DISCONNECT:
+            self.cluster.close(connection, "a fault: disconnect")
+        else:
+            self.cluster.send(connection, fault.spoil(frame, self.cluster.draw))
+            if fault.action is Action.TRUNCATE:
+                self.cluster.close(connection, "a fault: truncated")
+        self._close_if_refused(connection, request)
+
+    def _close_if_refused(self, connection: Connection, request: Request) -> None:
+        auth = connection.authentication
+        if auth is not None and auth.state is State.FAILED and not connection.closing:
+            self.cluster.close(connection, f"{request.api_key.name}: not authenticated")
+
+    def send_delayed(self, reply_to: int, _now: float) -> None:
+        """Send what a fault delayed."""
+        _, frame = self._delayed.pop(reply_to)
+        request = self.pending.get(reply_to)
+        if request is not None:
+            self.cluster.send(self._finished(request), frame)
+
+    def forget(self, connection: Connection) -> None:
+        """Forget what a client asked that went away."""
+        if connection.busy is None:
+            return
+        request = self.pending.pop(connection.busy, None)
+        self._faults.pop(connection.busy, None)
+        if self._delayed.pop(connection.busy, None) is not None:
+            self.cluster.deadlines.cancel(ReplyDue(connection.busy))
+        if request is not None:
+            self.cluster.brokers[request.node_id].drop(request)
+
+    def _finished(self, request: Request) -> Connection:
+        """Say that a request is done with; its connection may take the next."""
+        del self.pending[request.reply_to]
+        connection = self.cluster.connections[request.connection]
+        connection.busy = None
+        self.cluster.resume(connection)
+        return connection

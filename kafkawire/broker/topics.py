@@ -1,0 +1,163 @@
+"""Topics, their partitions, and who leads them.
+
+Law: a leader changes only with its epoch; a partition without a live replica has leader -1.
+
+    replicas of partition p: the brokers from (place of the topic + p) on, round and round
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from .log import PartitionLog
+from .producers import Producers
+
+NO_LEADER: Final = -1
+OFFSETS_TOPIC: Final = "__consumer_offsets"
+INTERNAL: Final = frozenset({OFFSETS_TOPIC, "__transaction_state", "__share_group_state"})
+LONGEST_NAME: Final = 249
+LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+def name_refusal(name: str) -> str | None:
+    """Say why a topic cannot be called so; None if it can."""
+    if name == "":
+        return "Topic name is invalid: the empty string is not allowed"
+    if name in (".", ".."):
+        return f"Topic name is invalid: '{name}' is not allowed"
+    if len(name) > LONGEST_NAME:
+        return f"Topic name is invalid: longer than {LONGEST_NAME} characters"
+    if LEGAL_NAME.fullmatch(name) is None:
+        return "Topic name is invalid: only ASCII letters, digits, '.', '_' and '-' are allowed"
+    return None
+
+
+@dataclass(slots=True)
+class Partition:
+    """One partition; its log is that of all its replicas."""
+
+    topic: str
+    index: int
+    replicas: list[int]
+    isr: list[int]
+    leader_id: int
+    leader_epoch: int = 0
+    log: PartitionLog = field(default_factory=PartitionLog)
+    producers: Producers = field(default_factory=Producers)
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.topic, self.index
+
+    @property
+    def offline(self) -> list[int]:
+        """Replicas on brokers that are down."""
+        return [node for node in self.replicas if node not in self.isr]
+
+    def move_to(self, leader_id: int) -> None:
+        """Give it another leader (NO_LEADER for none), or the same anew."""
+        self.leader_id = leader_id
+        self.leader_epoch += 1
+        self.log.note_epoch(self.leader_epoch, self.log.log_end_offset)
+
+    def note_alive(self, node_id: int, alive: bool) -> bool:
+        """Take in that a broker is up or down; whether that changed the leader."""
+        if node_id not in self.replicas:
+            return False
+        self.isr = [
+            n for n in self.replicas if (n in self.isr and n != node_id) or (alive and n == node_id)
+        ]
+        if alive and self.leader_id == NO_LEADER:
+            self.move_to(node_id)
+            return True
+        if not alive and self.leader_id == node_id:
+            self.move_to(self.isr[0] if self.isr else NO_LEADER)
+            return True
+        return False
+
+
+@dataclass(slots=True)
+class Topic:
+    """A topic. configs: what was set for it, over the broker's."""
+
+    name: str
+    topic_id: bytes
+    partitions: list[Partition]
+    configs: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_internal(self) -> bool:
+        return self.name in INTERNAL
+
+    def partition(self, index: int) -> Partition | None:
+        """Find a partition by its number."""
+        return self.partitions[index] if 0 <= index < len(self.partitions) else None
+
+
+class Topics:
+    """All topics of a cluster, by name and by id."""
+
+    def __init__(self, node_ids: Sequence[int], new_uuid: Callable[[], bytes]) -> None:
+        self.node_ids = list(node_ids)
+        self.alive: set[int] = set(node_ids)
+        self._new_uuid = new_uuid
+        self._by_name: dict[str, Topic] = {}
+        self._by_id: dict[bytes, Topic] = {}
+        self._made = 0
+
+    def __iter__(self) -> Iterator[Topic]:
+        return iter(self._by_name.values())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    def get(self, name: str) -> Topic | None:
+        """Find a topic by name."""
+        return self._by_name.get(name)
+
+    def by_id(self, topic_id: bytes) -> Topic | None:
+        """Find a topic by id."""
+        return self._by_id.get(topic_id)
+
+    def partition(self, name: str, index: int) -> Partition | None:
+        """Find a partition."""
+        topic = self._by_name.get(name)
+        return None if topic is None else topic.partition(index)
+
+    def partitions(self) -> Iterator[Partition]:
+        """Walk all partitions of all topics."""
+        for topic in self._by_name.values():
+            yield from topic.partitions
+
+    def create(
+        self, name: str, assignments: Iterable[Sequence[int]], configs: dict[str, str]
+    ) -> Topic:
+        """Make a topic with those replicas, a list a partition."""
+        topic = Topic(name, self._new_uuid(), [], dict(configs))
+        self._by_name[name] = self._by_id[topic.topic_id] = topic
+        self._made += 1
+        self.extend(topic, assignments)
+        return topic
+
+    def extend(self, topic: Topic, assignments: Iterable[Sequence[int]]) -> None:
+        """Add partitions to a topic."""
+        for replicas in assignments:
+            isr = [node for node in replicas if node in self.alive]
+            leader = isr[0] if isr else NO_LEADER
+            index = len(topic.partitions)
+            topic.partitions.append(Partition(topic.name, index, list(replicas), isr, leader))
+
+    def spread(self, count: int, factor: int, first: int = 0) -> list[list[int]]:
+        """Choose replicas for partitions `first` and on, each on `factor` brokers."""
+        nodes = self.node_ids
+        return [
+            [nodes[(self._made + index + more) % len(nodes)] for more in range(factor)]
+            for index in range(first, first + count)
+        ]
+
+    def delete(self, topic: Topic) -> None:
+        """Forget a topic."""
+        del self._by_name[topic.name], self._by_id[topic.topic_id]

@@ -1,0 +1,76 @@
+"""The consumer's machines: subscription, membership, commits, positions, fetches, and all of them.
+
+Law: as for every client machine: events and time in, effects out.
+"""
+
+from .assignors import (
+    ASSIGNORS,
+    Assignments,
+    Assignor,
+    CooperativeStickyAssignor,
+    Member,
+    RangeAssignor,
+    RebalanceProtocol,
+    RoundRobinAssignor,
+    StickyAssignor,
+)
+from .committing import CommitKind
+from .configuration import (
+    CONSUMER_KEYS,
+    ConsumerConfig,
+    IsolationLevel,
+    Reset,
+    ResetPolicy,
+    consumer_config,
+)
+from .consumer import Consumer
+from .failures import (
+    CommitFailed,
+    ConsumerError,
+    FetchFailed,
+    GroupFailed,
+    LogTruncated,
+    LookupFailed,
+    NoOffset,
+    OffsetOutOfRange,
+    RequestTimedOut,
+)
+from .partitions import (
+    ConsumerRecord,
+    OffsetAndMetadata,
+    OffsetAndTimestamp,
+    TopicPartition,
+)
+
+__all__ = [
+    "ASSIGNORS",
+    "Assignments",
+    "Assignor",
+    "CONSUMER_KEYS",
+    "CommitFailed",
+    "CommitKind",
+    "Consumer",
+    "ConsumerConfig",
+    "ConsumerError",
+    "ConsumerRecord",
+    "CooperativeStickyAssignor",
+    "FetchFailed",
+    "GroupFailed",
+    "IsolationLevel",
+    "LogTruncated",
+    "LookupFailed",
+    "Member",
+    "NoOffset",
+    "OffsetAndMetadata",
+    "OffsetAndTimestamp",
+    "OffsetOutOfRange",
+    "RangeAssignor",
+    "RebalanceProtocol",
+    "RequestTimedOut",
+    "Reset",
+    "ResetPolicy",
+    "RoundRobinAssignor",
+    "StickyAssignor",
+    "TopicPartition",
+    "consumer_config",
+]

@@ -1,0 +1,446 @@
+"""The consumer: what the user wants in, records out.
+
+Law: every part is a machine or a table of its own; here is only who tells whom. What one part says
+to another never leaves; what is left is for the network or the user.
+
+    user ─▶ subscription ─▶ membership ─▶ steps ─▶ positions ─▶ fetcher ─▶ user
+                               │            │          │  └▶ leaders (ListOffsets, epochs)
+                               └── network ─┴ commits ─┴─ committed
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeAlias
+
+from ...errors import LocalProtocolError
+from ...protocol.error_code import ErrorCode
+from ..backoff import Lot
+from ..requests import (
+    Answered,
+    ClusterFailed,
+    ClusterView,
+    MetadataChanged,
+    TrackTopics,
+    Unanswered,
+)
+from . import (
+    committed,
+    committing,
+    events,
+    leaders,
+    member_states,
+    rebalancing,
+)
+from .assignment import Assignment
+from .commits import STEP, USER, Commits
+from .configuration import ConsumerConfig
+from .failures import ConsumerError, FetchFailed
+from .leadership import Leadership
+from .member_states import MemberState
+from .partitions import TopicPartition
+from .parts import Parts
+from .places import Position, PositionFailed
+from .questions import Questions
+from .subscription import Mode
+
+Effects: TypeAlias = list[object]
+
+UNSUBSCRIBED: Final = "the consumer unsubscribed from all topics"
+CLOSING: Final = "the consumer is being closed"
+SAID_ONCE: Final = frozenset(
+    {ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION}
+)
+"""Errors of a subscribed topic that the user must know."""
+
+
+class Consumer:
+    """The machine; `owner` is its name in the client.
+
+    lot: draws from 0 up to 1. clock_ms: tells milliseconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        config: ConsumerConfig,
+        view: ClusterView,
+        *,
+        lot: Lot,
+        clock_ms: Callable[[], int],
+        owner: str = "consumer",
+    ) -> None:
+        parts = Parts.make(config, view, lot=lot, clock_ms=clock_ms, owner=owner)
+        self.config = config
+        self.subscription = parts.subscription
+        self.positions = parts.positions
+        self.membership = parts.membership
+        self._parts = parts
+        self._machines = parts.machines
+        self._commits = Commits(parts)
+        self._ours = Assignment(parts, self._commits)
+        self._leadership = Leadership(parts)
+        self._view = view
+        self._owner = owner
+        self._polling = False
+        self._most = config.max_poll_records
+        self._errors: deque[Exception] = deque()
+        self._told: set[str] = set()
+        self._tracked: frozenset[str] | None = frozenset()
+        self._questions = Questions(parts)
+        self.closed = False
+
+    # -- the contract
+
+    def handle(self, event: object, now: float) -> Effects:
+        """Take an event of the user or of the network.
+
+        Raises LocalProtocolError, and changes nothing, where the user asks for what cannot be.
+        """
+        if self.closed:
+            return []
+        handler = HANDLERS.get(type(event))
+        if handler is None:
+            raise LocalProtocolError(f"a consumer does not know what {type(event).__name__} is")
+        return self._go_on(handler(self, event, now), now)
+
+    def next_deadline(self) -> float | None:
+        if self.closed:
+            return None
+        times = [part.next_deadline() for part in self._machines.values()]
+        if self._polling and self._commits.by_itself:
+            times.append(self._commits.due_at)
+        return min((at for at in [*times, self._ours.close_by] if at is not None), default=None)
+
+    def advance(self, now: float) -> Effects:
+        if self.closed:
+            return []
+        effects: Effects = []
+        for part in self._machines.values():
+            due = part.next_deadline()
+            if due is not None and due <= now:
+                effects += part.advance(now)
+        if self._polling:
+            effects += self._commits.if_due(now)
+        if self._ours.close_by is not None and self._ours.close_by <= now:
+            effects += self._end()
+        return self._go_on(effects, now)
+
+    # -- what can be asked without waiting
+
+    @property
+    def assignment(self) -> frozenset[TopicPartition]:
+        """The partitions that are ours."""
+        return frozenset(self.positions)
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is under way that records must wait for."""
+        return not self._ours.steps
+
+    # -- wanting
+
+    def _subscribe(self, event: events.Subscribe, now: float) -> Effects:
+        if self.config.group_id is None:
+            raise LocalProtocolError("subscribing needs a group.id; without one, assign partitions")
+        self.subscription.subscribe(event.wanted)
+        self._told.clear()
+        if self.subscription.mode is Mode.NONE:
+            self._ours.leave(UNSUBSCRIBED)
+            return []
+        self._ours.listens = event.listens
+        effects = self._track()
+        if self.subscription.pattern is not None and not self.subscription.match(self._view):
+            return effects  # joins when topics are known
+        reason = "the subscription is new or has changed"
+        return effects + self.membership.handle(member_states.JoinWanted(reason), now)
+
+    def _assign(self, event: events.Assign, now: float) -> Effects:
+        self.subscription.assign(event.partitions)
+        effects = self._commits.at_once(now)
+        gone = [each for each in self.positions if each not in self.subscription.assigned]
+        self._ours.let_go(gone)
+        self.positions.take(sorted(self.subscription.assigned))
+        return effects + self._track()
+
+    def _unsubscribe(self, event: events.Unsubscribe, now: float) -> Effects:
+        self.subscription.unsubscribe()
+        effects = self._commits.at_once(now) + self._track()
+        self._ours.leave(UNSUBSCRIBED)
+        self._ours.steps.add(rebalancing.Answer(event.key))
+        return effects
+
+    def _seek(self, event: events.Seek, _now: float) -> Effects:
+        self._must_have([event.partition])
+        if event.offset < 0:
+            raise LocalProtocolError(f"{event.partition}: offset {event.offset} is negative")
+        self.positions.seek(event.partition, Position(event.offset, event.leader_epoch))
+        return []
+
+    def _seek_to(self, event: events.SeekTo, _now: float) -> Effects:
+        self._must_have(event.partitions)
+        self.positions.reset(event.partitions, event.policy)
+        return []
+
+    def _pause(self, event: events.Pause | events.Resume, _now: float) -> Effects:
+        self._must_have(event.partitions)
+        for each in event.partitions:
+            self.positions[each].paused = isinstance(event, events.Pause)
+        return []
+
+    def _must_have(self, partitions: Iterable[TopicPartition]) -> None:
+        missing = [each for each in partitions if each not in self.positions]
+        if missing:
+            raise LocalProtocolError(f"not assigned: {', '.join(map(str, missing))}")
+
+    # -- reading
+
+    def _poll(self, event: events.Poll, now: float) -> Effects:
+        if self.subscription.mode is Mode.NONE:
+            raise LocalProtocolError("subscribe to topics or assign partitions before polling")
+        self._polling = True
+        self._most = event.most or self.config.max_poll_records
+        self.positions.try_again()
+        effects = self._commits.if_due(now)
+        return effects + self.membership.handle(member_states.Polled(), now)
+
+    def _stop_polling(self, _event: object, now: float) -> Effects:
+        if not self._polling:
+            return []
+        self._polling = False
+        return self.membership.handle(member_states.Busy(), now)
+
+    def _give_back(self, event: events.GiveBack, _now: float) -> Effects:
+        self._parts.fetcher.give_back(event.records)
+        return []
+
+    def _deliver(self, now: float) -> Effects:
+        """End the poll with an error or with records, if there is either."""
+        if not self._polling or self._ours.steps:
+            return []
+        answer: object
+        if self._errors:
+            answer = events.Raise(self._errors.popleft())
+        else:
+            try:
+                records = self._parts.fetcher.take(self._most)
+            except FetchFailed as error:
+                answer = events.Raise(error)
+            else:
+                if not records:
+                    return []
+                answer = events.Deliver(records)
+        return [*self._stop_polling(None, now), answer]
+
+    # -- committing
+
+    def _commit(self, event: events.Commit, now: float) -> Effects:
+        return self._commits.commit(event, now)
+
+    def _committed_told(self, event: committing.Committed, now: float) -> Effects:
+        self._commits.told(event)
+        assert isinstance(event.commit.key, tuple)
+        who, key = event.commit.key
+        if who == USER:
+            return [events.Done(key, event.error)]
+        effects: Effects = [] if event.error is None else [events.Warn(event.error)]
+        return effects + (self._ours.committed(key, now) if who == STEP else [])
+
+    def _commit_refused(self, event: committing.CommitRefused, now: float) -> Effects:
+        return self.membership.suspect(event.code, event.identity, now)
+
+    # -- asking
+
+    def _ask_committed(self, event: events.AskCommitted, now: float) -> Effects:
+        return self._questions.ask_committed(event, now)
+
+    def _ask_offsets(self, event: events.AskOffsets, now: float) -> Effects:
+        return self._questions.ask_offsets(event, now)
+
+    def _ask_position(self, event: events.AskPosition, _now: float) -> Effects:
+        self._must_have([event.partition])
+        self._questions.ask_position(event)
+        return []
+
+    def _withdraw(self, event: events.Withdraw, _now: float) -> Effects:
+        self._questions.withdraw(event)
+        return []
+
+    # -- the group
+
+    def _prepare(self, _event: object, _now: float) -> Effects:
+        self._leadership.end()
+        self._ours.prepare()
+        return []
+
+    def _compute(self, event: member_states.ComputeAssignments, now: float) -> Effects:
+        self._leadership.begin(event)
+        return self._track() + self._leadership.go_on(now)
+
+    def _assigned(self, event: member_states.PartitionsAssigned, _now: float) -> Effects:
+        self._ours.adopt(event)
+        return []
+
+    def _lost(self, event: member_states.PartitionsLost, _now: float) -> Effects:
+        self._leadership.end()
+        return self._ours.lost(event)
+
+    def _left(self, _event: object, now: float) -> Effects:
+        return self._ours.left(now)
+
+    def _refused(self, event: member_states.GroupRefused, _now: float) -> Effects:
+        self._errors.append(event.error)
+        return []
+
+    def _listener_done(self, event: events.ListenerDone, now: float) -> Effects:
+        return self._ours.listener_done(event, now)
+
+    # -- closing
+
+    def _close(self, event: events.Close, now: float) -> Effects:
+        if self._ours.close_by is not None:
+            return []
+        self._ours.close_by = now + event.timeout_s
+        self._polling = False
+        if self.membership.state is not MemberState.UNJOINED:
+            self._ours.leave(CLOSING)
+        else:
+            self._ours.steps.add(rebalancing.CommitRead())
+        self._ours.steps.add(rebalancing.End())
+        return []
+
+    def _end(self) -> Effects:
+        effects = self._parts.fetcher.close()
+        self.closed = True
+        return [*effects, events.Closed()]
+
+    # -- the network
+
+    def _network(self, event: Answered | Unanswered, now: float) -> Effects:
+        assert isinstance(event.ask.key, tuple)
+        return self._machines[event.ask.key[0]].handle(event, now)
+
+    def _metadata(self, event: MetadataChanged, now: float) -> Effects:
+        self.positions.look_around()
+        effects = self._parts.leaders.handle(event, now) + self._leadership.go_on(now)
+        self._note_topic_errors()
+        reason = ""
+        if self.subscription.match(self._view):
+            reason = "other topics match the pattern"
+        elif self._leadership.outdated:
+            reason = "the group's topics have other partitions"
+        if reason and self.subscription.in_group:
+            self._leadership.end()
+            effects += self.membership.handle(member_states.JoinWanted(reason), now)
+        return effects
+
+    def _note_topic_errors(self) -> None:
+        """Have the user told of a topic that it may not read, once for each subscription."""
+        for name in self.subscription.topics - self._told:
+            topic = self._view.topics.get(name)
+            if topic is not None and topic.error in SAID_ONCE:
+                self._told.add(name)
+                self._errors.append(ConsumerError(f"topic {name!r} cannot be read", topic.error))
+
+    def _cluster_failed(self, event: ClusterFailed, _now: float) -> Effects:
+        self._errors.append(ConsumerError(f"{event.reason.value}: {event.detail}"))
+        return []
+
+    def _track(self) -> Effects:
+        """Keep metadata of what is wanted; a leader needs that of all the group's topics."""
+        topics = self.subscription.tracked
+        if topics is not None and self.subscription.in_group:
+            topics |= self._leadership.topics
+        if topics == self._tracked:
+            return []
+        self._tracked = topics
+        return [TrackTopics(self._owner, topics)]
+
+    # -- who tells whom
+
+    def _go_on(self, effects: Effects, now: float) -> Effects:
+        """Carry what parts say to each other, until only what others must hear is left."""
+        out: Effects = []
+        self._carry(effects, out, now)
+        while self._ours.steps.pending:
+            self._carry(self._ours.go_on(now), out, now)
+        if self._ours.ended and not self.closed:
+            out += self._end()
+        while not self.closed:
+            more = self.positions.wanted() + self._parts.fetcher.fetch(now) + self._deliver(now)
+            if not more:
+                break
+            self._carry(more, out, now)
+        return out + self._questions.answered()
+
+    def _carry(self, effects: Effects, out: Effects, now: float) -> None:
+        left = deque(effects)
+        while left:
+            effect = left.popleft()
+            handler = INSIDE.get(type(effect))
+            if handler is None:
+                out.append(effect)
+            else:
+                left.extendleft(reversed(handler(self, effect, now)))
+
+    def _fetch_committed(self, event: committed.FetchCommitted, now: float) -> Effects:
+        return self._parts.committed.handle(event, now)
+
+    def _committed_fetched(self, event: committed.CommittedFetched, _now: float) -> Effects:
+        return self._questions.committed_fetched(event)
+
+    def _leaders_answered(self, event: leaders.LeadersAnswered, _now: float) -> Effects:
+        return self._questions.leaders_answered(event)
+
+    def _ask_leaders(self, event: leaders.AskLeaders, now: float) -> Effects:
+        return self._parts.leaders.handle(event, now)
+
+    def _position_failed(self, event: PositionFailed, _now: float) -> Effects:
+        self._errors.append(event.error)
+        return []
+
+
+C = Consumer
+Handler: TypeAlias = Callable[..., Effects]
+
+HANDLERS: Final[Mapping[type, Handler]] = {
+    events.Subscribe: C._subscribe,
+    events.Assign: C._assign,
+    events.Unsubscribe: C._unsubscribe,
+    events.Seek: C._seek,
+    events.SeekTo: C._seek_to,
+    events.Pause: C._pause,
+    events.Resume: C._pause,
+    events.Poll: C._poll,
+    events.StopPolling: C._stop_polling,
+    events.GiveBack: C._give_back,
+    events.ListenerDone: C._listener_done,
+    events.Commit: C._commit,
+    events.AskCommitted: C._ask_committed,
+    events.AskOffsets: C._ask_offsets,
+    events.AskPosition: C._ask_position,
+    events.Withdraw: C._withdraw,
+    events.Close: C._close,
+    Answered: C._network,
+    Unanswered: C._network,
+    MetadataChanged: C._metadata,
+    ClusterFailed: C._cluster_failed,
+}
+"""What comes from outside -> what to do."""
+
+INSIDE: Final[Mapping[type, Handler]] = {
+    member_states.Prepare: C._prepare,
+    member_states.ComputeAssignments: C._compute,
+    member_states.PartitionsAssigned: C._assigned,
+    member_states.PartitionsLost: C._lost,
+    member_states.GroupRefused: C._refused,
+    member_states.Left: C._left,
+    committing.Committed: C._committed_told,
+    committing.CommitRefused: C._commit_refused,
+    committed.FetchCommitted: C._fetch_committed,
+    committed.CommittedFetched: C._committed_fetched,
+    leaders.AskLeaders: C._ask_leaders,
+    leaders.LeadersAnswered: C._leaders_answered,
+    PositionFailed: C._position_failed,
+}
+"""What one part says to another -> who hears it."""

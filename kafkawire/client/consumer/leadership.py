@@ -1,0 +1,63 @@
+"""What the leader of a group does for all: it divides the topics among the members.
+
+Law: a division is made only of topics that are known, and made anew when they are no longer what
+they were when it was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from . import member_states
+from .parts import Parts
+
+Effects: TypeAlias = list[object]
+
+
+class Leadership:
+    """The work of a leader, in the generations in which we lead."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._computing: member_states.ComputeAssignments | None = None
+        self._counts: dict[str, int] | None = None
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """The topics whose metadata the leader needs."""
+        members = () if self._computing is None else self._computing.members
+        asked = {topic for member in members for topic in member.topics}
+        return frozenset(asked | (self._counts or {}).keys())
+
+    @property
+    def outdated(self) -> bool:
+        """Whether topics have other partitions than when we divided them."""
+        return self._counts is not None and self._count(self._counts) != self._counts
+
+    def end(self) -> None:
+        """Lead no longer."""
+        self._computing = self._counts = None
+
+    def begin(self, event: member_states.ComputeAssignments) -> None:
+        """Take on the division of a generation."""
+        self._computing = event
+
+    def go_on(self, now: float) -> Effects:
+        """Divide the topics, once all that anybody subscribes to are known."""
+        event = self._computing
+        if event is None:
+            return []
+        topics = {topic for member in event.members for topic in member.topics}
+        if not topics <= self._parts.view.topics.keys():
+            return []
+        self._computing = None
+        self._counts = self._count(topics)
+        existing = {topic: count for topic, count in self._counts.items() if count}
+        divided = event.assignor.assign(existing, event.members)
+        computed = member_states.AssignmentsComputed(event.generation_id, divided)
+        return self._parts.membership.handle(computed, now)
+
+    def _count(self, topics: Iterable[str]) -> dict[str, int]:
+        known = {each: self._parts.view.topics.get(each) for each in topics}
+        return {each: len(topic.partitions) if topic else 0 for each, topic in known.items()}

@@ -1,0 +1,44 @@
+"""The producer's machine: records in, exactly one result for each out.
+
+Law: the results of a partition come in the order in which its records were given.
+
+    Send ─▶ partition ─▶ open batch ─▶ queue ─▶ in flight ─▶ Delivered | Failed
+            (key, or     (linger,      (per      │
+             sticky)      batch size)   leader)  └─▶ again, in order (retries, splits, new epoch)
+"""
+
+from .configuration import PRODUCER_KEYS, ProducerSettings, producer_settings
+from .events import (
+    Abandon,
+    CloseProducer,
+    Delivered,
+    Failed,
+    Failure,
+    Flush,
+    Flushed,
+    Parked,
+    Placed,
+    ProducerClosed,
+    Send,
+    Withdraw,
+)
+from .machine import Producer
+
+__all__ = [
+    "PRODUCER_KEYS",
+    "Abandon",
+    "CloseProducer",
+    "Delivered",
+    "Failed",
+    "Failure",
+    "Flush",
+    "Flushed",
+    "Parked",
+    "Placed",
+    "Producer",
+    "ProducerClosed",
+    "ProducerSettings",
+    "Send",
+    "Withdraw",
+    "producer_settings",
+]

@@ -1,0 +1,126 @@
+"""A producer's settings, under Kafka's names.
+
+Law: settings that contradict each other are refused, not bent: idempotence without acks=all would
+promise what it cannot keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ...records import Compression
+from ..backoff import Backoff
+from ..config import (
+    CLIENT_KEYS,
+    INT32,
+    INT64,
+    MILLISECONDS,
+    Key,
+    Setting,
+    Values,
+    backoff,
+    integer,
+    one_of,
+    seconds,
+    truth,
+    whole,
+)
+from ..failures import ConfigurationError
+
+ACKS: Final = {"0": 0, "1": 1, "-1": -1, "all": -1}
+MOST_IN_FLIGHT_IN_ORDER: Final = 5
+"""Batches of a producer that a broker remembers for a partition (KIP-679)."""
+
+
+def acks(value: Setting) -> object:
+    """0, 1 or all."""
+    found = ACKS.get(str(value).strip().lower())
+    if found is None or isinstance(value, bool):
+        raise ValueError(f"{value!r} is none of 0, 1, all")
+    return found
+
+
+PRODUCER_KEYS: Final[Mapping[str, Key]] = {
+    **CLIENT_KEYS,
+    "acks": Key(acks, -1, "who must have a record before it counts as delivered: 0, 1 or all"),
+    "enable.idempotence": Key(truth, None, "whether a record that is sent twice is kept once"),
+    "compression.type": Key(
+        one_of("none", "gzip", "snappy", "lz4", "zstd"), "none", "how batches are compressed"
+    ),
+    "batch.size": Key(integer(0, INT32), 16_384, "bytes of a batch, before compression"),
+    "linger.ms": Key(MILLISECONDS, 5, "how long a batch waits for more records"),
+    "buffer.memory": Key(integer(0, INT64), 33_554_432, "bytes that wait for their result"),
+    "max.block.ms": Key(MILLISECONDS, 60_000, "how long a send may wait for memory or metadata"),
+    "max.request.size": Key(integer(0, INT32), 1_048_576, "bytes of a record, and of a request"),
+    "retries": Key(integer(0, INT32), INT32, "how often a batch is sent again"),
+    "delivery.timeout.ms": Key(MILLISECONDS, 120_000, "from a send to its result, at most"),
+    "partitioner.ignore.keys": Key(truth, False, "whether keys have no say in the partition"),
+    "partitioner.adaptive.partitioning.enable": Key(truth, True, "avoid partitions that are slow"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerSettings:
+    """What a producer's machine is told; sizes in bytes, times in seconds."""
+
+    acks: int = -1
+    idempotent: bool = True
+    compression: Compression = Compression.NONE
+    batch_size: int = 16_384
+    linger_s: float = 0.005
+    buffer_memory: int = 33_554_432
+    max_block_s: float = 60.0
+    max_request_size: int = 1_048_576
+    retries: int = INT32
+    request_timeout_s: float = 30.0
+    delivery_timeout_s: float = 120.0
+    max_in_flight: int = MOST_IN_FLIGHT_IN_ORDER
+    retry: Backoff = Backoff(0.1, 1.0)  # noqa: RUF009
+    ignore_keys: bool = False
+    adaptive: bool = True
+
+
+def producer_settings(values: Values) -> ProducerSettings:
+    """Make them out of checked values; ConfigurationError where they contradict each other."""
+    in_flight = whole(values, "max.in.flight.requests.per.connection")
+    linger_s, timeout_s = seconds(values, "linger.ms"), seconds(values, "request.timeout.ms")
+    delivery_s = seconds(values, "delivery.timeout.ms")
+    if delivery_s < linger_s + timeout_s:
+        raise ConfigurationError(
+            "delivery.timeout.ms", "must be at least linger.ms and request.timeout.ms together"
+        )
+    return ProducerSettings(
+        acks=whole(values, "acks"),
+        idempotent=_idempotent(values, in_flight),
+        compression=Compression[str(values["compression.type"]).upper()],
+        batch_size=whole(values, "batch.size"),
+        linger_s=linger_s,
+        buffer_memory=whole(values, "buffer.memory"),
+        max_block_s=seconds(values, "max.block.ms"),
+        max_request_size=whole(values, "max.request.size"),
+        retries=whole(values, "retries"),
+        request_timeout_s=timeout_s,
+        delivery_timeout_s=delivery_s,
+        max_in_flight=in_flight,
+        retry=backoff(values, "retry"),
+        ignore_keys=bool(values["partitioner.ignore.keys"]),
+        adaptive=bool(values["partitioner.adaptive.partitioning.enable"]),
+    )
+
+
+def _idempotent(values: Values, in_flight: int) -> bool:
+    """Idempotence is on unless it is turned off, or something that rules it out is asked for."""
+    against = {
+        "acks": whole(values, "acks") != -1,
+        "max.in.flight.requests.per.connection": in_flight > MOST_IN_FLIGHT_IN_ORDER,
+        "retries": whole(values, "retries") == 0,
+    }
+    wanted = values["enable.idempotence"]
+    if wanted is None:
+        return not any(against.values())
+    for key, ruled_out in against.items():
+        if wanted and ruled_out:
+            raise ConfigurationError(key, "enable.idempotence rules this value out (KIP-679)")
+    return bool(wanted)

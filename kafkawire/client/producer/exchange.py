@@ -1,0 +1,132 @@
+"""Produce and InitProducerId: what is asked, and what the answers mean.
+
+Law: what an error code leads to stands in one table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, NamedTuple
+
+from ...messages.init_producer_id_request import InitProducerIdRequest
+from ...messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
+from ...messages.produce_response import PartitionProduceResponse, ProduceResponse
+from ...primitives import Message
+from ...primitives.structure import ZERO_UUID
+from ...protocol.error_code import ErrorCode
+from ...records import Compression
+from ..requests import Same
+
+FIRST_WITH_BATCHES: Final = 3
+"""Of Produce: older versions carry messages of magic 0 and 1."""
+FIRST_WITH_ZSTD: Final = 7
+FIRST_WITH_TOPIC_IDS: Final = 13
+LAST_WITH_NAMES: Final = FIRST_WITH_TOPIC_IDS - 1
+
+
+class Row(NamedTuple):
+    """The batch of one partition, as it is sent."""
+
+    topic: str
+    topic_id: bytes
+    partition: int
+    records: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Produce:
+    """The request, for any version."""
+
+    rows: tuple[Row, ...]
+    acks: int
+    timeout_ms: int
+    compression: Compression
+
+    @property
+    def lowest(self) -> int:
+        return FIRST_WITH_ZSTD if self.compression is Compression.ZSTD else FIRST_WITH_BATCHES
+
+    @property
+    def highest(self) -> int:
+        known = all(row.topic_id != ZERO_UUID for row in self.rows)
+        return FIRST_WITH_TOPIC_IDS if known else LAST_WITH_NAMES
+
+    def build(self, version: int) -> Message:
+        by_id = version >= FIRST_WITH_TOPIC_IDS
+        topics: dict[str, TopicProduceData] = {}
+        for row in self.rows:
+            topic = topics.get(row.topic)
+            if topic is None:
+                topic = topics[row.topic] = (
+                    TopicProduceData(topic_id=row.topic_id)
+                    if by_id
+                    else TopicProduceData(name=row.topic)
+                )
+            topic.partition_data.append(
+                PartitionProduceData(index=row.partition, records=row.records)
+            )
+        return ProduceRequest(
+            acks=self.acks, timeout_ms=self.timeout_ms, topic_data=list(topics.values())
+        )
+
+
+def results(
+    response: ProduceResponse, rows: Sequence[Row]
+) -> dict[tuple[str, int], PartitionProduceResponse]:
+    """Give the results of a response by topic name and partition."""
+    names: Mapping[bytes, str] = {row.topic_id: row.topic for row in rows}
+    return {
+        (names.get(topic.topic_id, "") if not topic.name else topic.name, row.index): row
+        for topic in response.responses
+        for row in topic.partition_responses
+    }
+
+
+class Verdict(Enum):
+    """What becomes of a batch."""
+
+    DELIVERED = "delivered"
+    SPLIT = "sent again in two halves"
+    AGAIN = "sent again"
+    OUT_OF_STEP = "sent again, its numbers looked at first"
+    LOST = "not delivered"
+
+
+ANSWERS: Final[Mapping[int, Verdict]] = {
+    ErrorCode.NONE: Verdict.DELIVERED,
+    ErrorCode.DUPLICATE_SEQUENCE_NUMBER: Verdict.DELIVERED,  # it was there already
+    ErrorCode.MESSAGE_TOO_LARGE: Verdict.SPLIT,
+    ErrorCode.RECORD_LIST_TOO_LARGE: Verdict.SPLIT,
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: Verdict.OUT_OF_STEP,
+    ErrorCode.UNKNOWN_PRODUCER_ID: Verdict.OUT_OF_STEP,
+    ErrorCode.INVALID_PRODUCER_EPOCH: Verdict.OUT_OF_STEP,
+}
+"""What does not follow from `ErrorCode.retriable`."""
+
+
+def verdict(code: ErrorCode, records: int, idempotent: bool) -> Verdict:
+    """Say what becomes of a batch of that many records."""
+    found = ANSWERS.get(code, Verdict.AGAIN if code.retriable else Verdict.LOST)
+    if found is Verdict.SPLIT and records < 2:
+        return Verdict.LOST
+    if found is Verdict.OUT_OF_STEP and not idempotent:
+        return Verdict.LOST
+    return found
+
+
+def said(row: PartitionProduceResponse) -> str:
+    """Put together what the broker said of a batch, and of records in it (KIP-467)."""
+    parts = [row.error_message] if row.error_message else []
+    parts += [
+        f"record {each.batch_index}: {each.batch_index_error_message or 'refused'}"
+        for each in row.record_errors
+    ]
+    return "; ".join(parts)
+
+
+ASK_IDENTITY: Final = Same(
+    InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0x7FFF_FFFF), 0, 5
+)
+"""InitProducerId for a producer without transactions."""

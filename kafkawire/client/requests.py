@@ -1,0 +1,379 @@
+"""What the machines of a client say to each other and to their shell.
+
+Law: every Ask is followed by exactly one of Answered, Unanswered and Sent, given to the owner that
+asked; the message is made when the version is known, not before.
+
+    owner   -- Ask, WantMetadata, ... -->  network  -- Connect, Write, Close -->  shell
+    owner  <-- Answered, Unanswered --     network <-- ConnectionMade, BytesReceived -- shell
+    owner  <-- MetadataChanged --
+
+An owner is a machine (`Machine`) with a name; `routing.Client` carries effects between owners, the
+network and the shell. Whatever else an owner returns is an effect for its user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from typing import Final, Protocol
+
+from ..messages.api_key import ApiKey
+from ..primitives import Message
+from ..protocol.error_code import ErrorCode
+
+# Where a request goes.
+
+
+class CoordinatorKind(IntEnum):
+    """What a coordinator coordinates: Kafka's key types of FindCoordinator."""
+
+    GROUP = 0
+    TRANSACTION = 1
+    SHARE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinator:
+    """The broker that coordinates a group or transactional id; looked up when first needed."""
+
+    kind: CoordinatorKind
+    name: str
+
+
+class Anywhere(Enum):
+    """Brokers that are chosen when a request is sent."""
+
+    LEAST_LOADED = "least loaded"
+    CONTROLLER = "controller"
+
+
+LEAST_LOADED: Final = Anywhere.LEAST_LOADED
+CONTROLLER: Final = Anywhere.CONTROLLER
+
+Destination = int | Anywhere | Coordinator
+"""A node id, a choice, or a coordinator."""
+
+
+# What is asked.
+
+
+class Body(Protocol):
+    """What a request says, before it is known in which version: any version from `lowest` to
+    `highest` can say it.
+    """
+
+    @property
+    def lowest(self) -> int: ...
+
+    @property
+    def highest(self) -> int: ...
+
+    def build(self, version: int) -> Message:
+        """Make the message for that version."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """A message that is the same object in every version from lowest to highest."""
+
+    message: Message
+    lowest: int
+    highest: int
+
+    def build(self, version: int) -> Message:  # noqa: ARG002
+        return self.message
+
+
+@dataclass(frozen=True, slots=True)
+class Varying:
+    """A message that `make(version)` makes; `make` must always give the same for the same."""
+
+    make: Callable[[int], Message]
+    lowest: int
+    highest: int
+
+    def build(self, version: int) -> Message:
+        return self.make(version)
+
+
+# Effects of an owner, for the network.
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Send a request and bring back the answer.
+
+    owner: who gets the answer; key: the owner's own name for this request, given back with it.
+    timeout_s: from now, waiting for a connection included; the connection is given up with it.
+    has_response: False only for Produce with acks=0, which is done when it is Sent.
+    """
+
+    owner: str
+    key: Hashable
+    to: Destination
+    api: ApiKey
+    body: Body
+    timeout_s: float
+    has_response: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TrackTopics:
+    """Keep metadata of these topics up to date for this owner, instead of what it tracked before;
+    None is all topics of the cluster. What is not known yet is asked for at once.
+    """
+
+    owner: str
+    topics: frozenset[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class WantMetadata:
+    """What is known of the cluster is out of date (an error of `ErrorCode.invalid_metadata`, or a
+    broker lost): refresh as soon as retry.backoff.ms allows. topics: look at these too, this once.
+    """
+
+    topics: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class LearnLeader:
+    """A broker said who leads a partition now (KIP-951); older leader epochs are ignored."""
+
+    topic: str
+    partition: int
+    leader: int
+    leader_epoch: int
+    endpoints: tuple[Broker, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetCoordinator:
+    """An answer said NOT_COORDINATOR or COORDINATOR_NOT_AVAILABLE: look it up again when needed."""
+
+    coordinator: Coordinator
+
+
+# Events for an owner.
+
+
+class Reason(Enum):
+    """Why a request has no answer."""
+
+    DISCONNECTED = "the connection was lost"
+    TIMED_OUT = "no answer in time"
+    NO_VERSION = "the broker has no version of it that we can use"
+    UNKNOWN_NODE = "no such broker in the cluster"
+    COORDINATOR_ERROR = "the coordinator was refused"
+    AUTHENTICATION_FAILED = "the broker refused our credentials"
+    INVALID_REQUEST = "the request cannot be written"
+    INVALID_RESPONSE = "the broker's answer makes no sense"
+    CLOSED = "the client is closed"
+
+
+RETRIABLE: Final = frozenset(
+    {Reason.DISCONNECTED, Reason.TIMED_OUT, Reason.UNKNOWN_NODE, Reason.INVALID_RESPONSE}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The response, in the version of the request (`version`), from broker `node`."""
+
+    ask: Ask
+    version: int
+    message: Message
+    node: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """There is no response and will be none; the broker may still have done what was asked.
+
+    code: the error of the coordinator look-up where that is the reason.
+    sent: whether any of it may have reached the broker.
+    """
+
+    ask: Ask
+    reason: Reason
+    retriable: bool
+    detail: str = ""
+    code: ErrorCode = ErrorCode.NONE
+    sent: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A request that has no response is on its way."""
+
+    ask: Ask
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataChanged:
+    """The view of the cluster is newer; every owner hears of it after each refresh.
+
+    topics: those whose partitions, leaders, ids or errors are no longer what they were.
+    """
+
+    topics: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFailed:
+    """No broker can be used, and trying again will not help (credentials, versions)."""
+
+    reason: Reason
+    detail: str
+
+
+def error_of(code: int) -> ErrorCode:
+    """Take an error code off the wire; one that this build does not know is
+    UNKNOWN_SERVER_ERROR, as to Java's client.
+    """
+    try:
+        return ErrorCode(code)
+    except ValueError:
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+# What is known of the cluster.
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A broker and where it is."""
+
+    node_id: int
+    host: str
+    port: int
+    rack: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A partition; leader -1: none now. leader_epoch -1: not known (old brokers)."""
+
+    topic: str
+    index: int
+    leader: int
+    leader_epoch: int = -1
+    replicas: tuple[int, ...] = ()
+    isr: tuple[int, ...] = ()
+    offline: tuple[int, ...] = ()
+    error: int = ErrorCode.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic; error: why there is nothing else to say of it. topic_id: 16 bytes, zero for none."""
+
+    name: str
+    topic_id: bytes = bytes(16)
+    is_internal: bool = False
+    partitions: Mapping[int, Partition] = field(default_factory=dict)
+    error: int = ErrorCode.NONE
+
+
+class ClusterView(Protocol):
+    """What a machine may read of the cluster, as it is known now."""
+
+    @property
+    def brokers(self) -> Mapping[int, Broker]: ...
+
+    @property
+    def topics(self) -> Mapping[str, Topic]:
+        """Topics by name, those with errors too; absent: not asked for yet."""
+        ...
+
+    @property
+    def controller_id(self) -> int: ...
+
+    @property
+    def cluster_id(self) -> str | None: ...
+
+    def partition(self, topic: str, index: int) -> Partition | None: ...
+
+    def topic_name(self, topic_id: bytes) -> str | None: ...
+
+
+# Between the network and its shell. A connection has a number of its own, so that news of one that
+# was given up is never taken for news of the next.
+
+
+@dataclass(frozen=True, slots=True)
+class Connect:
+    connection: int
+    node: int
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    connection: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    connection: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionMade:
+    connection: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLost:
+    """It could not be made, or has ended. fatal: making it again cannot help (a TLS certificate
+    that is not accepted).
+    """
+
+    connection: int
+    reason: str
+    fatal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BytesReceived:
+    connection: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class WritingPaused:
+    """The peer reads slower than we write: what is written now would pile up in memory."""
+
+    connection: int
+
+
+@dataclass(frozen=True, slots=True)
+class WritingResumed:
+    connection: int
+
+
+ShellEvent = ConnectionMade | ConnectionLost | BytesReceived | WritingPaused | WritingResumed
+ShellEffect = Connect | Write | Close
+OwnerEffect = Ask | TrackTopics | WantMetadata | LearnLeader | ForgetCoordinator
+OwnerEvent = Answered | Unanswered | Sent | MetadataChanged | ClusterFailed
+
+
+class Machine(Protocol):
+    """The contract of every machine; `now` is monotonic seconds."""
+
+    def handle(self, event: object, now: float) -> Sequence[object]:
+        """Take in what happened; give what to do about it, in order."""
+        ...
+
+    def next_deadline(self) -> float | None:
+        """Say when to come back though nothing happens."""
+        ...
+
+    def advance(self, now: float) -> Sequence[object]:
+        """Come back: do what is due by now."""
+        ...

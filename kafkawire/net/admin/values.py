@@ -1,0 +1,102 @@
+"""What an admin client gives: small values under Kafka's names.
+
+Law: they are plain tuples: they compare, print and pickle.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+EARLIEST: Final = -2
+LATEST: Final = -1
+"""Timestamps of ListOffsets with a meaning of their own; others are milliseconds."""
+
+
+class BrokerInfo(NamedTuple):
+    broker_id: int
+    host: str
+    port: int
+    rack: str | None
+
+
+class ClusterInfo(NamedTuple):
+    """controller_id: -1 where no broker says."""
+
+    cluster_id: str | None
+    controller_id: int
+    brokers: tuple[BrokerInfo, ...]
+
+
+class PartitionInfo(NamedTuple):
+    """leader: -1 where there is none; leader_epoch: -1 where the broker does not say."""
+
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+class TopicInfo(NamedTuple):
+    """topic_id: 16 bytes, zero from brokers that have none."""
+
+    name: str
+    topic_id: bytes
+    is_internal: bool
+    partitions: tuple[PartitionInfo, ...]
+
+
+class ConfigEntry(NamedTuple):
+    """value: None where it is sensitive or absent; is_default: whether nobody set it."""
+
+    name: str
+    value: str | None
+    read_only: bool
+    is_default: bool
+    is_sensitive: bool
+
+
+class GroupListing(NamedTuple):
+    """state, type: "" from brokers that do not say."""
+
+    group_id: str
+    protocol_type: str
+    state: str
+    type: str
+
+
+class MemberInfo(NamedTuple):
+    """metadata, assignment: as the members wrote them (`kafkawire.messages.consumer_protocol_*`
+    for consumers).
+    """
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    metadata: bytes
+    assignment: bytes
+
+
+class GroupInfo(NamedTuple):
+    """protocol: the assignor, where the group has one."""
+
+    group_id: str
+    state: str
+    protocol_type: str
+    protocol: str
+    members: tuple[MemberInfo, ...]
+
+
+class CommittedOffset(NamedTuple):
+    offset: int
+    leader_epoch: int
+    metadata: str
+
+
+class Offset(NamedTuple):
+    """An offset found by ListOffsets; both -1 where there is none."""
+
+    offset: int
+    timestamp: int
+    leader_epoch: int

@@ -1,0 +1,244 @@
+"""Producing from asyncio.
+
+Law: each record that `send` accepted gets its result in its future, those of a partition in order;
+a `send` that is cancelled has either not happened or happens whole.
+
+    async with Producer({"bootstrap.servers": "localhost:9092"}) as producer:
+        future = await producer.send("orders", b"value", key=b"key")    # taken
+        metadata = await future                                         # delivered
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Hashable, Mapping
+from itertools import count
+from types import TracebackType
+from typing import Final, NamedTuple, Self
+
+from ..client.config import Setting, read_config
+from ..client.failures import BrokerError, ClientClosed, ClientError, RequestFailed
+from ..client.producer import (
+    PRODUCER_KEYS,
+    Abandon,
+    CloseProducer,
+    Delivered,
+    Failed,
+    Failure,
+    Flush,
+    Flushed,
+    Parked,
+    Placed,
+    ProducerClosed,
+    Send,
+    Withdraw,
+    producer_settings,
+)
+from ..client.producer import Producer as ProducerMachine
+from ..client.requests import ClusterView, Machine, Reason
+from ..records import Headers
+from .driver import Driver
+from .session import open_client
+
+NANOSECONDS_PER_MILLISECOND: Final = 1_000_000
+UNKNOWN: Final = -1
+
+
+class RecordMetadata(NamedTuple):
+    """Where a record is; offset -1 where the broker did not say (acks=0). timestamp: milliseconds,
+    the broker's own where the topic has log append time.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+
+
+_Promise = tuple[asyncio.Future[RecordMetadata], int]
+"""What is owed for one record: its result; and its own timestamp."""
+
+
+class Producer:
+    """Sends records. Settings under Kafka's names; `PRODUCER_KEYS` has them all.
+
+    Raises ConfigurationError for a setting that is unknown or wrong.
+    """
+
+    def __init__(self, config: Mapping[str, Setting]) -> None:
+        self._values = read_config(PRODUCER_KEYS, config)
+        self._settings = producer_settings(self._values)
+        self._driver: Driver | None = None
+        self._machine: ProducerMachine | None = None
+        self._tokens = count()
+        self._promises: dict[Hashable, _Promise] = {}
+        self._parked: dict[Hashable, asyncio.Future[None]] = {}
+        self._flushes: dict[Hashable, asyncio.Future[None]] = {}
+        self._done: asyncio.Future[None] | None = None
+
+    async def start(self) -> None:
+        """Begin to connect; `async with` does it."""
+        if self._driver is not None:
+            raise ClientClosed("a producer is opened once; this one was, or")
+        self._done = asyncio.get_running_loop().create_future()
+        self._driver = open_client(self._values, self._owners, self._take, auto_create_topics=True)
+
+    async def send(
+        self,
+        topic: str,
+        value: bytes | None = None,
+        *,
+        key: bytes | None = None,
+        partition: int | None = None,
+        headers: Headers = (),
+        timestamp: int | None = None,
+    ) -> asyncio.Future[RecordMetadata]:
+        """Take a record to be sent, and give the future of its result.
+
+        Waits while metadata of the topic is missing or buffer.memory is full, at most
+        max.block.ms. timestamp: milliseconds since the epoch; None is now.
+        The future raises BrokerError or RequestFailed; `send` itself raises ClientClosed.
+        """
+        driver, machine = self._running()
+        if timestamp is None:
+            timestamp = time.time_ns() // NANOSECONDS_PER_MILLISECOND
+        token = next(self._tokens)
+        future: asyncio.Future[RecordMetadata] = driver.loop.create_future()
+        self._promises[token] = future, timestamp
+        record = Send(token, topic, partition, key, value, timestamp, headers)
+        effects = machine.handle(record, driver.now())
+        if not effects:  # it joined an open batch, as most do: nothing else needs to be looked at
+            driver.wake_by(machine.next_deadline())
+            return future
+        driver.perform(driver.client.carry(effects, driver.now()))
+        waiting = self._parked.get(token)
+        if waiting is not None:
+            await self._wait(token, waiting)
+        return future
+
+    async def deliver(
+        self,
+        topic: str,
+        value: bytes | None = None,
+        *,
+        key: bytes | None = None,
+        partition: int | None = None,
+        headers: Headers = (),
+        timestamp: int | None = None,
+    ) -> RecordMetadata:
+        """Send a record and wait for its result; arguments and errors as of `send`."""
+        future = await self.send(
+            topic, value, key=key, partition=partition, headers=headers, timestamp=timestamp
+        )
+        return await future
+
+    async def flush(self) -> None:
+        """Send all that was taken without lingering; wait until each record has its result."""
+        driver, _ = self._running()
+        token = next(self._tokens)
+        done = self._flushes[token] = driver.loop.create_future()
+        driver.handle(Flush(token))
+        try:
+            await done
+        finally:
+            self._flushes.pop(token, None)
+
+    async def close(self, timeout_s: float | None = None) -> None:
+        """Deliver what was taken, then end.
+
+        timeout_s: how long that may take; what has no result then fails. None waits as long as
+        delivery.timeout.ms lets records live.
+        """
+        driver, done = self._driver, self._done
+        if driver is None or done is None:
+            return
+        try:
+            driver.handle(CloseProducer())
+            await asyncio.wait([done], timeout=timeout_s)
+        finally:
+            driver.handle(Abandon())
+            self._machine = None
+            await driver.close()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def _owners(self, view: ClusterView) -> Mapping[str, Machine]:
+        self._machine = ProducerMachine(self._settings, view, lot=random.random)
+        return {"producer": self._machine}
+
+    def _running(self) -> tuple[Driver, ProducerMachine]:
+        if self._driver is None or self._machine is None:
+            raise ClientClosed("the producer")
+        return self._driver, self._machine
+
+    async def _wait(self, token: Hashable, waiting: asyncio.Future[None]) -> None:
+        """Wait until a parked record is placed or has failed."""
+        try:
+            await waiting
+        finally:
+            if self._parked.pop(token, None) is not None:
+                driver, _ = self._running()
+                driver.handle(Withdraw(token))
+                self._promises.pop(token)[0].cancel()
+
+    def _take(self, effect: object) -> None:
+        match effect:
+            case Delivered():
+                self._delivered(effect)
+            case Failed(tokens=tokens, failure=failure):
+                for token in tokens:
+                    self._placed(token)
+                    future, _ = self._promises.pop(token)
+                    if not future.done():
+                        future.set_exception(raised(failure))
+            case Parked(token=token):
+                self._parked[token] = asyncio.get_running_loop().create_future()
+            case Placed(token=token):
+                self._placed(token)
+            case Flushed(token=token):
+                flushed = self._flushes.get(token)
+                if flushed is not None and not flushed.done():
+                    flushed.set_result(None)
+            case ProducerClosed():
+                assert self._done is not None
+                if not self._done.done():
+                    self._done.set_result(None)
+            case _:
+                raise AssertionError(f"a producer said {effect!r}")
+
+    def _delivered(self, effect: Delivered) -> None:
+        topic, partition, offset = effect.topic, effect.partition, effect.base_offset
+        step = 0 if offset == UNKNOWN else 1
+        for token in effect.tokens:
+            future, timestamp = self._promises.pop(token)
+            if effect.log_append_time != UNKNOWN:
+                timestamp = effect.log_append_time
+            if not future.done():
+                future.set_result(RecordMetadata(topic, partition, offset, timestamp))
+            offset += step
+
+    def _placed(self, token: Hashable) -> None:
+        waiting = self._parked.pop(token, None)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(None)
+
+
+def raised(failure: Failure) -> ClientError:
+    """Make the exception for a failure."""
+    if failure.reason is Reason.CLOSED:
+        return ClientClosed("the producer")
+    if failure.reason is not None:
+        return RequestFailed(failure.reason, failure.detail)
+    return BrokerError(failure.code, failure.detail)

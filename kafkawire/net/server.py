@@ -1,0 +1,347 @@
+"""The asyncio shell around a cluster: listeners, sockets, the clock.
+
+Law: the machine decides, the shell carries out. What a client costs is bounded: requests are not
+read while one is in work and others wait, answers not made while others wait to be read.
+
+    socket ─▶ Received ─▶ Cluster ─▶ effects ─▶ socket
+    one timer: Cluster.next_deadline() ─▶ Cluster.advance()
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+import ssl
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Final, Self
+
+from ..broker import (
+    AwaitDrain,
+    BrokerStarted,
+    BrokerStopped,
+    Close,
+    Cluster,
+    Connected,
+    Disconnected,
+    Drained,
+    Effect,
+    Endpoint,
+    Event,
+    LeaderMoved,
+    Persist,
+    Received,
+    Reply,
+    Report,
+)
+from ..broker.releases import LATEST
+from .server_recording import Recording
+
+HOST: Final = "127.0.0.1"
+HIGH_WATER: Final = 1 << 18
+"""Bytes that a transport keeps for a client before it says so."""
+FAREWELL_SECONDS: Final = 5.0
+"""How long a client that is being closed may take to read what was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """What to serve.
+
+    topics: name -> partitions. ports: one a broker, 0 for any; () for any of all. settings:
+    Kafka's broker keys. passwords: user -> password, where `sasl.enabled.mechanisms` is set. tls:
+    for all listeners. seed: of all chance and ids, None for a new one each time.
+    """
+
+    brokers: int = 1
+    topics: Mapping[str, int] = field(default_factory=dict)
+    host: str = HOST
+    ports: Sequence[int] = ()
+    release: str = LATEST
+    settings: Mapping[str, str] = field(default_factory=dict)
+    passwords: Mapping[str, str] = field(default_factory=dict)
+    tls: ssl.SSLContext | None = None
+    seed: int | None = None
+    racks: Sequence[str] = ()
+
+
+DEFAULT: Final = ServerConfig()
+
+
+class Server:
+    """A cluster that listens. Use as `async with Server(config) as server`.
+
+    on_report: told of every request and its answer. on_persist: given what must survive. on_close:
+    told of connections that the broker closes, and why.
+    """
+
+    def __init__(
+        self,
+        config: ServerConfig = DEFAULT,
+        *,
+        on_report: Callable[[Report], None] | None = None,
+        on_persist: Callable[[Persist], None] | None = None,
+        on_close: Callable[[Close], None] | None = None,
+        recording: Recording | None = None,
+    ) -> None:
+        self.config = config
+        self.on_report = on_report
+        self.on_persist = on_persist
+        self.on_close = on_close
+        self.recording = recording
+        self.endpoints: list[Endpoint] = []
+        self.wires: dict[int, Wire] = {}
+        self._listeners: dict[int, asyncio.Server] = {}
+        self._paused: set[int] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._count = 0
+        self._ahead = 0.0
+
+    # -- life
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Listen on all ports, and make the topics that are configured."""
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
+        sockets = [self._bound(at) for at in range(self.config.brokers)]
+        for at, bound in enumerate(sockets):
+            rack = self.config.racks[at] if at < len(self.config.racks) else None
+            self.endpoints.append(Endpoint(at + 1, self.config.host, bound.getsockname()[1], rack))
+        # not secrets: ids that a seed can repeat
+        chance = random.Random(self.config.seed)
+        self.cluster = Cluster(
+            self.endpoints,
+            new_uuid=lambda: uuid.UUID(int=chance.getrandbits(128), version=4).bytes,
+            draw=chance.random,
+            epoch_ms=int(time.time() * 1000),
+            settings=self.config.settings,
+            release=self.config.release,
+            passwords=self.config.passwords,
+        )
+        for name, partitions in self.config.topics.items():
+            self.create_topic(name, partitions)
+        for endpoint, bound in zip(self.endpoints, sockets, strict=True):
+            await self._listen(endpoint, bound)
+
+    async def stop(self) -> None:
+        """Stop listening, and close all connections."""
+        for listener in self._listeners.values():
+            listener.close()
+        for wire in list(self.wires.values()):
+            wire.abort()
+        for listener in self._listeners.values():
+            await listener.wait_closed()
+        if self._timer is not None:
+            self._timer.cancel()
+        if self.recording is not None:
+            self.recording.close()
+
+    def _bound(self, at: int) -> socket.socket:
+        port = self.config.ports[at] if at < len(self.config.ports) else 0
+        return socket.create_server((self.config.host, port), backlog=1024)
+
+    async def _listen(self, endpoint: Endpoint, bound: socket.socket) -> None:
+        self._listeners[endpoint.node_id] = await self._loop.create_server(
+            lambda: Wire(self, endpoint), sock=bound, ssl=self.config.tls
+        )
+
+    @property
+    def bootstrap(self) -> str:
+        """Where clients begin: `host:port,...`."""
+        return ",".join(f"{each.host}:{each.port}" for each in self.endpoints)
+
+    # -- what an operator does
+
+    def create_topic(
+        self, name: str, partitions: int = 1, factor: int = 1, configs: Mapping[str, str] = {}
+    ) -> None:
+        """Make a topic."""
+        spread = self.cluster.topics.spread(partitions, factor)
+        self.cluster.creation.create(name, spread, dict(configs), self.now())
+        self._perform(self.cluster.advance(self.now()))
+
+    async def stop_broker(self, node_id: int) -> None:
+        """Take a broker down: it no longer listens, its clients are cut off."""
+        listener = self._listeners.pop(node_id)
+        listener.close()
+        self.handle(BrokerStopped(node_id))
+        await listener.wait_closed()
+
+    async def start_broker(self, node_id: int) -> None:
+        """Bring a broker back, on the port it had."""
+        endpoint = next(each for each in self.endpoints if each.node_id == node_id)
+        self.handle(BrokerStarted(node_id))
+        await self._listen(endpoint, socket.create_server((endpoint.host, endpoint.port)))
+
+    def move_leader(
+        self, topic: str, partition: int, leader_id: int, truncate_to: int | None = None
+    ) -> None:
+        """Give a partition another leader, with a new epoch."""
+        self.handle(LeaderMoved(topic, partition, leader_id, truncate_to))
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass at once: what becomes due happens."""
+        self._ahead += seconds
+        self._perform(self.cluster.advance(self.now()))
+
+    # -- the machine
+
+    def now(self) -> float:
+        """Say what time it is for the cluster, in seconds since it began."""
+        return self._loop.time() - self._began + self._ahead
+
+    def handle(self, event: Event) -> None:
+        """Tell the machine, and do what it says."""
+        self._perform(self.cluster.handle(event, self.now()))
+
+    def _perform(self, effects: Iterable[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Reply():
+                    self.wires[effect.connection].send(effect.data)
+                case Close():
+                    if self.on_close is not None:
+                        self.on_close(effect)
+                    self.wires[effect.connection].close()
+                case AwaitDrain():
+                    self.wires[effect.connection].await_drain()
+                case Persist():
+                    if self.on_persist is not None:
+                        self.on_persist(effect)
+                case Report():
+                    if self.on_report is not None:
+                        self.on_report(effect)
+        for number in [each for each in self._paused if self.cluster.may_read(each)]:
+            self._paused.discard(number)
+            self.wires[number].resume()
+        self._set_timer()
+
+    def _set_timer(self) -> None:
+        due = self.cluster.next_deadline()
+        at = None if due is None else due - self._ahead + self._began
+        if self._timer is not None:
+            if at == self._timer.when() and not self._timer.cancelled():
+                return
+            self._timer.cancel()
+            self._timer = None
+        if at is not None:
+            self._timer = self._loop.call_at(at, self._due)
+
+    def _due(self) -> None:
+        self._timer = None
+        self._perform(self.cluster.advance(self.now()))
+
+    def opened(self, wire: Wire) -> int:
+        """Number a connection."""
+        self._count += 1
+        self.wires[self._count] = wire
+        return self._count
+
+    def received(self, number: int, data: bytes) -> None:
+        """Take bytes of a client; it is not read further while much of it waits."""
+        self.handle(Received(number, data))
+        if number in self.wires and not self.cluster.may_read(number):
+            self._paused.add(number)
+            self.wires[number].pause()
+
+    def lost(self, number: int) -> None:
+        """Take in that a connection is gone."""
+        self._paused.discard(number)
+        self.handle(Disconnected(number))
+        del self.wires[number]
+
+
+class Wire(asyncio.Protocol):
+    """One client's socket."""
+
+    def __init__(self, server: Server, endpoint: Endpoint) -> None:
+        self.server = server
+        self.endpoint = endpoint
+        self.number = 0
+        self._full = False
+        self._awaited = False
+        self._stream: int | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        transport.set_write_buffer_limits(high=HIGH_WATER)
+        self.number = self.server.opened(self)
+        peer = transport.get_extra_info("peername")
+        recording = self.server.recording
+        if recording is not None:
+            self._stream = recording.open(peer[:2], (self.endpoint.host, self.endpoint.port))
+        self.server.handle(Connected(self.number, self.endpoint.node_id, str(peer[0])))
+
+    def data_received(self, data: bytes) -> None:
+        if self.server.recording is not None and self._stream is not None:
+            self.server.recording.received(self._stream, data)
+        self.server.received(self.number, data)
+
+    def pause_writing(self) -> None:
+        self._full = True
+
+    def resume_writing(self) -> None:
+        self._full = False
+        if self._awaited:
+            self._awaited = False
+            self.server.handle(Drained(self.number))
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        if self.server.recording is not None and self._stream is not None:
+            self.server.recording.closed(self._stream)
+        self.server.lost(self.number)
+
+    # -- what the machine asks for
+
+    def send(self, data: bytes) -> None:
+        """Send an answer."""
+        if self.server.recording is not None and self._stream is not None:
+            self.server.recording.sent(self._stream, data)
+        if not self.transport.is_closing():
+            self.transport.write(data)
+
+    def await_drain(self) -> None:
+        """Say when what was sent has left."""
+        if self._full:
+            self._awaited = True
+        else:
+            self.server._loop.call_soon(self._drained)
+
+    def _drained(self) -> None:
+        if self.number in self.server.wires:
+            self.server.handle(Drained(self.number))
+
+    def pause(self) -> None:
+        """Read no further."""
+        self.transport.pause_reading()
+
+    def resume(self) -> None:
+        """Read on."""
+        if not self.transport.is_closing():
+            self.transport.resume_reading()
+
+    def close(self) -> None:
+        """Close when what was sent has left, or when the client takes too long to read it."""
+        self.transport.close()
+        self.server._loop.call_later(FAREWELL_SECONDS, self.transport.abort)
+
+    def abort(self) -> None:
+        """Close now."""
+        self.transport.abort()

@@ -1,0 +1,100 @@
+"""What a server saw, as a capture: classic pcap of packets that might have been on the wire.
+
+Law: every byte that was received or sent is in it once, in order; addresses and ports are the
+sockets' own. Packets are made: sequence numbers begin at 1, nothing is lost or sent again.
+
+    pcap header │ (packet header │ IPv4 │ TCP │ payload)*         link type 101: raw IP
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+from typing import BinaryIO, Final
+
+FILE_HEADER: Final = struct.Struct("<IHHiIII")
+PACKET_HEADER: Final = struct.Struct("<IIII")
+IPV4: Final = struct.Struct(">BBHHHBBH4s4s")
+IPV6: Final = struct.Struct(">IHBB16s16s")
+TCP: Final = struct.Struct(">HHIIBBHHH")
+NANOSECONDS: Final = 0xA1B23C4D
+RAW_IP: Final = 101
+SNAPLEN: Final = 1 << 18
+MSS: Final = 32_768
+FIN, SYN, PSH, ACK = 0x01, 0x02, 0x08, 0x10
+CLIENT, BROKER = 0, 1
+Address = tuple[str, int]
+
+
+@dataclass(slots=True)
+class _Stream:
+    """A connection: both ends, client first, and the next sequence number of each."""
+
+    ends: tuple[Address, Address]
+    next: list[int] = field(default_factory=lambda: [1, 1])
+
+
+class Recording:
+    """Writes a capture file while a server runs."""
+
+    def __init__(self, path: Path) -> None:
+        self._file: BinaryIO = path.open("wb")
+        self._file.write(FILE_HEADER.pack(NANOSECONDS, 2, 4, 0, 0, SNAPLEN, RAW_IP))
+        self._streams: dict[int, _Stream] = {}
+        self._count = 0
+
+    def open(self, client: Address, broker: Address) -> int:
+        """Begin a connection; its number."""
+        self._count += 1
+        self._streams[self._count] = stream = _Stream((client, broker))
+        self._packet(stream, CLIENT, SYN, b"")
+        self._packet(stream, BROKER, SYN | ACK, b"")
+        self._packet(stream, CLIENT, ACK, b"")
+        return self._count
+
+    def received(self, number: int, data: bytes) -> None:
+        """Record what a client sent."""
+        self._data(number, CLIENT, data)
+
+    def sent(self, number: int, data: bytes) -> None:
+        """Record what the broker sent."""
+        self._data(number, BROKER, data)
+
+    def closed(self, number: int) -> None:
+        """Record that a connection ended."""
+        stream = self._streams.pop(number)
+        self._packet(stream, CLIENT, FIN | ACK, b"")
+        self._packet(stream, BROKER, FIN | ACK, b"")
+
+    def close(self) -> None:
+        """End the file."""
+        self._file.close()
+
+    def _data(self, number: int, side: int, data: bytes) -> None:
+        stream = self._streams[number]
+        for at in range(0, len(data), MSS):
+            self._packet(stream, side, PSH | ACK, data[at : at + MSS])
+        self._file.flush()  # it may be read while it grows
+
+    def _packet(self, stream: _Stream, side: int, flags: int, payload: bytes) -> None:
+        if self._file.closed:
+            return
+        source, target = stream.ends[side], stream.ends[1 - side]
+        at, ack = stream.next[side], stream.next[1 - side] if flags & ACK else 0
+        stream.next[side] = (at + len(payload) + (1 if flags & (SYN | FIN) else 0)) & 0xFFFFFFFF
+        # checksums are left at 0, as captures of a machine's own traffic often have them
+        segment = TCP.pack(source[1], target[1], at, ack, 5 << 4, flags, 0xFFFF, 0, 0) + payload
+        packet = _ip(source[0], target[0], len(segment)) + segment
+        seconds, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
+        self._file.write(PACKET_HEADER.pack(seconds, nanoseconds, len(packet), len(packet)))
+        self._file.write(packet)
+
+
+def _ip(source: str, target: str, length: int) -> bytes:
+    ends = ip_address(source), ip_address(target)
+    if ends[0].version == 6 or ends[1].version == 6:
+        return IPV6.pack(6 << 28, length, 6, 64, ends[0].packed, ends[1].packed)
+    return IPV4.pack(0x45, 0, IPV4.size + length, 0, 0, 64, 6, 0, ends[0].packed, ends[1].packed)

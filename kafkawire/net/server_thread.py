@@ -1,0 +1,147 @@
+"""A server in a thread of its own, for code that does not run an event loop: tests, mostly.
+
+Law: the cluster is touched in its own loop only; everything here is handed over to it and waited
+for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from ..broker import Action, Close, Fault, Persist, Report, Request
+from ..messages.api_key import ApiKey
+from ..protocol import ErrorCode
+from .server import Server, ServerConfig
+from .server_recording import Recording
+
+T = TypeVar("T")
+PATIENCE_SECONDS: Final = 30.0
+DEFAULT: Final = ServerConfig()
+
+
+class ServerThread:
+    """A cluster that clients of this process, or of others, can connect to.
+
+    requests: what was asked, with the answers, in the order they were answered. persisted: what a
+    cluster that survives would have kept. closed: connections that the broker closed, and why.
+    """
+
+    def __init__(
+        self, config: ServerConfig = DEFAULT, *, recording: Recording | None = None
+    ) -> None:
+        self.requests: list[Report] = []
+        self.persisted: list[Persist] = []
+        self.closed: list[Close] = []
+        self.server = Server(
+            config,
+            on_report=self.requests.append,
+            on_persist=self.persisted.append,
+            on_close=self.closed.append,
+            recording=recording,
+        )
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="kafkawire-broker", daemon=True)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Listen; when this returns, clients may come."""
+        self._thread.start()
+        try:
+            self._await(self.server.start())
+        except BaseException:
+            self._end_loop()
+            raise
+
+    def close(self) -> None:
+        """Stop listening and end the thread."""
+        self._await(self.server.stop())
+        self._end_loop()
+
+    @property
+    def bootstrap(self) -> str:
+        """Where clients begin: `host:port,...`."""
+        return self.server.bootstrap
+
+    # -- what a test does to it
+
+    def create_topic(
+        self, name: str, partitions: int = 1, factor: int = 1, configs: Mapping[str, str] = {}
+    ) -> None:
+        """Make a topic."""
+        self._call(lambda: self.server.create_topic(name, partitions, factor, configs))
+
+    def fault(
+        self,
+        match: ApiKey | str | Callable[[Request], bool] | None = None,
+        *,
+        nth: int | None = None,
+        probability: float = 1.0,
+        action: Action | str = Action.ERROR,
+        error: ErrorCode = ErrorCode.UNKNOWN_SERVER_ERROR,
+        delay: float = 1.0,
+        keep: int | None = None,
+        at: int | None = None,
+        carried_out: bool = False,
+    ) -> Fault:
+        """Let something go wrong from now on; what is returned counts how often it did."""
+        fault = Fault(match, nth, probability, action, error, delay, keep, at, carried_out)
+        self._call(lambda: self.server.cluster.faults.append(fault))
+        return fault
+
+    def mend(self) -> None:
+        """Take all faults back."""
+        self._call(self.server.cluster.faults.clear)
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass for the cluster, without waiting."""
+        self._call(lambda: self.server.advance(seconds))
+
+    def stop_broker(self, node_id: int) -> None:
+        """Take a broker down."""
+        self._await(self.server.stop_broker(node_id))
+
+    def start_broker(self, node_id: int) -> None:
+        """Bring a broker back."""
+        self._await(self.server.start_broker(node_id))
+
+    def move_leader(
+        self, topic: str, partition: int, leader_id: int, truncate_to: int | None = None
+    ) -> None:
+        """Give a partition another leader."""
+        self._call(lambda: self.server.move_leader(topic, partition, leader_id, truncate_to))
+
+    # -- the thread
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.close()
+
+    def _end_loop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(PATIENCE_SECONDS)
+
+    def _await(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_SECONDS)
+
+    def _call(self, work: Callable[[], T]) -> T:
+        async def called() -> T:
+            return work()
+
+        return self._await(called())

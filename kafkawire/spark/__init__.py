@@ -1,0 +1,39 @@
+"""Captures in Spark: the tables of `kafkawire.capture.tables`, from any number of files.
+
+Law: one engine, two scales. Rows are those that a single process gives for the same set.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .session import session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def read(
+    spark: SparkSession,
+    inputs: str | Iterable[str],
+    table: str = "exchanges",
+    *,
+    columns: Sequence[str] | None = None,
+    **options: Any,
+) -> DataFrame:
+    """Read a table of captures; see `kafkawire.spark.reading.read`."""
+    from .reading import read as read_frame
+
+    return read_frame(spark, inputs, table, columns=columns, **options)
+
+
+def register(spark: SparkSession) -> None:
+    """Make `spark.read.format("kafkapcap")` known to a session that does not find it by itself."""
+    from .source import KafkaPcap
+
+    spark.dataSource.register(KafkaPcap)
+
+
+__all__ = ["read", "register", "session"]

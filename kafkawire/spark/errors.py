@@ -1,0 +1,81 @@
+"""What can go wrong in a Spark job, apart from what a capture contains.
+
+Law: every text that leaves a worker is ASCII; anything else can make Spark hang instead of fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from ..errors import KafkaWireError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class SparkError(KafkaWireError):
+    """A job, or a part of it, cannot go on."""
+
+
+class OutOfOrder(SparkError):
+    """Spark gave the packets of connections in another order than they were sorted in."""
+
+    def __init__(self, key: bytes, packet: int) -> None:
+        super().__init__(key, packet)
+        self.key = key
+        self.packet = packet
+
+    def __str__(self) -> str:
+        return f"packet {self.packet} of connection {self.key.hex()} comes out of order"
+
+
+class BadOption(SparkError, ValueError):
+    """An option cannot be what was given."""
+
+    def __init__(self, option: str, given: str, expected: str) -> None:
+        super().__init__(option, given, expected)
+        self.option, self.given, self.expected = option, given, expected
+
+    def __str__(self) -> str:
+        return f"option {self.option}: {self.given!r} is not {self.expected}"
+
+
+class Unreadable(SparkError):
+    """A file cannot be read as a capture, and the job was asked to fail then (`failOnError`)."""
+
+    def __init__(self, file: str, reason: str) -> None:
+        super().__init__(file, reason)
+        self.file, self.reason = file, reason
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.reason}"
+
+
+class NoJava(SparkError):
+    """Spark cannot start for want of Java."""
+
+
+class WorkerError(SparkError):
+    """An exception of a worker, as text."""
+
+
+def ascii_safe(function: Callable[P, Iterable[T]]) -> Callable[P, Iterator[T]]:
+    """Make a generator function raise nothing but what Spark's workers can report: an exception
+    whose text holds a lone surrogate kills the worker while it reports, and the job hangs.
+    """
+
+    @wraps(function)
+    def safe(*args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        try:
+            yield from function(*args, **kwargs)
+        except (GeneratorExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            text = f"{type(error).__name__}: {error}"
+            if text.isascii():
+                raise
+            raise WorkerError(text.encode("ascii", "backslashreplace").decode("ascii")) from None
+
+    return safe

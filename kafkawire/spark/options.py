@@ -1,0 +1,172 @@
+"""What a reader is asked for, by option.
+
+Law: option names are those of the documentation, in any case; a value that cannot be is refused
+with its name before any work is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Final
+
+from ..capture.bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
+from ..capture.engine import endpoint
+from ..capture.tables import TABLES
+from .errors import BadOption
+
+SPLIT_BYTES: Final = 64 << 20
+
+
+class Sets(StrEnum):
+    """Which files are one capture: one place and its time, so that connections span them."""
+
+    ALL = "all"
+    DIRECTORY = "directory"
+    FILE = "file"
+
+    def of(self, name: str) -> str:
+        """Name the set that a file is of."""
+        if self is Sets.ALL:
+            return ""
+        return name if self is Sets.FILE else name.rpartition("/")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """See docs/spark.md; times in nanoseconds since the epoch. others: those of the store."""
+
+    table: str = "exchanges"
+    ports: tuple[int, ...] = ()
+    brokers: tuple[str, ...] = ()
+    apis: frozenset[str] = frozenset()
+    topics: frozenset[str] = frozenset()
+    start_ns: int | None = None
+    end_ns: int | None = None
+    split_bytes: int = SPLIT_BYTES
+    include_bodies: bool = True
+    include_records: bool = True
+    redact: bool = False
+    reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY
+    fail_on_error: bool = False
+    partitions: int | None = None
+    sets: Sets = Sets.ALL
+    others: Mapping[str, str] = field(default_factory=dict)
+
+
+def parse(given: Mapping[str, Any]) -> Options:
+    """Read options. Raises BadOption."""
+    options = Options()
+    others: dict[str, str] = {}
+    for name, value in given.items():
+        setter = SETTERS.get(name.lower())
+        if setter is None:
+            others[name] = str(value)
+        elif value is not None:
+            options = setter(options, name, value)
+    return replace(options, others=others)
+
+
+_Setter = Callable[[Options, str, Any], Options]
+
+
+def _listed(value: Any) -> list[str]:
+    given = value.split(",") if isinstance(value, str) else value
+    return [text for one in given if (text := str(one).strip())]
+
+
+def _number(name: str, value: Any, least: int = 1) -> int:
+    try:
+        number = int(str(value).replace("_", ""))
+    except ValueError:
+        number = least - 1
+    if number < least:
+        raise BadOption(name, str(value), f"a whole number from {least} on")
+    return number
+
+
+def _size(name: str, value: Any) -> int:
+    text = str(value).strip().lower().removesuffix("b")
+    shift = {"k": 10, "m": 20, "g": 30}.get(text[-1:], 0)
+    return _number(name, text[:-1] if shift else text) << shift
+
+
+def _truth(name: str, value: Any) -> bool:
+    text = str(value).lower()
+    if text not in ("true", "false"):
+        raise BadOption(name, str(value), "true or false")
+    return text == "true"
+
+
+def _time(name: str, value: Any) -> int:
+    """Read a time: ISO 8601 (UTC unless it says otherwise), or seconds since the epoch."""
+    text = str(value).strip()
+    if text.isascii() and text.isdigit():
+        return int(text) * 1_000_000_000
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadOption(name, text, "a time such as 2026-11-21T17:00:00Z") from None
+    since = (when if when.tzinfo else when.replace(tzinfo=UTC)) - datetime.fromtimestamp(0, UTC)
+    return (since.days * 86_400 + since.seconds) * 1_000_000_000 + since.microseconds * 1000
+
+
+def _table(options: Options, name: str, value: Any) -> Options:
+    if value not in TABLES:
+        raise BadOption(name, str(value), f"a table: {', '.join(TABLES)}")
+    return replace(options, table=value)
+
+
+def _sets(options: Options, name: str, value: Any) -> Options:
+    if value not in list(Sets):
+        raise BadOption(name, str(value), f"one of {', '.join(Sets)}")
+    return replace(options, sets=Sets(value))
+
+
+def _ports(options: Options, name: str, value: Any) -> Options:
+    ports = tuple(_number(name, one) for one in _listed(value))
+    return replace(options, ports=ports)
+
+
+def _brokers(options: Options, name: str, value: Any) -> Options:
+    found = _listed(value)
+    for one in found:
+        try:
+            endpoint(one)
+        except ValueError:
+            raise BadOption(name, one, "address:port") from None
+    return replace(options, brokers=tuple(found))
+
+
+def _max_flow(options: Options, name: str, value: Any) -> Options:
+    limits = replace(options.reassembly, max_held_bytes=_size(name, value))
+    return replace(options, reassembly=limits)
+
+
+def _idle(options: Options, name: str, value: Any) -> Options:
+    seconds = _number(name, str(value).lower().removesuffix("s"))
+    limits = replace(options.reassembly, silence_ns=seconds * 1_000_000_000)
+    return replace(options, reassembly=limits)
+
+
+SETTERS: Final[dict[str, _Setter]] = {
+    "table": _table,
+    "ports": _ports,
+    "brokers": _brokers,
+    "apis": lambda o, _, value: replace(o, apis=frozenset(x.lower() for x in _listed(value))),
+    "topics": lambda o, _, value: replace(o, topics=frozenset(_listed(value))),
+    "startts": lambda o, name, value: replace(o, start_ns=_time(name, value)),
+    "endts": lambda o, name, value: replace(o, end_ns=_time(name, value)),
+    "splitbytes": lambda o, name, value: replace(o, split_bytes=_size(name, value)),
+    "includebodies": lambda o, name, value: replace(o, include_bodies=_truth(name, value)),
+    "includerecords": lambda o, name, value: replace(o, include_records=_truth(name, value)),
+    "redact": lambda o, name, value: replace(o, redact=_truth(name, value)),
+    "maxflowbytes": _max_flow,
+    "idletimeout": _idle,
+    "failonerror": lambda o, name, value: replace(o, fail_on_error=_truth(name, value)),
+    "sets": _sets,
+    "partitions": lambda o, name, value: replace(o, partitions=_number(name, value)),
+}
+"""Option, in lower case -> what takes it."""

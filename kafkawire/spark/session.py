@@ -1,0 +1,92 @@
+"""A Spark session with what this package needs: the right Python, loopback, bounded batches.
+
+Law: what the caller or the environment says stands; only what they leave open is set.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from .errors import NoJava
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LEAST_JAVA: Final = 17
+"""What Spark 4 needs."""
+
+SETTINGS: Final = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": "8m",
+    "spark.python.worker.reuse": "true",
+    "spark.sql.sources.partitionOverwriteMode": "static",
+    "spark.log.level": "ERROR",
+}
+"""What every session gets; a batch of 8 MB bounds what crosses into Python at a time."""
+
+LOCAL: Final = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "2g",
+}
+"""What a local session gets besides."""
+
+
+def session(
+    master: str | None = None,
+    *,
+    name: str = "kafkawire",
+    settings: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """Start a session, or get the one that runs.
+
+    master: as spark-submit's; without it, what spark-submit said, else `local[*]`. settings: go
+    before our own. Raises NoJava.
+    """
+    if "SPARK_CONNECT_MODE_ENABLED" not in os.environ:
+        check_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    from pyspark import SparkConf
+    from pyspark.sql import SparkSession
+
+    conf = SparkConf()
+    if master is not None:
+        conf.setMaster(master)
+    else:
+        conf.setIfMissing("spark.master", "local[*]")
+    local = (conf.get("spark.master") or "").startswith("local")
+    if local:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    for key, value in (settings or {}).items():
+        conf.set(key, value)
+    for key, value in {**SETTINGS, **(LOCAL if local else {})}.items():
+        conf.setIfMissing(key, value)
+    conf.setIfMissing("spark.app.name", name)
+    return SparkSession.builder.config(conf=conf).getOrCreate()
+
+
+def check_java() -> None:
+    """Raise NoJava where Spark would find no Java, or an old one."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    need = f"Spark needs Java {LEAST_JAVA} or newer"
+    if java is None or not Path(java).exists():
+        where = f"JAVA_HOME={home} has no bin/java" if home else "there is none on the PATH"
+        raise NoJava(f"{need}: {where}")
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    found = re.search(r'version "(?:1\.)?(\d+)', said.stderr + said.stdout)
+    if found is None:
+        raise NoJava(f"{need}: {java} does not say its version")
+    if int(found[1]) < LEAST_JAVA:
+        raise NoJava(f"{need}: {java} is Java {found[1]}; set JAVA_HOME to a newer one")

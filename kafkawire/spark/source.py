@@ -1,0 +1,155 @@
+"""The data source `kafkapcap`: a table of captures, by `spark.read.format("kafkapcap")`.
+
+Law: a task reads whole sets (`sets`: all files as one, those of a directory, or each file), with
+the engine of a single process; so its rows are right by themselves.
+
+Spark gives data sources no shuffle: what crosses files and splits can only come together where they
+are read together. For one large set `kafkawire.spark.read` spreads the work; it shuffles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+from ..capture.engine import Located
+from ..capture.exchanges import Ended
+from ..capture.tables import TABLES
+from ..capture.tables.context import Context
+from ..capture.tables.traffic import Blocks, Source, Traffic
+from .columns import is_bare, needed, to_batches
+from .decoding import without_bodies
+from .errors import BadOption, Unreadable, ascii_safe
+from .finishing import speak_of
+from .options import Options, parse
+from .planning import as_one, make_plan
+from .splitting import InputFile, read
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+
+class KafkaPcap(DataSource):
+    """See the module."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What `format` calls it."""
+        return "kafkapcap"
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        super().__init__(options)
+        self._paths, self._options = _parsed(options)
+
+    def schema(self) -> StructType:
+        """Give the columns of the table."""
+        return from_arrow_schema(TABLES[self._options.table].schema)
+
+    def reader(self, schema: StructType) -> Reader:
+        """Read the columns that the schema has."""
+        return Reader(self._paths, self._options, schema)
+
+
+def _parsed(options: MutableMapping[str, str]) -> tuple[list[str], Options]:
+    given = dict(options)
+    path = given.pop("path", "")
+    several = given.pop("paths", "")  # what load([...]) makes of a list, as JSON
+    if several:
+        import json
+
+        return list(json.loads(several)), parse(given)
+    if not path:
+        raise BadOption("path", path, "a path, a directory, a pattern or a URI")
+    return [path], parse(given)
+
+
+@dataclass
+class SetPartition(InputPartition):
+    """The files of a set, in order."""
+
+    files: tuple[InputFile, ...]
+
+
+class Reader(DataSourceReader):
+    """Reads a table, a set a task."""
+
+    def __init__(self, paths: list[str], options: Options, schema: StructType) -> None:
+        self._paths = paths
+        self._options = options
+        self._schema = to_arrow_schema(schema)
+        self._made = needed(options.table, self._schema.names, options)
+
+    def partitions(self) -> list[SetPartition]:
+        """Find the sets."""
+        plan = make_plan(None, self._paths, self._options, whole=True)
+        files: dict[int, list[InputFile]] = {}
+        for file, number in zip(plan.files, plan.sets, strict=True):
+            files.setdefault(number, []).append(file)
+        return [SetPartition(tuple(each)) for each in files.values()]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read a set."""
+        assert isinstance(partition, SetPartition)
+        return _batches(partition.files, self._made, self._schema, self._options)
+
+
+@ascii_safe
+def _batches(
+    files: tuple[InputFile, ...], made: list[str], schema: pa.Schema, options: Options
+) -> Iterator[pa.RecordBatch]:
+    table = TABLES[options.table]
+    context = SetContext(SetTraffic(files, options), bare=is_bare(options.table, made))
+    rows = table.rows(context)
+    for batch in to_batches(options.table, made, rows, options, context.name_topics):
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        # The user's schema may say wider types than ours.
+        kept = pa.RecordBatch.from_arrays(
+            [columns[field.name].cast(field.type) for field in schema], schema=schema
+        )
+        yield kept.filter(speak_of(columns, options.topics)) if options.topics else kept
+
+
+class SetTraffic(Traffic):
+    """The captures of a set, wherever they lie."""
+
+    def __init__(self, files: tuple[InputFile, ...], options: Options) -> None:
+        super().__init__((), options.ports, brokers=options.brokers, reassembly=options.reassembly)
+        self._options = options
+        self._files = {file.name: file for file in files}
+        self.sources = list(self._files)
+
+    def open(self, source: Source) -> Blocks:
+        """Begin to read a file."""
+        return read(as_one(self._files[str(source)]))
+
+    def again(self) -> SetTraffic:
+        """Make another reading."""
+        return SetTraffic(tuple(self._files.values()), self._options)
+
+    def __iter__(self) -> Iterator[Located | Ended]:
+        for item in super().__iter__():
+            if self._options.fail_on_error and isinstance(item, Located) and not item.connection:
+                self._refuse(item)
+            yield item
+
+    def _refuse(self, item: Located) -> None:
+        if item.connection is None:
+            raise Unreadable(self.place(item.row.packet)[0], item.row.error)
+
+
+class SetContext(Context):
+    """A set being read for one table; bare: see `decoding.Gathering`."""
+
+    def __init__(self, traffic: SetTraffic, *, bare: bool) -> None:
+        super().__init__(traffic)
+        self._bare = bare
+
+    def located(self) -> Iterator[Any]:
+        """Read the set, learning names on the way."""
+        found = super().located()
+        return without_bodies(found) if self._bare else found

@@ -1,0 +1,189 @@
+"""Where the members of a compressed file begin, read from their headers: BGZF, and zstd in frames.
+
+Law: only what does not say how much it holds is unpacked, to be counted. Marks are claims: whoever
+reads a stretch compares its end with the next mark.
+
+    BGZF    gzip members with an extra field BC: their own size - 1; the last 4 bytes: what they
+            hold
+    zstd    frame header (content size) | blocks, each behind its size | checksum
+    seekable zstd: a skippable frame at the end with the sizes of all frames
+
+Sources: SAM/BAM specification section 4.1; RFC 8878; zstd's contrib/seekable_format.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from ...capture.compressed import GZIP, SKIPPABLE, ZSTD, Unpacked
+from ...capture.source import CHUNK
+from .sources import chunks
+from .splits import Mark
+from .stores import Reader
+
+EMPTY_BGZF: Final = 28
+"""Size of the member without content that ends a BGZF file."""
+
+SEEKABLE: Final = 0x8F92EAB1
+SEEK_FOOTER: Final = struct.Struct("<IBI")
+SEEK_TABLE: Final = 0x184D2A5E
+MAX_SEEK_TABLE: Final = 1 << 28
+_SEEK_CHECKSUMS: Final = 0x80
+_SEEK_RESERVED: Final = 0x7C
+
+MAX_FRAME: Final = 1 << 26
+"""How long a frame is stepped through: in a file of one long frame there is nothing to mark, and
+all of it would have to come from afar.
+"""
+
+_DICTIONARY_BYTES: Final = (0, 1, 2, 4)
+_LAST_BLOCK: Final = 1
+_RAW, _RLE, _COMPRESSED = range(3)
+
+
+class Member(NamedTuple):
+    """Bytes of one member or frame, and how many it unpacks to."""
+
+    packed: int
+    size: int
+
+
+class Window:
+    """Bytes of a file, read ahead for who goes through it from the beginning."""
+
+    def __init__(self, reader: Reader, size: int) -> None:
+        self.size = size
+        self._reader = reader
+        self._at = 0
+        self._held = b""
+
+    def take(self, offset: int, size: int) -> bytes:
+        """Take bytes at an offset; fewer at the end of the file."""
+        begin = offset - self._at
+        if begin < 0 or begin + size > len(self._held):
+            self._at, begin = offset, 0
+            self._held = self._reader.read(offset, max(size, min(CHUNK, self.size - offset)))
+        return self._held[begin : begin + size]
+
+    def counted(self, offset: int, size: int) -> Member | None:
+        """Unpack a member that does not say how much it holds; None if it is damaged."""
+        unpacked = Unpacked(chunks(self._reader, offset, offset + size))
+        content = sum(map(len, unpacked))
+        return Member(size, content) if unpacked.problem is None else None
+
+
+def marks(reader: Reader, size: int, spacing: int) -> list[Mark]:
+    """Mark members at least `spacing` bytes of the file apart, from its beginning on.
+
+    The members behind the last that is understood are left to the last mark. Returns one mark where
+    a file cannot be split.
+    """
+    found = [Mark(0, 0)]
+    at = position = 0
+    for member in _members(reader, size):
+        # No mark where only padding or a seek table follows: reading there would give nothing.
+        if member.size and at - found[-1].packed >= spacing and position > found[-1].position:
+            found.append(Mark(at, position))
+        at += member.packed
+        position += member.size
+    return found
+
+
+def _members(reader: Reader, size: int) -> Iterator[Member]:
+    window = Window(reader, size)
+    if reader.read(0, 2) == GZIP:
+        return _bgzf(window)
+    return _seek_table(reader, size) or _zstd(window)
+
+
+# -- BGZF
+
+
+def _bgzf(window: Window) -> Iterator[Member]:
+    at = 0
+    while (size := _bgzf_size(window.take(at, 18))) is not None:
+        trailer = window.take(at + size - 4, 4)
+        if len(trailer) < 4:
+            return
+        content = int.from_bytes(trailer, "little")
+        if not content and size != EMPTY_BGZF:
+            return
+        yield Member(size, content)
+        at += size
+
+
+def _bgzf_size(head: bytes) -> int | None:
+    """Read the size of a member from its header; None where it is no member of a BGZF."""
+    if len(head) < 18 or head[:4] != b"\x1f\x8b\x08\x04" or head[12:16] != b"BC\x02\x00":
+        return None
+    size = int.from_bytes(head[16:18], "little") + 1
+    return size if size >= EMPTY_BGZF - 2 else None
+
+
+# -- zstd
+
+
+def _zstd(window: Window) -> Iterator[Member]:
+    at = 0
+    while (member := _zstd_frame(window, at)) is not None:
+        yield member
+        at += member.packed
+
+
+def _zstd_frame(window: Window, start: int) -> Member | None:
+    """Step over a frame; None where it is none, is cut, or cannot be unpacked."""
+    head = window.take(start, 18)
+    if len(head) >= 8 and int.from_bytes(head[:4], "little") & ~0xF == SKIPPABLE:
+        end = start + 8 + int.from_bytes(head[4:8], "little")
+        return Member(end - start, 0) if end <= window.size else None
+    if len(head) < 6 or head[:4] != ZSTD:
+        return None
+    descriptor = head[4]
+    single = descriptor >> 5 & 1
+    at = 5 + (not single) + _DICTIONARY_BYTES[descriptor & 3]
+    width = (single, 2, 4, 8)[descriptor >> 6]
+    blocks_end = _blocks_end(window, start + at + width)
+    if blocks_end is None:
+        return None
+    size = blocks_end + (4 if descriptor & 4 else 0) - start
+    if start + size > window.size:
+        return None
+    if not width:
+        return window.counted(start, size)
+    content = int.from_bytes(head[at : at + width], "little") + (256 if width == 2 else 0)
+    return Member(size, content)
+
+
+def _blocks_end(window: Window, at: int) -> int | None:
+    limit = at + MAX_FRAME
+    while at < limit and len(head := window.take(at, 3)) == 3:
+        word = int.from_bytes(head, "little")
+        kind = word >> 1 & 3
+        if kind > _COMPRESSED:
+            return None
+        at += 3 + (1 if kind == _RLE else word >> 3)
+        if word & _LAST_BLOCK:
+            return at
+    return None
+
+
+def _seek_table(reader: Reader, file_size: int) -> Iterator[Member] | None:
+    """Read the sizes of all frames from the file's end; None where there is no such table."""
+    footer = reader.read(max(0, file_size - SEEK_FOOTER.size), SEEK_FOOTER.size)
+    if len(footer) < SEEK_FOOTER.size:
+        return None
+    count, flags, magic = SEEK_FOOTER.unpack(footer)
+    if magic != SEEKABLE or flags & _SEEK_RESERVED:
+        return None
+    entry = struct.Struct("<III" if flags & _SEEK_CHECKSUMS else "<II")
+    size = count * entry.size
+    start = file_size - SEEK_FOOTER.size - size - 8
+    if size > MAX_SEEK_TABLE or start < 0:
+        return None
+    table = reader.read(start, 8 + size)
+    if table[:8] != struct.pack("<II", SEEK_TABLE, size + SEEK_FOOTER.size):
+        return None
+    members = [Member(*each[:2]) for each in entry.iter_unpack(table[8:])]
+    return iter(members) if sum(member.packed for member in members) == start else None

@@ -1,0 +1,157 @@
+"""Paths, directories, patterns and URIs -> files.
+
+Law: order and names are those of what was given: a directory or a pattern stands for its files,
+sorted by name; what is not there is an error that names it. Whether a file is a capture is told by
+its content, when it is read.
+
+    /data/a.pcap   /data/   /data/*.pcap   s3://bucket/captures/   s3://bucket/2026/*/x?.pcap.gz
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from glob import glob
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from .stores import InputFile, Store, explained, filesystem, located
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileInfo
+
+PATTERN: Final = re.compile(r"[*?\[]")
+HIDDEN: Final = ("_", ".")
+"""Names in a directory that begin so are what other programs left there, or are still writing."""
+
+
+def inputs(
+    paths: Iterable[str | Path],
+    options: Mapping[str, str] | None = None,
+    *,
+    recursive: bool = False,
+) -> list[InputFile]:
+    """List the files that paths, directories, patterns and URIs stand for, each once.
+
+    options: of the URIs' filesystem, as pyarrow.fs names them (`endpoint_override`, `scheme`,
+    `region`, `access_key`, `secret_key`, `anonymous` ...). recursive: also the files in a
+    directory's directories. Raises FileNotFoundError where nothing is found, OSError where a store
+    cannot be reached, ValueError where no store opens such a URI.
+    """
+    found: dict[str, InputFile] = {}
+    for given in paths:
+        for file in _listed(given, options or {}, recursive):
+            found.setdefault(file.name, file)
+    return list(found.values())
+
+
+def _listed(given: str | Path, options: Mapping[str, str], recursive: bool) -> Iterator[InputFile]:
+    text = str(given)
+    if not re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", text):
+        return _local(text, recursive)
+    store, path = located(text, options)
+    if store.is_local:
+        return _local(path, recursive)
+    return _remote(store, path, recursive)
+
+
+# -- local
+
+
+def _local(text: str, recursive: bool) -> Iterator[InputFile]:
+    path = Path(text)
+    if not path.exists() and PATTERN.search(text):
+        matches = sorted(glob(text, recursive=True))
+        if not matches:
+            raise FileNotFoundError(f"{text}: no file matches")
+        for match in matches:
+            yield from _local_files(Path(match), recursive)
+    else:
+        yield from _local_files(path, recursive)
+
+
+def _local_files(path: Path, recursive: bool) -> Iterator[InputFile]:
+    if not path.is_dir():
+        if not path.exists():
+            raise FileNotFoundError(f"{path}: there is no such file")
+        about = path.stat()
+        yield InputFile(str(path), str(path.absolute()), about.st_size, about.st_mtime_ns)
+        return
+    found = sorted(path.rglob("*") if recursive else path.iterdir())
+    files = [each for each in found if each.is_file() and not _hidden(each.relative_to(path).parts)]
+    if not files:
+        raise FileNotFoundError(f"{path}: a directory without files")
+    for file in files:
+        yield from _local_files(file, recursive)
+
+
+# -- remote
+
+
+def _remote(store: Store, path: str, recursive: bool) -> Iterator[InputFile]:
+    name = store.uri(path)
+    if wild := PATTERN.search(path):
+        root = path[: wild.start()].rpartition("/")[0]
+        pattern = path.split("/")
+        found = _under(store, root, deep=True)
+        files = [about for about in found if matches(about.path.split("/"), pattern)]
+        if not files:
+            raise FileNotFoundError(f"{name}: no file matches")
+    else:
+        files = list(_at(store, path, recursive))
+    for about in files:
+        yield _remote_file(store, about)
+
+
+def _at(store: Store, path: str, recursive: bool) -> Iterator[FileInfo]:
+    from pyarrow.fs import FileType
+
+    name = store.uri(path)
+    with explained(name):
+        about = filesystem(store).get_file_info(path.rstrip("/"))
+    if about.type == FileType.File:
+        yield about
+        return
+    if about.type == FileType.NotFound:
+        raise FileNotFoundError(f"{name}: there is no such file")
+    depth = len(about.path.rstrip("/")) + 1
+    files = [
+        each
+        for each in _under(store, about.path, deep=recursive)
+        if not _hidden(tuple(each.path[depth:].split("/")))
+    ]
+    if not files:
+        raise FileNotFoundError(f"{name}: a directory without files")
+    yield from files
+
+
+def _under(store: Store, root: str, *, deep: bool) -> list[FileInfo]:
+    from pyarrow.fs import FileSelector, FileType
+
+    with explained(store.uri(root)):
+        selector = FileSelector(root, allow_not_found=True, recursive=deep)
+        found = filesystem(store).get_file_info(selector)
+    # an object of no bytes whose name ends in a slash only makes a directory seen
+    return sorted((one for one in found if one.type == FileType.File), key=lambda one: one.path)
+
+
+def _remote_file(store: Store, about: FileInfo) -> InputFile:
+    return InputFile(store.uri(about.path), about.path, about.size, about.mtime_ns, store)
+
+
+def _hidden(parts: Iterable[str]) -> bool:
+    return any(part.startswith(HIDDEN) for part in parts)
+
+
+def matches(parts: list[str], pattern: list[str]) -> bool:
+    """Match a path by directories, as a shell does; `**` is any number of them."""
+    if not pattern:
+        return not parts
+    if pattern[0] == "**":
+        return any(matches(parts[at:], pattern[1:]) for at in range(len(parts) + 1))
+    if not parts or not fnmatchcase(parts[0], pattern[0]):
+        return False
+    if parts[0].startswith(".") and not pattern[0].startswith("."):
+        return False
+    return matches(parts[1:], pattern[1:])

@@ -1,0 +1,108 @@
+"""Cuts a file into splits.
+
+Law: reading a split needs nothing but the split. Where it is cheap (a local file as it is) their
+starts are found by reading the file once, and are certain; elsewhere only the first one is.
+
+    local, not compressed     walked: every start and number known, no split empty
+    remote, not compressed    a cut each `split_bytes`; starts are guessed when they are read
+    BGZF, zstd in frames      a cut at members; starts are guessed when they are read
+    anything else             whole, also what is no capture at all
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import Final
+
+from ...capture.compressed import Unpacked, is_compressed
+from ...capture.pcap import FILE_HEADER, is_pcap, read_header
+from ...capture.pcapng import is_pcapng
+from .frames import marks
+from .reading import probe
+from .sources import chunks
+from .splits import END, Edge, Mark, Split
+from .stores import InputFile, Reader, opened
+
+HEAD: Final = 1 << 12
+"""Bytes read to see what a file is."""
+
+
+def plan(file: InputFile, split_bytes: int, *, walk: bool | None = None) -> list[Split]:
+    """Cut a file into splits of about `split_bytes` (of the file, as it is stored).
+
+    walk: find the starts by reading the file from its beginning, which only the local default
+    does, and no compressed file allows. Splits whose `start` is None are to be proven (`prove`).
+    Raises OSError where the file cannot be read, ValueError where split_bytes is not positive.
+    """
+    if split_bytes < 1:
+        raise ValueError(f"a split of {split_bytes} bytes")
+    with opened(file) as reader:
+        head = reader.read(0, HEAD)
+        stored = [Mark(0, 0)]
+        if packed := is_compressed(head):
+            head = _unpacked_head(reader, file.size)
+            stored = marks(reader, file.size, split_bytes)
+    known = _known(file, head)
+    if known is None or (packed and len(stored) == 1):
+        return [Split(file, whole=True, start=Edge(0), first=1)]
+    if packed:
+        known = replace(known, marks=(stored[0], None))
+        return _guessed(known, [mark.position for mark in stored], stored)
+    lows = list(range(0, max(file.size, 1), split_bytes))
+    if file.store.is_local if walk is None else walk:
+        return list(_walked(known, lows))
+    return _guessed(known, lows, [])
+
+
+def _unpacked_head(reader: Reader, size: int) -> bytes:
+    head = b""
+    for data in Unpacked(chunks(reader, 0, size)):
+        head += data
+        if len(head) >= HEAD:
+            break
+    return head
+
+
+def _known(file: InputFile, head: bytes) -> Split | None:
+    """Make a split of all of a file; None where the file is not one to be cut."""
+    if is_pcapng(head):
+        return Split(file, start=Edge(0, order="<"), first=1)
+    if is_pcap(head) and len(head) >= FILE_HEADER:
+        header = read_header(head)
+        if len(head) >= header.size:
+            return Split(file, header=header, start=Edge(header.size), first=1)
+    return None
+
+
+def _guessed(known: Split, lows: list[int], stored: list[Mark]) -> list[Split]:
+    """Cut at `lows`; what a guess needs to know is taken from the first packet."""
+    if len(lows) == 1:
+        return [known]
+    assert known.start is not None
+    second = probe(replace(known, high=known.start.position + 1)).end
+    guess = known.start if second.position == END else second
+    found = []
+    for ordinal, (low, high) in enumerate(pairwise([*lows, END])):
+        split = replace(known, ordinal=ordinal, low=low, high=high)
+        if ordinal:
+            split = replace(split, start=None, first=None, guess=guess)
+        if stored:
+            later = stored[ordinal + 1] if ordinal + 1 < len(stored) else None
+            split = replace(split, marks=(stored[ordinal], later))
+        found.append(split)
+    return found
+
+
+def _walked(known: Split, lows: list[int]) -> Iterator[Split]:
+    """Cut at the first packet behind each of `lows`, by reading."""
+    edge, first, ordinal = known.start, known.first, 0
+    assert edge is not None
+    assert first is not None
+    for low, high in pairwise([*lows, END]):
+        if edge.position < high:
+            split = replace(known, ordinal=ordinal, low=low, high=high, start=edge, first=first)
+            proof = probe(split)
+            yield split
+            edge, first, ordinal = proof.end, first + proof.packets, ordinal + 1

@@ -1,0 +1,124 @@
+"""Proves guesses: every split must begin where the one before it ended.
+
+Law: what is proven is what one reader from the beginning would have found, by induction: the first
+start is certain, and an end that follows from a certain start is certain.
+
+    split 0   |start ........ end|
+    split 1                      |start ...... end|         equal: proven
+    split 2                                       X  |start ... end|     not equal: read again
+                                                  ^ from here
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ...errors import CaptureError, UnsupportedLinkType
+from .splits import END, Edge, Proof, Split
+from .stores import InputFile
+
+
+@dataclass(frozen=True, slots=True)
+class Stitched:
+    """What proofs show together.
+
+    proven: the splits that have packets or problems, numbered, each with the proof that holds, in
+    the order of files and packets; all of them if `redo` is empty. redo: splits to read again, from
+    where they do begin.
+    """
+
+    proven: tuple[Proof, ...]
+    redo: tuple[Split, ...]
+
+    @property
+    def splits(self) -> list[Split]:
+        """The splits proven, to be read for certain: start and first are known."""
+        return [proof.split for proof in self.proven]
+
+    @property
+    def problems(self) -> dict[InputFile, list[CaptureError]]:
+        """What could not be read, by file, as the serial reader says it."""
+        found: dict[InputFile, list[CaptureError]] = {}
+        for proof in self.proven:
+            known = found.setdefault(proof.split.file, [])
+            known += _news(known, proof.problems)
+        return found
+
+
+def stitch(proofs: Iterable[Proof]) -> Stitched:
+    """Compare the ends of splits with the starts of the next.
+
+    proofs: of all splits of any files, in any order; of a split that was read again, all of them.
+    """
+    files: dict[InputFile, dict[int, list[Proof]]] = {}
+    for proof in proofs:
+        file = files.setdefault(proof.split.file, defaultdict(list))
+        file[proof.split.ordinal].append(proof)
+    proven: list[Proof] = []
+    redo: list[Split] = []
+    for file in files.values():
+        _stitch_file([file[ordinal] for ordinal in sorted(file)], proven, redo)
+    return Stitched(tuple(proven), tuple(redo))
+
+
+def prove(splits: Sequence[Split], run: Callable[[Sequence[Split]], Iterable[Proof]]) -> Stitched:
+    """Read splits, and again those that were guessed wrong, until all are proven.
+
+    run: reads splits and gives the proof of each, in any order: `map(probe, splits)`, or the same
+    on many machines.
+    """
+    proofs = list(run(splits))
+    while (stitched := stitch(proofs)).redo:
+        proofs += run(stitched.redo)
+    return stitched
+
+
+def _stitch_file(parts: list[list[Proof]], proven: list[Proof], redo: list[Split]) -> None:
+    """Walk the splits of a file, each with its proofs.
+
+    Behind the first that must be read again nothing is certain, but its end is probably right (a
+    wrong start soon falls in step), so that what follows is looked at on that condition.
+    """
+    expected: Edge | None = parts[0][0].split.start
+    assert expected is not None
+    first, certain = 1, True
+    for tries in parts:
+        split = tries[0].split
+        if expected.position >= split.high:
+            continue
+        proof = next((each for each in tries if each.start == expected), None)
+        if proof is None:
+            certain = False
+            redo.append(replace(split, start=expected, first=None))
+            expected = _probable_end(tries, expected)
+            if expected is None:
+                return
+            continue
+        if certain:
+            numbered = replace(split, start=expected, first=first)
+            proven.append(replace(proof, split=numbered, start=numbered.start))
+            first += proof.packets
+        expected = proof.end
+
+
+def _probable_end(tries: list[Proof], start: Edge) -> Edge | None:
+    """Tell where a split probably ends that is to be read from another start."""
+    for proof in tries:
+        if proof.start is None or proof.end.position == END:
+            continue
+        guessed, end = proof.start, proof.end
+        learned = end.interfaces[len(guessed.interfaces) :]
+        if end.order == guessed.order and end.interfaces == guessed.interfaces + learned:
+            return replace(end, order=start.order, interfaces=start.interfaces + learned)
+        return end
+    return None
+
+
+def _news(known: list[CaptureError], problems: Iterable[CaptureError]) -> Iterator[CaptureError]:
+    """Leave out interfaces that were reported before: each split reports them, a file does once."""
+    reported = {each.reason for each in known if isinstance(each, UnsupportedLinkType)}
+    for problem in problems:
+        if not isinstance(problem, UnsupportedLinkType) or problem.reason not in reported:
+            yield problem

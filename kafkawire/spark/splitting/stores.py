@@ -1,0 +1,195 @@
+"""Where capture files lie: local paths, and the URIs that pyarrow.fs or fsspec open.
+
+Law: a file is a small value that pickles; its store is opened where the file is read, never
+shipped. Whatever goes wrong names the file.
+
+    "", file:          the operating system
+    s3: gs: abfs: hdfs:  pyarrow.fs, with its options (endpoint_override, region, access_key, ...)
+    anything else      fsspec, if it is installed
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from pyarrow import NativeFile
+    from pyarrow.fs import FileSystem
+
+LOCAL: Final = frozenset({"", "file"})
+OPENERS: Final = {
+    **dict.fromkeys(("s3", "s3a", "s3n"), "S3FileSystem"),
+    **dict.fromkeys(("gs", "gcs"), "GcsFileSystem"),
+    **dict.fromkeys(("abfs", "abfss"), "AzureFileSystem"),
+}
+"""Scheme -> the class of pyarrow.fs; a build of pyarrow may lack some, and says so."""
+
+FLAGS: Final = {"true": True, "false": False}
+"""Options come from Spark as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A filesystem as a value: the scheme of its URIs ("" is the local one), the host where that
+    belongs to the filesystem (hdfs), its options.
+    """
+
+    scheme: str = ""
+    host: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+
+    def __repr__(self) -> str:
+        """Leave out what the options hold: there may be keys among them."""
+        return f"Store({self.scheme!r}, {self.host!r}, {[name for name, _ in self.options]})"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the operating system opens its files."""
+        return self.scheme in LOCAL
+
+    def uri(self, path: str) -> str:
+        """Name a file of this store, without credentials."""
+        if self.is_local:
+            return path
+        return f"{self.scheme}://{self.host}{path}"
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """A file to read: what it is called in rows and messages, where it lies, its size in bytes.
+
+    name: for a local file what `kafkawire decode` calls it, else its URI without credentials.
+    path: as its store wants it. modified_ns: nanoseconds since the epoch, None where not known.
+    """
+
+    name: str
+    path: str
+    size: int
+    modified_ns: int | None = None
+    store: Store = Store()
+
+
+class Reader(Protocol):
+    """An open file."""
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Read `size` bytes from an offset, fewer only at the end of the file."""
+
+
+class LocalReader:
+    """A file of the operating system."""
+
+    def __init__(self, file: Any) -> None:
+        self._number: int = file.fileno()
+
+    def read(self, offset: int, size: int) -> bytes:
+        return os.pread(self._number, size, offset)
+
+
+class RemoteReader:
+    """A file of pyarrow.fs; every read is one request."""
+
+    def __init__(self, file: NativeFile, name: str) -> None:
+        self._file = file
+        self._name = name
+
+    def read(self, offset: int, size: int) -> bytes:
+        with explained(self._name):
+            data: bytes = self._file.read_at(size, offset)
+            return data
+
+
+@contextmanager
+def opened(file: InputFile) -> Iterator[Reader]:
+    """Open a file for reading at offsets. Raises OSError, naming the file."""
+    if file.store.is_local:
+        with Path(file.path).open("rb", buffering=0) as local:
+            yield LocalReader(local)
+        return
+    with explained(file.name):
+        remote = filesystem(file.store).open_input_file(file.path)
+    with remote:
+        yield RemoteReader(remote, file.name)
+
+
+@contextmanager
+def explained(name: str) -> Iterator[None]:
+    """Name the file in what the store raises."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{name}: there is no such file") from None
+    except PermissionError as error:
+        raise PermissionError(f"{name}: {_first_line(error)}") from error
+    except OSError as error:
+        raise OSError(f"{name}: cannot be read: {_first_line(error)}") from error
+
+
+def _first_line(error: OSError) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def located(uri: str, options: Mapping[str, str]) -> tuple[Store, str]:
+    """Tell the store of a URI, and the path in it."""
+    parts = urlsplit(uri, allow_fragments=False)
+    scheme = parts.scheme
+    if scheme in LOCAL:
+        return Store(), parts.path
+    given = {**options, **_credentials(parts.username, parts.password)}
+    kept = tuple(sorted(given.items()))
+    host = parts.netloc.rpartition("@")[2]
+    # what a "?" begins belongs to the name of an object, for it may be a pattern
+    path = parts.path + (f"?{parts.query}" if parts.query else "")
+    if scheme in _BY_HOST:
+        return Store(scheme, host, kept), path
+    return Store(scheme, "", kept), host + path
+
+
+def _credentials(user: str | None, password: str | None) -> dict[str, str]:
+    if user is None or password is None:
+        return {}
+    return {"access_key": user, "secret_key": password}
+
+
+@lru_cache(maxsize=32)
+def filesystem(store: Store) -> FileSystem:
+    """Open a store. Raises OSError, ValueError for options that it does not know."""
+    from pyarrow import fs
+
+    options: dict[str, Any] = {name: FLAGS.get(text, text) for name, text in store.options}
+    try:
+        if opener := OPENERS.get(store.scheme):
+            found: FileSystem = getattr(fs, opener)(**options)
+            return found
+        if store.scheme in _BY_HOST:
+            host, _, port = store.host.partition(":")
+            return fs.HadoopFileSystem(host or "default", int(port or 0), **options)
+    except TypeError as error:
+        raise ValueError(
+            f"{store.scheme}: an option that the store does not know: {error}"
+        ) from None
+    return _by_fsspec(store, options)
+
+
+_BY_HOST: Final = frozenset({"hdfs", "viewfs"})
+
+
+def _by_fsspec(store: Store, options: dict[str, Any]) -> FileSystem:
+    from pyarrow import fs
+
+    try:
+        fsspec = import_module("fsspec")
+    except ImportError:
+        raise ValueError(
+            f"{store.scheme}://: pyarrow opens no such URI, and fsspec, which might, is not "
+            "installed (pip install 'kafkawire[fsspec]')"
+        ) from None
+    return fs.PyFileSystem(fs.FSSpecHandler(fsspec.filesystem(store.scheme, **options)))

@@ -1,0 +1,50 @@
+"""What spark-submit runs: the job of `kafkawire spark`, for clusters.
+
+script=$(python -c 'import kafkawire.spark.submit as it; print(it.__file__)')
+spark-submit --master yarn "$script" hdfs:///captures --output hdfs:///tables
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+
+def arguments() -> argparse.ArgumentParser:
+    """Describe the command line."""
+    parser = argparse.ArgumentParser("kafkawire-spark", description="Captures into Parquet tables.")
+    parser.add_argument("inputs", nargs="+", metavar="INPUT")
+    parser.add_argument("--output", "-o", required=True, help="directory or URI")
+    parser.add_argument("--table", action="append", default=[], help="exchanges unless said")
+    parser.add_argument(
+        "--option", action="append", default=[], metavar="NAME=VALUE", help="as in docs/spark.md"
+    )
+    return parser
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Run the job; returns the exit status."""
+    from kafkawire.spark import session
+    from kafkawire.spark.errors import SparkError
+    from kafkawire.spark.job import known_tables, run
+    from kafkawire.spark.options import parse
+
+    asked = arguments().parse_args(given)
+    options = dict(one.partition("=")[::2] for one in asked.option)
+    try:
+        tables = known_tables(asked.table)
+        parsed = parse(options)
+        spark = session()
+        run(spark, asked.inputs, asked.output, tables, parsed, lambda s: print(s, file=sys.stderr))
+    except KeyError as error:
+        print(f"kafkawire-spark: there is no table {error}", file=sys.stderr)
+        return 2
+    except (SparkError, OSError, ValueError) as error:
+        print(f"kafkawire-spark: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""Which files of a directory are finished: nobody writes to them any more.
+
+Law: a file is taken when a rule says that it is finished, never before; hidden files, and names
+that say that they are being written, are never looked at.
+
+    next      a newer file of the same rotation is there          (tcpdump -C/-G, dumpcap -b)
+    still     its size and time stayed the same for so long
+    renamed   whatever is there: files are written elsewhere and renamed into the directory
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from ..splitting import InputFile, inputs
+
+UNFINISHED: Final = (".tmp", ".temp", ".part", ".partial", ".filepart", ".lock")
+"""Ends of names of files that are being written."""
+
+
+class Finished(StrEnum):
+    """Rules, see the module."""
+
+    NEXT = "next"
+    STILL = "still"
+    RENAMED = "renamed"
+
+
+class Arrivals:
+    """A directory in which captures arrive; clock: seconds, for `still` alone."""
+
+    def __init__(
+        self, directory: Path, rule: Finished, still_seconds: float, clock: Callable[[], float]
+    ) -> None:
+        self._directory = directory
+        self._rule = rule
+        self._still = still_seconds
+        self._clock = clock
+        self._seen: dict[str, tuple[int, int | None, float]] = {}
+
+    def finished(self, *, all: bool = False) -> list[InputFile]:
+        """List the files that are finished; all: nobody writes any more. Raises OSError."""
+        files = self._files()
+        if all or self._rule is Finished.RENAMED:
+            return files
+        return followed(files) if self._rule is Finished.NEXT else self._unchanged(files)
+
+    def _files(self) -> list[InputFile]:
+        if not any(self._directory.iterdir()):
+            return []
+        try:
+            files = inputs([self._directory])
+        except FileNotFoundError:
+            if self._directory.is_dir():
+                return []  # nothing but hidden files, or one went away under our hands
+            raise
+        return [file for file in files if not file.name.lower().endswith(UNFINISHED)]
+
+    def _unchanged(self, files: Iterable[InputFile]) -> list[InputFile]:
+        now, before, self._seen = self._clock(), self._seen, {}
+        found = []
+        for file in files:
+            size, modified, since = before.get(file.name, (-1, None, now))
+            if (size, modified) != (file.size, file.modified_ns):
+                since = now
+            self._seen[file.name] = file.size, file.modified_ns, since
+            if now - since >= self._still:
+                found.append(file)
+        return found
+
+
+def followed(files: Iterable[InputFile]) -> list[InputFile]:
+    """List the files behind which a newer one of their rotation is."""
+    newest: dict[str, tuple[int, list[str | int]]] = {}
+    for file in files:
+        rotation = rotation_of(file)
+        newest[rotation] = max(age(file), newest.get(rotation, (-1, [])))
+    return [file for file in files if age(file) < newest[rotation_of(file)]]
+
+
+def rotation_of(file: InputFile) -> str:
+    """Name the rotation that a file is of: its name without numbers."""
+    return re.sub(r"\d+", "", Path(file.name).name)
+
+
+def age(file: InputFile) -> tuple[int, list[str | int]]:
+    """Say what sorts the files of a rotation: when they were written last, then their numbers."""
+    return file.modified_ns or 0, [int(n) for n in re.findall(r"\d+", Path(file.name).name)]

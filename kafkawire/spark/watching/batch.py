@@ -1,0 +1,256 @@
+"""One batch: packets and states, by connection, to rows and states; then the commit.
+
+    packets --.                          .--> rows ----------------------.
+              +-- shuffle by key --> carry --> items --> tell_groups -----+--> write --> commit
+    states ---'                          `--> facts --> numbers, names --'
+
+Law: a batch is a function of its files and of the state before; run again, it writes the same.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.functions import expr
+
+from ...capture.blocks import NO_TIME
+from ..errors import ascii_safe
+from ..facts import AllFacts, sum_up
+from ..groups import ITEMS
+from ..options import Options
+from ..packets import FRAGMENT, SCHEMA
+from ..planning import Plan, begins, make_plan, numbers
+from ..reading import join_step, map_in_arrow, packet_rows, partitions
+from ..splitting import Split
+from .carrying import GROUPS, LIVES, OUT, BatchFacts, Terms, carry
+from .groups import tell_groups
+from .ledger import Commit, Ledger, Taken, write
+from .writing import WRITTEN, Numbers, write_rows
+
+KNOWN: Final = "known.json"
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is made of every batch. idle_ns, state_bytes: see `Rules`."""
+
+    tables: tuple[str, ...]
+    options: Options
+    idle_ns: int
+    state_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """What the tasks of a batch know together."""
+
+    opened: list[int]
+    live: frozenset[int]
+    newest_ns: int
+    given_up: int
+    all: AllFacts
+
+
+def run(
+    spark: SparkSession,
+    ledger: Ledger,
+    work: Work,
+    files: Sequence[str],
+    *,
+    late: bool = False,
+    closing: bool = False,
+    say: Say = lambda _: None,
+) -> Commit:
+    """Decode files as the next batch and commit it. Raises what `make_plan` does.
+
+    late: by themselves, and all is closed behind them; closing: nothing comes any more.
+    """
+    last = ledger.last
+    number = last.batch + 1 if last else 0
+    plan, taken = planned(spark, ledger, work.options, files)
+    say(f"batch {number}: {len(taken)} files, {plan.bytes / 1e6:.1f} MB")
+    before, states = _before(None if late else ledger.state, ledger.state)
+    newest_ns = last.newest_ns if last else NO_TIME
+    terms = Terms(
+        work.tables,
+        work.options,
+        (*ledger.names, *plan.names),
+        newest_ns if newest_ns == NO_TIME else newest_ns - work.idle_ns,
+        work.state_bytes,
+        closing or late,
+    )
+    kept, learnt = decoded(spark, plan, terms, states)
+    say(f"batch {number}: decoded")
+    count = last.connections if last else 0
+    new = {first: count + at for at, first in enumerate(learnt.opened)}
+    named = {id: name for (_, id), name in learnt.all.names.items()}
+    known = Numbers({**before.numbers, **new}, {**named, **before.names})
+    folder = ledger.stage(number)
+    frame = kept.where("kind in ('rows', 'state')")
+    if GROUPS in work.tables:
+        frame = frame.union(told_groups(spark, kept, terms, states, plan))
+    written = _written(frame, folder, known, terms)
+    kept.unpersist()
+    ledger.ready(folder, {row["file"]: row["table"] for row in written if row["table"]})
+    carried = not (late or closing)
+    if carried:
+        _keep(folder, Numbers({f: known.numbers[f] for f in learnt.live}, known.names))
+    say(f"batch {number}: written")
+    rows = Counter[str]()
+    for row in written:
+        rows[row["table"]] += row["rows"]
+    made = Commit(
+        batch=number,
+        late=late,
+        files=tuple(taken),
+        tables={table: rows[table] for table in work.tables},
+        token=folder.name,
+        state=folder.name if carried else (last.state if last and late else ""),
+        connections=count + len(new),
+        newest_ns=max(learnt.newest_ns, newest_ns),
+        reached=max([(NO_TIME, ""), *([last.reached] if last else []), *map(_order, taken)]),
+        counts={
+            "messages": learnt.all.sums["messages"],
+            "captured_bytes": learnt.all.sums["captured_bytes"],
+            "connections_given_up": learnt.given_up,
+        },
+        closed=closing,
+    )
+    ledger.commit(made)
+    say(f"batch {number}: committed")
+    ledger.publish()
+    say(f"batch {number}: " + ", ".join(f"{n} {table}" for table, n in made.tables.items()))
+    return made
+
+
+def planned(
+    spark: SparkSession, ledger: Ledger, options: Options, files: Sequence[str]
+) -> tuple[Plan, list[Taken]]:
+    """Plan files, numbered on from those taken before."""
+    if not files:
+        return Plan((), (), ()), []
+    plan = make_plan(spark, files, options)
+    first = len(ledger.names)
+    splits: dict[int, list[Split]] = {at: [] for at in range(len(plan.files))}
+    for part in plan.parts:
+        splits[part.file].append(part.split)
+    taken = [
+        Taken(first + at, file.name, file.size, file.modified_ns or 0, begins(splits[at])[0])
+        for at, file in enumerate(plan.files)
+    ]
+    parts = tuple(replace(part, file=part.file + first, set=0) for part in plan.parts)
+    return Plan(plan.files, (0,) * (first + len(taken)), parts), taken
+
+
+def _order(file: Taken) -> tuple[int, str]:
+    return file.first_ns, file.name
+
+
+# -- what Spark does
+
+
+def decoded(
+    spark: SparkSession, plan: Plan, terms: Terms, states: Sequence[Path]
+) -> tuple[DataFrame, Learnt]:
+    """Decode packets behind the states of their connections; the rows are kept."""
+    count = partitions(spark, plan, terms.options)
+    stored = read_states(spark, [path for path in states if path.name.startswith(LIVES)], SCHEMA)
+
+    def step(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return carry(batches, terms)
+
+    for joined in (False, True):
+        packets = packet_rows(spark, plan)
+        if joined:
+            is_fragment = expr(f"startswith(key, X'{FRAGMENT.hex()}')")
+            pieces = packets.where(is_fragment).repartition(count, "key")
+            pieces = pieces.sortWithinPartitions("key", "packet")
+            whole = map_in_arrow(pieces, join_step(plan), SCHEMA)
+            packets = packets.where(~is_fragment).union(whole)
+        rows = packets.union(stored).repartition(count, "key").sortWithinPartitions("key", "packet")
+        kept = map_in_arrow(rows, step, OUT).persist(StorageLevel.DISK_ONLY)
+        told = kept.where("kind = 'facts'").select("body").collect()
+        learnt = _sum_up([BatchFacts(*pickle.loads(row["body"])) for row in told])
+        if not learnt.all.fragments:
+            break
+        kept.unpersist()
+    return kept, learnt
+
+
+def _sum_up(told: Sequence[BatchFacts]) -> Learnt:
+    return Learnt(
+        sorted(first for one in told for first in one.opened),
+        frozenset(first for one in told for first in one.live),
+        max((one.newest_ns for one in told), default=NO_TIME),
+        sum(one.given_up for one in told),
+        sum_up(one.facts for one in told),
+    )
+
+
+def told_groups(
+    spark: SparkSession, kept: DataFrame, terms: Terms, states: Sequence[Path], plan: Plan
+) -> DataFrame:
+    """Tell what happened to groups, behind their states."""
+    stored = read_states(spark, [path for path in states if path.name.startswith(GROUPS)], ITEMS)
+    items = kept.where("kind = 'item'").selectExpr("name as group_id", "at", "n", "body as item")
+
+    def step(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return tell_groups(batches, terms)
+
+    rows = items.union(stored).repartition(partitions(spark, plan, terms.options), "group_id")
+    return map_in_arrow(rows.sortWithinPartitions("group_id", "at", "n"), step, OUT)
+
+
+def read_states(spark: SparkSession, paths: Sequence[Path], schema: pa.Schema) -> DataFrame:
+    """Read states that an earlier batch wrote."""
+
+    @ascii_safe
+    def step(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for at in batch.column(0).to_pylist():
+                with pa.ipc.open_stream(str(paths[at])) as stream:
+                    yield from stream
+
+    tasks = spark.sparkContext.defaultParallelism
+    return map_in_arrow(numbers(spark, len(paths), tasks), step, schema)
+
+
+def _written(frame: DataFrame, folder: Path, known: Numbers, terms: Terms) -> list[Row]:
+    files, topics = len(terms.names), terms.options.topics
+
+    def step(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return write_rows(batches, folder, known, files, topics)
+
+    return map_in_arrow(frame, step, WRITTEN).collect()
+
+
+# -- what is known from batch to batch
+
+
+def _before(folder: Path | None, known: Path | None) -> tuple[Numbers, list[Path]]:
+    """Read what is known, and list the states; known: where names are, also for late files."""
+    if known is None:
+        return Numbers({}, {}), []
+    found = json.loads((known / KNOWN).read_text())
+    names = {bytes.fromhex(id): name for id, name in found["names"].items()}
+    if folder is None:
+        return Numbers({}, names), []
+    numbers = {int(first): number for first, number in found["numbers"].items()}
+    return Numbers(numbers, names), sorted(folder.glob("*.arrow"))
+
+
+def _keep(folder: Path, known: Numbers) -> None:
+    names = {id.hex(): name for id, name in known.names.items()}
+    kept = {"numbers": dict(known.numbers), "names": names}
+    write(folder / "state" / KNOWN, json.dumps(kept).encode())

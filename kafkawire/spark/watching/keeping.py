@@ -1,0 +1,93 @@
+"""An engine between two batches: written as bytes, and made anew from them, by any build.
+
+Law: what is made anew goes on as if nothing had been; objects are written attribute by attribute,
+by name, so compiled and interpreted classes write and read the same.
+
+    engine --attributes, by name--> bytes --> engine      what it calls back is named, not written
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import pickle
+from enum import Enum
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+KEPT: Final = "kafkawire."
+"""Classes from there are written by attributes, unless they say how themselves."""
+
+SOURCES: Final = ("kafkawire.capture", "kafkawire.capture.tables", "kafkawire.spark")
+"""Packages on whose classes a state depends."""
+
+
+@cache
+def digest() -> str:
+    """Name the classes that a state is made of: a state of others cannot be read."""
+    made = hashlib.sha256()
+    for package in SOURCES:
+        for source in sorted(files(package).iterdir(), key=lambda each: each.name):
+            if source.name.endswith(".py"):
+                made.update(source.name.encode() + source.read_bytes())
+    return made.hexdigest()[:16]
+
+
+def dump(what: object, **here: object) -> bytes:
+    """Write an object; here: objects that are only named, and are there when it is read."""
+    out = io.BytesIO()
+    _Writer(out, here).dump(what)
+    return out.getvalue()
+
+
+def load(data: bytes, **here: object) -> Any:
+    """Make anew what was written; here: by the same names."""
+    return _Reader(io.BytesIO(data), here).load()
+
+
+class _Writer(pickle.Pickler):
+    def __init__(self, out: io.BytesIO, here: dict[str, object]) -> None:
+        super().__init__(out, protocol=5)
+        self._names = {id(each): name for name, each in here.items()}
+
+    def persistent_id(self, obj: object) -> str | None:
+        return self._names.get(id(obj))
+
+    def reducer_override(self, obj: object) -> Any:
+        cls = type(obj)
+        if not cls.__module__.startswith(KEPT) or isinstance(obj, tuple | Enum | Exception):
+            return NotImplemented
+        if cls.__reduce__ is not object.__reduce__:
+            return NotImplemented
+        return _blank, (cls,), _attributes(obj), None, None, _fill
+
+
+class _Reader(pickle.Unpickler):
+    def __init__(self, data: io.BytesIO, here: dict[str, object]) -> None:
+        super().__init__(data)
+        self._here = here
+
+    def persistent_load(self, pid: Any) -> object:
+        return self._here[pid]
+
+
+def _blank(cls: Any) -> Any:
+    return cls.__new__(cls)
+
+
+def _attributes(obj: object) -> dict[str, Any]:
+    names = [
+        name
+        for cls in type(obj).__mro__
+        for listed in ("__mypyc_attrs__", "__slots__")
+        for name in vars(cls).get(listed, ())
+        if not (name.startswith("__") and name.endswith("__"))
+    ]
+    found = {name: getattr(obj, name) for name in names if hasattr(obj, name)}
+    return {**found, **getattr(obj, "__dict__", {})}
+
+
+def _fill(obj: object, attributes: dict[str, Any]) -> None:
+    for name, value in attributes.items():
+        object.__setattr__(obj, name, value)

@@ -1,0 +1,214 @@
+"""The watch: what has arrived and is finished becomes the next batch, until it is told to end.
+
+    directory --finished--> not taken yet --in order of first packets--> batches --> commits
+                                  `--before what was taken: late--> a batch by themselves
+
+Law: a file is taken once, whatever happens; only commits say which were.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
+
+from ...capture.blocks import NO_TIME
+from ...capture.tables import TABLES
+from ..columns import needed
+from ..options import Options, Sets
+from ..planning import as_one, begins
+from ..splitting import InputFile, inputs
+from .arriving import Arrivals, Finished
+from .batch import Say, Work, run
+from .ledger import Commit, Ledger, WatchError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+IDLE_NS: Final = 900_000_000_000
+"""Longer than brokers and clients leave a connection idle (connections.max.idle.ms, 10 and 9
+minutes).
+"""
+
+
+class Mode(StrEnum):
+    """When a watch ends.
+
+    FOREVER: when it is told to. ONCE: when what is finished is taken; connections stay open for the
+    next time. END: the same, and everything there counts as finished, and nothing comes any more.
+    """
+
+    FOREVER = "forever"
+    ONCE = "once"
+    END = "end"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How a watch works.
+
+    finished, still_seconds: see `arriving`. poll_seconds: between two looks. batch_bytes: of files
+    that become one batch. state_bytes: carried of the connections of a pair of ends, 8 MB for each
+    direction. idle_ns: silence after which a connection is closed, in the captures' own time.
+    """
+
+    finished: Finished = Finished.NEXT
+    still_seconds: float = 60
+    poll_seconds: float = 10
+    batch_bytes: int = 1 << 30
+    state_bytes: int = 16 << 20
+    idle_ns: int = IDLE_NS
+
+
+class Watcher:
+    """Takes files into the tables under an output directory, each once. Leave it to let others in.
+
+    Raises WatchError where another process watches into it, or another version did; BadOption.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        output: str | Path,
+        tables: Sequence[str],
+        options: Options,
+        rules: Rules | None = None,
+        say: Say = lambda _: None,
+    ) -> None:
+        rules = rules or Rules()
+        if "://" in str(output):
+            raise WatchError(f"{output}: a watch writes to a directory, local or mounted")
+        if options.sets is not Sets.ALL:
+            raise WatchError("a watch reads one set; watch each directory by itself")
+        for table in tables:
+            needed(table, TABLES[table].schema.names, replace(options, table=table))
+        self._work = Work(tuple(dict.fromkeys(tables)), options, rules.idle_ns, rules.state_bytes)
+        self._spark = spark
+        self._rules = rules
+        self._say = say
+        self._begun: dict[str, int] = {}
+        self._changed: set[str] = set()
+        self.ledger = Ledger(Path(output), self._work.tables)
+
+    def __enter__(self) -> Watcher:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ledger.__exit__()
+
+    def take(
+        self, files: Iterable[InputFile], *, closing: bool = False, stop: Callable[[], bool] = bool
+    ) -> list[Commit]:
+        """Take those files that were not taken yet, in as many batches as needed; closing: nothing
+        comes after them. stop: asked between batches.
+        """
+        fresh = sorted((self._first(file), file.name, file) for file in self._untaken(files))
+        last = self.ledger.last
+        reached = last.reached if last else (NO_TIME, "")
+        late = [file for at, name, file in fresh if at != NO_TIME and (at, name) < reached]
+        regular = [file for _, _, file in fresh if file not in late]
+        made: list[Commit] = []
+        for chunk in self._chunks(late):
+            if stop():
+                return made
+            made.append(self._run(chunk, late=True))
+        chunks = list(self._chunks(regular)) or ([[]] if closing else [])
+        for at, chunk in enumerate(chunks, 1):
+            if stop():
+                return made
+            made.append(self._run(chunk, closing=closing and at == len(chunks)))
+        return made
+
+    def take_frame(self, frame: DataFrame, _batch_id: int) -> None:
+        """Take the files whose paths a stream's batch lists: a function for `foreachBatch`.
+
+        The stream may give a batch again, or cut it otherwise after a restart: what was taken is
+        passed over.
+        """
+        paths = [_local(row["path"]) for row in frame.select("path").collect()]
+        if paths:
+            self.take(inputs(paths))
+
+    def _run(self, files: Sequence[InputFile], **kind: bool) -> Commit:
+        names = [file.name for file in files]
+        return run(self._spark, self.ledger, self._work, names, say=self._say, **kind)
+
+    def _untaken(self, files: Iterable[InputFile]) -> Iterator[InputFile]:
+        for file in files:
+            taken = self.ledger.taken.get(Path(file.name).name)
+            if taken is None:
+                yield file
+            elif (taken.bytes, taken.modified_ns) != (file.size, file.modified_ns or 0):
+                if taken.name not in self._changed:
+                    self._say(f"{file.name}: changed after it was taken; it is not read again")
+                self._changed.add(taken.name)
+
+    def _first(self, file: InputFile) -> int:
+        if file.name not in self._begun:
+            self._begun[file.name] = begins([as_one(file)])[0]
+        return self._begun[file.name]
+
+    def _chunks(self, files: Sequence[InputFile]) -> Iterator[list[InputFile]]:
+        chunk: list[InputFile] = []
+        size = 0
+        for file in files:
+            if chunk and size + file.size > self._rules.batch_bytes:
+                yield chunk
+                chunk, size = [], 0
+            chunk.append(file)
+            size += file.size
+        if chunk:
+            yield chunk
+
+
+def watch(
+    spark: SparkSession,
+    directory: str | Path,
+    output: str | Path,
+    tables: Sequence[str],
+    options: Options,
+    rules: Rules | None = None,
+    *,
+    mode: Mode = Mode.FOREVER,
+    clock: Callable[[], float],
+    sleep: Callable[[float], object],
+    stop: Callable[[], bool] = bool,
+    say: Say = lambda _: None,
+) -> None:
+    """Take captures as they arrive in a directory, until `stop` says so or `mode` does.
+
+    clock: monotonic seconds. sleep: waits so many, or less. say: told each step. Raises as Watcher
+    does; OSError where the directory cannot be read.
+    """
+    rules = rules or Rules()
+    arrivals = Arrivals(Path(directory), rules.finished, rules.still_seconds, clock)
+    with Watcher(spark, output, tables, options, rules, say) as watcher:
+        while not stop():
+            closing = mode is Mode.END
+            watcher.take(arrivals.finished(all=closing), closing=closing, stop=stop)
+            if mode is not Mode.FOREVER:
+                return
+            if not stop():
+                sleep(rules.poll_seconds)
+
+
+@contextmanager
+def told_to_end() -> Iterator[threading.Event]:
+    """Give an event that SIGTERM sets: the batch at work is committed first."""
+    event = threading.Event()
+    before: Any = signal.signal(signal.SIGTERM, lambda *_: event.set())
+    try:
+        yield event
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _local(path: str) -> str:
+    parts = urlsplit(path)
+    return unquote(parts.path) if parts.scheme == "file" else path

@@ -1,0 +1,1 @@
+"""The broker machine, without sockets and in virtual time."""

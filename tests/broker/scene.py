@@ -1,0 +1,200 @@
+"""A cluster and its clients in virtual time: a test reads as a story.
+
+Law: bytes in, bytes out: requests are encoded and answers decoded strictly, in the version named.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import kafkawire
+from kafkawire import ApiKey, Message
+from kafkawire.broker import (
+    AwaitDrain,
+    BrokerStarted,
+    BrokerStopped,
+    Close,
+    Cluster,
+    Connected,
+    Disconnected,
+    Drained,
+    Effect,
+    Endpoint,
+    Event,
+    LeaderMoved,
+    Persist,
+    Received,
+    Reply,
+)
+from kafkawire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from kafkawire.messages.metadata_response import MetadataResponse
+
+M = TypeVar("M", bound=Message)
+EPOCH_MS = 1_700_000_000_000
+
+
+class Client:
+    """A connection; what came back waits in `answers` in order."""
+
+    def __init__(self, scene: Scene, number: int, node_id: int) -> None:
+        self.scene = scene
+        self.number = number
+        self.node_id = node_id
+        self.received = bytearray()
+        self.closed: str | None = None
+        self.asked: list[tuple[int, int, int]] = []
+        self._correlation_id = 0
+
+    def sends(self, request: Message, version: int, client_id: str | None = "tester") -> None:
+        """Send a request."""
+        self._correlation_id += 1
+        api_key = kafkawire.REGISTRY.get(type(request).__name__).api_key
+        assert api_key is not None
+        self.asked.append((api_key, version, self._correlation_id))
+        self.sends_bytes(
+            kafkawire.encode_frame(request, version, self._correlation_id, client_id=client_id)
+        )
+
+    def sends_bytes(self, data: bytes) -> None:
+        self.scene.happens(Received(self.number, data))
+
+    def frame(self) -> bytes | None:
+        """Take the next frame, size included, if it is there."""
+        if len(self.received) < 4:
+            return None
+        size = 4 + int.from_bytes(self.received[:4], "big")
+        if len(self.received) < size:
+            return None
+        data = bytes(self.received[:size])
+        del self.received[:size]
+        return data
+
+    def answer(self) -> Message | None:
+        """Take the next answer, if it is there."""
+        data = self.frame()
+        if data is None:
+            return None
+        api_key, version, correlation_id = self.asked.pop(0)
+        frame = kafkawire.decode_frame(data, response_to=(api_key, version))
+        assert frame.correlation_id == correlation_id, "answers are in order"
+        return frame.body
+
+    def gets(self, expected: type[M]) -> M:
+        """Take the next answer, which must be of that kind."""
+        body = self.answer()
+        assert isinstance(body, expected), (body, self.closed)
+        return body
+
+    def asks(self, request: Message, version: int, expected: type[M]) -> M:
+        """Send a request and take its answer."""
+        self.sends(request, version)
+        return self.gets(expected)
+
+    def waits(self) -> bool:
+        """Whether a request is still not answered."""
+        return bool(self.asked) and len(self.received) == 0
+
+    def leaves(self) -> None:
+        """Close the connection."""
+        self.scene.happens(Disconnected(self.number))
+
+
+class Scene:
+    """The cluster, and the time it is."""
+
+    def __init__(
+        self,
+        brokers: int = 1,
+        topics: Mapping[str, int] | None = None,
+        settings: Mapping[str, str] | None = None,
+        release: str = "all",
+        passwords: Mapping[str, str] | None = None,
+        seed: int = 1,
+    ) -> None:
+        self.now = 0.0
+        chance = random.Random(seed)
+        self.cluster = Cluster(
+            [Endpoint(node, f"broker-{node}", 9090 + node) for node in range(1, brokers + 1)],
+            new_uuid=lambda: chance.randbytes(16),
+            draw=chance.random,
+            epoch_ms=EPOCH_MS,
+            settings=settings,
+            release=release,
+            passwords=passwords,
+        )
+        self.clients: dict[int, Client] = {}
+        self.persisted: list[Persist] = []
+        self.effects: list[Effect] = []
+        for name, partitions in (topics or {}).items():
+            self.make(name, partitions)
+
+    def make(self, name: str, partitions: int = 1, factor: int = 1, **configs: str) -> None:
+        """Make a topic; underscores in configs stand for dots."""
+        spread = self.cluster.topics.spread(partitions, factor)
+        named = {key.replace("_", "."): value for key, value in configs.items()}
+        self.cluster.creation.create(name, spread, named, self.now)
+        self._take(self.cluster.advance(self.now))
+
+    def client(self, node_id: int = 1) -> Client:
+        """Connect."""
+        number = len(self.clients) + 1
+        self.clients[number] = Client(self, number, node_id)
+        self.happens(Connected(number, node_id))
+        return self.clients[number]
+
+    def leader_of(self, topic: str, partition: int = 0) -> int:
+        """Say which broker leads."""
+        found = self.cluster.topics.partition(topic, partition)
+        assert found is not None
+        return found.leader_id
+
+    def happens(self, event: Event) -> None:
+        """Let the cluster know."""
+        self._take(self.cluster.handle(event, self.now))
+
+    def passes(self, seconds: float) -> None:
+        """Let time pass, deadline by deadline."""
+        end = self.now + seconds
+        while (due := self.cluster.next_deadline()) is not None and due <= end:
+            self.now = max(self.now, due)
+            self._take(self.cluster.advance(self.now))
+        self.now = end
+        self._take(self.cluster.advance(end))
+
+    def stops(self, node_id: int) -> None:
+        self.happens(BrokerStopped(node_id))
+
+    def starts(self, node_id: int) -> None:
+        self.happens(BrokerStarted(node_id))
+
+    def moves(
+        self, topic: str, partition: int, leader_id: int, truncate_to: int | None = None
+    ) -> None:
+        self.happens(LeaderMoved(topic, partition, leader_id, truncate_to))
+
+    def _take(self, effects: list[Effect]) -> None:
+        self.effects += effects
+        for effect in effects:
+            match effect:
+                case Reply():
+                    self.clients[effect.connection].received += effect.data
+                case Close():
+                    self.clients[effect.connection].closed = effect.reason
+                case AwaitDrain():
+                    self.happens(Drained(effect.connection))
+                case Persist():
+                    self.persisted.append(effect)
+
+
+def metadata(client: Client, *topics: str, version: int = 12, **fields: Any) -> MetadataResponse:
+    """Ask for topics."""
+    wanted = [MetadataRequestTopic(name=name) for name in topics]
+    return client.asks(MetadataRequest(topics=wanted, **fields), version, MetadataResponse)
+
+
+def key_of(name: str) -> ApiKey:
+    number = kafkawire.REGISTRY.get(f"{name}Request").api_key
+    assert number is not None
+    return ApiKey(number)

@@ -1,0 +1,207 @@
+"""Every version of every API that is served, and every API that is not: each gets its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import kafkawire
+from kafkawire import REGISTRY, ApiKey, ErrorCode, Message
+from kafkawire.broker import Fault
+from kafkawire.broker.handlers import HANDLERS
+from kafkawire.messages.api_versions_response import ApiVersionsResponse
+from kafkawire.messages.describe_log_dirs_response import DescribeLogDirsResponse
+from kafkawire.messages.join_group_request import JoinGroupRequest
+from kafkawire.messages.join_group_response import JoinGroupResponse
+from kafkawire.messages.produce_request import ProduceRequest
+from kafkawire.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
+from kafkawire.records import MessageSetBuilder
+
+from ..real.answers import errors, structures
+from ..real.asking import Known, filled
+from .scene import Client, Scene
+
+E = ErrorCode
+TOPIC = "surface"
+CASES = [
+    (REGISTRY.request(key).name, version)  # type: ignore[union-attr]
+    for key in HANDLERS
+    for version in range(REGISTRY.request(key).first, REGISTRY.request(key).last + 1)  # type: ignore[union-attr]
+]
+EXPECTED = {
+    "ApiVersionsRequest": {E.REBOOTSTRAP_REQUIRED},
+    "SyncGroupRequest": {E.UNKNOWN_MEMBER_ID, E.INCONSISTENT_GROUP_PROTOCOL},
+    "HeartbeatRequest": {E.UNKNOWN_MEMBER_ID},
+    "LeaveGroupRequest": {E.UNKNOWN_MEMBER_ID},
+    "DescribeGroupsRequest": {E.GROUP_ID_NOT_FOUND},
+    "DeleteGroupsRequest": {E.GROUP_ID_NOT_FOUND},
+    "OffsetDeleteRequest": {E.GROUP_SUBSCRIBED_TO_TOPIC},
+    "DeleteTopicsRequest": {E.UNKNOWN_TOPIC_OR_PARTITION, E.INVALID_REQUEST},
+    "JoinGroupRequest": {E.MEMBER_ID_REQUIRED},
+    "SaslHandshakeRequest": {E.ILLEGAL_SASL_STATE},
+    "SaslAuthenticateRequest": {E.ILLEGAL_SASL_STATE},
+}
+"""What a request may meet that is filled as for any broker, and finds no group of its own."""
+
+
+def known(scene: Scene) -> Known:
+    topic = scene.cluster.topics.get(TOPIC)
+    assert topic is not None
+    return Known(TOPIC, topic_id=topic.topic_id, leader_epoch=0)
+
+
+def request_of(name: str, version: int, scene: Scene) -> Message:
+    request = filled(name, version, known(scene))
+    if isinstance(request, ProduceRequest) and version < 3:
+        builder = MessageSetBuilder(0 if version < 2 else 1)
+        builder.append(b"key", b"value", 1_700_000_000_000)
+        request.topic_data[0].partition_data[0].records = builder.build()
+    return request
+
+
+def lived_in(scene: Scene) -> Client:
+    """Give the cluster records, a group with a static member, and committed offsets."""
+    client = scene.client()
+    client.sends(request_of("FindCoordinatorRequest", 0, scene), 0)
+    for name, version in (("Produce", 12), ("OffsetCommit", 9)):
+        client.sends(request_of(f"{name}Request", version, scene), version)
+    join = filled("JoinGroupRequest", 9, known(scene))
+    assert isinstance(join, JoinGroupRequest)
+    join.group_id = known(scene).group_of("")
+    client.sends(join, 9)
+    answers = [client.answer() for _ in range(4)]
+    joined = answers[-1]
+    assert isinstance(joined, JoinGroupResponse)
+    assert not any(errors(answer) for answer in answers if answer is not None)
+    sync = SyncGroupRequest(
+        group_id=join.group_id,
+        generation_id=joined.generation_id,
+        member_id=joined.member_id,
+        group_instance_id=join.group_instance_id,
+        protocol_type=joined.protocol_type,
+        protocol_name=joined.protocol_name,
+        assignments=[SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"all")],
+    )
+    client.sends(sync, 5)
+    answer = client.answer()
+    assert answer is not None
+    assert not errors(answer)
+    return client
+
+
+@pytest.fixture
+def scene() -> Scene:
+    scene = Scene(topics={TOPIC: 1}, settings={"group.initial.rebalance.delay.ms": "0"})
+    lived_in(scene)
+    return scene
+
+
+@pytest.mark.parametrize(("name", "version"), CASES)
+def test_every_version_is_answered_in_it(scene: Scene, name: str, version: int) -> None:
+    client = scene.client()
+    client.sends(request_of(name, version, scene), version)
+    scene.passes(1.0)
+    answer = client.answer()
+    assert answer is not None, client.closed
+    assert errors(answer) <= EXPECTED.get(name, set()), answer
+
+
+@pytest.mark.parametrize(("name", "version"), CASES)
+def test_every_version_can_say_an_error(scene: Scene, name: str, version: int) -> None:
+    key = REGISTRY.get(name).api_key
+    scene.cluster.faults.append(Fault(ApiKey(key or 0), error=E.NOT_CONTROLLER))
+    client = scene.client()
+    client.sends(request_of(name, version, scene), version)
+    answer = client.answer()
+    assert answer is not None, client.closed
+    has_place = any(
+        row.attribute == "error_code" and row.first <= version <= row.last
+        for one in structures(answer)
+        for row in one.__fields__
+    )
+    assert errors(answer) == ({E.NOT_CONTROLLER} if has_place else set()), answer
+
+
+def not_served() -> Iterator[tuple[str, int]]:
+    for key in ApiKey:
+        info = REGISTRY.request(key)
+        if info is not None and key not in HANDLERS:
+            for version in range(info.first, info.last + 1):
+                yield info.name, version
+
+
+@pytest.mark.parametrize(("name", "version"), list(not_served()))
+def test_an_api_that_is_not_served_says_so_and_the_connection_is_kept(
+    scene: Scene, name: str, version: int
+) -> None:
+    client = scene.client()
+    client.sends(filled(name, version, known(scene)), version)
+    answer = client.answer()
+    assert answer is not None, client.closed
+    assert said(answer) == ({E.UNSUPPORTED_VERSION} if has_place(answer, version) else set()), (
+        answer
+    )
+    assert_still_there(client, scene)
+
+
+def said(answer: Message) -> set[int]:
+    """Collect errors, by whatever name the field goes."""
+    return {
+        getattr(one, row.attribute)
+        for one in structures(answer)
+        for row in one.__fields__
+        if row.attribute.endswith("error_code")
+    } - {0}
+
+
+def has_place(answer: Message, version: int) -> bool:
+    """Whether there is a place for an error: here what was asked for is all, so it has no list."""
+    return not (isinstance(answer, DescribeLogDirsResponse) and version < 3)
+
+
+def assert_still_there(client: Client, scene: Scene) -> None:
+    assert client.closed is None
+    client.sends(filled("ApiVersionsRequest", 3, known(scene)), 3)
+    assert client.gets(ApiVersionsResponse).error_code == E.NONE
+
+
+def test_a_key_that_no_api_has_gets_an_error_and_the_connection_is_kept(scene: Scene) -> None:
+    client = scene.client()
+    client.sends_bytes(bytes.fromhex("0000000e 03e7 0000 0000002a 0004 74657374".replace(" ", "")))
+    assert client.frame() == bytes.fromhex("00000006 0000002a 0023".replace(" ", ""))
+    assert_still_there(client, scene)
+
+
+@pytest.mark.parametrize("version", [-1, 6, 100, 32767])
+def test_an_unknown_version_of_api_versions_gets_error_35_in_version_0(
+    scene: Scene, version: int
+) -> None:
+    client = scene.client()
+    header = bytes.fromhex("0012") + version.to_bytes(2, "big", signed=True)
+    body = header + bytes.fromhex("00000007 0004 74657374 00 0261 0261 00".replace(" ", ""))
+    client.sends_bytes(len(body).to_bytes(4, "big") + body)
+    data = client.frame()
+    assert data is not None
+    frame = kafkawire.decode_frame(data, response_to=(18, 0))
+    assert frame.correlation_id == 7
+    assert isinstance(frame.body, ApiVersionsResponse)
+    assert frame.body.error_code == E.UNSUPPORTED_VERSION
+    [ours] = frame.body.api_keys
+    assert (ours.api_key, ours.min_version, ours.max_version) == (18, 0, 5)
+    assert_still_there(client, scene)
+
+
+@pytest.mark.parametrize(("release", "version"), [("4.3", 2), ("4.3", 14), ("2.2", 8)])
+def test_a_version_that_the_release_does_not_take_closes_with_a_reason(
+    release: str, version: int
+) -> None:
+    scene = Scene(topics={TOPIC: 1}, release=release)
+    client = scene.client()
+    client.sends_bytes(
+        b"\0\0\0\x0f" + bytes([0, 0, 0, version]) + bytes.fromhex("00000001 0004 74657374 00")
+    )
+    assert client.answer() is None
+    assert client.closed is not None
+    assert f"PRODUCE v{version}" in client.closed
+    assert f"Kafka {release}" in client.closed

@@ -1,0 +1,131 @@
+"""Faults on purpose: each action, when it strikes, and that a seed repeats it."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkawire import ErrorCode
+from kafkawire.broker import Fault
+from kafkawire.messages.metadata_request import MetadataRequest
+from kafkawire.messages.metadata_response import MetadataResponse
+
+from .scene import Client, Scene, metadata
+from .test_log import batch, offset_at, produce
+
+E = ErrorCode
+
+
+def struck(**fault: object) -> tuple[Scene, Client, Fault]:
+    scene = Scene(topics={"t": 1})
+    made = Fault(**fault)  # type: ignore[arg-type]
+    scene.cluster.faults.append(made)
+    return scene, scene.client(), made
+
+
+def asks(client: Client) -> None:
+    client.sends(MetadataRequest(topics=None), 9)
+
+
+def test_an_error_is_told_and_nothing_is_done() -> None:
+    _, client, fault = struck(match="Produce", error=E.NOT_LEADER_OR_FOLLOWER)
+    assert produce(client, batch(b"a")).error_code == E.NOT_LEADER_OR_FOLLOWER
+    assert offset_at(client, -1).offset == 0
+    assert (fault.seen, fault.hit) == (1, 1)
+
+
+def test_only_the_nth_is_struck() -> None:
+    _, client, fault = struck(match="Produce", nth=2, error=E.NOT_LEADER_OR_FOLLOWER)
+    told = [produce(client, batch(b"a")).error_code for _ in range(4)]
+    assert told == [E.NONE, E.NOT_LEADER_OR_FOLLOWER, E.NONE, E.NONE]
+    assert (fault.seen, fault.hit) == (4, 1)
+
+
+def test_a_delay_holds_the_answer_back_and_those_behind_it() -> None:
+    scene, client, _ = struck(match="Metadata", nth=1, action="delay", delay=2.0)
+    asks(client)
+    asks(client)
+    scene.passes(1.9)
+    assert client.frame() is None
+    scene.passes(0.2)
+    for _ in range(2):
+        client.gets(MetadataResponse)
+
+
+def test_a_delayed_answer_dies_with_its_client() -> None:
+    scene, client, _ = struck(action="delay", delay=2.0)
+    asks(client)
+    client.leaves()
+    scene.passes(3)
+    assert not scene.cluster.serving.pending
+
+
+def test_a_dropped_answer_never_comes_but_the_work_is_done() -> None:
+    scene, client, _ = struck(match="Produce", nth=1, action="drop")
+    client.sends_bytes(b"")
+    with pytest.raises(AssertionError):
+        produce(client, batch(b"a"))
+    asks(client)
+    scene.passes(60)
+    assert client.frame() is None
+    assert client.closed is None
+    assert offset_at(scene.client(), -1).offset == 1
+
+
+@pytest.mark.parametrize(("carried_out", "stored"), [(False, 0), (True, 1)])
+def test_a_disconnect_comes_before_or_after_the_work(carried_out: bool, stored: int) -> None:
+    scene, client, _ = struck(match="Produce", action="disconnect", carried_out=carried_out)
+    with pytest.raises(AssertionError):
+        produce(client, batch(b"a"))
+    assert client.closed == "a fault: disconnect"
+    assert offset_at(scene.client(), -1).offset == stored
+
+
+def test_a_truncated_answer_ends_the_connection() -> None:
+    _, client, _ = struck(action="truncate", keep=7)
+    asks(client)
+    assert len(client.received) == 7
+    assert client.closed == "a fault: truncated"
+
+
+def test_a_corrupt_answer_differs_in_one_byte() -> None:
+    scene, client, fault = struck(match="Metadata", nth=1, action="corrupt")
+    asks(client)
+    spoilt = client.frame()
+    clean = scene.client()
+    asks(clean)
+    whole = clean.frame()
+    assert spoilt is not None
+    assert whole is not None
+    assert sum(a != b for a, b in zip(spoilt, whole, strict=True)) == 1
+    assert spoilt[:8] == whole[:8], "size and correlation id stay"
+    assert fault.hit == 1
+
+
+def test_chance_is_the_seeds() -> None:
+    def hits(seed: int) -> list[bool]:
+        scene = Scene(topics={"t": 1}, seed=seed)
+        scene.cluster.faults.append(Fault("Metadata", probability=0.3, error=E.INVALID_REQUEST))
+        client = scene.client()
+        return [metadata(client, "t").topics[0].error_code != 0 for _ in range(200)]
+
+    assert hits(5) == hits(5) != hits(6)
+    assert 30 < sum(hits(5)) < 90
+
+
+def test_a_match_may_be_a_function() -> None:
+    scene = Scene(topics={"t": 1})
+    scene.cluster.faults.append(
+        Fault(lambda request: request.client_id == "other", error=E.INVALID_REQUEST)
+    )
+    client = scene.client()
+    assert metadata(client, "t").topics[0].error_code == E.NONE
+    from kafkawire.messages.metadata_request import MetadataRequestTopic
+
+    client.sends(MetadataRequest(topics=[MetadataRequestTopic(name="t")]), 9, "other")
+    assert client.gets(MetadataResponse).topics[0].error_code == E.INVALID_REQUEST
+
+
+@pytest.mark.parametrize("match", ["Nothing", "produced"])
+def test_a_match_that_is_no_api_is_refused(match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        Fault(match)

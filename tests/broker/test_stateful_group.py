@@ -1,0 +1,290 @@
+"""A group under any order of joins, syncs, heartbeats, leavings, silences and time.
+
+The model knows who should be a member and what each was told last; the laws are those a client
+relies on: every question answered once or parked, one leader and one protocol a generation,
+generations never go back, who behaves is never expelled, and with time all settles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from kafkawire import ErrorCode
+from kafkawire.broker.groups.group import Group
+from kafkawire.broker.groups.requests import (
+    Beaten,
+    Effect,
+    Heartbeat,
+    Join,
+    Joined,
+    Leave,
+    Left,
+    Question,
+    Store,
+    Sync,
+    Synced,
+)
+from kafkawire.broker.groups.states import GroupState
+
+E, S = ErrorCode, GroupState
+SESSION, REBALANCE, DELAY = 10.0, 30.0, 3.0
+PROTOCOLS = st.sampled_from(
+    [(("range", b"1"),), (("range", b"2"), ("sticky", b"2")), (("sticky", b"3"), ("range", b"3"))]
+)
+WHO = st.integers(0, 3)
+
+
+@dataclass
+class Somebody:
+    """A client: what it knows of itself, and the question of its that is open."""
+
+    instance: str | None
+    member_id: str = ""
+    generation_id: int = -1
+    leads: bool = False
+    members: tuple[str, ...] = ()
+    protocols: tuple[tuple[str, bytes], ...] = (("range", b"1"),)
+    open: int | None = None
+    synced: bool = False
+    heard_at: float = 0.0
+    wants: str = "join"
+
+
+@dataclass
+class Generation:
+    """What members were told of one generation."""
+
+    leaders: set[str] = field(default_factory=set)
+    protocols: set[str | None] = field(default_factory=set)
+    members: set[str] = field(default_factory=set)
+    listed: set[str] = field(default_factory=set)
+
+
+class GroupMachine(RuleBasedStateMachine):
+    """Four clients, one of them static, and a clock."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.count = 0
+        self.ids = 0
+        self.group = Group("g", new_member_id=self.new_id, initial_delay=DELAY)
+        self.people = [Somebody("static" if at == 3 else None) for at in range(4)]
+        self.asked: dict[int, Somebody] = {}
+        self.answered: set[int] = set()
+        self.generations: dict[int, Generation] = {}
+        self.stored = 0
+
+    def new_id(self, name: str) -> str:
+        self.ids += 1
+        return f"{name}-{self.ids}"
+
+    def ask(self, person: Somebody, question: Question) -> None:
+        self.asked[question.reply_to] = person
+        person.open = question.reply_to
+        self.take(self.group.handle(question, self.now))
+
+    def next_reply(self) -> int:
+        self.count += 1
+        return self.count
+
+    def take(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, Store):
+                self.stored += 1
+                continue
+            assert effect.reply_to in self.asked, "an answer to nobody"
+            assert effect.reply_to not in self.answered, "answered twice"
+            self.answered.add(effect.reply_to)
+            person = self.asked[effect.reply_to]
+            if person.open == effect.reply_to:
+                person.open = None
+                self.hear(person, effect)
+
+    def hear(self, person: Somebody, answer: Effect) -> None:
+        person.heard_at = self.now
+        match answer:
+            case Joined(error=E.NONE):
+                self.hear_joined(person, answer)
+            case Joined(error=E.MEMBER_ID_REQUIRED):
+                person.member_id = answer.member_id
+            case Joined(error=E.UNKNOWN_MEMBER_ID | E.FENCED_INSTANCE_ID):
+                person.member_id, person.wants = "", "join"
+            case Synced(error=E.NONE):
+                person.synced, person.wants = True, "beat"
+                inherits = person.instance is not None  # from the id it had before
+                own = person.member_id.encode(), b""
+                assert inherits or answer.assignment in own
+            case Synced() | Beaten(error=E.REBALANCE_IN_PROGRESS):
+                person.wants = "join"
+                if answer.error in (E.UNKNOWN_MEMBER_ID, E.FENCED_INSTANCE_ID):
+                    person.member_id = ""
+            case Beaten(error=E.UNKNOWN_MEMBER_ID | E.FENCED_INSTANCE_ID | E.ILLEGAL_GENERATION):
+                person.member_id, person.wants = "", "join"
+            case Left():
+                person.member_id, person.wants = "", "join"
+
+    def hear_joined(self, person: Somebody, answer: Joined) -> None:
+        assert answer.generation_id >= person.generation_id or person.member_id == ""
+        person.member_id, person.generation_id = answer.member_id, answer.generation_id
+        person.leads = answer.leader == answer.member_id
+        person.members = tuple(member_id for member_id, _, _ in answer.members)
+        person.synced, person.wants = False, "sync"
+        told = self.generations.setdefault(answer.generation_id, Generation())
+        told.protocols.add(answer.protocol_name)
+        told.members.add(answer.member_id)
+        if not answer.skip_assignment and person.instance is None:
+            told.leaders.add(answer.leader)
+        if person.leads:
+            assert answer.member_id in person.members, "the leader is told of itself"
+
+    # -- what clients do
+
+    @rule(who=WHO, protocols=PROTOCOLS, needs_id=st.booleans())
+    def joins(self, who: int, protocols: tuple[tuple[str, bytes], ...], needs_id: bool) -> None:
+        person = self.people[who]
+        if person.open is not None and self.is_parked(person):
+            return  # a client waits for its answer
+        person.protocols = protocols
+        self.join(person, needs_id)
+
+    def join(self, person: Somebody, needs_id: bool = True) -> None:
+        self.ask(
+            person,
+            Join(
+                self.next_reply(),
+                person.member_id,
+                person.instance,
+                "client",
+                "/host",
+                SESSION,
+                REBALANCE,
+                "consumer",
+                person.protocols,
+                needs_id,
+            ),
+        )
+
+    def is_parked(self, person: Somebody) -> bool:
+        return person.open is not None and person.open not in self.answered
+
+    @rule(who=WHO)
+    def syncs(self, who: int) -> None:
+        person = self.people[who]
+        if person.wants == "sync" and not self.is_parked(person):
+            self.sync(person)
+
+    def sync(self, person: Somebody) -> None:
+        assignments = {member_id: member_id.encode() for member_id in person.members}
+        self.ask(
+            person,
+            Sync(
+                self.next_reply(),
+                person.member_id,
+                person.generation_id,
+                person.instance,
+                assignments if person.leads else {},
+            ),
+        )
+
+    @rule(who=WHO)
+    def beats(self, who: int) -> None:
+        person = self.people[who]
+        if person.member_id and person.generation_id >= 0 and not self.is_parked(person):
+            self.beat(person)
+
+    def beat(self, person: Somebody) -> None:
+        self.ask(
+            person,
+            Heartbeat(self.next_reply(), person.member_id, person.generation_id, person.instance),
+        )
+
+    @rule(who=WHO)
+    def leaves(self, who: int) -> None:
+        person = self.people[who]
+        if person.member_id and not self.is_parked(person):
+            self.ask(person, Leave(self.next_reply(), ((person.member_id, person.instance),)))
+
+    @rule(who=WHO)
+    def crashes(self, who: int) -> None:
+        person = self.people[who]
+        person.open, person.member_id, person.wants = None, "", "join"
+        person.generation_id = -1
+
+    @rule(seconds=st.sampled_from([0.5, 2.0, 5.0, 12.0, 40.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.passes(seconds)
+
+    def passes(self, seconds: float) -> None:
+        end = self.now + seconds
+        while (due := self.group.next_deadline()) is not None and due <= end:
+            self.now = max(self.now, due)
+            self.take(self.group.advance(self.now))
+        self.now = end
+
+    @precondition(lambda self: self.group.state is not S.EMPTY)
+    @rule()
+    def all_behave_and_settle(self) -> None:
+        """Whoever there is does what it is told, and in time the group is stable with all."""
+        for person in self.people:
+            person.protocols = (("range", b"x"),)
+        for _ in range(400):
+            for person in self.people:
+                self.behave(person)
+            self.passes(0.5)
+            if self.is_settled():
+                break
+        assert self.is_settled(), (self.group.state, self.people)
+        for _ in range(30):  # and stays so: nobody who behaves is expelled
+            self.passes(SESSION / 3)
+            for person in self.people:
+                self.beat(person)
+            assert self.is_settled()
+
+    def is_settled(self) -> bool:
+        return (
+            self.group.state is S.STABLE
+            and len(self.group.members) == len(self.people)
+            and all(person.synced and person.wants == "beat" for person in self.people)
+            and len({person.generation_id for person in self.people}) == 1
+        )
+
+    def behave(self, person: Somebody) -> None:
+        if self.is_parked(person):
+            return
+        if person.wants == "join":
+            self.join(person)
+        elif person.wants == "sync":
+            self.sync(person)
+        else:
+            self.beat(person)
+
+    # -- the laws
+
+    @invariant()
+    def a_generation_has_one_leader_and_one_protocol(self) -> None:
+        for told in self.generations.values():
+            assert len(told.protocols) == 1
+            assert len(told.leaders) <= 1 or "static" in "".join(told.leaders)
+
+    @invariant()
+    def what_waits_has_an_end(self) -> None:
+        parked = [member for member in self.group.members if member.parked is not None]
+        if parked:
+            assert self.group.next_deadline() is not None
+            assert self.group.state in (S.PREPARING_REBALANCE, S.COMPLETING_REBALANCE)
+
+    @invariant()
+    def states_have_the_members_they_should(self) -> None:
+        if self.group.state is S.EMPTY:
+            assert len(self.group.members) == 0
+        if self.group.state in (S.STABLE, S.COMPLETING_REBALANCE):
+            assert self.group.members.leader in self.group.members
+
+
+GroupMachine.TestCase.settings = settings(max_examples=200, stateful_step_count=40)
+TestGroup = GroupMachine.TestCase

@@ -1,0 +1,120 @@
+"""The tables of groups: total, legal, and no way around them."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from kafkawire.broker import events
+from kafkawire.broker.deadlines import Deadlines
+from kafkawire.broker.groups.group import _DUE, _QUESTIONS, Group
+from kafkawire.broker.groups.requests import (
+    Deadline,
+    JoinDue,
+    PendingExpired,
+    Question,
+    SessionExpired,
+    SyncDue,
+)
+from kafkawire.broker.groups.states import ADMISSION, LEGAL, GroupState, Kind
+from kafkawire.broker.sasl import server as sasl
+from kafkawire.protocol import ErrorCode
+
+E, S, K = ErrorCode, GroupState, Kind
+
+EXPECTED = {
+    K.JOIN: "ok ok ok ok dead",
+    K.SYNC: "unknown moving ok ok dead",
+    K.HEARTBEAT: "unknown moving ok ok dead",
+    K.LEAVE: "ok ok ok ok dead",
+    K.COMMIT: "ok ok moving ok dead",
+    K.DELETE: "ok members members members absent",
+    K.DELETE_OFFSETS: "ok ok ok ok absent",
+}
+WORDS = {
+    "ok": E.NONE,
+    "unknown": E.UNKNOWN_MEMBER_ID,
+    "moving": E.REBALANCE_IN_PROGRESS,
+    "members": E.NON_EMPTY_GROUP,
+    "dead": E.COORDINATOR_NOT_AVAILABLE,
+    "absent": E.GROUP_ID_NOT_FOUND,
+}
+
+
+def test_every_state_answers_every_kind_of_request() -> None:
+    assert set(ADMISSION) == set(GroupState)
+    for state in GroupState:
+        assert set(ADMISSION[state]) == set(Kind)
+    told = {kind: [ADMISSION[state][kind] for state in GroupState] for kind in Kind}
+    assert told == {kind: [WORDS[w] for w in row.split()] for kind, row in EXPECTED.items()}
+
+
+def in_state(state: GroupState) -> Group:
+    group = Group("g", new_member_id=lambda name: name)
+    group.state = state
+    return group
+
+
+@pytest.mark.parametrize(("here", "there"), list(product(GroupState, repeat=2)))
+def test_a_state_changes_only_as_is_legal(here: GroupState, there: GroupState) -> None:
+    group = in_state(here)
+    if there in LEGAL[here]:
+        group.move_to(there, 5.0)
+        assert (group.state, group.changed_at) == (there, 5.0)
+    else:
+        with pytest.raises(AssertionError, match="not a legal move"):
+            group.move_to(there, 5.0)
+        assert group.state is here
+
+
+def test_every_state_is_reached_and_dead_is_the_end() -> None:
+    reached = {state for targets in LEGAL.values() for state in targets}
+    assert reached == set(GroupState)
+    assert LEGAL[S.DEAD] == frozenset()
+
+
+def test_every_question_and_every_deadline_has_a_handler() -> None:
+    assert set(_QUESTIONS) == set(Question.__args__)
+    assert set(_DUE) == set(Deadline.__args__)
+
+
+@pytest.mark.parametrize(("here", "there"), list(product(sasl.State, repeat=2)))
+def test_authentication_goes_only_as_is_legal(here: sasl.State, there: sasl.State) -> None:
+    auth = sasl.Authentication((), sasl.Users({}, bytes), str, here)
+    if there in sasl.LEGAL[here]:
+        auth._move_to(there)
+        assert auth.state is there
+    else:
+        with pytest.raises(Exception, match="out of order"):
+            auth._move_to(there)
+
+
+def test_deadlines_of_different_kinds_are_different_keys() -> None:
+    keys = [
+        SessionExpired("m"),
+        PendingExpired("m"),
+        JoinDue(),
+        SyncDue(),
+        events.IdleConnection(1),
+        events.FetchWaited(1),
+        events.ReplyDue(1),
+        events.OffsetsDue(),
+        events.GroupDue(1, "g"),
+    ]
+    assert len(set(keys)) == len(keys)
+
+
+def test_deadlines_come_in_order_and_once() -> None:
+    deadlines: Deadlines[str] = Deadlines()
+    for at, key in enumerate("abcdefgh"):
+        deadlines.set(key, 10.0 - at)
+    for _ in range(200):  # replaced over and over: only the last counts
+        deadlines.set("a", 3.5)
+    deadlines.cancel("h")
+    deadlines.set("g", None)
+    assert deadlines.next() == 3.5
+    assert [deadlines.pop_due(6.0) for _ in range(4)] == ["a", "f", "e", None]
+    assert [deadlines.pop_due(99.0) for _ in range(4)] == ["d", "c", "b", None]
+    assert deadlines.next() is None
+    assert len(deadlines) == 0

@@ -1,0 +1,121 @@
+"""Configuration under Kafka's keys, and the failures a user meets."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+
+import pytest
+
+from kafkawire.client.config import Setting, read_config
+from kafkawire.client.consumer import (
+    ASSIGNORS,
+    CONSUMER_KEYS,
+    CommitFailed,
+    ConsumerConfig,
+    ConsumerError,
+    IsolationLevel,
+    NoOffset,
+    RangeAssignor,
+    Reset,
+    ResetPolicy,
+    TopicPartition,
+    consumer_config,
+)
+from kafkawire.client.failures import ConfigurationError
+from kafkawire.protocol.error_code import ErrorCode
+
+SERVERS = {"bootstrap.servers": "localhost:9092"}
+
+
+def made(**config: Setting) -> ConsumerConfig:
+    given = {name.replace("_", "."): value for name, value in config.items()}
+    return consumer_config(read_config(CONSUMER_KEYS, SERVERS | given))
+
+
+def test_without_settings_everything_is_kafkas_default() -> None:
+    assert made() == ConsumerConfig()
+
+
+def test_milliseconds_become_seconds() -> None:
+    config = made(session_timeout_ms="9000", heartbeat_interval_ms=500, fetch_max_wait_ms=20)
+    assert config.session_timeout_s == 9.0
+    assert config.heartbeat_interval_s == 0.5
+    assert config.fetch_max_wait_s == 0.02
+
+
+@pytest.mark.parametrize(
+    ("text", "policy"),
+    [
+        ("earliest", ResetPolicy(Reset.EARLIEST)),
+        ("none", ResetPolicy(Reset.NONE)),
+        ("by_duration:PT1H30M", ResetPolicy(Reset.DURATION, 5_400_000)),
+        ("by_duration:P1DT0.25S", ResetPolicy(Reset.DURATION, 86_400_250)),
+        ("by_timestamp:17", ResetPolicy(Reset.TIMESTAMP, 17)),
+    ],
+)
+def test_reset_policies(text: str, policy: ResetPolicy) -> None:
+    assert made(auto_offset_reset=text).auto_offset_reset == policy
+
+
+@pytest.mark.parametrize("text", ["oldest", "by_duration:", "by_duration:P", "by_timestamp:x", ""])
+def test_what_is_no_reset_policy(text: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"auto\.offset\.reset"):
+        made(auto_offset_reset=text)
+
+
+def test_assignors_by_name_in_order_and_ones_own() -> None:
+    class Mine(RangeAssignor):
+        """A user's own."""
+
+    assert made(partition_assignment_strategy="sticky, range").assignors == (
+        ASSIGNORS["sticky"],
+        ASSIGNORS["range"],
+    )
+    mine = Mine()
+    listed: Sequence[object] = [mine, "range"]
+    values = read_config(CONSUMER_KEYS, SERVERS) | {
+        "partition.assignment.strategy": CONSUMER_KEYS["partition.assignment.strategy"].read(
+            listed  # type: ignore[arg-type]  # an object of the user's is no Setting's text
+        )
+    }
+    assert consumer_config(values).assignors == (mine, ASSIGNORS["range"])
+    with pytest.raises(ConfigurationError, match="rangy"):
+        made(partition_assignment_strategy="rangy")
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"heartbeat_interval_ms": 45_000},
+        {"group_instance_id": "one"},
+        {"max_poll_records": 0},
+        {"isolation_level": "dirty"},
+        {"enable_auto_commit": "maybe"},
+        {"group_idd": "g"},
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(config: dict[str, Setting]) -> None:
+    with pytest.raises(ConfigurationError) as found:
+        made(**config)
+    assert found.value.key == next(iter(config)).replace("_", ".")
+
+
+def test_isolation() -> None:
+    assert made(isolation_level="read_committed").isolation_level is IsolationLevel.READ_COMMITTED
+
+
+@pytest.mark.parametrize("kind", [ConsumerError, CommitFailed, NoOffset])
+def test_failures_pickle_and_say_where(kind: type[ConsumerError]) -> None:
+    partitions = [TopicPartition("orders", n) for n in range(7)]
+    error = kind("nothing is there", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, partitions)
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is kind
+    assert (again.reason, again.code, again.partitions) == (
+        error.reason, error.code, tuple(partitions),
+    )  # fmt: skip
+    text = str(again)
+    assert "UNKNOWN_TOPIC_OR_PARTITION" in text
+    assert "orders-0" in text
+    assert "and 2 more" in text
+    assert again.retriable

@@ -1,0 +1,276 @@
+"""Groups of consumers and the broker on a wire that delays, splits, drops: everything is read, in
+order, by one member at a time, and no committed offset goes backwards.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from functools import partial
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+from kafkawire.broker import Action, Fault
+from kafkawire.client.config import Setting
+from kafkawire.client.consumer import ConsumerError, TopicPartition, events
+from kafkawire.client.consumer.member_states import MemberState
+from kafkawire.client.producer import Flush, Flushed, Send
+from kafkawire.messages.offset_commit_key import OffsetCommitKey
+from kafkawire.messages.offset_commit_value import OffsetCommitValue
+from kafkawire.protocol.error_code import ErrorCode
+from tests.client.made import producer_client
+from tests.client.world import Weather, World
+
+from .users import User, covered
+
+SEEDS = int(os.environ.get("KAFKAWIRE_SEEDS", "300"))
+CHUNKS = 10
+TOPICS = {"orders": 3, "parcels": 2}
+PARTITIONS = [TopicPartition(topic, n) for topic, count in TOPICS.items() for n in range(count)]
+STRATEGIES: tuple[Setting, ...] = (
+    "range",
+    "roundrobin",
+    "sticky",
+    "cooperative-sticky",
+    "range,cooperative-sticky",
+)
+GROUP_ERRORS = (
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+)
+FETCH_ERRORS = (
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.OFFSET_NOT_AVAILABLE,
+)
+SESSION_ERRORS = (
+    ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+    ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+)
+SETTLED_S = 120.0
+
+
+class Story:
+    """One run: members come and go while records are written and things go wrong; then calm."""
+
+    def __init__(self, seed: int, release: str | None = None) -> None:
+        draws = self.draws = Random(seed)
+        weather = Weather(
+            delay_s=draws.choice((0.001, 0.02, 0.2)),
+            split=draws.choice((0.0, 0.3)),
+            reset=draws.choice((0.0, 0.002, 0.01)),
+        )
+        brokers = draws.choice((1, 3))
+        self.world = World(seed, brokers=brokers, weather=weather, release=release)
+        self.strategy = draws.choice(STRATEGIES)
+        self.users: dict[str, User] = {}
+        self.written = 0
+        for topic, count in TOPICS.items():
+            nodes = list(self.world.cluster.brokers)
+            spread = [
+                [nodes[n % len(nodes)], nodes[(n + 1) % len(nodes)]][:brokers] for n in range(count)
+            ]
+            self.world.cluster.creation.create(topic, spread, {}, 0.0)
+        self.world.add("p", producer_client(Random(seed + 1), self.world.bootstrap))
+        for _ in range(draws.choice((20, 200))):
+            self.world.at(draws.random() * 30, self._write)
+        for number in range(draws.randrange(1, 4)):
+            self._plan_user(f"c{number}", seed * 10 + number)
+        self._plan_trouble()
+
+    def _write(self) -> None:
+        partition = self.draws.choice(PARTITIONS)
+        record = Send(self.written, *partition, None, b"%d" % self.written, self.written)
+        self.written += 1
+        self.world.tell("p", record)
+
+    def _plan_user(self, name: str, seed: int) -> None:
+        draws = self.draws
+        config: dict[str, Setting] = {
+            "group.id": "readers",
+            "auto.offset.reset": "earliest",
+            "partition.assignment.strategy": self.strategy,
+            "session.timeout.ms": 6_000,
+            "heartbeat.interval.ms": 1_000,
+            "max.poll.interval.ms": 20_000,
+            "auto.commit.interval.ms": draws.choice((500, 5_000)),
+            "max.poll.records": draws.choice((1, 500)),
+            "request.timeout.ms": 5_000,
+            "default.api.timeout.ms": 5_000,
+        }
+        if draws.random() < 0.3:
+            config["group.instance.id"] = name
+        come, think = draws.random() * 10, draws.choice((0.01, 0.5))
+
+        def join() -> None:
+            self.users[name] = User(self.world, name, config, think_s=think, seed=seed)
+            self.users[name].subscribe(*TOPICS)
+
+        self.world.at(come, join)
+        leave = draws.random()
+        if name != "c0" and leave < 0.5:
+            when = come + draws.random() * 20
+            end = User.close if leave < 0.35 else User.crash
+            self.world.at(when, lambda: end(self.users[name]))
+
+    def _plan_trouble(self) -> None:
+        draws, world = self.draws, self.world
+        if draws.random() < 0.5:
+            for _ in range(draws.randrange(1, 3)):
+                node, when = draws.choice(list(world.cluster.brokers)), draws.random() * 25
+                world.at(when, partial(world.stop, node))
+                world.at(when + draws.random() * 5, partial(world.start, node))
+        if draws.random() < 0.5:
+            for _ in range(draws.randrange(1, 6)):
+                where = (*draws.choice(PARTITIONS), draws.choice(list(world.cluster.brokers)))
+                world.at(draws.random() * 30, partial(world.move, *where))
+        if draws.random() < 0.6:
+            for api in ("JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit", "OffsetFetch"):
+                error = draws.choice(GROUP_ERRORS)
+                world.cluster.faults += [
+                    Fault(api, probability=0.1, action=Action.ERROR, error=error),
+                    Fault(api, probability=0.03, action=Action.DROP),
+                    Fault(api, probability=0.05, action=Action.DELAY, delay=0.5),
+                ]
+            error = draws.choice(FETCH_ERRORS)
+            session = draws.choice(SESSION_ERRORS)
+            world.cluster.faults += [
+                Fault("Fetch", probability=0.03, action=Action.ERROR, error=error),
+                Fault("Fetch", probability=0.03, action=Action.ERROR, error=session),
+                Fault("ListOffsets", probability=0.1, action=Action.ERROR, error=error),
+                Fault(None, probability=0.02, action=Action.DISCONNECT, carried_out=True),
+            ]
+        world.at(35.0, self._calm)
+
+    def _calm(self) -> None:
+        self.world.cluster.faults.clear()
+        self.world.weather.reset = 0.0
+        for node in self.world.cluster.brokers:
+            self.world.start(node)
+
+    # What must be so.
+
+    @property
+    def here(self) -> list[User]:
+        return [user for user in self.users.values() if not user.closed]
+
+    def play(self) -> None:
+        world = self.world
+        world.pass_time(40.0)
+        world.tell("p", Flush("end"))
+        world.run(lambda: Flushed("end") in world.news["p"])  # nothing more is written
+        world.run(self._settled, SETTLED_S)
+        world.run(self._all_read, SETTLED_S)
+        for user in self.here:
+            user.close()
+            world.run(partial(getattr, user, "closed"))
+
+    def _settled(self) -> bool:
+        stable = all(u.machine.membership.state is MemberState.STABLE for u in self.here)
+        return stable and covered(self.here, PARTITIONS)
+
+    def _all_read(self) -> bool:
+        """Whether somebody read each record, and whoever has the partition now is at its end."""
+        at_end = {
+            partition: user.machine.positions.position(partition)
+            for user in self.here
+            for partition in user.assignment
+        }
+        return all(
+            self._offsets_read(each) >= self._in_log(each)
+            and (at := at_end.get(each)) is not None
+            and at.offset == max(self._in_log(each), default=-1) + 1
+            for each in PARTITIONS
+        )
+
+    def _offsets_read(self, partition: TopicPartition) -> set[int]:
+        return {offset for user in self.users.values() for offset in user.offsets(partition)}
+
+    def _in_log(self, partition: TopicPartition) -> set[int]:
+        return {offset for offset, _, _ in self.world.log(*partition)}
+
+    def account(self) -> None:
+        for user in self.users.values():
+            for error in user.errors:
+                assert isinstance(error, ConsumerError), error
+        self._values_are_right()
+        self._order_is_right()
+        self._commits_are_right()
+
+    def _values_are_right(self) -> None:
+        stored = {
+            (*partition, offset): value
+            for partition in PARTITIONS
+            for offset, _, value in self.world.log(*partition)
+        }
+        for user in self.users.values():
+            for record in user.read:
+                assert stored[record.topic, record.partition, record.offset] == record.value
+
+    def _order_is_right(self) -> None:
+        """Of a partition, a member reads one record after the other, until it begins anew."""
+        for user in self.users.values():
+            taken = sum(change is events.Change.ASSIGNED for change, _ in user.told)
+            for partition in PARTITIONS:
+                read = user.offsets(partition)
+                jumps = sum(after != before + 1 for before, after in pairwise(read))
+                assert jumps <= taken, (user.name, partition, read)
+
+    def _commits_are_right(self) -> None:
+        """Commits only move on, to the end of each log: the last to leave has read everything."""
+        commits = self._commits()
+        for partition, offsets in commits.items():
+            assert offsets == sorted(offsets), (partition, offsets)
+        for partition in PARTITIONS:
+            end = max(self._in_log(partition), default=-1) + 1
+            last = commits[partition][-1] if commits[partition] else 0
+            assert last == end, (partition, last, end)
+
+    def _commits(self) -> dict[TopicPartition, list[int]]:
+        found: dict[TopicPartition, list[int]] = defaultdict(list)
+        for number in range(50):
+            for _, key, value in self.world.log("__consumer_offsets", number):
+                if key is None or value is None or key[:2] > b"\0\1":
+                    continue
+                which = OffsetCommitKey.decode(key[2:], 0)
+                what = OffsetCommitValue.decode(value[2:], int.from_bytes(value[:2], "big"))
+                found[TopicPartition(which.topic, which.partition)].append(what.offset)
+        return found
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_a_group_reads_everything_in_order(chunk: int) -> None:
+    for seed in range(chunk, SEEDS, CHUNKS):
+        try:
+            story = Story(seed)
+            story.play()
+            story.account()
+        except Exception as error:
+            error.add_note(f"seed {seed}")
+            raise
+
+
+@pytest.mark.parametrize("release", ["2.8", "3.9"])
+def test_older_brokers_too(release: str) -> None:
+    for seed in range(1000, 1000 + max(SEEDS // 20, 3)):
+        try:
+            story = Story(seed, release)
+            story.play()
+            story.account()
+        except Exception as error:
+            error.add_note(f"seed {seed}")
+            raise
+
+
+def test_a_seed_replays_to_the_byte() -> None:
+    def digest() -> str:
+        story = Story(7)
+        story.play()
+        return story.world.digest
+
+    assert digest() == digest()

@@ -1,0 +1,486 @@
+"""The asyncio Consumer and a real Apache Kafka broker, beside members of other make."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine
+from contextlib import asynccontextmanager
+from itertools import count
+from typing import Any
+
+import confluent_kafka
+import pytest
+
+from kafkawire.client.config import Setting
+from kafkawire.client.consumer import (
+    CommitFailed,
+    ConsumerRecord,
+    NoOffset,
+    OffsetAndMetadata,
+    OffsetOutOfRange,
+    TopicPartition,
+)
+from kafkawire.client.failures import ClientClosed
+from kafkawire.errors import LocalProtocolError
+from kafkawire.net.consumer import Consumer
+from tests.real.broker import MECHANISMS, PASSWORD, USER, Broker
+
+from . import strangers
+
+pytestmark = pytest.mark.timeout(120)
+NAMES = count()
+PATIENCE_S = 40.0
+
+
+def run(story: Coroutine[Any, Any, None]) -> None:
+    """Play a story on a loop of its own, within bounds."""
+    asyncio.run(asyncio.wait_for(story, 100.0))
+
+
+@pytest.fixture
+def topic(kafka: Broker) -> str:
+    """A new topic with three partitions."""
+    name = f"read-{next(NAMES)}"
+    strangers.create(kafka.bootstrap, name, 3)
+    return name
+
+
+def consumer(kafka: Broker, **config: Setting) -> Consumer:
+    """A consumer that is quick to notice."""
+    given: dict[str, Setting] = {
+        "bootstrap.servers": kafka.bootstrap,
+        "auto.offset.reset": "earliest",
+        "heartbeat.interval.ms": 300,
+        "session.timeout.ms": 6_000,
+        **{name.replace("_", "."): value for name, value in config.items()},
+    }
+    return Consumer(given)
+
+
+async def take(it: Consumer, number: int) -> list[ConsumerRecord]:
+    """Read so many records, and see that there are no more at once."""
+    found: list[ConsumerRecord] = []
+    async with asyncio.timeout(PATIENCE_S):
+        while len(found) < number:
+            found += await it.poll()
+    return found
+
+
+def values(records: list[ConsumerRecord]) -> list[bytes | None]:
+    return [record.value for record in records]
+
+
+def numbered(start: int, end: int) -> list[bytes]:
+    return [b"%d" % n for n in range(start, end)]
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_what_was_written_is_read(kafka: Broker, topic: str, codec: str) -> None:
+    written = {n: numbered(n * 100, n * 100 + 50) for n in range(3)}
+    strangers.produce(kafka.bootstrap, topic, written, compression=codec)
+
+    async def story() -> None:
+        async with consumer(kafka, group_id=topic) as it:
+            it.subscribe([topic])
+            found: list[ConsumerRecord] = []
+            async for record in it:
+                found.append(record)
+                if len(found) == 150:
+                    break
+            for number, listed in written.items():
+                mine = [each for each in found if each.partition == number]
+                assert values(mine) == listed
+                assert [each.offset for each in mine] == list(range(50))
+
+    run(story())
+
+
+def test_what_was_read_is_committed_and_no_more(kafka: Broker, topic: str) -> None:
+    where = TopicPartition(topic, 0)
+    strangers.produce(kafka.bootstrap, topic, {0: numbered(0, 10)})
+
+    async def story() -> None:
+        async with consumer(kafka, group_id=topic, enable_auto_commit=False) as it:
+            it.subscribe([topic])
+            for _ in range(4):
+                record = await anext(it)
+            assert record.offset == 3
+            assert await it.position(where) == 4
+            await it.commit()
+            assert strangers.committed(kafka.bootstrap, topic, where) == {where: 4}
+            await it.commit({where: OffsetAndMetadata(7, metadata="noted")})
+            assert (await it.committed(where))[where] == OffsetAndMetadata(7, -1, "noted")
+            first, second = it.commit_async({where: 8}), it.commit_async({where: 9})
+            done: list[str] = []
+            first.add_done_callback(lambda _: done.append("first"))
+            second.add_done_callback(lambda _: done.append("second"))
+            await asyncio.gather(first, second)
+            assert done == ["first", "second"]
+            assert strangers.committed(kafka.bootstrap, topic, where) == {where: 9}
+            assert (await anext(it)).offset == 4  # committing moves nothing
+        # what another client committed is where we begin
+        other = confluent_kafka.Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": topic})
+        offset = confluent_kafka.TopicPartition(topic, 0, 6)
+        other.commit(offsets=[offset], asynchronous=False)
+        other.close()
+        async with consumer(kafka, group_id=topic) as it:
+            it.subscribe([topic])
+            assert (await anext(it)).offset == 6
+        assert strangers.committed(kafka.bootstrap, topic, where) == {where: 7}  # at close
+
+    run(story())
+
+
+def test_reset_policies(kafka: Broker, topic: str) -> None:
+    where = TopicPartition(topic, 1)
+    for n in range(4):
+        stamp = 1_600_000_000_000 + n * 1000
+        strangers.produce(kafka.bootstrap, topic, {1: [b"%d" % n]}, timestamp=stamp)
+
+    async def first(policy: str) -> int:
+        async with consumer(kafka, auto_offset_reset=policy) as it:
+            it.assign([where])
+            return await it.position(where)
+
+    async def story() -> None:
+        assert await first("earliest") == 0
+        assert await first("latest") == 4
+        assert await first("by_timestamp:1600000001500") == 2
+        assert await first("by_duration:PT1S") == 4  # nothing is that young: the end
+        assert await first("by_duration:P36500D") == 0
+        async with consumer(kafka, group_id=topic, auto_offset_reset="none") as it:
+            it.assign([where])
+            with pytest.raises(NoOffset) as refused:
+                await it.poll(PATIENCE_S)
+            assert refused.value.partitions == (where,)
+            it.seek(where, 3)
+            assert values(await take(it, 1)) == [b"3"]
+            it.seek(where, 99)
+            with pytest.raises(OffsetOutOfRange):
+                await it.poll(PATIENCE_S)
+        async with consumer(kafka) as it:
+            it.assign([where])
+            it.seek(where, 99)
+            assert values(await take(it, 4)) == [b"0", b"1", b"2", b"3"]
+            assert await it.beginning_offsets(where) == {where: 0}
+            assert await it.end_offsets(where) == {where: 4}
+            found_at = await it.offsets_for_times({where: 1_600_000_002_000})
+            found = found_at[where]
+            assert found is not None
+            assert found[:2] == (2, 1_600_000_002_000)
+
+    run(story())
+
+
+def test_seek_and_pause(kafka: Broker, topic: str) -> None:
+    a, b = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    strangers.produce(kafka.bootstrap, topic, {0: numbered(0, 20), 1: numbered(100, 120)})
+
+    async def story() -> None:
+        async with consumer(kafka, max_poll_records=7) as it:
+            it.assign([a, b])
+            it.pause(b)
+            assert {each.partition for each in await take(it, 20)} == {0}
+            assert it.paused() == {b}
+            assert await it.poll(0.2) == []
+            it.resume(b)
+            assert {each.partition for each in await take(it, 20)} == {1}
+            it.seek(a, 15)
+            assert values(await take(it, 5)) == numbered(15, 20)
+            it.seek_to_beginning(b)
+            record = await anext(it)
+            assert (record.partition, record.offset) == (1, 0)
+            it.pause(b)  # what waits of it is not returned
+            it.seek(a, 18)
+            assert values(await take(it, 2)) == numbered(18, 20)
+            it.resume(b)
+            assert (await anext(it)).offset == 1
+            it.seek_to_end()
+            assert [await it.position(each) for each in (a, b)] == [20, 20]
+            assert it.high_watermark(a) == 20
+
+    run(story())
+
+
+def test_read_committed(kafka: Broker, topic: str) -> None:
+    where = TopicPartition(topic, 0)
+    producer = confluent_kafka.Producer(
+        {"bootstrap.servers": kafka.bootstrap, "transactional.id": topic}
+    )
+    producer.init_transactions(PATIENCE_S)
+    for n, end in enumerate(("commit", "abort", "commit", "abort", "open")):
+        producer.begin_transaction()
+        for i in range(3):
+            producer.produce(topic, b"%d-%d" % (n, i), partition=0)
+        producer.flush(PATIENCE_S)
+        if end == "commit":
+            producer.commit_transaction(PATIENCE_S)
+        elif end == "abort":
+            producer.abort_transaction(PATIENCE_S)
+    stable = [b"%d-%d" % (n, i) for n in (0, 2) for i in range(3)]
+
+    async def story() -> None:
+        async with consumer(kafka, isolation_level="read_committed") as it:
+            it.assign([where])
+            assert values(await take(it, 6)) == stable
+            assert await it.poll(0.3) == []
+            # over the aborted ones and the markers, up to the open transaction
+            assert await it.position(where) == 16
+            assert await it.end_offsets(where) == {where: 16}
+        async with consumer(kafka, isolation_level="read_uncommitted") as it:
+            it.assign([where])
+            assert len(await take(it, 15)) == 15
+
+    run(story())
+    producer.abort_transaction(PATIENCE_S)
+
+
+class Heard:
+    """A listener that remembers, and commits when partitions are taken away."""
+
+    def __init__(self, it: Consumer) -> None:
+        self.it = it
+        self.events: list[tuple[str, frozenset[TopicPartition]]] = []
+
+    async def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> None:
+        await self.it.commit()
+        self.events.append(("revoked", frozenset(partitions)))
+
+    def on_partitions_assigned(self, partitions: Collection[TopicPartition]) -> None:
+        self.events.append(("assigned", frozenset(partitions)))
+
+    def on_partitions_lost(self, partitions: Collection[TopicPartition]) -> None:
+        self.events.append(("lost", frozenset(partitions)))
+
+
+@asynccontextmanager
+async def reading(it: Consumer, into: list[ConsumerRecord]) -> AsyncIterator[None]:
+    """Read in the background."""
+
+    async def read() -> None:
+        async for record in it:
+            into.append(record)
+
+    task = asyncio.create_task(read())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled(), task.exception()
+
+
+async def until(so: Callable[[], bool], what: Callable[[], object]) -> None:
+    """Wait for other threads and brokers to bring something about."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not so():
+            await asyncio.sleep(0.02)
+    assert so(), what()
+
+
+Member = Callable[[str, str, str, str], Any]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "members"),
+    [
+        ("range", [strangers.librdkafka_member, strangers.kafka_python_member]),
+        ("roundrobin", [strangers.librdkafka_member, strangers.kafka_python_member]),
+        ("cooperative-sticky", [strangers.librdkafka_member]),
+    ],
+)
+def test_a_group_with_members_of_other_make(
+    kafka: Broker, strategy: str, members: list[Member]
+) -> None:
+    topic = f"mixed-{next(NAMES)}"
+    strangers.create(kafka.bootstrap, topic, 6)
+    partitions = [TopicPartition(topic, n) for n in range(6)]
+
+    async def story() -> None:
+        ours: list[ConsumerRecord] = []
+        it = consumer(kafka, group_id=topic, partition_assignment_strategy=strategy)
+        async with it:
+            heard = Heard(it)
+            it.subscribe([topic], heard)
+            async with reading(it, ours):
+                await until(lambda: len(it.assignment()) == 6, it.assignment)
+                await asyncio.to_thread(
+                    strangers.produce, kafka.bootstrap, topic, {n: numbered(0, 5) for n in range(6)}
+                )
+                await until(lambda: len(ours) == 30, lambda: ours)
+                others: list[strangers.Stranger] = []
+                entered: list[Any] = []
+                for member in members:
+                    entered.append(member(kafka.bootstrap, topic, topic, strategy))
+                    others.append(await asyncio.to_thread(entered[-1].__enter__))
+
+                def shared() -> bool:
+                    held = [*it.assignment(), *(p for each in others for p in each.assignment)]
+                    return sorted(held) == partitions and all(each.assignment for each in others)
+
+                await until(shared, lambda: (it.assignment(), others))
+                await asyncio.to_thread(
+                    strangers.produce, kafka.bootstrap, topic, {n: numbered(5, 9) for n in range(6)}
+                )
+                await until(
+                    lambda: len(ours) + sum(len(each.read) for each in others) == 54,
+                    lambda: (ours, others),
+                )
+                for each in entered:
+                    await asyncio.to_thread(each.__exit__, None, None, None)
+                await until(lambda: len(it.assignment()) == 6, it.assignment)
+        everything = [(each.topic, each.partition, each.offset) for each in ours]
+        everything += [each for other in others for each in other.read]
+        assert sorted(everything) == [(topic, p, n) for p in range(6) for n in range(9)]
+        kinds = [kind for kind, _ in heard.events]
+        assert "revoked" in kinds
+        assert "lost" not in kinds
+        if strategy == "cooperative-sticky":
+            # only what moved was ever given up
+            assert all(len(gone) < 6 for kind, gone in heard.events[:-1] if kind == "revoked")
+        assert strangers.committed(kafka.bootstrap, topic, *partitions) == dict.fromkeys(
+            partitions, 9
+        )
+
+    run(story())
+
+
+def test_a_static_member_comes_back_to_what_it_had(kafka: Broker, topic: str) -> None:
+    """Leaving and coming back within the session timeout, it makes nobody else rebalance."""
+
+    async def stay(into: list[ConsumerRecord], other: Consumer) -> frozenset[TopicPartition]:
+        async with consumer(kafka, group_id=topic, group_instance_id="one") as it:
+            it.subscribe([topic])
+
+            def shared() -> bool:
+                return len(it.assignment()) > 0 and len(it.assignment() | other.assignment()) == 3
+
+            async with reading(it, into):
+                await until(shared, it.assignment)
+                return it.assignment()
+
+    async def story() -> None:
+        sink: list[ConsumerRecord] = []
+        async with consumer(kafka, group_id=topic) as other:
+            heard = Heard(other)
+            other.subscribe([topic], heard)
+            async with reading(other, sink):
+                await until(lambda: len(other.assignment()) == 3, other.assignment)
+                first = await stay(sink, other)
+                before = list(heard.events)
+                assert await stay(sink, other) == first
+                assert heard.events == before
+
+    run(story())
+
+
+def test_a_pattern_finds_topics_made_later(kafka: Broker) -> None:
+    stem = f"pattern-{next(NAMES)}"
+    strangers.create(kafka.bootstrap, f"{stem}-a", 1)
+    strangers.produce(kafka.bootstrap, f"{stem}-a", {0: [b"a"]})
+
+    async def story() -> None:
+        config: dict[str, Setting] = {"metadata_max_age_ms": 500}
+        async with consumer(kafka, group_id=stem, **config) as it:
+            it.subscribe(re.compile(f"{stem}-."))
+            assert values(await take(it, 1)) == [b"a"]
+            await asyncio.to_thread(strangers.create, kafka.bootstrap, f"{stem}-b", 1)
+            await asyncio.to_thread(strangers.produce, kafka.bootstrap, f"{stem}-b", {0: [b"b"]})
+            assert values(await take(it, 1)) == [b"b"]
+            assert it.subscription() == {f"{stem}-a", f"{stem}-b"}
+
+    run(story())
+
+
+def test_a_cancelled_poll_loses_nothing(kafka: Broker, topic: str) -> None:
+    strangers.produce(kafka.bootstrap, topic, {0: numbered(0, 200)})
+
+    async def story() -> None:
+        async with consumer(kafka, max_poll_records=3) as it:
+            it.assign([TopicPartition(topic, 0)])
+            found: list[ConsumerRecord] = []
+            turns = 0
+            while len(found) < 200:
+                task = asyncio.create_task(it.poll())
+                turns += 1
+                for _ in range(turns % 4):  # from before it began to after it was answered
+                    await asyncio.sleep(0)
+                if turns % 5:
+                    task.cancel()
+                await asyncio.wait([task])
+                if not task.cancelled():
+                    found += task.result()
+            assert [each.offset for each in found] == list(range(200))
+
+    run(story())
+
+
+def test_leaving_and_coming_back_in_another_way(kafka: Broker, topic: str) -> None:
+    where = TopicPartition(topic, 2)
+    strangers.produce(kafka.bootstrap, topic, {2: numbered(0, 5)})
+
+    async def story() -> None:
+        async with consumer(kafka, group_id=topic) as it:
+            with pytest.raises(LocalProtocolError):
+                await it.poll()
+            it.subscribe([topic])
+            assert len(await take(it, 5)) == 5
+            with pytest.raises(LocalProtocolError):
+                it.assign([where])
+            await it.unsubscribe()
+            assert it.assignment() == frozenset()
+            assert strangers.committed(kafka.bootstrap, topic, where) == {where: 5}
+            it.assign([where])
+            it.seek(where, 3)
+            assert values(await take(it, 2)) == numbered(3, 5)
+            await it.commit({where: 1})
+            assert strangers.committed(kafka.bootstrap, topic, where) == {where: 1}
+        with pytest.raises(ClientClosed):
+            await it.poll()
+
+    run(story())
+
+
+def test_a_commit_of_somebody_else_is_refused(kafka: Broker, topic: str) -> None:
+    async def story() -> None:
+        sink: list[ConsumerRecord] = []
+        async with consumer(kafka, group_id=topic) as it, consumer(kafka, group_id=topic) as other:
+            it.subscribe([topic])
+            async with reading(it, sink):
+                await until(lambda: len(it.assignment()) == 3, it.assignment)
+                where = TopicPartition(topic, 0)
+                other.assign([where])
+                with pytest.raises(CommitFailed) as found:
+                    await other.commit({where: 5}, timeout_s=5.0)
+                assert found.value.partitions == (where,)
+
+    run(story())
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_authenticated(kafka: Broker, topic: str, mechanism: str) -> None:
+    strangers.produce(kafka.bootstrap, topic, {0: [b"secret"]})
+
+    async def read(password: str) -> list[ConsumerRecord]:
+        it = Consumer(
+            {
+                "bootstrap.servers": kafka.sasl_bootstrap,
+                "group.id": f"{topic}-{mechanism}",
+                "auto.offset.reset": "earliest",
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": mechanism,
+                "sasl.username": USER,
+                "sasl.password": password,
+            }
+        )
+        async with it:
+            it.subscribe([topic])
+            return await it.poll(PATIENCE_S)
+
+    async def story() -> None:
+        assert values(await read(PASSWORD)) == [b"secret"]
+        with pytest.raises(Exception, match=r"(?i)credentials"):
+            await read("wrong")
+
+    run(story())

@@ -1,0 +1,304 @@
+"""Consumers and the broker machine in a world without sockets: what users can count on."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from kafkawire.broker import LeaderMoved, Report
+from kafkawire.client.config import Setting
+from kafkawire.client.consumer import (
+    CommitKind,
+    LogTruncated,
+    OffsetAndMetadata,
+    Reset,
+    ResetPolicy,
+    TopicPartition,
+    events,
+)
+from kafkawire.client.consumer.member_states import MemberState
+from kafkawire.client.producer import Flush, Flushed, Send
+from kafkawire.messages.api_key import ApiKey
+from kafkawire.messages.fetch_request import FetchRequest
+from tests.client.made import producer_client
+from tests.client.world import Weather, World
+
+from .users import User, covered
+
+ORDERS = [TopicPartition("orders", n) for n in range(4)]
+FIRST = ORDERS[0]
+CALM = Weather(delay_s=0.002, split=0.0)
+CONFIG: dict[str, Setting] = {
+    "group.id": "readers",
+    "auto.offset.reset": "earliest",
+    "session.timeout.ms": 6_000,
+    "heartbeat.interval.ms": 1_000,
+    "max.poll.interval.ms": 20_000,
+    "auto.commit.interval.ms": 1_000,
+    "max.poll.records": 10,
+}
+
+
+def world(brokers: int = 2, release: str | None = None) -> World:
+    """A world with a topic of four partitions, whose leaders are spread."""
+    made = World(1, brokers=brokers, weather=CALM, release=release)
+    nodes = list(made.cluster.brokers)
+    replicas = [[nodes[n % brokers], nodes[(n + 1) % brokers]][:brokers] for n in range(4)]
+    made.cluster.creation.create("orders", replicas, {}, 0.0)
+    return made
+
+
+def write(world: World, number: int, partition: int = 0, name: str = "p") -> None:
+    """Write so many records, through a producer."""
+    if name not in world.news:
+        world.add(name, producer_client(Random(9), world.bootstrap))
+    for n in range(number):
+        world.tell(name, Send(object(), "orders", partition, None, b"%d" % n, n))
+    done = Flushed(world.now)
+    world.tell(name, Flush(world.now))
+    world.run(lambda: done in world.news[name])
+
+
+def config(**more: Setting) -> dict[str, Setting]:
+    return CONFIG | {name.replace("_", "."): value for name, value in more.items()}
+
+
+def stable(*users: User) -> bool:
+    return all(user.machine.membership.state is MemberState.STABLE for user in users)
+
+
+def test_two_members_share_and_the_second_leaves_again() -> None:
+    it = world()
+    one = User(it, "one", config())
+    one.subscribe("orders")
+    it.run(lambda: covered([one], ORDERS))
+    two = User(it, "two", config())
+    two.subscribe("orders")
+    it.run(lambda: covered([one, two], ORDERS) and stable(one, two))
+    assert len(one.assignment) == len(two.assignment) == 2
+    two.close()
+    it.run(lambda: two.closed and covered([one], ORDERS))
+    changes = [change for change, _ in one.told]
+    assert changes == [
+        events.Change.ASSIGNED,
+        events.Change.REVOKED,
+        events.Change.ASSIGNED,
+        events.Change.REVOKED,
+        events.Change.ASSIGNED,
+    ]
+
+
+def test_cooperative_members_only_stop_reading_what_moves() -> None:
+    it = world()
+    cooperative = config(partition_assignment_strategy="cooperative-sticky")
+    one, two = User(it, "one", cooperative), User(it, "two", cooperative)
+    one.subscribe("orders")
+    it.run(lambda: covered([one], ORDERS))
+    two.subscribe("orders")
+    it.run(lambda: covered([one, two], ORDERS) and stable(one, two))
+    it.pass_time(5.0)
+    moved = two.assignment
+    assert len(moved) == 2
+    told = [(change, frozenset(which)) for change, which in one.told]
+    nothing: frozenset[TopicPartition] = frozenset()
+    assert told == [
+        (events.Change.ASSIGNED, frozenset(ORDERS)),
+        (events.Change.REVOKED, moved),
+        (events.Change.ASSIGNED, nothing),
+        (events.Change.ASSIGNED, nothing),
+    ]
+    # the second member first got nothing, and then what the first had given up
+    assert [len(which) for _, which in two.told] == [0, 2]
+
+
+def test_a_static_member_comes_back_without_a_rebalance() -> None:
+    it = world()
+    one = User(it, "one", config())
+    two = User(it, "two", config(group_instance_id="two"))
+    one.subscribe("orders")
+    two.subscribe("orders")
+    it.run(lambda: covered([one, two], ORDERS) and stable(one, two))
+    generation, had = one.machine.membership.identity.generation_id, two.assignment
+    two.close()
+    it.run(lambda: two.closed)
+    again = User(it, "again", config(group_instance_id="two"))
+    again.subscribe("orders")
+    it.run(lambda: stable(again) and again.assignment == had)
+    it.pass_time(5.0)
+    assert one.machine.membership.identity.generation_id == generation
+
+
+def test_a_user_who_is_stuck_loses_everything_and_returns() -> None:
+    it = world()
+    one, two = User(it, "one", config()), User(it, "two", config())
+    one.subscribe("orders")
+    two.subscribe("orders")
+    it.run(lambda: covered([one, two], ORDERS) and stable(one, two))
+    had = one.assignment
+    one.stop()
+    it.pass_time(15.0)
+    assert one.assignment == had  # heartbeats go on
+    it.run(lambda: covered([two], ORDERS))
+    assert one.assignment == frozenset()
+    one.polling = True
+    one.poll()
+    it.run(lambda: covered([one, two], ORDERS) and stable(one, two))
+    assert (events.Change.LOST, tuple(sorted(had))) in one.told
+
+
+def test_a_crashed_member_is_missed_after_its_session() -> None:
+    it = world()
+    one, two = User(it, "one", config()), User(it, "two", config())
+    one.subscribe("orders")
+    two.subscribe("orders")
+    it.run(lambda: covered([one, two], ORDERS) and stable(one, two))
+    began = it.now
+    two.crash()
+    it.run(lambda: covered([one], ORDERS))
+    assert it.now - began >= 5.0
+
+
+def test_a_topic_that_grows_is_shared_anew() -> None:
+    it = world()
+    one = User(it, "one", config(metadata_max_age_ms=1_000))
+    one.subscribe("orders")
+    it.run(lambda: covered([one], ORDERS))
+    topic = it.cluster.topics.get("orders")
+    assert topic is not None
+    it.cluster.creation.extend(topic, [[1], [2]], it.now)
+    it.run(lambda: len(one.assignment) == 6)
+
+
+def test_subscribing_to_something_else_gives_up_what_was_read() -> None:
+    it = world()
+    it.cluster.creation.create("parcels", [[1]], {}, 0.0)
+    one = User(it, "one", config(partition_assignment_strategy="cooperative-sticky"))
+    one.subscribe("orders")
+    it.run(lambda: covered([one], ORDERS))
+    one.tell(events.Subscribe(("parcels",), listens=True))
+    it.run(lambda: one.assignment == {TopicPartition("parcels", 0)})
+    assert (events.Change.REVOKED, tuple(ORDERS)) in one.told
+
+
+def test_records_are_fetched_ahead_while_the_user_works() -> None:
+    it = world()
+    write(it, 25)
+    one = User(it, "one", config())
+    one.assign(FIRST)
+    it.run(lambda: len(one.read) == 10)
+    one.stop()
+    it.pass_time(5.0)
+    write(it, 5)
+    it.pass_time(5.0)
+    assert len(one.read) == 10
+    one.polling = True
+    began = it.now
+    for _ in range(2):  # what was fetched is there at once
+        one.tell(events.Poll())
+    assert len(one.read) >= 20
+    assert it.now == began
+    it.run(lambda: len(one.read) == 30)
+    assert one.offsets(FIRST) == list(range(30))
+
+
+@pytest.mark.parametrize("release", ["2.2", "3.0", "4.3"])
+def test_fetches_say_names_or_ids_and_only_what_changes(
+    release: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    it = world(release=release)
+    seen: list[tuple[int, FetchRequest]] = []
+    serve = it.cluster.handle
+
+    def watched(event: object, now: float) -> object:
+        effects = serve(event, now)  # type: ignore[arg-type]  # passed through
+        for effect in effects:
+            if isinstance(effect, Report) and effect.request.api_key == ApiKey.FETCH:
+                body = effect.request.body
+                assert isinstance(body, FetchRequest)
+                seen.append((effect.request.version, body))
+        return effects
+
+    monkeypatch.setattr(it.cluster, "handle", watched)
+    one = User(it, "one", config())
+    one.assign(*ORDERS)
+    it.pass_time(3.0)
+    for partition in range(4):
+        write(it, 3, partition)
+    it.run(lambda: len(one.read) == 12)
+    assert seen
+    for version, body in seen:
+        by_id = version >= 13
+        assert by_id == (release == "4.3")
+        for topic in body.topics:
+            assert (topic.topic == "") == by_id
+    # once a session is open, a request that changes nothing says nothing
+    assert any(body.session_epoch > 0 and not body.topics for _, body in seen)
+
+
+@pytest.mark.parametrize("policy", ["earliest", "none"])
+def test_a_truncated_log_is_noticed(policy: str) -> None:
+    it = world()
+    write(it, 5)
+    write(it, 3)  # a batch of its own: what goes, goes whole
+    one = User(it, "one", config(auto_offset_reset=policy, metadata_max_age_ms=500))
+    one.assign(FIRST)
+    one.tell(events.Seek(FIRST, 0))
+    it.run(lambda: len(one.read) == 8)
+    partition = it.cluster.topics.partition("orders", 0)
+    assert partition is not None
+    other = next(n for n in it.cluster.brokers if n != partition.leader_id)
+    it.cluster.handle(LeaderMoved("orders", 0, other, truncate_to=5), it.now)
+    write(it, 6)
+    if policy == "none":
+        it.run(lambda: bool(one.errors))
+        assert isinstance(one.errors[0], LogTruncated)
+        assert len(one.read) == 8
+        one.tell(events.SeekTo((FIRST,), ResetPolicy(Reset.EARLIEST)))
+        it.run(lambda: len(one.read) == 8 + 11)
+    else:
+        it.run(lambda: len(one.read) == 14)
+        assert one.offsets(FIRST) == [*range(8), *range(5, 11)]
+
+
+def test_a_position_out_of_range_is_reset() -> None:
+    it = world()
+    write(it, 8)
+    one = User(it, "one", config())
+    one.assign(FIRST)
+    one.tell(events.Seek(FIRST, 100))
+    it.run(lambda: len(one.read) == 8)
+
+
+def test_committed_offsets_are_where_the_next_one_begins() -> None:
+    it = world()
+    write(it, 8)
+    one = User(it, "one", config(enable_auto_commit=False))
+    one.assign(FIRST)
+    it.run(lambda: len(one.read) == 8)
+    one.tell(events.Commit("mine", None, CommitKind.SYNC, 10.0))
+    it.run(lambda: "mine" in one.answers)
+    assert one.answers["mine"] == events.Done("mine", None)
+    one.close()
+    write(it, 1)
+    two = User(it, "two", config())
+    two.subscribe("orders")
+    it.run(lambda: len(two.read) == 1)
+    assert two.offsets(FIRST) == [8]
+
+
+def test_the_last_commit_is_waited_for_behind_one_that_is_on_its_way() -> None:
+    it = world()
+    write(it, 8)
+    one = User(it, "one", config(max_poll_records=4), think_s=0.0)
+    one.subscribe("orders")
+    it.run(lambda: len(one.read) == 8)
+    one.tell(events.Commit("early", {FIRST: OffsetAndMetadata(1)}, CommitKind.ASYNC, 10.0))
+    one.close()
+    it.run(lambda: one.closed)
+    two = User(it, "two", config())
+    two.tell(events.AskCommitted("asked", (FIRST,), 10.0))
+    it.run(lambda: "asked" in two.answers)
+    found = two.answers["asked"]
+    assert isinstance(found, events.CommittedFound)
+    assert found.found[FIRST] == OffsetAndMetadata(8, 0)

@@ -1,0 +1,155 @@
+"""Users of consumer machines in a world without sockets: they subscribe, poll, read and leave.
+
+Law: a user does one thing at a time, and only when its time has come; what it was given is written
+down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+
+from kafkawire.client.config import Setting, network_settings, read_config
+from kafkawire.client.consumer import (
+    CONSUMER_KEYS,
+    Consumer,
+    ConsumerRecord,
+    TopicPartition,
+    consumer_config,
+    events,
+)
+from kafkawire.client.network import CloseNetwork, Network
+from kafkawire.client.routing import Client
+from tests.client.world import World
+
+SOFTWARE = ("kafkawire", "tests")
+WALL_MS = 1_700_000_000_000
+
+
+def consumer_client(
+    random: Random, bootstrap: list[tuple[str, int]], config: dict[str, Setting]
+) -> tuple[Client, Consumer]:
+    """A client with one consumer."""
+    servers = ",".join(f"{host}:{port}" for host, port in bootstrap)
+    values = read_config(CONSUMER_KEYS, {"bootstrap.servers": servers, **config})
+    network = Network(
+        network_settings(values, SOFTWARE),
+        bootstrap,
+        lot=random.random,
+        nonce=lambda: f"{random.getrandbits(128):032x}",
+    )
+    machine = Consumer(
+        consumer_config(values), network.view, lot=random.random, clock_ms=lambda: WALL_MS
+    )
+    return Client(network, {"consumer": machine}), machine
+
+
+class User:
+    """One consumer in the world, and whoever uses it.
+
+    read: every record it was given, in order. told: what its listener heard. think_s: the longest
+    time between two polls.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        name: str,
+        config: dict[str, Setting],
+        *,
+        think_s: float = 0.05,
+        seed: int = 0,
+    ) -> None:
+        self.world = world
+        self.name = name
+        self.random = Random(seed)
+        self.think_s = think_s
+        self.read: list[ConsumerRecord] = []
+        self.told: list[tuple[events.Change, tuple[TopicPartition, ...]]] = []
+        self.errors: list[Exception] = []
+        self.answers: dict[object, object] = {}
+        self.polling = True
+        self.closed = False
+        self._waiting = False
+        client, self.machine = consumer_client(Random(seed + 1), world.bootstrap, config)
+        world.on_news[name] = self._heard
+        world.add(name, client)
+
+    @property
+    def assignment(self) -> frozenset[TopicPartition]:
+        return self.machine.assignment
+
+    def subscribe(self, *topics: str) -> None:
+        self.world.tell(self.name, events.Subscribe(topics, listens=True))
+        self.poll()
+
+    def assign(self, *partitions: TopicPartition) -> None:
+        self.world.tell(self.name, events.Assign(partitions))
+        self.poll()
+
+    def tell(self, event: object) -> None:
+        self.world.tell(self.name, event)
+
+    def poll(self) -> None:
+        """Poll, if it is not at it."""
+        if self.polling and not self._waiting and not self.closed and not self.machine.closed:
+            self._waiting = True
+            self.world.tell(self.name, events.Poll())
+
+    def stop(self) -> None:
+        """Be busy with something else from now on."""
+        self.polling = False
+        self._waiting = False
+        if not self.closed:
+            self.world.tell(self.name, events.StopPolling())
+
+    def close(self) -> None:
+        if not self.closed:
+            self.polling = False
+            self.world.tell(self.name, events.Close(30.0))
+
+    def crash(self) -> None:
+        """Be gone, without a word."""
+        self.closed = True
+        self.world.tell_network(self.name, CloseNetwork())
+
+    def offsets(self, partition: TopicPartition) -> list[int]:
+        return [each.offset for each in self.read if each[:2] == partition]
+
+    def _heard(self, effect: object) -> None:
+        match effect:
+            case events.Deliver(records=records):
+                self.read += records
+                self._again()
+            case events.Raise(error=error):
+                self.errors.append(error)
+                self._again()
+            case events.CallListener():
+                self.told.append((effect.change, effect.partitions))
+                self.world.at(self._soon(), lambda: self._listened(effect.serial))
+            case events.Closed():
+                self.closed = True
+                self.world.at(
+                    self.world.now, lambda: self.world.tell_network(self.name, CloseNetwork())
+                )
+            case events.Done() | events.CommittedFound() | events.OffsetsFound():
+                self.answers[effect.key] = effect
+            case events.PositionFound():
+                self.answers[effect.key] = effect.offset
+
+    def _again(self) -> None:
+        self._waiting = False
+        self.world.at(self._soon(), self.poll)
+
+    def _listened(self, serial: int) -> None:
+        if not self.closed:
+            self.world.tell(self.name, events.ListenerDone(serial))
+
+    def _soon(self) -> float:
+        return self.world.now + self.random.random() * self.think_s
+
+
+def covered(users: Iterable[User], partitions: Iterable[TopicPartition]) -> bool:
+    """Whether the users have all these partitions among them, each once."""
+    held = [each for user in users if not user.closed for each in user.assignment]
+    return sorted(held) == sorted(partitions)

@@ -1,0 +1,317 @@
+"""The producer's machine: batches, time, memory, results; stories with a broker machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from kafkawire.broker import Action, Fault
+from kafkawire.client.backoff import Backoff
+from kafkawire.client.config import Setting
+from kafkawire.client.producer import (
+    Abandon,
+    CloseProducer,
+    Delivered,
+    Failed,
+    Flush,
+    Flushed,
+    Parked,
+    Placed,
+    ProducerClosed,
+    Send,
+    Withdraw,
+)
+from kafkawire.client.producer.exchange import ANSWERS, Verdict, verdict
+from kafkawire.client.producer.identity import LEGAL, Identities, IdentityState
+from kafkawire.client.producer.lane import Identity
+from kafkawire.client.requests import Reason
+from kafkawire.errors import LocalProtocolError
+from kafkawire.protocol.error_code import ErrorCode
+from tests.client.made import producer_client
+from tests.client.world import Weather, World
+
+CALM = Weather(0.001, 0.0, 0.0)
+
+
+class Stage:
+    """A producer and a broker; what the producer says."""
+
+    def __init__(self, config: dict[str, Setting] | None = None, brokers: int = 1) -> None:
+        self.world = World(1, brokers=brokers, weather=CALM)
+        client = producer_client(Random(1), self.world.bootstrap, config)
+        self.world.add("p", client)
+        self.tokens = 0
+
+    @property
+    def said(self) -> list[object]:
+        return self.world.news["p"]
+
+    def send(
+        self, value: bytes = b"v", key: bytes | None = None, topic: str = "t", **more: int
+    ) -> int:
+        self.tokens += 1
+        partition = more.get("partition")
+        self.world.tell("p", Send(self.tokens, topic, partition, key, value, 1_700_000_000_000))
+        return self.tokens
+
+    def results(self) -> list[Delivered | Failed]:
+        return [each for each in self.said if isinstance(each, Delivered | Failed)]
+
+    def until(self, what: Callable[[], bool]) -> None:
+        self.world.run(what)
+
+    def settled(self) -> None:
+        self.world.tell("p", Flush("settled"))
+        self.until(lambda: Flushed("settled") in self.said)
+        self.said.remove(Flushed("settled"))
+
+    def warm(self, topic: str = "t") -> None:
+        """Let the topic be known and the producer have its id."""
+        self.send(b"warm", topic=topic)
+        self.settled()
+        self.said.clear()
+
+
+def test_records_linger_together() -> None:
+    stage = Stage({"linger.ms": 100})
+    stage.warm()
+    began = stage.world.now
+    for _ in range(3):
+        stage.send()
+    stage.until(lambda: bool(stage.results()))
+    (delivered,) = stage.results()
+    assert isinstance(delivered, Delivered)
+    assert delivered.tokens == [2, 3, 4]
+    assert delivered.base_offset == 1
+    assert 0.1 <= stage.world.now - began < 0.11
+
+
+def test_a_full_batch_does_not_linger() -> None:
+    stage = Stage({"linger.ms": 10_000, "batch.size": 500, "delivery.timeout.ms": 60_000})
+    stage.warm()
+    for _ in range(9):
+        stage.send(b"x" * 100)
+    stage.world.pass_time(1.0)
+    assert [each.tokens for each in stage.results()] == [[2, 3, 4], [5, 6, 7]]
+
+
+def test_flush_is_for_what_was_taken_before() -> None:
+    stage = Stage({"linger.ms": 10_000, "delivery.timeout.ms": 60_000})
+    stage.warm()
+    stage.send()
+    stage.world.tell("p", Flush("f"))
+    stage.until(lambda: Flushed("f") in stage.said)
+    (delivered,) = stage.results()
+    assert delivered.tokens == [2]
+    assert stage.said.index(delivered) < stage.said.index(Flushed("f"))
+
+
+def test_an_empty_flush_and_an_empty_close_are_done_at_once() -> None:
+    stage = Stage()
+    stage.world.tell("p", Flush("f"))
+    stage.world.tell("p", CloseProducer())
+    assert stage.said == [Flushed("f"), ProducerClosed()]
+
+
+def test_close_delivers_what_was_taken_and_takes_no_more() -> None:
+    stage = Stage({"linger.ms": 5_000})
+    first = stage.send()
+    stage.world.tell("p", CloseProducer())
+    late = stage.send()
+    stage.until(lambda: ProducerClosed() in stage.said)
+    failed, delivered = stage.results()
+    assert isinstance(failed, Failed)
+    assert (failed.tokens, failed.failure.reason) == ([late], Reason.CLOSED)
+    assert isinstance(delivered, Delivered)
+    assert delivered.tokens == [first]
+
+
+def test_abandon_fails_what_has_no_result() -> None:
+    stage = Stage({"linger.ms": 5_000})
+    stage.warm()
+    stage.send()
+    stage.send(topic="unknown")
+    stage.world.tell("p", Abandon())
+    failures = {tuple(each.tokens) for each in stage.results() if isinstance(each, Failed)}
+    assert failures == {(2,), (3,)}
+    stage.world.pass_time(10.0)
+    assert len(stage.results()) == 2
+
+
+def test_memory_is_bounded_and_records_wait_in_order() -> None:
+    """Small memory, a broker that answers late: what does not fit is parked, placed in order."""
+    stage = Stage({"buffer.memory": 2_000, "max.request.size": 1_000, "linger.ms": 0})
+    stage.warm()
+    stage.world.cluster.faults.append(Fault("Produce", action=Action.DELAY, delay=0.5))
+    tokens = [stage.send(b"x" * 300) for _ in range(20)]
+    parked = [each.token for each in stage.said if isinstance(each, Parked)]
+    assert 0 < len(parked) < 20
+    assert parked == tokens[-len(parked) :]
+    stage.settled()
+    stage.until(lambda: sum(len(each.tokens) for each in stage.results()) == 20)
+    placed = [each.token for each in stage.said if isinstance(each, Placed)]
+    assert placed == parked
+    assert [token for each in stage.results() for token in each.tokens] == tokens
+
+
+def test_a_parked_record_can_be_withdrawn_and_then_never_is() -> None:
+    stage = Stage()
+    stage.world.stop(1)
+    stage.send()
+    assert stage.said == [Parked(1)]
+    stage.world.tell("p", Withdraw(1))
+    stage.world.start(1)
+    stage.send()
+    stage.settled()
+    assert [each.tokens for each in stage.results()] == [[2]]
+
+
+def test_a_record_that_can_never_be_sent_fails_at_once() -> None:
+    stage = Stage({"max.request.size": 500})
+    token = stage.send(b"x" * 600)
+    (failed,) = stage.results()
+    assert isinstance(failed, Failed)
+    assert failed.tokens == [token]
+    assert failed.failure.code is ErrorCode.MESSAGE_TOO_LARGE
+    assert "max.request.size" in failed.failure.detail
+
+
+@pytest.mark.parametrize("where", ["topic", "partition"])
+def test_what_stays_unknown_fails_after_max_block(where: str) -> None:
+    stage = Stage({"max.block.ms": 3_000})
+    stage.warm()
+    if where == "topic":
+        stage.world.cluster.settings.alter("auto.create.topics.enable", "false")
+        stage.send(topic="nowhere")
+    else:
+        stage.send(partition=77)
+    began = stage.world.now
+    stage.until(lambda: bool(stage.results()))
+    assert 3.0 <= stage.world.now - began < 3.5
+    (failed,) = stage.results()
+    assert isinstance(failed, Failed)
+    assert where in failed.failure.detail
+
+
+def test_delivery_timeout_ends_what_no_broker_answers() -> None:
+    stage = Stage({"delivery.timeout.ms": 5_000, "request.timeout.ms": 1_000, "linger.ms": 0})
+    stage.warm()
+    stage.world.stop(1)
+    stage.send()
+    began = stage.world.now
+    stage.until(lambda: bool(stage.results()))
+    assert stage.world.now - began == pytest.approx(5.0)
+    (failed,) = stage.results()
+    assert isinstance(failed, Failed)
+    assert failed.failure.reason is Reason.TIMED_OUT
+    assert "delivery.timeout.ms" in failed.failure.detail
+
+
+def test_a_batch_that_is_too_large_is_split_until_it_is_not() -> None:
+    stage = Stage({"batch.size": 100_000, "linger.ms": 50})
+    stage.warm()
+    stage.world.cluster.topics.get("t").configs["max.message.bytes"] = "1000"  # type: ignore[union-attr]
+    tokens = [stage.send(b"x" * 200) for _ in range(20)]
+    huge = stage.send(b"y" * 2_000)
+    last = stage.send(b"z")
+    stage.settled()
+    results = stage.results()
+    assert [token for each in results for token in each.tokens] == [*tokens, huge, last]
+    assert [type(each) for each in results if huge in each.tokens] == [Failed]
+    delivered = [each for each in results if isinstance(each, Delivered)]
+    assert len(delivered) > 5
+    assert sum(len(each.tokens) for each in delivered) == 21
+    values = [value for _, _, value in stage.world.log("t", 0)]
+    assert values == [b"warm", *[b"x" * 200] * 20, b"z"]
+
+
+def test_acks_0_is_done_when_it_is_sent() -> None:
+    stage = Stage({"acks": "0", "linger.ms": 0})
+    stage.send()
+    stage.settled()
+    (delivered,) = stage.results()
+    assert isinstance(delivered, Delivered)
+    assert delivered.base_offset == -1
+    stage.world.pass_time(1.0)
+    assert stage.world.log("t", 0) == [(0, None, b"v")]
+
+
+def test_a_leader_that_moved_is_found_through_the_answer() -> None:
+    """KIP-951: the broker that refuses says who leads; there is no wait for a refresh."""
+    stage = Stage(
+        {"linger.ms": 0, "retry.backoff.ms": 5_000, "retry.backoff.max.ms": 5_000}, brokers=3
+    )
+    stage.warm()
+    leader = stage.world.cluster.topics.partition("t", 0)
+    assert leader is not None
+    stage.world.move("t", 0, 1 + leader.leader_id % 3)
+    began = stage.world.now
+    stage.send()
+    stage.until(lambda: bool(stage.results()))
+    assert isinstance(stage.results()[0], Delivered)
+    assert stage.world.now - began < 1.0
+
+
+def test_a_producer_that_may_not_be_idempotent_says_so() -> None:
+    stage = Stage()
+    refused = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    stage.world.cluster.faults.append(Fault("InitProducerId", action=Action.ERROR, error=refused))
+    stage.send()
+    stage.until(lambda: bool(stage.results()))
+    later = stage.send()
+    results = stage.results()
+    assert all(isinstance(each, Failed) and each.failure.code is refused for each in results)
+    assert results[-1].tokens == [later]
+
+
+def test_a_lost_epoch_is_followed_by_the_next_one() -> None:
+    """The broker forgot the producer's numbers (KIP-360): the record comes under a new epoch."""
+    stage = Stage({"linger.ms": 0})
+    stage.warm()
+    code = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    stage.world.cluster.faults.append(Fault("Produce", nth=1, action=Action.ERROR, error=code))
+    stage.send(b"again")
+    stage.settled()
+    (delivered,) = stage.results()
+    assert isinstance(delivered, Delivered)
+    assert stage.world.log("t", 0)[-1] == (1, None, b"again")
+
+
+def test_every_error_code_has_a_verdict() -> None:
+    for code in ErrorCode:
+        for records in (1, 2):
+            for idempotent in (True, False):
+                found = verdict(code, records, idempotent)
+                if code in ANSWERS:
+                    assert found in (ANSWERS[code], Verdict.LOST)
+                else:
+                    assert found is (Verdict.AGAIN if code.retriable else Verdict.LOST)
+    assert verdict(ErrorCode.MESSAGE_TOO_LARGE, 1, True) is Verdict.LOST
+    assert verdict(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, 1, False) is Verdict.LOST
+
+
+def test_identity_states_follow_only_the_table() -> None:
+    assert set(LEGAL) == set(IdentityState)
+    for before in IdentityState:
+        for after in IdentityState:
+            identities = Identities("p", 1.0, Backoff(0.1, 1.0), Random(1).random)
+            identities.state = before
+            if after in LEGAL[before]:
+                identities._become(after)
+            else:
+                with pytest.raises(LocalProtocolError):
+                    identities._become(after)
+
+
+def test_epochs_that_are_used_up_need_a_new_id() -> None:
+    identities = Identities("p", 1.0, Backoff(0.1, 1.0), Random(1).random)
+    identities.state = IdentityState.KNOWN
+    for epoch, fenced, left in ((0, False, Identity(9, 1)), (32766, False, None), (3, True, None)):
+        identities.state = IdentityState.KNOWN
+        identities.current = Identity(9, epoch)
+        identities.leave(Identity(9, epoch), fenced=fenced)
+        assert identities.current == left
+    identities.leave(Identity(8, 1), fenced=True)
+    assert identities.state is IdentityState.NONE

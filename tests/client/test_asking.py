@@ -1,0 +1,203 @@
+"""Questions of an admin client: asked again while that may help, answered once; and over SASL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+
+import pytest
+
+from kafkawire.broker import Action, Fault
+from kafkawire.client.asking import OF_A_MOMENT, Asking, LeaderOf, Question, Replied, Unreplied
+from kafkawire.client.backoff import Backoff
+from kafkawire.client.config import Setting
+from kafkawire.client.requests import (
+    CONTROLLER,
+    LEAST_LOADED,
+    ClusterFailed,
+    Coordinator,
+    CoordinatorKind,
+    Destination,
+    Reason,
+    Same,
+)
+from kafkawire.client.routing import Client
+from kafkawire.errors import LocalProtocolError
+from kafkawire.messages.api_key import ApiKey
+from kafkawire.messages.describe_groups_request import DescribeGroupsRequest
+from kafkawire.messages.list_groups_request import ListGroupsRequest
+from kafkawire.messages.list_groups_response import ListGroupsResponse
+from kafkawire.messages.list_offsets_request import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from kafkawire.messages.list_offsets_response import ListOffsetsResponse
+from kafkawire.primitives import Message
+from kafkawire.protocol.error_code import ErrorCode
+
+from .made import network
+from .world import Weather, World
+
+
+def world(
+    config: dict[str, Setting] | None = None,
+    settings: dict[str, str] | None = None,
+    weather: Weather | None = None,
+    passwords: dict[str, str] | None = None,
+) -> World:
+    """A world with a client that asks questions."""
+    made = World(3, weather=weather, settings=settings, passwords=passwords)
+    net = network(Random(3), made.bootstrap, config)
+    asking = Asking(
+        net.view, owner="a", attempt_s=2.0, backoff=Backoff(0.1, 0.5), lot=Random(4).random
+    )
+    made.add("a", Client(net, {"a": asking}))
+    return made
+
+
+def codes(message: Message) -> Iterable[int]:
+    match message:
+        case ListGroupsResponse():
+            return [message.error_code]
+        case ListOffsetsResponse():
+            return [row.error_code for topic in message.topics for row in topic.partitions]
+        case _:
+            return []
+
+
+def groups(token: object, to: Destination = LEAST_LOADED, timeout_s: float = 10.0) -> Question:
+    body = Same(ListGroupsRequest(), 0, 3)
+    return Question(str(token), to, ApiKey.LIST_GROUPS, body, codes, timeout_s)
+
+
+def latest(token: object, topic: str, timeout_s: float = 10.0) -> Question:
+    row = ListOffsetsPartition(partition_index=0, timestamp=-1)
+    request = ListOffsetsRequest(
+        replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[row])]
+    )
+    to = LeaderOf(topic, 0)
+    return Question(str(token), to, ApiKey.LIST_OFFSETS, Same(request, 1, 7), codes, timeout_s)
+
+
+def replies(made: World) -> list[Replied | Unreplied]:
+    return [each for each in made.news["a"] if isinstance(each, Replied | Unreplied)]
+
+
+@pytest.mark.parametrize("code", sorted(OF_A_MOMENT))
+def test_errors_of_a_moment_are_asked_about_again(code: ErrorCode) -> None:
+    made = world()
+    fault = Fault("ListGroups", action=Action.ERROR, error=code)
+    made.cluster.faults.append(fault)
+    made.tell("a", groups("q", CONTROLLER))
+    made.pass_time(3.0)
+    assert fault.hit > 3
+    assert not replies(made)
+    made.cluster.faults.clear()
+    made.run(lambda: len(replies(made)) == 1)
+    (reply,) = replies(made)
+    assert isinstance(reply, Replied)
+    assert list(codes(reply.message)) == [0]
+
+
+def test_other_errors_are_the_answer() -> None:
+    made = world()
+    code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+    fault = Fault("ListGroups", action=Action.ERROR, error=code)
+    made.cluster.faults.append(fault)
+    made.tell("a", groups("q"))
+    made.run(lambda: len(replies(made)) == 1)
+    (reply,) = replies(made)
+    assert isinstance(reply, Replied)
+    assert list(codes(reply.message)) == [code]
+    assert fault.hit == 1
+
+
+def test_an_error_that_stays_is_the_answer_in_the_end() -> None:
+    made = world()
+    code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    made.cluster.faults.append(Fault("ListGroups", action=Action.ERROR, error=code))
+    made.tell("a", groups("q", timeout_s=2.0))
+    began = made.now
+    made.run(lambda: len(replies(made)) == 1)
+    assert made.now - began <= 2.0
+    (reply,) = replies(made)
+    assert isinstance(reply, Replied)
+    assert list(codes(reply.message)) == [code]
+
+
+def test_the_leader_is_asked_and_followed() -> None:
+    made = world()
+    topic = made.cluster.creation.create("t", [[1, 2, 3]], {}, made.now)
+    made.tell("a", latest("first", "t"))
+    made.run(lambda: len(replies(made)) == 1)
+    made.move("t", 0, 3)
+    assert topic.partitions[0].leader_id == 3
+    made.tell("a", latest("second", "t"))
+    made.run(lambda: len(replies(made)) == 2)
+    assert all(isinstance(each, Replied) and not sum(codes(each.message)) for each in replies(made))
+
+
+def test_nobody_leads() -> None:
+    made = world(settings={"auto.create.topics.enable": "false"})
+    made.tell("a", latest("q", "nowhere", timeout_s=3.0))
+    made.run(lambda: len(replies(made)) == 1)
+    (reply,) = replies(made)
+    assert isinstance(reply, Unreplied)
+    assert reply.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert "nowhere-0" in reply.detail
+    assert made.now <= 3.0
+
+
+def test_a_coordinator_that_moved_is_looked_up_again() -> None:
+    made = world()
+    group = DescribeGroupsRequest(groups=["g"])
+
+    def described(message: Message) -> Iterable[int]:
+        return [row.error_code for row in message.groups]  # type: ignore[attr-defined]
+
+    def ask(token: str) -> None:
+        to = Coordinator(CoordinatorKind.GROUP, "g")
+        body = Same(group, 0, 5)
+        made.tell("a", Question(token, to, ApiKey.DESCRIBE_GROUPS, body, described, 10.0))
+        made.run(lambda: len(replies(made)) == int(token))
+
+    ask("1")
+    where = made.cluster.groups.partition_of("g")
+    partition = made.cluster.topics.partition("__consumer_offsets", where)
+    assert partition is not None
+    made.move("__consumer_offsets", where, 1 + partition.leader_id % 3)
+    ask("2")
+    assert all(isinstance(each, Replied) for each in replies(made))
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+@pytest.mark.parametrize("password", ["secret", "guess"])
+def test_sasl_on_a_wire_that_splits_every_frame(mechanism: str, password: str) -> None:
+    made = world(
+        {
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": mechanism,
+            "sasl.username": "alice",
+            "sasl.password": password,
+        },
+        {"sasl.enabled.mechanisms": mechanism},
+        Weather(0.01, 0.9),
+        {"alice": "secret"},
+    )
+    made.tell("a", groups("q"))
+    made.run(lambda: len(replies(made)) == 1)
+    (reply,) = replies(made)
+    if password == "secret":
+        assert isinstance(reply, Replied)
+    else:
+        assert isinstance(reply, Unreplied)
+        assert reply.reason is Reason.AUTHENTICATION_FAILED
+        assert made.now < 1.0, "nobody waits for what will not be"
+
+
+def test_an_owner_knows_its_events() -> None:
+    made = world()
+    made.tell("a", ClusterFailed(Reason.NO_VERSION, "old"))
+    with pytest.raises(LocalProtocolError, match="float"):
+        made.tell("a", 1.0)

@@ -1,0 +1,156 @@
+"""Settings: every key has a meaning and a default that it takes itself; mistakes are named."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+
+import pytest
+
+from kafkawire.client.config import CLIENT_KEYS, Key, Setting, credentials, read_config
+from kafkawire.client.failures import (
+    BrokerError,
+    ClientClosed,
+    ClientError,
+    ConfigurationError,
+    RequestFailed,
+)
+from kafkawire.client.producer import PRODUCER_KEYS, producer_settings
+from kafkawire.client.requests import Reason
+from kafkawire.errors import KafkaWireError
+from kafkawire.net.admin import ADMIN_KEYS
+from kafkawire.protocol.error_code import ErrorCode
+
+HERE: dict[str, Setting] = {"bootstrap.servers": "localhost:9092"}
+
+
+@pytest.mark.parametrize("keys", [CLIENT_KEYS, PRODUCER_KEYS, ADMIN_KEYS])
+def test_defaults_are_values_that_could_be_given(keys: Mapping[str, Key]) -> None:
+    values = read_config(keys, HERE)
+    for name, key in keys.items():
+        assert key.meaning
+        if key.default is not None and not key.required:
+            assert key.read(values[name]) == key.default, name  # type: ignore[arg-type]
+            assert key.read(str(key.default)) == key.default, name
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("linger_ms", 5, "is linger.ms meant"),
+        ("linger.mss", 5, "is linger.ms meant"),
+        ("whatever", 5, "no such setting"),
+        ("linger.ms", "soon", "no whole number"),
+        ("linger.ms", -1, "not between 0"),
+        ("linger.ms", True, "no whole number"),
+        ("linger.ms", 1.5, "no whole number"),
+        ("acks", 2, "none of 0, 1, all"),
+        ("compression.type", "brotli", "none of none, gzip"),
+        ("enable.idempotence", "maybe", "neither true nor false"),
+        ("bootstrap.servers", "localhost", "not host:port"),
+        ("bootstrap.servers", "localhost:0", "between 1 and 65535"),
+        ("bootstrap.servers", "::1:9092", "brackets"),
+        ("bootstrap.servers", " , ", "no host:port"),
+        ("bootstrap.servers", 9092, "no list"),
+        ("client.id", "", "no text"),
+    ],
+)
+def test_a_wrong_setting_is_named_with_what_is_wrong(name: str, value: Setting, why: str) -> None:
+    with pytest.raises(ConfigurationError, match=why) as caught:
+        read_config(PRODUCER_KEYS, {**HERE, name: value})
+    assert caught.value.key == name
+    assert str(caught.value).startswith(f"{name}: ")
+
+
+def test_what_must_be_given_is_missed() -> None:
+    with pytest.raises(ConfigurationError, match=r"bootstrap\.servers: must be given"):
+        read_config(PRODUCER_KEYS, {})
+
+
+def test_addresses() -> None:
+    for given in ("a:1, [::1]:9092", ["a:1", "[::1]:9092"]):
+        values = read_config(CLIENT_KEYS, {"bootstrap.servers": given})
+        assert values["bootstrap.servers"] == (("a", 1), ("::1", 9092))
+
+
+def test_texts_and_values_mean_the_same() -> None:
+    texts: dict[str, Setting] = {"acks": "all", "linger.ms": "7", "enable.idempotence": "TRUE"}
+    values: dict[str, Setting] = {"acks": -1, "linger.ms": 7, "enable.idempotence": True}
+    assert read_config(PRODUCER_KEYS, {**HERE, **texts}) == read_config(
+        PRODUCER_KEYS, {**HERE, **values}
+    )
+
+
+@pytest.mark.parametrize(
+    ("config", "idempotent"),
+    [
+        ({}, True),
+        ({"acks": 1}, False),
+        ({"acks": 0}, False),
+        ({"retries": 0}, False),
+        ({"max.in.flight.requests.per.connection": 6}, False),
+        ({"enable.idempotence": False}, False),
+        ({"enable.idempotence": True}, True),
+    ],
+)
+def test_idempotence_is_on_unless_something_rules_it_out(
+    config: dict[str, Setting], idempotent: bool
+) -> None:
+    values = read_config(PRODUCER_KEYS, {**HERE, **config})
+    assert producer_settings(values).idempotent is idempotent
+
+
+@pytest.mark.parametrize(
+    "config", [{"acks": 1}, {"retries": 0}, {"max.in.flight.requests.per.connection": 6}]
+)
+def test_idempotence_that_cannot_be_kept_is_refused(config: dict[str, Setting]) -> None:
+    values = read_config(PRODUCER_KEYS, {**HERE, **config, "enable.idempotence": True})
+    with pytest.raises(ConfigurationError, match=r"enable\.idempotence"):
+        producer_settings(values)
+
+
+def test_a_delivery_timeout_that_no_request_can_meet_is_refused() -> None:
+    values = read_config(PRODUCER_KEYS, {**HERE, "delivery.timeout.ms": 1_000})
+    with pytest.raises(ConfigurationError, match=r"delivery\.timeout\.ms"):
+        producer_settings(values)
+
+
+def test_credentials_are_whole_or_absent_and_never_shown() -> None:
+    whole: dict[str, Setting] = {
+        **HERE,
+        "security.protocol": "sasl_plaintext",
+        "sasl.mechanism": "SCRAM-SHA-256",
+        "sasl.username": "alice",
+        "sasl.password": "secret",
+    }
+    found = credentials(read_config(CLIENT_KEYS, whole))
+    assert found is not None
+    assert (found.mechanism, found.username, found.password) == ("SCRAM-SHA-256", "alice", "secret")
+    for name in ("sasl.mechanism", "sasl.username", "sasl.password"):
+        part = {key: value for key, value in whole.items() if key != name}
+        with pytest.raises(ConfigurationError, match=name):
+            credentials(read_config(CLIENT_KEYS, part))
+        useless = {**HERE, name: whole[name]}
+        with pytest.raises(ConfigurationError, match="of no use"):
+            credentials(read_config(CLIENT_KEYS, useless))
+    with pytest.raises(ConfigurationError) as caught:
+        read_config(CLIENT_KEYS, {**HERE, "sasl.password": 12345})
+    assert "12345" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConfigurationError("acks", "no"),
+        BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "t-0"),
+        RequestFailed(Reason.TIMED_OUT, "late"),
+        ClientClosed("the producer"),
+    ],
+)
+def test_errors_pickle_and_say_what_they_are(error: ClientError) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert again.__dict__ == error.__dict__
+    assert str(again) == str(error)
+    assert isinstance(error, KafkaWireError)
+    assert error.retriable is (type(error) in (BrokerError, RequestFailed))

@@ -1,0 +1,389 @@
+"""One connection: its table, its opening with brokers of every kind, and peers that misbehave."""
+
+from __future__ import annotations
+
+import itertools
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafkawire.client.connection import HANDLERS, Connection
+from kafkawire.client.connection_states import (
+    LEGAL,
+    ConnectionSettings,
+    Ended,
+    Opened,
+    Shut,
+    State,
+    Submit,
+)
+from kafkawire.client.requests import (
+    LEAST_LOADED,
+    Answered,
+    Ask,
+    BytesReceived,
+    Close,
+    ConnectionLost,
+    ConnectionMade,
+    Reason,
+    Same,
+    Sent,
+    Unanswered,
+    Write,
+    WritingPaused,
+    WritingResumed,
+)
+from kafkawire.client.sasl import Credentials
+from kafkawire.client.versions import Opening
+from kafkawire.errors import LocalProtocolError
+from kafkawire.messages.api_key import ApiKey
+from kafkawire.messages.heartbeat_request import HeartbeatRequest
+from kafkawire.messages.heartbeat_response import HeartbeatResponse
+from kafkawire.messages.sasl_authenticate_response import SaslAuthenticateResponse
+from kafkawire.messages.sasl_handshake_response import SaslHandshakeResponse
+from kafkawire.primitives import Limits
+from kafkawire.protocol.error_code import ErrorCode
+from kafkawire.protocol.frame import Frame
+
+from .peers import answer, frames, versions
+
+TABLE = {
+    ApiKey.API_VERSIONS: (0, 4),
+    ApiKey.HEARTBEAT: (0, 4),
+    ApiKey.SASL_HANDSHAKE: (0, 1),
+    ApiKey.SASL_AUTHENTICATE: (0, 2),
+}
+EVENTS: dict[type, object] = {
+    ConnectionMade: ConnectionMade(1),
+    ConnectionLost: ConnectionLost(1, "gone"),
+    BytesReceived: BytesReceived(1, b""),
+    WritingPaused: WritingPaused(1),
+    WritingResumed: WritingResumed(1),
+    Shut: Shut(Reason.CLOSED, "enough"),
+}
+
+
+def made(
+    credentials: Credentials | None = None,
+    *,
+    opening: Opening = Opening.NEWEST,
+    limit: int = 1 << 20,
+    max_in_flight: int = 3,
+) -> Connection:
+    settings = ConnectionSettings(
+        client_id="tests",
+        software=("kafkawire", "tests"),
+        request_timeout_s=10.0,
+        setup_timeout_s=5.0,
+        max_in_flight=max_in_flight,
+        limits=Limits(max_frame_bytes=limit),
+        credentials=credentials,
+    )
+    return Connection(1, 7, settings, opening, 0.0, nonce=lambda: "nonce", lot=Random(1).random)
+
+
+def ready(connection: Connection | None = None) -> Connection:
+    """A connection that is open, without SASL."""
+    connection = connection or made()
+    (request,) = frames(connection.handle(ConnectionMade(1), 0.0))
+    effects = connection.handle(BytesReceived(1, answer(request, versions(TABLE))), 0.0)
+    assert effects == [Opened()]
+    return connection
+
+
+def ask(key: object = 0, *, has_response: bool = True, highest: int = 4) -> Ask:
+    message = HeartbeatRequest(group_id="g", member_id=str(key), generation_id=1)
+    body = Same(message, 0, highest)
+    return Ask("o", str(key), LEAST_LOADED, ApiKey.HEARTBEAT, body, 10.0, has_response)
+
+
+def submit(connection: Connection, key: object, now: float = 0.0) -> Frame:
+    (request,) = frames(connection.handle(Submit(ask(key), now + 10.0), now))
+    return request
+
+
+def test_every_state_and_event_has_its_answer() -> None:
+    """The table is total: what is not in it is refused as our own mistake, and nothing else is."""
+    assert set(LEGAL) == set(State)
+    assert LEGAL[State.CLOSED] == frozenset()
+    for state, kind in itertools.product(State, [*EVENTS, Submit]):
+        connection = made()
+        connection.state = state
+        event = EVENTS.get(kind) or Submit(ask(), 10.0)
+        if (state, kind) in HANDLERS:
+            connection.handle(event, 0.0)
+        else:
+            with pytest.raises(LocalProtocolError, match=state.value):
+                connection.handle(event, 0.0)
+
+
+def test_states_follow_only_the_table() -> None:
+    for before, after in itertools.product(State, State):
+        connection = made()
+        connection.state = before
+        if after in LEGAL[before]:
+            connection._become(after)
+        else:
+            with pytest.raises(LocalProtocolError):
+                connection._become(after)
+
+
+def test_answers_come_in_order_and_carry_the_version_chosen() -> None:
+    connection = ready()
+    first, second = submit(connection, "a"), submit(connection, "b")
+    assert (first.api_version, second.api_version) == (4, 4)
+    assert second.correlation_id == first.correlation_id + 1
+    data = answer(first, HeartbeatResponse(error_code=1)) + answer(second, HeartbeatResponse())
+    for cut in range(1, len(data)):
+        fresh = ready()
+        submit(fresh, "a")
+        submit(fresh, "b")
+        effects = fresh.handle(BytesReceived(1, data[:cut]), 0.0)
+        effects += fresh.handle(BytesReceived(1, data[cut:]), 0.0)
+        answers = [effect for effect in effects if isinstance(effect, Answered)]
+        assert [each.ask.key for each in answers] == ["a", "b"]
+        assert [each.version for each in answers] == [4, 4]
+        assert [each.node for each in answers] == [7, 7]
+
+
+def test_the_request_bounds_the_version_too() -> None:
+    connection = ready()
+    (request,) = frames(connection.handle(Submit(ask(highest=2), 10.0), 0.0))
+    assert request.api_version == 2
+
+
+def test_a_request_that_the_broker_lacks_is_not_sent() -> None:
+    connection = ready()
+    body = Same(HeartbeatRequest(), 5, 9)
+    unknown = Ask("o", 1, LEAST_LOADED, ApiKey.HEARTBEAT, body, 10.0)
+    (effect,) = connection.handle(Submit(unknown, 10.0), 0.0)
+    assert isinstance(effect, Unanswered)
+    assert (effect.reason, effect.retriable, effect.sent) == (Reason.NO_VERSION, False, False)
+    assert "HEARTBEAT" in effect.detail
+    assert "0 to 4" in effect.detail
+
+
+def test_a_request_that_cannot_be_written_fails_alone() -> None:
+    connection = ready()
+    body = Same(HeartbeatRequest(group_id="g", group_instance_id="i"), 0, 1)
+    bad = Ask("o", 1, LEAST_LOADED, ApiKey.HEARTBEAT, body, 10.0)
+    (effect,) = connection.handle(Submit(bad, 10.0), 0.0)
+    assert isinstance(effect, Unanswered)
+    assert effect.reason is Reason.INVALID_REQUEST
+    assert "group_instance_id" in effect.detail
+    request = submit(connection, "next")
+    (done,) = connection.handle(BytesReceived(1, answer(request, HeartbeatResponse())), 0.0)
+    assert isinstance(done, Answered)
+
+
+def test_a_request_without_a_response_is_done_when_it_is_sent() -> None:
+    connection = ready()
+    silent = ask("x", has_response=False)
+    write, sent = connection.handle(Submit(silent, 10.0), 0.0)
+    assert isinstance(write, Write)
+    assert sent == Sent(silent, 4)
+    assert not connection.in_flight
+
+
+def test_no_more_than_the_limit_is_in_flight_and_nothing_while_writing_is_paused() -> None:
+    connection = ready()
+    for key in range(3):
+        assert connection.can_send
+        submit(connection, key)
+    assert not connection.can_send
+    idle = ready()
+    idle.handle(WritingPaused(1), 0.0)
+    assert not idle.can_send
+    idle.handle(WritingResumed(1), 0.0)
+    assert idle.can_send
+
+
+def test_a_request_too_late_ends_the_connection_and_only_it_is_late() -> None:
+    connection = ready()
+    submit(connection, "a", 0.0)
+    submit(connection, "b", 4.0)
+    assert connection.next_deadline() == 10.0
+    assert connection.advance(9.9) == []
+    close, first, second, ended = connection.advance(10.0)
+    assert close == Close(1)
+    assert isinstance(first, Unanswered)
+    assert isinstance(second, Unanswered)
+    assert (first.ask.key, first.reason) == ("a", Reason.TIMED_OUT)
+    assert (second.ask.key, second.reason, second.retriable) == ("b", Reason.DISCONNECTED, True)
+    assert isinstance(ended, Ended)
+    assert connection.next_deadline() is None
+
+
+# The opening.
+
+
+def test_error_35_is_followed_by_the_version_it_names() -> None:
+    connection = made()
+    (request,) = frames(connection.handle(ConnectionMade(1), 0.0))
+    assert request.api_version == 4
+    refusal = versions({ApiKey.API_VERSIONS: (0, 2)}, ErrorCode.UNSUPPORTED_VERSION)
+    (again,) = frames(connection.handle(BytesReceived(1, answer(request, refusal, version=0)), 0.0))
+    assert (again.api_key, again.api_version) == (ApiKey.API_VERSIONS, 2)
+    effects = connection.handle(BytesReceived(1, answer(again, versions(TABLE))), 0.0)
+    assert effects == [Opened()]
+
+
+def test_error_35_with_nothing_named_is_followed_by_version_0() -> None:
+    connection = made()
+    (request,) = frames(connection.handle(ConnectionMade(1), 0.0))
+    refusal = versions({}, ErrorCode.UNSUPPORTED_VERSION)
+    (again,) = frames(connection.handle(BytesReceived(1, answer(request, refusal, version=0)), 0.0))
+    assert again.api_version == 0
+    effects = connection.handle(BytesReceived(1, answer(again, refusal)), 0.0)
+    assert any(isinstance(each, Ended) for each in effects), "a broker that refuses 0 too"
+
+
+def test_a_broker_that_closes_on_the_question_is_asked_in_version_0() -> None:
+    connection = made()
+    connection.handle(ConnectionMade(1), 0.0)
+    (ended,) = connection.handle(ConnectionLost(1, "closed"), 0.0)
+    assert isinstance(ended, Ended)
+    assert ended.opening is Opening.OLDEST
+    again = made(opening=ended.opening)
+    (request,) = frames(again.handle(ConnectionMade(1), 0.0))
+    assert request.api_version == 0
+    again.handle(BytesReceived(1, answer(request, versions(TABLE))), 0.0)
+    (later,) = again.handle(ConnectionLost(1, "closed"), 0.0)
+    assert isinstance(later, Ended)
+    assert later.opening is Opening.NEWEST
+
+
+def test_a_connection_that_is_not_made_in_time_is_given_up() -> None:
+    connection = made()
+    assert connection.next_deadline() == 5.0
+    effects = connection.advance(5.0)
+    assert effects[0] == Close(1)
+    assert isinstance(effects[-1], Ended)
+
+
+# SASL.
+
+
+def authenticated(
+    lifetime_ms: int = 0, *, handshake: int = 1
+) -> tuple[Connection, list[object], Frame | None]:
+    """PLAIN, up to the broker's last word; with handshake 0 tokens have no header."""
+    connection = made(Credentials("PLAIN", "alice", "secret"))
+    (request,) = frames(connection.handle(ConnectionMade(1), 0.0))
+    table = {**TABLE, ApiKey.SASL_HANDSHAKE: (0, handshake)}
+    (shake,) = frames(connection.handle(BytesReceived(1, answer(request, versions(table))), 0.0))
+    assert shake.api_version == handshake
+    told = answer(shake, SaslHandshakeResponse(mechanisms=["PLAIN"]))
+    effects = connection.handle(BytesReceived(1, told), 0.0)
+    if handshake == 0:
+        assert effects == [Write(1, (13).to_bytes(4, "big") + b"\0alice\0secret")]
+        return connection, connection.handle(BytesReceived(1, bytes(4)), 0.0), None
+    (token,) = frames(effects)
+    good = SaslAuthenticateResponse(session_lifetime_ms=lifetime_ms)
+    return connection, connection.handle(BytesReceived(1, answer(token, good)), 0.0), token
+
+
+@pytest.mark.parametrize("handshake", [0, 1])
+def test_sasl_plain_with_either_handshake(handshake: int) -> None:
+    connection, effects, _ = authenticated(handshake=handshake)
+    assert effects == [Opened()]
+    assert connection.can_send
+
+
+def test_a_mechanism_the_broker_lacks_is_named() -> None:
+    connection = made(Credentials("PLAIN", "alice", "secret"))
+    (request,) = frames(connection.handle(ConnectionMade(1), 0.0))
+    (shake,) = frames(connection.handle(BytesReceived(1, answer(request, versions(TABLE))), 0.0))
+    code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
+    told = answer(shake, SaslHandshakeResponse(error_code=code, mechanisms=["GSSAPI"]))
+    _, ended = connection.handle(BytesReceived(1, told), 0.0)
+    assert isinstance(ended, Ended)
+    assert (ended.reason, ended.fatal) == (Reason.AUTHENTICATION_FAILED, True)
+    assert "GSSAPI" in ended.detail
+    assert "secret" not in ended.detail
+
+
+def test_a_session_is_renewed_before_it_ends_and_nothing_is_lost() -> None:
+    connection, _, _ = authenticated(lifetime_ms=100_000)
+    due = connection.next_deadline()
+    assert due is not None
+    assert 85.0 <= due <= 95.0
+    waiting = submit(connection, "a", due - 1)
+    assert connection.advance(due) == [], "what is in flight comes first"
+    assert not connection.can_send
+    done, renew = connection.handle(BytesReceived(1, answer(waiting, HeartbeatResponse())), due)
+    assert isinstance(done, Answered)
+    (shake,) = frames([renew])
+    assert shake.api_key == ApiKey.SASL_HANDSHAKE
+    told = answer(shake, SaslHandshakeResponse(mechanisms=["PLAIN"]))
+    (token,) = frames(connection.handle(BytesReceived(1, told), due))
+    effects = connection.handle(BytesReceived(1, answer(token, SaslAuthenticateResponse())), due)
+    assert effects == [Opened()]
+    assert connection.can_send
+
+
+# Hostile peers.
+
+
+def test_a_wrong_correlation_id_ends_the_connection() -> None:
+    connection = ready()
+    submit(connection, "a")
+    second = submit(connection, "b")
+    close, first, other, ended = connection.handle(
+        BytesReceived(1, answer(second, HeartbeatResponse())), 0.0
+    )
+    assert close == Close(1)
+    assert isinstance(first, Unanswered)
+    assert isinstance(other, Unanswered)
+    assert (first.reason, other.reason) == (Reason.INVALID_RESPONSE, Reason.DISCONNECTED)
+    assert isinstance(ended, Ended)
+    assert "correlation id" in ended.detail
+
+
+@pytest.mark.parametrize("size", [-1, 1 << 20 | 1, 0x7FFF_FFFF])
+def test_a_size_that_cannot_be_ends_the_connection_before_memory_is_taken(size: int) -> None:
+    connection = ready()
+    submit(connection, "a")
+    data = size.to_bytes(4, "big", signed=True) + b"x" * 100
+    effects = connection.handle(BytesReceived(1, data), 0.0)
+    assert effects[0] == Close(1)
+    assert isinstance(effects[-1], Ended)
+
+
+def test_a_response_nobody_asked_for_ends_the_connection() -> None:
+    connection = ready()
+    effects = connection.handle(BytesReceived(1, (4).to_bytes(4, "big") + bytes(4)), 0.0)
+    assert isinstance(effects[-1], Ended)
+    assert "nobody asked" in effects[-1].detail
+
+
+@settings(max_examples=300)
+@given(
+    data=st.lists(st.binary(max_size=64), max_size=6),
+    sasl=st.booleans(),
+    keep=st.integers(0, 3),
+)
+def test_whatever_a_peer_sends_each_request_ends_once(
+    data: list[bytes], sasl: bool, keep: int
+) -> None:
+    """Random bytes, at any point of the opening or later."""
+    connection = made(Credentials("SCRAM-SHA-256", "a", "b")) if sasl else ready()
+    if sasl:
+        connection.handle(ConnectionMade(1), 0.0)
+    asked: set[str] = set()
+    ends: list[object] = []
+    for part in data:
+        if connection.can_send and len(asked) < keep:
+            asked.add(str(len(asked)))
+            submit(connection, len(asked) - 1)
+        if connection.state is State.CLOSED:
+            break
+        ends += connection.handle(BytesReceived(1, part), 0.0)
+    if connection.state is not State.CLOSED:
+        ends += connection.handle(ConnectionLost(1, "gone"), 0.0)
+    keys = [each.ask.key for each in ends if isinstance(each, Answered | Unanswered)]
+    assert sorted(map(str, keys)) == sorted(asked)
+    assert sum(isinstance(each, Ended) for each in ends) == 1
+    assert connection.next_deadline() is None

@@ -1,0 +1,385 @@
+"""The network: who gets a request; and each request ends once, whatever happens on the wire."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from random import Random
+
+import pytest
+
+from kafkawire.broker import Action, Fault
+from kafkawire.client.backoff import Backoff
+from kafkawire.client.connection_states import Ended
+from kafkawire.client.lines import Line, LineKey, Purpose, Waiting, least_loaded
+from kafkawire.client.network import CloseNetwork, Draws, Network
+from kafkawire.client.requests import (
+    CONTROLLER,
+    LEAST_LOADED,
+    Answered,
+    Ask,
+    Broker,
+    BytesReceived,
+    Connect,
+    ConnectionLost,
+    ConnectionMade,
+    Coordinator,
+    CoordinatorKind,
+    Destination,
+    ForgetCoordinator,
+    MetadataChanged,
+    Reason,
+    Same,
+    TrackTopics,
+    Unanswered,
+    WantMetadata,
+)
+from kafkawire.client.routing import Client
+from kafkawire.client.versions import Range, Versions
+from kafkawire.messages.api_key import ApiKey
+from kafkawire.messages.describe_groups_request import DescribeGroupsRequest
+from kafkawire.messages.list_groups_request import ListGroupsRequest
+from kafkawire.messages.metadata_request import MetadataRequest
+from kafkawire.protocol.error_code import ErrorCode
+
+from .made import network, settings
+from .peers import answer, frames, versions
+from .test_connection import TABLE
+from .world import Weather, World
+
+SEEDS = int(os.environ.get("KAFKAWIRE_SEEDS", "1000")) // 4
+GROUP = Coordinator(CoordinatorKind.GROUP, "g")
+
+
+class Owner:
+    """A machine that passes its user's Asks on, and keeps what comes back."""
+
+    def __init__(self) -> None:
+        self.heard: list[object] = []
+
+    def handle(self, event: object, now: float) -> Sequence[object]:  # noqa: ARG002
+        if isinstance(event, Ask | TrackTopics | WantMetadata | ForgetCoordinator):
+            return [event]
+        self.heard.append(event)
+        return []
+
+    def next_deadline(self) -> float | None:
+        return None
+
+    def advance(self, now: float) -> Sequence[object]:  # noqa: ARG002
+        return []
+
+    @property
+    def ends(self) -> list[Answered | Unanswered]:
+        return [each for each in self.heard if isinstance(each, Answered | Unanswered)]
+
+
+def question(key: object, to: Destination, timeout_s: float = 5.0) -> Ask:
+    """Ask something that any broker, a certain one or a coordinator can answer."""
+    if isinstance(to, Coordinator):
+        group = DescribeGroupsRequest(groups=[to.name])
+        return Ask("o", str(key), to, ApiKey.DESCRIBE_GROUPS, Same(group, 0, 5), timeout_s)
+    return Ask("o", str(key), to, ApiKey.LIST_GROUPS, Same(ListGroupsRequest(), 0, 3), timeout_s)
+
+
+def lived_in(seed: int, weather: Weather | None = None, brokers: int = 3) -> tuple[World, Owner]:
+    """A world with one client that asks."""
+    world = World(seed, brokers=brokers, weather=weather)
+    owner = Owner()
+    client = Client(network(Random(seed), world.bootstrap), {"o": owner})
+    world.add("c", client)
+    return world, owner
+
+
+def answered(owner: Owner, key: object) -> Answered:
+    (found,) = [each for each in owner.ends if each.ask.key == str(key)]
+    assert isinstance(found, Answered), found
+    return found
+
+
+# Who gets it.
+
+
+def line(node: int, in_flight: int | None, *, failures: int = 0) -> Line:
+    """A line with that many requests in flight, None for one without a connection."""
+    made = Line(
+        LineKey(node, Purpose.DATA),
+        Broker(node, "h", 1),
+        settings().connection,
+        Backoff(1.0, 1.0),
+        100.0,
+        Draws(lambda: 0.5, lambda: "n"),
+    )
+    if in_flight is None:
+        if failures:
+            list(made.connect(0.0))
+            list(made.handle(ConnectionLost(1, "refused"), 0.0))
+        return made
+    list(made.connect(0.0))
+    connection = made.connection
+    assert connection is not None
+    (request,) = frames(list(made.handle(ConnectionMade(1), 0.0)))
+    list(made.handle(BytesReceived(1, answer(request, versions(TABLE))), 0.0))
+    for key in range(in_flight):
+        body = Same(MetadataRequest(), 0, 0)
+        connection.versions = Versions({ApiKey.METADATA: Range(0, 0)})
+        made.put(Waiting(Ask("o", key, node, ApiKey.METADATA, body, 9.0), 9.0))
+        list(made.pump(0.0))
+    assert len(connection.in_flight) == in_flight
+    return made
+
+
+@pytest.mark.parametrize("start", [0.0, 0.3, 0.6, 0.99])
+def test_the_least_loaded_node(start: float) -> None:
+    """The rule of the issue, one clause after the other, from every start."""
+    idle, one, two = line(1, 0), line(2, 1), line(3, 2)
+    unconnected, failed = line(4, None), line(5, None, failures=1)
+    assert failed.not_before > 0.5
+
+    def chosen(*lines: Line) -> Line | None:
+        return least_loaded(lines, 0.5, lambda: start)
+
+    assert chosen(two, one, idle, unconnected, failed) is idle
+    assert chosen(two, one, unconnected, failed) is one
+    assert chosen(two, unconnected, failed) is two
+    assert chosen(unconnected, failed) is unconnected
+    assert chosen(failed) is None
+    assert chosen() is None
+
+
+def test_equals_are_chosen_evenly_from_the_start_that_is_drawn() -> None:
+    lines = [line(node, 0) for node in range(4)]
+    random = Random(7)
+    seen = Counter(least_loaded(lines, 0.0, random.random) for _ in range(4000))
+    assert all(850 < seen[each] < 1150 for each in lines)
+
+
+def test_bootstrap_then_the_brokers_of_the_cluster() -> None:
+    world, owner = lived_in(1)
+    world.tell("c", question("a", LEAST_LOADED))
+    world.run(lambda: len(owner.ends) == 1)
+    world.tell("c", question("b", 2))
+    world.tell("c", question("c", CONTROLLER))
+    world.tell("c", question("d", GROUP))
+    world.run(lambda: len(owner.ends) == 4)
+    assert answered(owner, "b").node == 2
+    assert answered(owner, "c").node == world.cluster.controller_id
+    view = world._clients["c"].network.view
+    assert {node: (each.host, each.port) for node, each in view.brokers.items()} == {
+        node: (f"broker{node}", 9092) for node in (1, 2, 3)
+    }
+
+
+def test_a_node_that_is_not_known_is_said_so_at_once() -> None:
+    world, owner = lived_in(1)
+    world.pass_time(1.0)
+    world.tell("c", question("a", 99))
+    (end,) = owner.ends
+    assert isinstance(end, Unanswered)
+    assert (end.reason, end.retriable) == (Reason.UNKNOWN_NODE, True)
+
+
+def test_a_bootstrap_address_that_is_dead_is_passed_over() -> None:
+    world, owner = lived_in(5, brokers=3)
+    world.stop(1)
+    world.stop(3)
+    world.tell("c", question("a", LEAST_LOADED))
+    world.run(lambda: len(owner.ends) == 1)
+    assert isinstance(owner.ends[0], Answered)
+
+
+def test_when_all_known_brokers_fail_the_first_addresses_are_tried_again() -> None:
+    """KIP-899: all brokers went away, one came back."""
+    world, owner = lived_in(2)
+    world.pass_time(1.0)
+    for node in (1, 2, 3):
+        world.stop(node)
+    world.pass_time(5.0)
+    world.start(2)
+    world.tell("c", question("a", LEAST_LOADED))
+    world.run(lambda: len(owner.ends) == 1)
+    assert isinstance(owner.ends[0], Answered)
+
+
+def test_one_look_up_for_all_who_wait_and_again_when_it_was_wrong() -> None:
+    world, owner = lived_in(3)
+    world.pass_time(1.0)
+    look_ups = Fault("FindCoordinator", nth=0)  # counts, and never strikes
+    world.cluster.faults.append(look_ups)
+    for key in range(5):
+        world.tell("c", question(key, GROUP))
+    world.run(lambda: len(owner.ends) == 5)
+    assert look_ups.seen == 1
+    world.tell("c", question("later", GROUP))
+    world.run(lambda: len(owner.ends) == 6)
+    assert look_ups.seen == 1, "what is known is not looked up"
+    world.tell("c", ForgetCoordinator(GROUP))
+    world.tell("c", question("again", GROUP))
+    world.run(lambda: len(owner.ends) == 7)
+    assert look_ups.seen == 2
+    world.stop(answered(owner, "again").node)
+    world.pass_time(1.0)
+    world.tell("c", question("elsewhere", GROUP))
+    world.run(lambda: len(owner.ends) == 8)
+    assert look_ups.seen >= 3, "a coordinator that went is forgotten"
+    assert isinstance(owner.ends[-1], Answered)
+
+
+def test_a_coordinator_that_is_not_available_is_looked_for_until_it_is() -> None:
+    world, owner = lived_in(4)
+    unavailable = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    world.cluster.faults.append(Fault("FindCoordinator", action=Action.ERROR, error=unavailable))
+    world.tell("c", question("a", GROUP, timeout_s=60.0))
+    world.pass_time(3.0)
+    assert not owner.ends
+    world.cluster.faults.clear()
+    world.run(lambda: len(owner.ends) == 1)
+    assert isinstance(owner.ends[0], Answered)
+
+
+def test_a_coordinator_that_is_refused_is_not_asked_for_again() -> None:
+    world, owner = lived_in(4)
+    refused = ErrorCode.GROUP_AUTHORIZATION_FAILED
+    world.cluster.faults.append(Fault("FindCoordinator", action=Action.ERROR, error=refused))
+    world.tell("c", question("a", GROUP))
+    world.run(lambda: len(owner.ends) == 1)
+    (end,) = owner.ends
+    assert isinstance(end, Unanswered)
+    assert (end.reason, end.code, end.retriable) == (Reason.COORDINATOR_ERROR, refused, False)
+
+
+# Metadata.
+
+
+def test_new_topics_are_asked_for_without_a_wait_and_errors_after_a_backoff() -> None:
+    world, owner = lived_in(6)
+    world.pass_time(1.0)
+    world.tell("c", TrackTopics("o", frozenset({"t"})))
+    began = world.now
+    world.run(
+        lambda: any(isinstance(each, MetadataChanged) and each.topics for each in owner.heard)
+    )
+    assert world.now - began < 0.1
+    assert MetadataChanged(frozenset({"t"})) in owner.heard
+
+
+def test_metadata_is_refreshed_by_age() -> None:
+    world, owner = lived_in(7)
+    world.pass_time(1.0)
+    before = sum(isinstance(each, MetadataChanged) for each in owner.heard)
+    world.pass_time(301.0)
+    after = sum(isinstance(each, MetadataChanged) for each in owner.heard)
+    assert after - before == 1
+
+
+def test_wishes_while_a_refresh_is_under_way_lead_to_one_more() -> None:
+    world, _ = lived_in(8)
+    world.pass_time(1.0)
+    refreshes = Fault("Metadata", nth=0)
+    world.cluster.faults.append(refreshes)
+    for _ in range(20):
+        world.tell("c", WantMetadata())
+        world.pass_time(0.005)
+    world.pass_time(2.0)
+    assert 2 <= refreshes.seen <= 3
+
+
+# Each request ends once.
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("part", range(4))
+def test_each_request_ends_once_by_its_deadline(part: int) -> None:
+    for seed in range(part * SEEDS // 4, (part + 1) * SEEDS // 4):
+        try:
+            storm(seed)
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}: {error}") from error
+
+
+def storm(seed: int) -> None:
+    draws = Random(seed)
+    weather = Weather(draws.choice((0.001, 0.05, 0.5)), 0.3, draws.choice((0.0, 0.01, 0.1)))
+    world, owner = lived_in(seed, weather)
+    actions = [Action.DROP, Action.TRUNCATE, Action.CORRUPT, Action.DELAY, Action.DISCONNECT]
+    world.cluster.faults += [
+        Fault(None, probability=0.04, action=action) for action in draws.sample(actions, 3)
+    ]
+    targets: list[Destination] = [LEAST_LOADED, CONTROLLER, GROUP, 1, 2, 3, 9]
+    late: dict[str, float] = {}
+    for key in range(draws.choice((3, 30))):
+        asked = question(key, draws.choice(targets), draws.choice((0.01, 1.0, 5.0)))
+
+        def ask(asked: Ask = asked) -> None:
+            late[str(asked.key)] = world.now + asked.timeout_s
+            world.tell("c", asked)
+
+        world.at(draws.random() * 6, ask)
+    for _ in range(draws.randrange(4)):
+        node, when = draws.choice((1, 2, 3)), draws.random() * 6
+        world.at(when, partial(world.stop, node))
+        world.at(when + draws.random() * 2, partial(world.start, node))
+    closes = draws.random() < 0.3
+    if closes:
+        world.at(draws.random() * 6, lambda: world.tell_network("c", CloseNetwork()))
+    world.pass_time(12.0)
+    assert Counter(str(each.ask.key) for each in owner.ends) == Counter(late.keys())
+    if closes:
+        assert world._clients["c"].next_deadline() is None
+        ends = [each for each in owner.ends if isinstance(each, Unanswered)]
+        assert not any(pipe.open for pipe in world._pipes.values()), ends
+
+
+def test_a_deadline_is_kept_when_nobody_can_be_reached() -> None:
+    world, owner = lived_in(9)
+    for node in (1, 2, 3):
+        world.stop(node)
+    world.tell("c", question("a", LEAST_LOADED, 2.0))
+    world.tell("c", question("b", GROUP, 3.0))
+    world.pass_time(1.9)
+    assert not owner.ends
+    world.pass_time(0.2)
+    assert [each.ask.key for each in owner.ends] == ["a"]
+    world.pass_time(1.0)
+    assert [each.ask.key for each in owner.ends] == ["a", "b"]
+    assert all(
+        isinstance(each, Unanswered) and each.reason is Reason.TIMED_OUT for each in owner.ends
+    )
+
+
+def test_news_of_a_connection_that_was_given_up_is_ignored() -> None:
+    made = network(Random(1), [("broker1", 9092)])
+    (connect,) = made.advance(0.0)
+    assert isinstance(connect, Connect)
+    made.advance(10.0)  # the setup timeout
+    for event in (
+        ConnectionMade(connect.connection),
+        BytesReceived(connect.connection, b"x"),
+        ConnectionLost(connect.connection, "late"),
+    ):
+        effects = made.handle(event, 10.0)
+        assert not any(isinstance(each, Ended | Connect) for each in effects)
+
+
+def test_a_queue_is_sent_in_order_and_fails_together() -> None:
+    world, owner = lived_in(10, Weather(0.001, 0.0, 0.0))
+    world.pass_time(1.0)
+    for key in range(40):
+        world.tell("c", question(key, 2))
+    world.run(lambda: len(owner.ends) == 40)
+    assert [each.ask.key for each in owner.ends] == [str(key) for key in range(40)]
+    for key in range(40, 60):
+        world.tell("c", question(key, 2))
+    world.stop(2)
+    world.run(lambda: len(owner.ends) == 60)
+    failed = owner.ends[40:]
+    assert all(isinstance(each, Unanswered) and each.retriable for each in failed)
+    assert [each.ask.key for each in failed] == [str(key) for key in range(40, 60)]
+
+
+def test_a_network_knows_its_events() -> None:
+    made: Network = network(Random(1), [("broker1", 9092)])
+    with pytest.raises(Exception, match="str"):
+        made.handle("what", 0.0)

@@ -1,0 +1,1 @@
+"""The asyncio shells, over real sockets."""

@@ -1,0 +1,1 @@
+"""The server, with real clients and hostile ones."""

@@ -1,0 +1,39 @@
+"""Clients of other makes, on one footing: produce, consume in a group, commit.
+
+Law: a client is told a configuration by Kafka's names where it has them; waits are bounded by what
+comes, not by sleeping.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .clients import MAKES, Make
+
+HERE = Path(__file__).parent
+LEFT_OPEN = "ignore::pytest.PytestUnraisableExceptionWarning"
+"""aiokafka and kafka-python leave sockets to the garbage collector when a broker is gone."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.filterwarnings(LEFT_OPEN))
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_to_others() -> Iterator[None]:
+    """Let what clients leave open be collected in the test that left it."""
+    yield
+    gc.collect()
+
+
+@pytest.fixture(params=MAKES, ids=lambda make: make.name)
+def make(request: pytest.FixtureRequest) -> Make:
+    """A make of client."""
+    found: Make = request.param
+    return found

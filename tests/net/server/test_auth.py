@@ -1,0 +1,78 @@
+"""Real clients authenticate, or are told that they may not; TLS."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+import confluent_kafka
+import pytest
+
+from kafkawire.net.server import ServerConfig
+from kafkawire.net.server_thread import ServerThread
+
+from .clients import Make, Sasl, until
+
+pytestmark = pytest.mark.timeout(120)
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+CERTIFICATE = Path(__file__).with_name("localhost.pem")
+SECURED = {
+    "topics": {"t": 1},
+    "settings": {"sasl.enabled.mechanisms": ",".join(MECHANISMS)},
+    "passwords": {"alice": "alice-secret"},
+}
+
+
+@pytest.mark.kafka(**SECURED)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_who_has_the_password_comes_in(
+    kafka_broker: ServerThread, make: Make, mechanism: str
+) -> None:
+    sasl = Sasl(mechanism, "alice", "alice-secret")
+    make.produce(kafka_broker.bootstrap, "t", [b"a", b"b"], sasl=sasl)
+    member = make.member(kafka_broker.bootstrap, "t", "g", sasl=sasl)
+    member.until(lambda: len(member.seen) == 2)
+    member.leave()
+
+
+@pytest.mark.kafka(**SECURED)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_who_has_not_is_told(kafka_broker: ServerThread, mechanism: str) -> None:
+    told: list[int] = []
+    consumer = confluent_kafka.Consumer(
+        {
+            "bootstrap.servers": kafka_broker.bootstrap,
+            "group.id": "g",
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": mechanism,
+            "sasl.username": "alice",
+            "sasl.password": "wrong",
+            "error_cb": lambda error: told.append(error.code()),
+            "log_level": 0,
+        }
+    )
+
+    def refused() -> bool:
+        consumer.poll(0.05)
+        return confluent_kafka.KafkaError._AUTHENTICATION in told
+
+    until(refused)
+    consumer.close()
+    assert any("not authenticated" in each.reason for each in kafka_broker.closed)
+
+
+def test_tls() -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATE)
+    with ServerThread(ServerConfig(topics={"t": 1}, tls=context)) as server:
+        producer = confluent_kafka.Producer(
+            {
+                "bootstrap.servers": server.bootstrap,
+                "security.protocol": "SSL",
+                "ssl.ca.location": str(CERTIFICATE),
+            }
+        )
+        delivered: list[object] = []
+        producer.produce("t", b"value", on_delivery=lambda error, _: delivered.append(error))
+        assert producer.flush(20) == 0
+        assert delivered == [None]

@@ -1,0 +1,196 @@
+"""Peers that misbehave over real sockets, brokers that come and go, and the fixture itself."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kafkawire
+from kafkawire import ErrorCode
+from kafkawire.capture import decode_capture
+from kafkawire.messages.api_versions_request import ApiVersionsRequest
+from kafkawire.messages.api_versions_response import ApiVersionsResponse
+from kafkawire.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
+from kafkawire.messages.fetch_response import FetchResponse
+from kafkawire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from kafkawire.messages.metadata_response import MetadataResponse
+from kafkawire.messages.produce_request import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from kafkawire.messages.produce_response import ProduceResponse
+from kafkawire.net.server import ServerConfig
+from kafkawire.net.server_recording import Recording
+from kafkawire.net.server_thread import ServerThread
+from kafkawire.records import BatchBuilder
+
+from ...real.wire import Wire
+from .clients import MAKES, Make, until
+
+pytestmark = pytest.mark.timeout(120)
+LARGE = 1 << 30
+
+
+def port_of(server: ServerThread, node_id: int = 1) -> int:
+    return server.server.endpoints[node_id - 1].port
+
+
+def produce(wire: Wire, size: int) -> None:
+    builder = BatchBuilder()
+    builder.append(None, os.urandom(size))
+    data = PartitionProduceData(index=0, records=builder.build())
+    request = ProduceRequest(acks=1, topic_data=[TopicProduceData(name="t", partition_data=[data])])
+    answer = wire.ask(request, 9, ProduceResponse)
+    assert answer.responses[0].partition_responses[0].error_code == 0
+
+
+def whole_topic() -> FetchRequest:
+    asked = FetchPartition(partition=0, partition_max_bytes=LARGE)
+    topic = FetchTopic(topic="t", partitions=[asked])
+    return FetchRequest(max_bytes=LARGE, session_epoch=-1, topics=[topic])
+
+
+@pytest.mark.kafka(topics={"t": 1})
+def test_hostile_bytes_close_their_connection_and_no_other(kafka_broker: ServerThread) -> None:
+    chance = random.Random(11)
+    port = port_of(kafka_broker)
+    with Wire(port) as good:
+        for size in (0x7FFFFFFF, 0x80000000, 200 << 20):
+            with socket.create_connection(("127.0.0.1", port)) as hostile:
+                hostile.sendall(size.to_bytes(4, "big") + chance.randbytes(64))
+                assert hostile.recv(1) == b"", "closed"
+        for _ in range(50):
+            data = chance.randbytes(chance.randrange(2, 300))
+            with socket.create_connection(("127.0.0.1", port)) as hostile:
+                hostile.sendall(len(data).to_bytes(4, "big") + data)
+        answer = good.ask(MetadataRequest(topics=None), 9, MetadataResponse)
+        assert [topic.name for topic in answer.topics] == ["t"]
+    until(lambda: len(kafka_broker.server.wires) == 0)
+
+
+@pytest.mark.kafka(topics={"t": 1})
+def test_a_reader_that_does_not_read_costs_little_and_disturbs_nobody(
+    kafka_broker: ServerThread,
+) -> None:
+    with Wire(port_of(kafka_broker)) as good, Wire(port_of(kafka_broker)) as slow:
+        for _ in range(8):
+            produce(good, 1_000_000)
+        frame = kafkawire.encode_frame(whole_topic(), 12, 1, client_id="slow")
+        slow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.socket.sendall(frame * 200)
+        for _ in range(20):
+            good.ask(MetadataRequest(topics=None), 9, MetadataResponse)
+        fetches = [r for r in kafka_broker.requests if r.request.client_id == "slow"]
+        assert 1 <= len(fetches) <= 4, "answered as far as it reads, not 200 times 8 MB"
+        # and when it reads, it gets them all, in order
+        assert slow._read(4)
+    until(lambda: len(kafka_broker.server.wires) == 0)
+
+
+@pytest.mark.kafka(topics={"t": 1})
+def test_a_delayed_answer_waits_for_the_clock_that_the_test_moves(
+    kafka_broker: ServerThread,
+) -> None:
+    kafka_broker.fault("Metadata", nth=1, action="delay", delay=3600)
+    with Wire(port_of(kafka_broker)) as wire:
+        frame = kafkawire.encode_frame(MetadataRequest(topics=None), 9, 1, client_id="c")
+        wire.socket.sendall(frame)
+        until(lambda: len(kafka_broker.requests) == 1)
+        wire.socket.settimeout(0.05)
+        with pytest.raises(TimeoutError):
+            wire.socket.recv(1)
+        kafka_broker.advance(3600)
+        wire.socket.settimeout(20)
+        assert len(wire._read(4)) == 4
+
+
+@pytest.mark.kafka(topics={"t": 1})
+def test_requests_are_told_with_their_answers(kafka_broker: ServerThread) -> None:
+    with Wire(port_of(kafka_broker)) as wire:
+        wire.ask(MetadataRequest(topics=None), 9, MetadataResponse)
+    [report] = kafka_broker.requests
+    assert (report.request.api_key.name, report.request.version) == ("METADATA", 9)
+    assert isinstance(report.response, MetadataResponse)
+    assert report.request.client_id == "kafkawire-tests"
+
+
+@pytest.mark.kafka(brokers=3, topics={"t": 3})
+def test_a_broker_goes_and_comes_back(kafka_broker: ServerThread, make: Make) -> None:
+    kafka_broker.create_topic("r", 3, 3)
+    bootstrap = kafka_broker.bootstrap
+    make.produce(bootstrap, "r", [b"before%d" % at for at in range(30)])
+    member = make.member(bootstrap, "r", "g")
+    member.until(lambda: len(member.seen) == 30)
+    kafka_broker.stop_broker(2)
+    make.produce(bootstrap, "r", [b"during%d" % at for at in range(30)])
+    member.until(lambda: len({each[:3] for each in member.seen}) == 60)
+    kafka_broker.start_broker(2)
+    kafka_broker.move_leader("r", 0, 2)
+    make.produce(bootstrap, "r", [b"after%d" % at for at in range(30)])
+    member.until(lambda: len({each[:3] for each in member.seen}) == 90)
+    member.leave()
+
+
+def test_what_is_said_is_recorded_as_a_capture(tmp_path: Path) -> None:
+    path = tmp_path / "said.pcap"
+    config = ServerConfig(topics={"t": 1})
+    with ServerThread(config, recording=Recording(path)) as server:
+        MAKES[0].produce(server.bootstrap, "t", [b"x" * 60_000 for _ in range(20)])
+    told = [report.request.api_key.name for report in server.requests]
+    rows = list(decode_capture(str(path)))
+    assert {found.row.status.value for found in rows} == {"ok"}
+    asked = [f for f in rows if f.row.direction == "request"]
+    answered = [f for f in rows if f.row.direction == "response"]
+    assert len(asked) == len(answered) == len(told)
+    names = sorted(name.replace("_", "").lower() for name in told)
+    assert sorted((f.row.api_name or "").lower() for f in asked) == names
+
+
+def test_a_cluster_is_up_at_once() -> None:
+    config = ServerConfig(brokers=3, topics={"t": 6})
+    with ServerThread(config) as server, Wire(port_of(server, 3)) as wire:
+        request = ApiVersionsRequest(client_software_name="t", client_software_version="1")
+        answer = wire.ask(request, 3, ApiVersionsResponse)
+        assert answer.error_code == ErrorCode.NONE
+
+
+def test_the_fixture_imports_nothing_until_it_is_used(tmp_path: Path) -> None:
+    test = tmp_path / "test_nothing.py"
+    test.write_text(
+        "import sys\n"
+        "def test_it(): assert not any(n.startswith('kafkawire.broker') for n in sys.modules)\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(test)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    assert done.returncode == 0, done.stdout
+    help = subprocess.run(
+        [sys.executable, "-m", "pytest", "--markers"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=60,
+    )
+    assert "@pytest.mark.kafka" in help.stdout
+
+
+def test_a_fetch_over_a_socket_gets_what_was_produced() -> None:
+    config = ServerConfig(topics={"t": 1})
+    with ServerThread(config) as server, Wire(port_of(server)) as wire:
+        produce(wire, 100)
+        answer = wire.ask(whole_topic(), 12, FetchResponse)
+        assert answer.responses[0].partitions[0].high_watermark == 1
+
+
+def test_unknown_topics_are_made_by_asking() -> None:
+    with ServerThread(ServerConfig()) as server, Wire(port_of(server)) as wire:
+        request = MetadataRequest(topics=[MetadataRequestTopic(name="new")])
+        answer = wire.ask(request, 9, MetadataResponse)
+        assert answer.topics[0].error_code == ErrorCode.NONE
+        assert len(answer.topics[0].partitions) == 1

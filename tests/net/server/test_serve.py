@@ -1,0 +1,77 @@
+"""`kafkawire serve` as its user meets it: a line a request, a capture, an end, usage errors."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from kafkawire.capture import decode_capture
+from kafkawire.messages.metadata_request import MetadataRequest
+from kafkawire.messages.metadata_response import MetadataResponse
+from kafkawire_cli.main import app
+
+from ...real.wire import Wire
+
+pytestmark = pytest.mark.timeout(60)
+
+
+@contextmanager
+def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
+    """Run the command; the ports that it listens on."""
+    command = [sys.executable, "-m", "kafkawire_cli.main", "serve", "--port", "0", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        assert first.startswith("listening on "), first
+        bootstrap = first.split()[2]
+        try:
+            yield process, [int(each.rpartition(":")[2]) for each in bootstrap.split(",")]
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(20)
+
+
+def test_every_request_is_a_line_and_in_the_capture(tmp_path: Path) -> None:
+    path = tmp_path / "talk.pcap"
+    with serving("--brokers", "2", "--topic", "orders:3", "--record", str(path)) as (
+        process,
+        ports,
+    ):
+        for port in ports:
+            with Wire(port) as wire:
+                answer = wire.ask(MetadataRequest(topics=None), 9, MetadataResponse)
+                assert len(answer.topics[0].partitions) == 3
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in ports]
+    assert process.returncode == 0
+    for line in lines:
+        assert "Metadata" in line
+        assert "topics=orders" in line
+    rows = [f.row for f in decode_capture(str(path))]
+    assert [row.api_name for row in rows] == ["Metadata"] * 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--topic", "a:x"), "'x' partitions"),
+        (("--topic", "a b"), "Topic name is invalid"),
+        (("--release", "0.7"), "is no release"),
+        (("--set", "num.partitions=x"), "num.partitions"),
+        (("--set", "no.such.key=1"), "no.such.key"),
+        (("--user", "alice"), "NAME:VALUE"),
+        (("--tls", "/no/such.pem"), "/no/such.pem"),
+        (("--record", "/no/such/dir.pcap"), "/no/such/dir.pcap"),
+    ],
+)
+def test_usage_errors(arguments: tuple[str, ...], said: str) -> None:
+    result = CliRunner().invoke(app, ["serve", *arguments])
+    assert result.exit_code == 2
+    assert said in result.output

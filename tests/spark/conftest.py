@@ -1,0 +1,83 @@
+"""One Spark for all tests, on loopback, and the captures it is held against."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kafkawire.capture.tables import read
+from kafkawire.spark import session
+from tests.conftest import FIXTURES, missing, shared
+
+FAST = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For a JVM that lives for minutes."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Nothing that talks to a JVM may hang."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.parent == here:
+            item.add_marker(pytest.mark.timeout(600))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    if shutil.which("java") is None:
+        missing("Java")
+    started = session(
+        "local[2]",
+        name="tests",
+        settings={
+            "spark.driver.extraJavaOptions": FAST,
+            "spark.log.level": "OFF",
+            "spark.sql.shuffle.partitions": "2",
+        },
+    )
+    yield started
+    started.stop()
+
+
+def gathered(root: Path, captures: Iterable[Path]) -> dict[str, list[str]]:
+    """Put each capture, or each rotated set, into a directory of its own."""
+    sets: dict[str, list[str]] = {}
+    for path in captures:
+        name = re.sub(r"--rot\d+\.pcap", "--rot", path.name)
+        folder = root / f"{path.parent.name}-{name}"
+        folder.mkdir(parents=True, exist_ok=True)
+        link = folder / path.name
+        link.symlink_to(path)
+        sets.setdefault(str(folder), []).append(str(link))
+    return sets
+
+
+@pytest.fixture(scope="session")
+def sets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """Every capture there is: directory -> files."""
+    folders = [shared(f"captures/{name}") for name in ("live", "variants", "public")]
+    captures = [path for each in folders for path in sorted(each.glob("*.pcap*"))]
+    captures += sorted((FIXTURES / "captures").glob("*.pcap*"))
+    return gathered(tmp_path_factory.mktemp("sets"), captures)
+
+
+def counted(rows: Iterable[dict[str, Any]]) -> Counter[str]:
+    """Rows as a multiset."""
+    return Counter(map(repr, rows))
+
+
+def rows_of(files: list[str], table: str, **options: Any) -> list[dict[str, Any]]:
+    """The rows of one process."""
+    return [row for batch in read(files, table, **options) for row in batch.to_pylist()]
+
+
+def of_frame(frame: Any) -> list[dict[str, Any]]:
+    """The rows of a frame."""
+    rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
+    return rows

@@ -1,0 +1,195 @@
+"""One engine, two scales: Spark's rows are those of a single process, however files are cut,
+ordered and spread.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kafkawire.capture.tables import TABLES
+from kafkawire.spark import read
+from tests.capture.dialogue import Sent, goodbye, hello, packets
+from tests.capture.wire import Packet, ethernet, pcap
+from tests.conftest import FIXTURES
+
+from .conftest import counted, of_frame, rows_of
+
+SPLITS = ("64m", "150k", "9k")
+
+
+@pytest.fixture(scope="session")
+def expected(sets: dict[str, list[str]]) -> dict[str, Counter[str]]:
+    """What one process says of every capture."""
+    return {
+        table: counted(row for files in sets.values() for row in rows_of(files, table))
+        for table in TABLES
+    }
+
+
+@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize("table", TABLES)
+def test_every_row_of_every_capture(
+    spark: SparkSession,
+    sets: dict[str, list[str]],
+    expected: dict[str, Counter[str]],
+    table: str,
+    split: str,
+) -> None:
+    files = [file for each in sets.values() for file in each]
+    random.shuffle(files)
+    assert len(sets) > 50
+    frame = read(spark, files, table, splitBytes=split, sets="directory", partitions=3)
+    assert counted(of_frame(frame)) == expected[table]
+
+
+@pytest.mark.parametrize("table", ["exchanges", "connections", "group_events"])
+def test_a_set_in_any_order_and_number_of_partitions(
+    spark: SparkSession, sets: dict[str, list[str]], table: str
+) -> None:
+    (files,) = [files for name, files in sets.items() if name.endswith("mixed-a--rot")]
+    want = counted(rows_of(files, table))
+    for partitions in (1, 5):
+        random.shuffle(files)
+        frame = read(spark, files, table, splitBytes="40k", partitions=partitions)
+        assert counted(of_frame(frame)) == want
+
+
+# -- what crosses everything else: fragments of IP datagrams
+
+PAYLOAD = bytes.fromhex("0000001f0012000300000001000161000a6b61666b61776972650431")
+
+
+def fragmented(seed: int) -> list[Packet]:
+    """A dialogue whose larger packets were sent as IP fragments, out of order."""
+    lots = random.Random(seed)
+    (recorded,) = (path for path in (FIXTURES / "captures").glob("kcat-kf.pcap"))
+    data = recorded.read_bytes()
+    found: list[Packet] = []
+    at = 24
+    while at < len(data):
+        seconds, fraction, captured, _ = (
+            int.from_bytes(data[at + i : at + i + 4], "little") for i in (0, 4, 8, 12)
+        )
+        frame = data[at + 16 : at + 16 + captured]
+        time_ns = seconds * 1_000_000_000 + fraction * 1000
+        found += [Packet(each, time_ns) for each in in_fragments(frame, lots, len(found))]
+        at += 16 + captured
+    return found
+
+
+def in_fragments(frame: bytes, lots: random.Random, number: int) -> list[bytes]:
+    link, header, body = frame[:14], frame[14:34], frame[34:]
+    if len(body) < 64 or header[0] != 0x45:
+        return [frame]
+    cuts = sorted({0, *(8 * lots.randint(3, len(body) // 8 - 1) for _ in range(2))})
+    pieces = []
+    for start, end in zip(cuts, [*cuts[1:], len(body)], strict=True):
+        more = 0x2000 if end < len(body) else 0
+        size = (20 + end - start).to_bytes(2, "big")
+        where = (more | start // 8).to_bytes(2, "big")
+        new = header[:2] + size + number.to_bytes(2, "big") + where + header[8:]
+        pieces.append(link + new + body[start:end])
+    lots.shuffle(pieces)
+    return pieces
+
+
+def test_fragments_are_put_together_across_splits(spark: SparkSession, tmp_path: Path) -> None:
+    file = tmp_path / "fragments.pcap"
+    told = fragmented(1)
+    file.write_bytes(pcap(told, magic=0xA1B23C4D))
+    whole = rows_of([str(FIXTURES / "captures" / "kcat-kf.pcap")], "exchanges")
+    assert len(told) > 2 * len(whole)
+    want = rows_of([str(file)], "exchanges")
+    assert len(want) == len(whole)
+    frame = read(spark, [str(file)], "exchanges", splitBytes="3k", partitions=3)
+    assert counted(of_frame(frame)) == counted(want)
+
+
+# -- what is wrong with files
+
+
+def test_a_malformed_file_among_good_ones(spark: SparkSession, tmp_path: Path) -> None:
+    good = str(FIXTURES / "captures" / "kcat-kf.pcap")
+    bad = tmp_path / "bad.pcap"
+    bad.write_bytes(b"this is no capture at all")
+    cut = tmp_path / "cut.pcap"
+    cut.write_bytes((FIXTURES / "captures" / "ck-txn.pcap").read_bytes()[:-7])
+    files = [str(bad), good, str(cut)]
+    problems = of_frame(read(spark, files, "problems", sets="file"))
+    said = {row["file"]: row["error"] for row in problems if row["kind"] == "unreadable"}
+    assert set(said) == {str(bad), str(cut)}
+    assert "no capture format" in said[str(bad)]
+    exchanges = of_frame(read(spark, files, "exchanges", sets="file"))
+    assert counted(row for row in exchanges if row["file"] == good) == counted(
+        rows_of([good], "exchanges")
+    )
+
+
+def test_a_malformed_file_fails_the_job_where_asked(spark: SparkSession, tmp_path: Path) -> None:
+    bad = tmp_path / "b\u00e4d.pcap"
+    bad.write_bytes(b"this is no capture at all")
+    good = str(FIXTURES / "captures" / "kcat-kf.pcap")
+    with pytest.raises(Exception, match=r"d\.pcap: .*no capture format"):
+        read(spark, [good, str(bad)], "exchanges", failOnError=True)
+    cut = tmp_path / "cut.pcap"
+    cut.write_bytes(Path(good).read_bytes()[:-7])
+    with pytest.raises(Exception, match=r"Unreadable: .*cut\.pcap"):
+        read(spark, [str(cut)], "exchanges", failOnError=True)
+
+
+# -- what is asked for
+
+
+def test_filters_and_columns(spark: SparkSession) -> None:
+    file = str(FIXTURES / "captures" / "ck-848.pcap")
+    every = rows_of([file], "exchanges")
+    topics = {topic for row in every for topic in row["topics"]}
+    topic = sorted(topics)[0]
+    middle = sorted(row["time_ns"] for row in every if row["time_ns"])[len(every) // 2]
+    asked = read(
+        spark, [file], columns=["correlation_id", "api_name"], apis="fetch", topics=topic,
+        endTs=middle // 1_000_000_000 + 1,
+    )  # fmt: skip
+    assert asked.columns == ["correlation_id", "api_name"]
+    want = [
+        {"correlation_id": row["correlation_id"], "api_name": "Fetch"}
+        for row in every
+        if row["api_name"] == "Fetch"
+        and topic in row["topics"]
+        and row["time_ns"] < (middle // 1_000_000_000 + 1) * 1_000_000_000
+    ]
+    assert want
+    assert counted(of_frame(asked)) == counted(want)
+
+
+def test_redaction(spark: SparkSession) -> None:
+    file = str(FIXTURES / "captures" / "ck-txn.pcap")
+    plain = rows_of([file], "records")
+    hidden = of_frame(read(spark, [file], "records", redact=True))
+    assert len(plain) == len(hidden) > 0
+    values = {row["value"] for row in plain if row["value"]}
+    assert not any(row["value"] in values for row in hidden)
+    assert all(row["value"] is None or row["value"].startswith(b"sha256:") for row in hidden)
+    nothing = of_frame(read(spark, [file], "records", includeRecords=False))
+    assert {row["value"] for row in nothing} == {None}
+
+
+def test_known_brokers_and_ports(spark: SparkSession, tmp_path: Path) -> None:
+    sent = [*hello(), Sent(0, 0, PAYLOAD), *goodbye(len(PAYLOAD), 0)]
+    file = tmp_path / "one.pcap"
+    file.write_bytes(pcap(packets(sent), magic=0xA1B23C4D))
+    for options in ({}, {"ports": [9092]}, {"brokers": ["10.0.0.2:9092"]}):
+        want = rows_of([str(file)], "problems", **options)
+        assert counted(of_frame(read(spark, [str(file)], "problems", **options))) == counted(want)
+
+
+def test_ethernet_without_anything(spark: SparkSession, tmp_path: Path) -> None:
+    file = tmp_path / "empty.pcap"
+    file.write_bytes(pcap([Packet(ethernet(b""), 1)]))
+    for table in TABLES:
+        assert of_frame(read(spark, [str(file)], table)) == []

@@ -1,0 +1,84 @@
+"""Sessions, and what leaves a worker."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from kafkawire.spark.errors import NoJava, OutOfOrder, ascii_safe
+from kafkawire.spark.session import check_java
+
+
+def test_the_session_is_ours(spark: SparkSession) -> None:
+    assert os.environ["PYSPARK_PYTHON"] == sys.executable
+    assert os.environ["SPARK_LOCAL_IP"] == "127.0.0.1"
+    assert spark.conf.get("spark.sql.execution.arrow.maxBytesPerBatch") == "8m"
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+
+
+def java(folder: Path, said: str) -> Path:
+    """Make something that says it is Java."""
+    program = folder / "bin" / "java"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho '{said}' >&2\n")
+    program.chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ('openjdk version "1.8.0_392"', "is Java 8; set JAVA_HOME to a newer one"),
+        ('java version "11.0.2" 2019', "is Java 11"),
+        ("nothing", "does not say its version"),
+    ],
+)
+def test_an_old_java_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, message: str
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(java(tmp_path, said)))
+    with pytest.raises(NoJava, match="Spark needs Java 17 or newer: ") as caught:
+        check_java()
+    assert message in str(caught.value)
+
+
+def test_no_java_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(NoJava, match="has no bin/java"):
+        check_java()
+    monkeypatch.delenv("JAVA_HOME")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(NoJava, match="there is none on the PATH"):
+        check_java()
+
+
+@pytest.mark.timeout(120)
+def test_an_exception_that_is_no_ascii_fails_the_job_and_does_not_hang_it(
+    spark: SparkSession,
+) -> None:
+    @ascii_safe
+    def step(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from batches
+        raise ValueError(b"caf\xe9 \xff".decode("utf-8", "surrogateescape"))
+
+    frame: Any = spark.range(3).mapInArrow(step, "id long")
+    with pytest.raises(Exception, match=r"WorkerError: ValueError: caf.udce9 .udcff"):
+        frame.collect()
+
+
+def test_errors_pickle() -> None:
+    import pickle
+
+    error = OutOfOrder(b"\x01", 7)
+    assert (
+        str(pickle.loads(pickle.dumps(error)))
+        == str(error)
+        == ("packet 7 of connection 01 comes out of order")
+    )

@@ -1,0 +1,95 @@
+"""The data source: found without a call, or registered; its options, its columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kafkawire.capture.tables import TABLES
+from kafkawire.spark import register
+from kafkawire.spark.errors import BadOption
+from kafkawire.spark.options import parse
+from tests.conftest import FIXTURES
+
+from .conftest import counted, of_frame, rows_of
+
+FILE = str(FIXTURES / "captures" / "ck-848.pcap")
+LOSS = str(FIXTURES / "captures" / "kcat-kf--loss.pcap")
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_rows_are_those_of_one_process(spark: SparkSession, table: str) -> None:
+    frame = spark.read.format("kafkapcap").option("table", table).load(FILE)
+    assert counted(of_frame(frame)) == counted(rows_of([FILE], table))
+
+
+def test_sets_are_read_apart(spark: SparkSession) -> None:
+    register(spark)
+    reader = spark.read.format("kafkapcap").option("sets", "file").option("table", "connections")
+    frame = reader.load(str(FIXTURES / "captures" / "k*.pcap"))
+    files = sorted(map(str, (FIXTURES / "captures").glob("k*.pcap")))
+    want = [row for file in files for row in rows_of([file], "connections")]
+    assert len(files) > 1
+    assert frame.rdd.getNumPartitions() == len(files)
+    assert counted(of_frame(frame)) == counted(want)
+
+
+def test_only_the_columns_asked_for(spark: SparkSession) -> None:
+    reader = spark.read.format("kafkapcap").option("table", "messages")
+    frame = reader.schema("length long, api_name string").load(FILE)
+    want = [
+        {"length": row["length"], "api_name": row["api_name"]}
+        for row in rows_of([FILE], "messages")
+    ]
+    assert counted(of_frame(frame)) == counted(want)
+
+
+def test_from_sql(spark: SparkSession) -> None:
+    spark.sql(
+        f"CREATE TEMPORARY VIEW lost USING kafkapcap OPTIONS (path '{LOSS}', table 'problems')"
+    )
+    gaps = spark.sql("SELECT count(*) AS n FROM lost WHERE kind = 'gap'").collect()[0]["n"]
+    assert gaps == sum(row["kind"] == "gap" for row in rows_of([LOSS], "problems")) > 0
+
+
+def test_a_file_that_is_none_fails_where_asked(spark: SparkSession, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.pcap"
+    bad.write_bytes(b"this is no capture at all")
+    reader = spark.read.format("kafkapcap").option("table", "problems")
+    (row,) = of_frame(reader.load(str(bad)))
+    assert (row["file"], row["kind"]) == (str(bad), "unreadable")
+    with pytest.raises(Exception, match=r"Unreadable: .*bad\.pcap"):
+        reader.option("failOnError", "true").load(str(bad)).collect()
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("table", "exchange", "option table: 'exchange' is not a table: exchanges, "),
+        ("splitBytes", "0", "option splitBytes: '0' is not a whole number from 1 on"),
+        ("startTs", "yesterday", "is not a time such as 2026-"),
+        ("redact", "yes", "is not true or false"),
+        ("brokers", "localhost", "is not address:port"),
+        ("sets", "host", "is not one of all, directory, file"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(option: str, value: str, said: str) -> None:
+    with pytest.raises(BadOption) as caught:
+        parse({option: value})
+    assert said in str(caught.value)
+
+
+def test_options_in_any_case() -> None:
+    options = parse(
+        {
+            "SPLITBYTES": "2m",
+            "startTs": "2026-11-21T17:00:00Z",
+            "endTs": "1795280400",
+            "ports": "1, 2",
+        }
+    )
+    assert options.split_bytes == 2 << 20
+    assert options.start_ns == options.end_ns == 1_795_280_400_000_000_000
+    assert options.ports == (1, 2)

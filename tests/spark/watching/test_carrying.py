@@ -1,0 +1,136 @@
+"""Connections, fetch sessions and groups go on from batch to batch as if there were none."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from kafkawire.capture.tables import TABLES
+from kafkawire.spark.options import parse
+from kafkawire.spark.watching.carrying import BEFORE
+from kafkawire.spark.watching.keeping import dump, load
+from tests.capture.dialogue import Sent, goodbye, hello
+from tests.capture.dialogue import packets as story
+from tests.capture.wire import pcap
+from tests.conftest import FIXTURES
+
+from ..conftest import counted, rows_of
+from .unspread import packets, told
+
+MIXED = "variants-mixed-a--rot"
+TLS = bytes.fromhex("1603010200010001fc0303")
+
+
+def cut(table: pa.Table, lots: random.Random, count: int) -> Iterator[pa.Table]:
+    """Cut a set's packets, in order, into batches."""
+    places = sorted(lots.sample(range(len(table) + 1), min(count, len(table))))
+    for start, end in zip([0, *places], [*places, len(table)], strict=True):
+        yield table.slice(start, end - start)
+
+
+def test_every_capture_cut_anywhere(sets: dict[str, list[str]]) -> None:
+    """Also inside messages, handshakes, rebalances and fetch sessions, and behind holes."""
+    lots = random.Random(random.getrandbits(32))
+    assert len(sets) > 50
+    for name, files in sets.items():
+        names, table = packets(files, parse({}))
+        if name.endswith(MIXED):
+            continue  # the next test has it
+        seed = lots.getrandbits(32)
+        made = told(names, cut(table, random.Random(seed), 4), size=lots.choice([7, 100, 10000]))
+        for each in TABLES:
+            assert counted(made.finished(each)) == counted(rows_of(files, each)), (seed, name, each)
+
+
+def test_a_rotated_set_file_by_file(sets: dict[str, list[str]]) -> None:
+    (files,) = [files for name, files in sets.items() if name.endswith(MIXED)]
+    names, table = packets(files, parse({}))
+    of = [number >> 40 for number in table.column("packet").to_pylist()]
+    batches = [
+        table.slice(of.index(file), of.count(file)) for file in range(len(files)) if file in of
+    ]
+    assert len(batches) == len(files) == 8
+    made = told(names, batches)
+    for each in TABLES:
+        assert counted(made.finished(each)) == counted(rows_of(files, each)), each
+    # 156 connections, most of them ended: what is carried is what may still come late
+    assert made.most < 4096 * len(made.opened)
+
+
+def batch_of(folder: Path, sent: list[Sent]) -> tuple[tuple[str, ...], pa.Table, list[str]]:
+    folder.mkdir(exist_ok=True)
+    file = folder / "one.pcap"
+    file.write_bytes(pcap(story(sent), magic=0xA1B23C4D))
+    names, table = packets([str(file)], parse({}))
+    return names, table, [str(file)]
+
+
+METADATA = bytes.fromhex("0000001f0003000c00000001000161000000000000000000")
+LARGE = (1 << 20).to_bytes(4, "big") + bytes.fromhex("00000009000000010003616263") + bytes(1 << 19)
+
+
+def test_what_is_too_large_is_given_up_and_says_so(tmp_path: Path) -> None:
+    sent = [*hello(), *(Sent(0, at, LARGE[at : at + 1400]) for at in range(0, len(LARGE), 1400))]
+    names, table, files = batch_of(tmp_path, sent)
+    half = len(table) // 2
+    made = told(names, [table.slice(0, half), table.slice(half)], state_bytes=100_000)
+    assert made.given_up == 2
+    problems = made.finished("problems")
+    assert [row["kind"] for row in problems if "given up: " in (row["error"] or "")]
+    lives = made.finished("connections")
+    assert [row["connection"] for row in lives] == [0, 1]
+    captured = sum(row["other_bytes"] for row in lives)
+    assert captured == sum(row["other_bytes"] for row in rows_of(files, "connections"))
+    whole = told(names, [table.slice(0, half), table.slice(half)])
+    assert whole.given_up == 0
+    assert counted(whole.finished("problems")) == counted(rows_of(files, "problems"))
+
+
+def test_what_is_silent_is_closed_when_others_go_on(tmp_path: Path) -> None:
+    """The last packets of one connection come 20 minutes after those before them."""
+    other = {"ports": (50001, 9092)}
+    sent = [
+        *hello(),
+        Sent(0, 0, TLS),
+        *hello(**other),
+        Sent(0, 0, TLS, after_ms=20 * 60_000, ports=(50001, 9092)),
+        Sent(0, len(TLS), TLS, after_ms=1, ports=(50001, 9092)),
+        *goodbye(len(TLS), 0),
+    ]
+    names, table, _ = batch_of(tmp_path, sent)
+    count = len(table)
+    batches = [table.slice(0, 8), table.slice(8, 1), table.slice(9, count - 9)]
+    never = told(names, batches, tables=["connections"])
+    assert [row["last_packet"] for row in never.finished("connections")] == [count, 9]
+    closed = told(names, batches, tables=["connections"], idle_ns=900_000_000_000)
+    lives = sorted(closed.finished("connections"), key=lambda row: row["connection"])
+    assert [(row["first_packet"], row["last_packet"]) for row in lives] == [
+        (1, 4),
+        (5, 9),
+        (10, count),
+    ]
+
+
+def test_a_state_stands_before_all_packets() -> None:
+    _, table = packets([str(FIXTURES / "captures" / "kcat-kf.pcap")], parse({}))
+    assert min(table.column("packet").to_pylist()) > BEFORE
+
+
+class Owner:
+    def called(self) -> str:
+        return "back"
+
+
+def test_what_is_called_back_is_named_and_not_written() -> None:
+    here = Owner()
+    there = Owner()
+    kept = dump({"call": here.called, "owner": here}, owner=here)
+    made = load(kept, owner=there)
+    assert made["owner"] is there
+    assert made["call"].__self__ is there
+    with pytest.raises(KeyError):
+        load(kept)

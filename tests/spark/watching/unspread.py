@@ -1,0 +1,106 @@
+"""A watch's batches without Spark: what a shuffle does, sorting does."""
+
+from __future__ import annotations
+
+import pickle
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kafkawire.capture.blocks import NO_TIME
+from kafkawire.capture.tables import TABLES
+from kafkawire.spark.facts import sum_up
+from kafkawire.spark.groups import ITEMS
+from kafkawire.spark.options import Options, parse
+from kafkawire.spark.packets import SCHEMA
+from kafkawire.spark.planning import make_plan
+from kafkawire.spark.watching.carrying import BatchFacts, Terms, carry, unpacked
+from kafkawire.spark.watching.groups import tell_groups
+from kafkawire.spark.watching.writing import Numbered, Numbers
+
+BY_KEY: Final = [("key", "ascending"), ("packet", "ascending")]
+BY_GROUP: Final = [("group_id", "ascending"), ("at", "ascending"), ("n", "ascending")]
+
+
+@dataclass
+class Told:
+    """Rows of all batches, as yet without names and numbers; given_up: connections."""
+
+    rows: dict[str, list[pa.RecordBatch]] = field(default_factory=lambda: defaultdict(list))
+    opened: list[int] = field(default_factory=list)
+    facts: list[bytes] = field(default_factory=list)
+    names: tuple[str, ...] = ()
+    given_up: int = 0
+    most: int = 0
+
+    def finished(self, table: str) -> list[dict[str, Any]]:
+        """The rows of a table; names may have been learnt in a later batch."""
+        named = {id: name for (_, id), name in sum_up(self.facts).names.items()}
+        known = Numbers({first: at for at, first in enumerate(self.opened)}, named)
+        finish = Numbered(table, known, len(self.names), frozenset())
+        return [row for each in self.rows[table] for row in finish.batch(each).to_pylist()]
+
+
+def packets(files: Sequence[str], options: Options) -> tuple[tuple[str, ...], pa.Table]:
+    """The packets of a set, and the names of its files in order."""
+    plan = make_plan(None, files, options)
+    rows = [batch for part in plan.parts for batch in part.rows()]
+    return tuple(plan.names), pa.Table.from_batches(rows, SCHEMA).sort_by("packet")
+
+
+def told(
+    names: tuple[str, ...],
+    batches: Iterable[pa.Table],
+    *,
+    tables: Sequence[str] = tuple(TABLES),
+    options: Options | None = None,
+    state_bytes: int = 1 << 24,
+    idle_ns: int = 1 << 62,
+    size: int = 1000,
+) -> Told:
+    """Decode batch after batch; a last one, without packets, closes all."""
+    made = Told(names=names)
+    states: list[pa.RecordBatch] = []
+    groups: list[pa.RecordBatch] = []
+    newest = NO_TIME
+    for batch in [*batches, None]:
+        silent = NO_TIME if newest == NO_TIME else newest - idle_ns
+        terms = Terms(
+            tuple(tables), options or parse({}), names, silent, state_bytes, closing=batch is None
+        )
+        stored = pa.Table.from_batches(states, SCHEMA)
+        rows = stored if batch is None else pa.concat_tables([stored, batch])
+        found = list(carry(rows.sort_by(BY_KEY).to_batches(max_chunksize=size), terms))
+        facts = [BatchFacts(*pickle.loads(row["body"])) for row in of_kind(found, "facts")]
+        made.opened += sorted(first for one in facts for first in one.opened)
+        made.facts += [one.facts for one in facts]
+        made.given_up += sum(one.given_up for one in facts)
+        newest = max([newest, *(one.newest_ns for one in facts)])
+        states = unpack(of_kind(found, "state"))
+        items = [(row["name"], row["at"], row["n"], row["body"]) for row in of_kind(found, "item")]
+        columns = [list(column) for column in zip(*items, strict=True)] or [[], [], [], []]
+        fresh = pa.Table.from_arrays(
+            [pa.array(values, f.type) for values, f in zip(columns, ITEMS, strict=True)],
+            schema=ITEMS,
+        )
+        before = pa.Table.from_batches(groups, ITEMS)
+        of_groups = pa.concat_tables([fresh, before]).sort_by(BY_GROUP)
+        also = list(tell_groups(of_groups.to_batches(), terms))
+        groups = unpack(of_kind(also, "state"))
+        made.most = max(made.most, sum(each.nbytes for each in states))
+        for row in [*of_kind(found, "rows"), *of_kind(also, "rows")]:
+            made.rows[row["name"]] += unpacked(row["body"])
+    assert not states
+    assert not groups
+    return made
+
+
+def of_kind(batches: Iterable[pa.RecordBatch], kind: str) -> list[dict[str, Any]]:
+    return [row for batch in batches for row in batch.to_pylist() if row["kind"] == kind]
+
+
+def unpack(rows: Iterable[dict[str, Any]]) -> list[pa.RecordBatch]:
+    return [each for row in rows for each in unpacked(row["body"])]
