@@ -38,6 +38,10 @@ _LINK_FLAGS: Final = (
     else ()
 )
 
+# a module's own file holds one function, which finds the module in the library: it needs neither
+# constructors nor a page of its own for what is written once, and there is one for each module
+_SHIM_FLAGS: Final = ("-nostartfiles", "-Wl,-z,norelro") if sys.platform == "linux" else ()
+
 
 # a deallocator that does not begin by untracking its instance: the class is not garbage collected
 _ACYCLIC_DEALLOC: Final = re.compile(
@@ -103,7 +107,8 @@ def _translate(modules: list[str], context: list[str], library: str, work: str) 
     for extension in made:
         # a new list each: mypyc gives all extensions the same one
         extension.extra_compile_args = [*extension.extra_compile_args, *_C_FLAGS]
-        extension.extra_link_args = [*extension.extra_link_args, *_LINK_FLAGS]
+        shim = () if extension.name == f"{library}__mypyc" else _SHIM_FLAGS
+        extension.extra_link_args = [*extension.extra_link_args, *_LINK_FLAGS, *shim]
     return made
 
 
