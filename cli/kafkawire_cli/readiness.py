@@ -70,30 +70,27 @@ def _sections(found: Judgement, release: str) -> list[Section]:
     verdict = f"{ready} of {judged} clients are ready for Kafka {release}"
     if found.unjudged:
         verdict += f"; {len(found.unjudged)} could not be judged"
+    told = any(call.offered is not None for one in found.not_ready for call in one.refused)
     calls = [
         (
-            name(verdict.client),
-            str(verdict.client.software or ""),
-            verdict.client.address,
+            *_who(one),
             f"{call.name} v{call.version}",
             count_text(call.requests),
             "nothing of it" if call.takes is None else f"v{call.takes}",
-            "" if call.offered is None else f"up to v{call.offered}",
+            *(("" if call.offered is None else f"up to v{call.offered}",) if told else ()),
         )
-        for verdict in found.not_ready
-        for call in verdict.refused
+        for one in found.not_ready
+        for call in one.refused
     ]
-    head = (
-        "client id", "software", "address",
-        "uses", ">times", f"{release} takes", "broker takes now",
-    )  # fmt: skip
+    who = "client id", "software", "address"
+    head = *who, "uses", ">times", f"{release} takes", *(("broker takes now",) if told else ())
     return [
         Section("", lines=(verdict,)),
         Section("Not ready", head, calls, _notes(found)),
-        Section("Ready", head[:3], [_who(one) for one in found.ready]),
+        Section("Ready", who, [_who(one) for one in found.ready]),
         Section(
             "Not judged",
-            (*head[:3], "why"),
+            (*who, "why"),
             [(*_who(one), one.reason) for one in found.unjudged],
         ),
     ]
@@ -104,8 +101,8 @@ def _notes(found: Judgement) -> tuple[str, ...]:
     if not any(call.bound for verdict in found.not_ready for call in verdict.refused):
         return ()
     return (
-        "Where the broker takes no newer version now, the client may know one and not be able to "
-        "use it: look at its software's version.",
+        "Where the broker takes none of these versions now, the client may know them and not be "
+        "able to use them: look at its software's version.",
     )
 
 

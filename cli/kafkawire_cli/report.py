@@ -6,7 +6,6 @@ Law: what strangers wrote is escaped; nothing is cut that cannot be had whole in
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -47,10 +46,9 @@ def print_sections(sections: Iterable[Section]) -> None:
 def _console() -> Console:
     from rich.console import Console
 
-    folds = sys.stdout.isatty() or "COLUMNS" in os.environ
     return Console(
         file=sys.stdout,
-        width=None if folds else UNBOUNDED,
+        width=None if sys.stdout.isatty() else UNBOUNDED,
         highlight=False,
         markup=False,
         emoji=False,

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+import time
+from typing import Annotated, Any
 
 import typer
 
 
 def spark(
-    given: Annotated[
-        list[str], typer.Argument(metavar="INPUT", help="Captures, directories, patterns, URIs.")
-    ],
     output: Annotated[str, typer.Option("--output", "-o", help="Directory or URI for the tables.")],
+    given: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="INPUT", help="Captures, directories, patterns, URIs.", show_default=False
+        ),
+    ] = None,
+    watch: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Take captures as they arrive there, until told to end."),
+    ] = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="With --watch: take what is finished by now.")
+    ] = False,
+    end: Annotated[
+        bool, typer.Option("--end", help="With --watch: take all that is there; nothing comes.")
+    ] = False,
     table: Annotated[
         list[str] | None,
         typer.Option("--table", help="exchanges, records, ...: see docs/tables.md."),
@@ -36,23 +50,35 @@ def spark(
     \b
     kafkawire spark captures/ --output tables/ --table exchanges --table connections
     kafkawire spark s3://bucket/2026/*.pcap.gz -o s3://bucket/tables --master spark://host:7077
+    kafkawire spark --watch /var/captures --output tables/
     """
     try:
-        from kafkawire.spark import job, session
+        from kafkawire.spark import job, session, watching
         from kafkawire.spark.errors import SparkError
         from kafkawire.spark.options import parse
     except ImportError as error:
         typer.echo(f"kafkawire spark: {error}; pip install 'kafkawire[spark]'", err=True)
         raise typer.Exit(2) from None
-    asked = {**_pairs(option, "--option"), "ports": port, "brokers": broker}
+    if bool(given) == (watch is not None) or ((once or end) and watch is None) or (once and end):
+        raise typer.BadParameter("give INPUT, or --watch with at most one of --once and --end")
+    asked: dict[str, Any] = {**_pairs(option, "--option"), "ports": port, "brokers": broker}
     try:
         tables = job.known_tables(table or [])
     except KeyError as error:
         raise typer.BadParameter(f"no table is called {error}", param_hint="--table") from None
     try:
-        options = parse(asked)
+        rules, rest = watching.parse_rules(asked) if watch is not None else (None, asked)
+        options = parse(rest)
         started = session(master, settings=_pairs(conf, "--conf"))
-        job.run(started, given, output, tables, options, _say)
+        if watch is None:
+            job.run(started, given or [], output, tables, options, _say)
+            return
+        mode = watching.Mode.ONCE if once else watching.Mode.END if end else watching.Mode.FOREVER
+        with watching.told_to_end() as told:
+            watching.watch(
+                started, watch, output, tables, options, rules, mode=mode,
+                clock=time.monotonic, sleep=told.wait, stop=told.is_set, say=_say,
+            )  # fmt: skip
     except (SparkError, OSError, ValueError) as error:
         typer.echo(f"kafkawire spark: {error}", err=True)
         raise typer.Exit(2) from None

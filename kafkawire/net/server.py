@@ -26,9 +26,7 @@ from ..broker import (
     BrokerStopped,
     Close,
     Cluster,
-    Connected,
     Disconnected,
-    Drained,
     Effect,
     Endpoint,
     Event,
@@ -40,12 +38,9 @@ from ..broker import (
 )
 from ..broker.releases import LATEST
 from .server_recording import Recording
+from .server_wire import Wire
 
 HOST: Final = "127.0.0.1"
-HIGH_WATER: Final = 1 << 18
-"""Bytes that a transport keeps for a client before it says so."""
-FAREWELL_SECONDS: Final = 5.0
-"""How long a client that is being closed may take to read what was sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +112,8 @@ class Server:
 
     async def start(self) -> None:
         """Listen on all ports, and make the topics that are configured."""
-        self._loop = asyncio.get_running_loop()
-        self._began = self._loop.time()
+        self.loop = asyncio.get_running_loop()
+        self._began = self.loop.time()
         sockets = [self._bound(at) for at in range(self.config.brokers)]
         for at, bound in enumerate(sockets):
             rack = self.config.racks[at] if at < len(self.config.racks) else None
@@ -157,7 +152,7 @@ class Server:
         return socket.create_server((self.config.host, port), backlog=1024)
 
     async def _listen(self, endpoint: Endpoint, bound: socket.socket) -> None:
-        self._listeners[endpoint.node_id] = await self._loop.create_server(
+        self._listeners[endpoint.node_id] = await self.loop.create_server(
             lambda: Wire(self, endpoint), sock=bound, ssl=self.config.tls
         )
 
@@ -204,7 +199,7 @@ class Server:
 
     def now(self) -> float:
         """Say what time it is for the cluster, in seconds since it began."""
-        return self._loop.time() - self._began + self._ahead
+        return self.loop.time() - self._began + self._ahead
 
     def handle(self, event: Event) -> None:
         """Tell the machine, and do what it says."""
@@ -241,7 +236,7 @@ class Server:
             self._timer.cancel()
             self._timer = None
         if at is not None:
-            self._timer = self._loop.call_at(at, self._due)
+            self._timer = self.loop.call_at(at, self._due)
 
     def _due(self) -> None:
         self._timer = None
@@ -265,83 +260,3 @@ class Server:
         self._paused.discard(number)
         self.handle(Disconnected(number))
         del self.wires[number]
-
-
-class Wire(asyncio.Protocol):
-    """One client's socket."""
-
-    def __init__(self, server: Server, endpoint: Endpoint) -> None:
-        self.server = server
-        self.endpoint = endpoint
-        self.number = 0
-        self._full = False
-        self._awaited = False
-        self._stream: int | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
-        transport.set_write_buffer_limits(high=HIGH_WATER)
-        self.number = self.server.opened(self)
-        peer = transport.get_extra_info("peername")
-        recording = self.server.recording
-        if recording is not None:
-            self._stream = recording.open(peer[:2], (self.endpoint.host, self.endpoint.port))
-        self.server.handle(Connected(self.number, self.endpoint.node_id, str(peer[0])))
-
-    def data_received(self, data: bytes) -> None:
-        if self.server.recording is not None and self._stream is not None:
-            self.server.recording.received(self._stream, data)
-        self.server.received(self.number, data)
-
-    def pause_writing(self) -> None:
-        self._full = True
-
-    def resume_writing(self) -> None:
-        self._full = False
-        if self._awaited:
-            self._awaited = False
-            self.server.handle(Drained(self.number))
-
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        if self.server.recording is not None and self._stream is not None:
-            self.server.recording.closed(self._stream)
-        self.server.lost(self.number)
-
-    # -- what the machine asks for
-
-    def send(self, data: bytes) -> None:
-        """Send an answer."""
-        if self.server.recording is not None and self._stream is not None:
-            self.server.recording.sent(self._stream, data)
-        if not self.transport.is_closing():
-            self.transport.write(data)
-
-    def await_drain(self) -> None:
-        """Say when what was sent has left."""
-        if self._full:
-            self._awaited = True
-        else:
-            self.server._loop.call_soon(self._drained)
-
-    def _drained(self) -> None:
-        if self.number in self.server.wires:
-            self.server.handle(Drained(self.number))
-
-    def pause(self) -> None:
-        """Read no further."""
-        self.transport.pause_reading()
-
-    def resume(self) -> None:
-        """Read on."""
-        if not self.transport.is_closing():
-            self.transport.resume_reading()
-
-    def close(self) -> None:
-        """Close when what was sent has left, or when the client takes too long to read it."""
-        self.transport.close()
-        self.server._loop.call_later(FAREWELL_SECONDS, self.transport.abort)
-
-    def abort(self) -> None:
-        """Close now."""
-        self.transport.abort()

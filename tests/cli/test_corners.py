@@ -17,12 +17,11 @@ from tests.capture import wire
 from tests.capture.written import Story
 from tests.conftest import FIXTURES
 
-from .reports import run
+from .reports import COMMAND, run
 
 CAPTURES = FIXTURES / "captures"
 KCAT = CAPTURES / "kcat-kf.pcap"
 OLD = CAPTURES / "kp22-old-0.9.pcap"
-COMMAND = [sys.executable, "-m", "kafkawire_cli.main"]
 VERBS = [
     ["summary"],
     ["latency"],

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import os
-import pty
 import subprocess
-import sys
 from base64 import b64encode
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 import pytest
 
@@ -19,10 +14,10 @@ from kafkawire_cli.progress import LEAST
 from tests.capture.written import Story
 from tests.conftest import FIXTURES
 
-COMMAND = [sys.executable, "-m", "kafkawire_cli.main"]
+from .reports import COMMAND, on_a_terminal, said_to, terminal
+
 SMALL = FIXTURES / "captures" / "kcat-kf.pcap"
 WIPED = "\x1b[2K"
-ENVIRONMENT = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -46,47 +41,6 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@contextmanager
-def terminal() -> Iterator[tuple[int, int]]:
-    """Open a terminal: our end of it, and the end that a program is given."""
-    ours, theirs = pty.openpty()
-    try:
-        yield ours, theirs
-    finally:
-        os.close(ours)
-
-
-def on_a_terminal(
-    *arguments: object, out: int | IO[bytes] | None = subprocess.DEVNULL, **env: str
-) -> str:
-    """Run a verb whose standard error is a terminal; give what the terminal was told. out: where
-    rows go; None for the terminal too.
-    """
-    with terminal() as (ours, theirs):
-        process = subprocess.Popen(
-            [*COMMAND, *map(str, arguments)],
-            stdin=subprocess.DEVNULL,
-            stdout=theirs if out is None else out,
-            stderr=theirs,
-            env={**ENVIRONMENT, **env},
-        )
-        os.close(theirs)
-        told = b"".join(_read(ours))
-        assert process.wait() == 0, told
-    return told.decode()
-
-
-def _read(terminal_: int) -> Iterator[bytes]:
-    while True:
-        try:
-            data = os.read(terminal_, 1 << 16)
-        except OSError:  # Linux says so when the other end is closed
-            return
-        if not data:
-            return
-        yield data
-
-
 VERBS = [
     ["decode", "--format", "jsonl"],
     ["decode", "--table", "exchanges"],
@@ -103,41 +57,41 @@ def test_a_bar_with_rates_is_drawn_and_wiped(verb: list[str], large: Path, tmp_p
         assert word in told, told
     assert told.endswith(WIPED)
     command = [*COMMAND, *verb, str(large)]
-    plain = subprocess.run(command, capture_output=True, check=True, env=ENVIRONMENT)
+    plain = subprocess.run(command, capture_output=True, check=True)
     assert (tmp_path / "out").read_bytes() == plain.stdout
     assert plain.stderr == b""
 
 
 def test_a_table_in_a_file_leaves_the_terminal_to_the_bar(large: Path, tmp_path: Path) -> None:
-    told = on_a_terminal("decode", large, "--table", "messages", "-o", tmp_path / "a.csv", out=None)
+    told = on_a_terminal("decode", large, "--table", "messages", "-o", tmp_path / "a.csv")
     assert " MB/s" in told
     assert told.endswith(WIPED)
 
 
 def test_a_report_follows_the_bar(large: Path) -> None:
     """Both on one terminal: the bar is gone before the report begins."""
-    bar, _, report = on_a_terminal("latency", large, out=None).rpartition(WIPED)
+    bar, _, report = on_a_terminal("latency", large).rpartition(WIPED)
     assert " MB/s" in bar
     assert "Calls" in report
     assert "MB/s" not in report
 
 
 def test_no_color_means_none(large: Path) -> None:
-    told = on_a_terminal("topics", large, out=None, NO_COLOR="1")
+    told = on_a_terminal("topics", large, NO_COLOR="1")
     assert " MB/s" in told
     assert "\x1b[3" not in told
     assert "\x1b[9" not in told
 
 
 def test_rows_on_the_terminal_leave_no_room_for_a_bar(large: Path) -> None:
-    told = on_a_terminal("decode", large, "--format", "jsonl", out=None)
+    told = on_a_terminal("decode", large, "--format", "jsonl")
     assert told.startswith('{"capture"')
     assert "\x1b" not in told
 
 
 def test_a_short_file_has_no_bar() -> None:
-    assert on_a_terminal("decode", SMALL) == ""
-    assert on_a_terminal("summary", SMALL) == ""
+    for verb in ("decode", "summary"):
+        assert on_a_terminal(verb, SMALL, out=subprocess.DEVNULL) == ""
 
 
 def test_a_stream_has_no_bar(large: Path) -> None:
@@ -147,5 +101,5 @@ def test_a_stream_has_no_bar(large: Path) -> None:
             command, stdin=file, stdout=subprocess.PIPE, stderr=theirs, check=True
         )
         os.close(theirs)
-        assert b"".join(_read(ours)) == b""
+        assert b"".join(said_to(ours)) == b""
     assert process.stdout.startswith(b"{")

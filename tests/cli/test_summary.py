@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
@@ -12,10 +14,10 @@ from kafkawire.protocol.error_code import ErrorCode
 from tests.capture import truth
 from tests.capture.recordings import segments
 from tests.capture.written import Story
-from tests.conftest import FIXTURES, shared
+from tests.conftest import FIXTURES, ROOT, shared
 
 from . import outside
-from .reports import report, run, text
+from .reports import on_a_terminal, report, run, text
 
 PATHS = truth.captures()
 NAMES = [path.name.split(".truth")[0] for path in PATHS]
@@ -211,10 +213,16 @@ def test_calls_are_told_apart(by: str) -> None:
 @pytest.mark.parametrize("verb", ["summary", "latency", "topics", "clients", "groups"])
 def test_lines_are_no_longer_than_the_terminal_is_wide(verb: str, columns: int) -> None:
     path = shared("captures/live/mixed-a.pcap")
-    lines = text(verb, path, columns=columns).splitlines()
-    assert max(map(len, lines)) <= columns
-    assert not any(line != line.rstrip() for line in lines)
-    assert not any("\x1b" in line for line in lines)
+    told = on_a_terminal(verb, path, columns=columns, NO_COLOR="1")
+    lines = told.replace("\r\n", "\n").splitlines()
+    plain = (re.sub(r"\x1b\[[012]*m", "", line) for line in lines)  # bold and dim are no colours
+    assert 60 < max(map(len, plain)) <= columns
+
+
+def test_titles_stand_out_on_a_terminal_and_only_there() -> None:
+    path = FIXTURES / "captures" / "ck-848.pcap"
+    assert "\x1b[1mCalls\x1b[0m" in on_a_terminal("summary", path)
+    assert "\x1b" not in text("summary", path)
 
 
 def test_in_a_pipe_nothing_is_folded() -> None:
@@ -233,3 +241,45 @@ def test_what_strangers_wrote_is_escaped(tmp_path: Path) -> None:
     for verb in ("summary", "groups", "clients", "topics", "latency"):
         assert "\x1b" not in text(verb, path)
     assert "\\x1b]0;gotcha\\x07" in text("groups", path)
+
+
+# -- the contract
+
+
+def documented() -> dict[str, list[str]]:
+    """Read the keys that the docs promise: those of a summary, and those of each verb's list."""
+    page = (ROOT / "docs" / "capture.md").read_text(encoding="utf-8").partition("### As JSON")[2]
+    made: dict[str, list[str]] = {}
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("| `") and (of := re.fullmatch(r"`(\w+)` of `(\w+)`", cells[0])):
+            keys = re.sub(r"\([^)]*\)", "", cells[1].partition(";")[0])
+            made[of[2]] = re.findall(r"`(\w+)`", keys)
+        elif line.startswith("| `"):
+            made.setdefault("summary", []).extend(re.findall(r"`(\w+)`", cells[0]))
+    return made
+
+
+def test_json_has_the_keys_that_are_documented() -> None:
+    path = shared("captures/live/mixed-a.pcap")
+    wanted = documented()
+    assert list(report("summary", path)) == wanted["summary"]
+    for verb, kind in (
+        ("latency", "calls"),
+        ("topics", "topics"),
+        ("clients", "clients"),
+        ("groups", "groups"),
+    ):
+        for one in report(verb, path)[kind]:
+            assert sorted(one) == sorted(wanted[verb]), verb
+    old = FIXTURES / "captures" / "kp22-old-0.9.pcap"
+    made = report("readiness", old, options=("--target", "4.0"), code=1)
+    assert sorted(made["not_ready"][0]) == sorted(wanted["readiness"])
+    assert list(made) == ["target", "ready", "not_ready", "ready_clients", "not_judged"]
+
+
+def test_json_is_json() -> None:
+    """No NaN, no key that is none."""
+    for verb in ("summary", "groups"):
+        result = run(verb, FIXTURES / "captures" / "kp22-old-0.9.pcap", "--format", "json")
+        json.loads(result.stdout, parse_constant=lambda name: pytest.fail(name))

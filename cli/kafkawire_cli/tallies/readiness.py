@@ -55,8 +55,10 @@ class Call(NamedTuple):
 
     @property
     def bound(self) -> bool:
-        """Whether the broker spoken to takes no newer version."""
-        return self.offered is not None and self.offered <= self.version
+        """Whether the broker spoken to takes no version now that the target takes."""
+        if self.offered is None or self.takes is None:
+            return False
+        return self.offered < self.takes.low
 
     def json(self) -> dict[str, Any]:
         """Make the JSON form."""

@@ -9,6 +9,16 @@ Law: the union of the batches is what one reading of all files would say.
 
 from .arriving import Finished
 from .ledger import WatchError
-from .watcher import Mode, Rules, Watcher, told_to_end, watch
+from .rules import Rules, parse_rules
+from .watcher import Mode, Watcher, told_to_end, watch
 
-__all__ = ["Finished", "Mode", "Rules", "WatchError", "Watcher", "told_to_end", "watch"]
+__all__ = [
+    "Finished",
+    "Mode",
+    "Rules",
+    "WatchError",
+    "Watcher",
+    "parse_rules",
+    "told_to_end",
+    "watch",
+]

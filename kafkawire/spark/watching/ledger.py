@@ -82,14 +82,17 @@ class Ledger:
         self._lock = (self.root / "lock").open("w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise WatchError(f"{output}: another process watches into it") from None
-        self.commits = [_read(path) for path in sorted((self.root / "commits").glob("*.json"))]
-        self.taken = {Path(f.name).name: f for one in self.commits for f in one.files}
-        if self.commits:
-            self._check(self.commits[-1], tables)
-            self._publish(self.commits[-1])
-        self._tidy()
+            self.commits = [_read(path) for path in sorted((self.root / "commits").glob("*.json"))]
+            self.taken = {Path(f.name).name: f for one in self.commits for f in one.files}
+            if self.commits:
+                self._publish(self.commits[-1])
+                self._check(self.commits[-1], tables)
+            self._tidy()
+        except BaseException as error:
+            self._lock.close()
+            if isinstance(error, BlockingIOError):
+                raise WatchError(f"{output}: another process watches into it") from None
+            raise
 
     def __enter__(self) -> Ledger:
         return self

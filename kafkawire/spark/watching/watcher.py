@@ -12,10 +12,10 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from ...capture.blocks import NO_TIME
@@ -24,17 +24,13 @@ from ..columns import needed
 from ..options import Options, Sets
 from ..planning import as_one, begins
 from ..splitting import InputFile, inputs
-from .arriving import Arrivals, Finished
+from .arriving import Arrivals
 from .batch import Say, Work, run
 from .ledger import Commit, Ledger, WatchError
+from .rules import Rules
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-IDLE_NS: Final = 900_000_000_000
-"""Longer than brokers and clients leave a connection idle (connections.max.idle.ms, 10 and 9
-minutes).
-"""
 
 
 class Mode(StrEnum):
@@ -47,23 +43,6 @@ class Mode(StrEnum):
     FOREVER = "forever"
     ONCE = "once"
     END = "end"
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """How a watch works.
-
-    finished, still_seconds: see `arriving`. poll_seconds: between two looks. batch_bytes: of files
-    that become one batch. state_bytes: carried of the connections of a pair of ends, 8 MB for each
-    direction. idle_ns: silence after which a connection is closed, in the captures' own time.
-    """
-
-    finished: Finished = Finished.NEXT
-    still_seconds: float = 60
-    poll_seconds: float = 10
-    batch_bytes: int = 1 << 30
-    state_bytes: int = 16 << 20
-    idle_ns: int = IDLE_NS
 
 
 class Watcher:

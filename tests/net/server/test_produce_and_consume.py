@@ -158,4 +158,5 @@ def test_members_of_different_makes_share_a_group(kafka_broker: ServerThread) ->
     until(lambda: all_seen(members, 100))
     for member in members:
         member.leave()
-    assert sorted(each.value or b"" for m in members for each in m.seen) == sorted(values(100))
+    # read again, perhaps, where a rebalance came before a commit; but nothing is lost
+    assert {each.value for m in members for each in m.seen} == set(values(100))

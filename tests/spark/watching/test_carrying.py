@@ -92,11 +92,10 @@ def test_what_is_too_large_is_given_up_and_says_so(tmp_path: Path) -> None:
 
 def test_what_is_silent_is_closed_when_others_go_on(tmp_path: Path) -> None:
     """The last packets of one connection come 20 minutes after those before them."""
-    other = {"ports": (50001, 9092)}
     sent = [
         *hello(),
         Sent(0, 0, TLS),
-        *hello(**other),
+        *hello(ports=(50001, 9092)),
         Sent(0, 0, TLS, after_ms=20 * 60_000, ports=(50001, 9092)),
         Sent(0, len(TLS), TLS, after_ms=1, ports=(50001, 9092)),
         *goodbye(len(TLS), 0),

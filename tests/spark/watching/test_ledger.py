@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,7 @@ class Stopped(Exception):
     """The process is gone."""
 
 
-def batch(ledger: Ledger, steps: list[Callable[[], None]], stop: int, file: str) -> None:
+def batch(ledger: Ledger, steps: list[Callable[[], object]], stop: int, file: str) -> None:
     """Write a batch of a file, but stop behind so many steps."""
     number = len(ledger.commits)
     folder = ledger.stage(number)
@@ -27,9 +28,9 @@ def batch(ledger: Ledger, steps: list[Callable[[], None]], stop: int, file: str)
         folder.name, folder.name, number, 4, (3, file), {},
     )  # fmt: skip
     steps += [
-        lambda: (folder / "written" / "stray.parquet").write_text("stray") and None,
-        lambda: (folder / "written" / "good.parquet").write_text(file) and None,
-        lambda: (folder / "state" / "connections.arrow").write_text(file) and None,
+        lambda: (folder / "written" / "stray.parquet").write_text("stray"),
+        lambda: (folder / "written" / "good.parquet").write_text(file),
+        lambda: (folder / "state" / "connections.arrow").write_text(file),
         lambda: ledger.ready(folder, {"good.parquet": "exchanges"}),
         lambda: ledger.commit(made),
         ledger.publish,
@@ -44,9 +45,8 @@ def batch(ledger: Ledger, steps: list[Callable[[], None]], stop: int, file: str)
 def test_stopped_anywhere(tmp_path: Path, stop: int) -> None:
     with Ledger(tmp_path, TABLES) as ledger:
         batch(ledger, [], 99, "first")
-    with pytest.raises(Stopped), Ledger(tmp_path, TABLES) as ledger:
+    with Ledger(tmp_path, TABLES) as ledger, suppress(Stopped):
         batch(ledger, [], stop, "second")
-        raise Stopped
     files = ["first", "second"] if stop >= 5 else ["first"]
     with Ledger(tmp_path, TABLES) as ledger:
         assert list(ledger.names) == files
