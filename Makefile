@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready-$(KAFKAWIRE_COMPILE)
 
 # what an editable install depends on: what it generates from, and what it compiles
-BUILT_FROM := pyproject.toml $(shell find codegen schemas kafkawire/primitives kafkawire/records \
+BUILT_FROM := pyproject.toml $(shell find codegen schemas kafkawire/capture kafkawire/primitives kafkawire/protocol kafkawire/records \
 	-name '*.py' -o -name '*.j2' -o -name '*.json')
 
 .PHONY: all-compiled bench bench-compare captures clean demo lint test types wheel
@@ -29,7 +29,7 @@ demo: $(READY)
 	@$(BIN)/kafkawire explain --api Heartbeat --version 4 0862696c6c696e6700000007046d2d310000
 
 test: $(READY)
-	$(BIN)/python -m pytest -n 2 $(TESTS)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup $(TESTS)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
