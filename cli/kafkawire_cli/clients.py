@@ -41,7 +41,7 @@ def clients(
         from .tallies.clients import Clients
 
         tally = Clients()
-        captures.told_to(tally).read()
+        captures.read(tally)
     shown = top(busiest(tally.all), most, form)
     made = {
         "clients": [client.json() for client in shown.first],

@@ -31,9 +31,11 @@ def groups(
         from .group_report import told
         from .tallies.clients import Clients
         from .tallies.groups import Groups
+        from .tallies.watermarks import Watermarks
 
-        tally = Groups(captures, Clients())
-        tally.read()
+        clients, watermarks = Clients(), Watermarks(captures)
+        tally = Groups(captures, clients, watermarks)
+        captures.read(clients, watermarks, tally)
     found = [life for life in tally.all if not wanted or life.group_id in wanted]
     sections = [section for life in found for section in told(life)]
     show(captures, form, sections, {"groups": [life.json_with_timeline() for life in found]})

@@ -47,7 +47,7 @@ def latency(
         from .tallies.apis import Apis
 
         apis = Apis(by.value)
-        captures.told_to(apis).read()
+        captures.read(apis)
     found = apis.all
     show(
         captures,

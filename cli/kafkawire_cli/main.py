@@ -13,19 +13,21 @@ import typer
 from . import (
     clients,
     codegen,
+    consume,
     decode,
     encode,
     explain,
-    groups,
     latency,
+    live_groups,
     log,
     pipes,
+    produce,
     readiness,
     schema_verbs,
     serve,
     spark,
     summary,
-    topics,
+    topics_verb,
     version,
 )
 
@@ -39,14 +41,16 @@ app = typer.Typer(
 app.command("decode")(decode.decode)
 app.command("summary")(summary.summary)
 app.command("latency")(latency.latency)
-app.command("topics")(topics.topics)
+app.command("topics")(topics_verb.topics)
 app.command("clients")(clients.clients)
-app.command("groups")(groups.groups)
+app.command("groups")(live_groups.groups)
 app.command("readiness")(readiness.readiness)
 app.command("encode")(encode.encode)
 app.command("explain")(explain.explain)
 app.command("log")(log.log)
 app.command("serve")(serve.serve)
+app.command("produce")(produce.produce)
+app.command("consume")(consume.consume)
 app.add_typer(schema_verbs.app, name="schema")
 app.command("spark")(spark.spark)
 app.command("codegen")(codegen.codegen)

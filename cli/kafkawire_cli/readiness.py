@@ -39,7 +39,7 @@ def readiness(
         from .tallies.readiness import judge
 
         tally = Clients()
-        captures.told_to(tally).read()
+        captures.read(tally)
     found = judge(tally, releases, release)
     show(captures, form, _sections(found, release), _json(found, release))
     if found.not_ready:

@@ -61,7 +61,8 @@ def spark(
         raise typer.Exit(2) from None
     if bool(given) == (watch is not None) or ((once or end) and watch is None) or (once and end):
         raise typer.BadParameter("give INPUT, or --watch with at most one of --once and --end")
-    asked: dict[str, Any] = {**_pairs(option, "--option"), "ports": port, "brokers": broker}
+    asked: dict[str, Any] = dict(_pairs(option, "--option"))
+    asked |= {name: each for name, each in (("ports", port), ("brokers", broker)) if each}
     try:
         tables = job.known_tables(table or [])
     except KeyError as error:

@@ -24,6 +24,7 @@ from .tallies.groups import Groups
 from .tallies.problems import Payload, Problem, Problems
 from .tallies.reading import Reading
 from .tallies.topics import Topics
+from .tallies.watermarks import Watermarks
 from .topics import amounts
 
 CALLED: Final = {None: "of which nothing could be said", "kafka": "Kafka"}
@@ -37,14 +38,23 @@ class Summary:
         self.captures = captures
         self.apis = Apis()
         self.clients = Clients()
-        self.groups = Groups(captures, self.clients)
+        self.watermarks = Watermarks(captures)
+        self.groups = Groups(captures, self.clients, self.watermarks)
         self.payload = Payload()
         self.problems = Problems(captures)
-        self.topics = Topics(captures.names, self.problems.broken)
+        self.topics = Topics(captures.context.names, self.problems.broken)
 
     def read(self) -> None:
         """Read the capture, once."""
-        self.groups.read(self.apis, self.payload, self.problems, self.topics)
+        self.captures.read(
+            self.clients,
+            self.watermarks,
+            self.groups,
+            self.apis,
+            self.payload,
+            self.problems,
+            self.topics,
+        )
 
     # -- for a person
 
@@ -67,7 +77,7 @@ class Summary:
             for kind, count in clients.connections.most_common()
         )
         said = {
-            "captures": f"{plural(len(self.captures.traffic.sources), 'file')}, "
+            "captures": f"{plural(len(self.captures.context.traffic.sources), 'file')}, "
             f"{plural(watch.packets, 'packet')}, {bytes_text(watch.bytes)}",
             "time": self._span(),
             "connections": kinds + (f"; {clients.reset:,} reset" if clients.reset else ""),

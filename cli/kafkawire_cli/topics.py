@@ -52,8 +52,8 @@ def topics(
         from .tallies.problems import Problems
         from .tallies.topics import Topics
 
-        tally = Topics(captures.names, Problems(captures).broken)
-        captures.told_to(tally).read()
+        tally = Topics(captures.context.names, Problems(captures).broken)
+        captures.read(tally)
     found = tally.all
     if sort is Sort.RECORDS:
         found.sort(key=lambda topic: -topic.records)

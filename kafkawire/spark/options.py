@@ -1,7 +1,7 @@
 """What a reader is asked for, by option.
 
 Law: option names are those of the documentation, in any case; a value that cannot be is refused
-with its name before any work is done.
+with its name before any work is done, and so is a name that nobody knows.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from ..capture.bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
 from ..capture.engine import endpoint
@@ -49,11 +50,19 @@ class Options:
     include_bodies: bool = True
     include_records: bool = True
     redact: bool = False
-    reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY
+    max_flow_bytes: int = DEFAULT_REASSEMBLY.max_held_bytes
+    idle_ns: int = DEFAULT_REASSEMBLY.silence_ns
     fail_on_error: bool = False
     partitions: int | None = None
     sets: Sets = Sets.ALL
     others: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def reassembly(self) -> ReassemblyLimits:
+        """How much reassembly waits for."""
+        return replace(
+            DEFAULT_REASSEMBLY, max_held_bytes=self.max_flow_bytes, silence_ns=self.idle_ns
+        )
 
 
 def parse(given: Mapping[str, Any]) -> Options:
@@ -61,12 +70,26 @@ def parse(given: Mapping[str, Any]) -> Options:
     options = Options()
     others: dict[str, str] = {}
     for name, value in given.items():
-        setter = SETTERS.get(name.lower())
+        setter = _BY_NAME.get(name.lower())
         if setter is None:
+            if _alike(name):
+                unknown(name)
             others[name] = str(value)
         elif value is not None:
             options = setter(options, name, value)
     return replace(options, others=others)
+
+
+def unknown(name: str) -> NoReturn:
+    """Refuse an option that there is none of. Raises BadOption."""
+    meant = _alike(name)
+    raise BadOption("name", name, f"an option: {meant or ', '.join(SETTERS)}")
+
+
+def _alike(name: str) -> str | None:
+    """Find the option that was meant, if one is nearly called so."""
+    found = get_close_matches(name.lower(), _BY_NAME, n=1, cutoff=0.8)
+    return next((known for known in SETTERS if known.lower() in found), None)
 
 
 _Setter = Callable[[Options, str, Any], Options]
@@ -141,14 +164,12 @@ def _brokers(options: Options, name: str, value: Any) -> Options:
 
 
 def _max_flow(options: Options, name: str, value: Any) -> Options:
-    limits = replace(options.reassembly, max_held_bytes=_size(name, value))
-    return replace(options, reassembly=limits)
+    return replace(options, max_flow_bytes=_size(name, value))
 
 
 def _idle(options: Options, name: str, value: Any) -> Options:
     seconds = _number(name, str(value).lower().removesuffix("s"))
-    limits = replace(options.reassembly, silence_ns=seconds * 1_000_000_000)
-    return replace(options, reassembly=limits)
+    return replace(options, idle_ns=seconds * 1_000_000_000)
 
 
 SETTERS: Final[dict[str, _Setter]] = {
@@ -157,16 +178,18 @@ SETTERS: Final[dict[str, _Setter]] = {
     "brokers": _brokers,
     "apis": lambda o, _, value: replace(o, apis=frozenset(x.lower() for x in _listed(value))),
     "topics": lambda o, _, value: replace(o, topics=frozenset(_listed(value))),
-    "startts": lambda o, name, value: replace(o, start_ns=_time(name, value)),
-    "endts": lambda o, name, value: replace(o, end_ns=_time(name, value)),
-    "splitbytes": lambda o, name, value: replace(o, split_bytes=_size(name, value)),
-    "includebodies": lambda o, name, value: replace(o, include_bodies=_truth(name, value)),
-    "includerecords": lambda o, name, value: replace(o, include_records=_truth(name, value)),
+    "startTs": lambda o, name, value: replace(o, start_ns=_time(name, value)),
+    "endTs": lambda o, name, value: replace(o, end_ns=_time(name, value)),
+    "splitBytes": lambda o, name, value: replace(o, split_bytes=_size(name, value)),
+    "includeBodies": lambda o, name, value: replace(o, include_bodies=_truth(name, value)),
+    "includeRecords": lambda o, name, value: replace(o, include_records=_truth(name, value)),
     "redact": lambda o, name, value: replace(o, redact=_truth(name, value)),
-    "maxflowbytes": _max_flow,
-    "idletimeout": _idle,
-    "failonerror": lambda o, name, value: replace(o, fail_on_error=_truth(name, value)),
+    "maxFlowBytes": _max_flow,
+    "idleTimeout": _idle,
+    "failOnError": lambda o, name, value: replace(o, fail_on_error=_truth(name, value)),
     "sets": _sets,
     "partitions": lambda o, name, value: replace(o, partitions=_number(name, value)),
 }
-"""Option, in lower case -> what takes it."""
+"""Option -> what takes it."""
+
+_BY_NAME: Final = {name.lower(): setter for name, setter in SETTERS.items()}

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from ..capture.blocks import NO_TIME
 from .errors import Unreadable, ascii_safe
-from .options import Options
+from .options import Options, unknown
 from .parts import Part
 from .splitting import Edge, InputFile, Split, inputs, plan, probe, prove, read
 
@@ -63,10 +63,13 @@ def make_plan(
 ) -> Plan:
     """Plan the reading of captures; without a session, here. whole: files are not cut.
 
-    Raises FileNotFoundError where nothing is found; Unreadable for a file that is no capture, where
-    `failOnError` asks for it; OSError.
+    Raises FileNotFoundError where nothing is found; BadOption for an option that nobody knows;
+    Unreadable for a file that is no capture, where `failOnError` asks for it; OSError.
     """
     files = inputs(paths, options.others)
+    if all(file.store.is_local for file in files):
+        for name in options.others:  # that no store is there to take
+            unknown(name)
     much = spark is not None and sum(file.size for file in files) >= MUCH
     size = options.split_bytes
 

@@ -81,7 +81,7 @@ class Reader(DataSourceReader):
     def __init__(self, paths: list[str], options: Options, schema: StructType) -> None:
         self._paths = paths
         self._options = options
-        self._schema = to_arrow_schema(schema)
+        self._schema = to_arrow_schema(schema, timezone="UTC")
         self._made = needed(options.table, self._schema.names, options)
 
     def partitions(self) -> list[SetPartition]:

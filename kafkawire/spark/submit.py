@@ -32,6 +32,10 @@ def main(given: Sequence[str] | None = None) -> int:
 
     asked = arguments().parse_args(given)
     options = dict(one.partition("=")[::2] for one in asked.option)
+    for one in asked.option:
+        if "=" not in one:
+            print(f"kafkawire-spark: option {one!r} is no NAME=VALUE", file=sys.stderr)
+            return 2
     try:
         tables = known_tables(asked.table)
         parsed = parse(options)

@@ -242,6 +242,16 @@ def test_a_member_from_before_the_capture_is_known_by_its_heartbeat(tmp_path: Pa
     assert (life["timeline"], life["rebalances"]) == ([], [])
 
 
+def test_who_is_refused_is_no_member_for_it(tmp_path: Path) -> None:
+    story = Story().asks("Heartbeat", 3, groupId="g", memberId="m1", generationId=1)
+    story.answers("Heartbeat", 3, errorCode=22)
+    path = story.save(tmp_path / "a.pcap")
+    life = told(path)
+    assert life["members"] == []
+    assert life["errors"] == {"ILLEGAL_GENERATION": 1}
+    assert "tester  is refused: Heartbeat answered ILLEGAL_GENERATION" in text("groups", path)
+
+
 def test_members_of_one_client_id_are_told_apart(tmp_path: Path) -> None:
     story = joined(Story(), "one-11112222", 1, ["one-11112222"], groupInstanceId="static-1")
     story = joined(story, "two-33334444", 2, ["two-33334444"])

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kafkawire.capture.engine import Located
 from kafkawire.capture.exchanges import Exchange
-from kafkawire.capture.tables.group_events import happenings
+from kafkawire.capture.tables.group_events import Groups as Happenings
 from kafkawire.capture.tables.happenings import Happening, What
 from kafkawire.capture.tables.mentions import Mentions
 from kafkawire.messages.api_key import ApiKey
@@ -35,30 +36,38 @@ GONE: Final = frozenset({What.LEFT, What.REMOVED})
 
 
 class Groups(Tally):
-    """The groups of a capture. Read it with `read`, which tells the other tallies too."""
+    """The groups of a capture.
 
-    def __init__(self, reading: Reading, clients: Clients) -> None:
-        self._reading = reading
+    clients, watermarks: tallies that are told before this one.
+    """
+
+    def __init__(self, reading: Reading, clients: Clients, watermarks: Watermarks) -> None:
+        self._happenings = Happenings(reading.context)
         self._clients = clients
-        self._watermarks = Watermarks(reading)
+        self._watermarks = watermarks
         self._lives: dict[str, Life] = {}
-
-    def read(self, *others: Tally) -> None:
-        """Read the capture, and tell these of it."""
-        self._reading.told_to(self._clients, self._watermarks, self, *others)
-        for one in happenings(self._reading):
-            self._take(one)
 
     @property
     def all(self) -> list[Life]:
         """Give the groups by name."""
         return sorted(self._lives.values(), key=lambda life: life.group_id)
 
+    def row(self, found: Located) -> None:
+        """Take the next row."""
+        self._happenings.requested(found.row)
+
     def exchange(self, exchange: Exchange, said: Mentions) -> None:
-        """Take the next exchange: a heartbeat that is answered shows a member."""
+        """Take the next exchange."""
+        if not said.error_codes:
+            self._beat(exchange)
+        for one in self._happenings.take(exchange):
+            self._take(one)
+
+    def _beat(self, exchange: Exchange) -> None:
+        """Take note of a member that is shown by the answer to its heartbeat."""
         generation = BEATS.get(exchange.told.api_key or -1)
         request, response = exchange.request, exchange.response
-        if generation is None or request is None or response is None or said.error_codes:
+        if generation is None or request is None or response is None:
             return
         message: Any = request.message
         if message is None or not message.member_id or getattr(message, generation) <= 0:
@@ -97,6 +106,8 @@ class Groups(Tally):
             member = life.members.get(one.member_id)
             if member is not None:
                 member.gone, member.gone_ns, member.reason = one.what, one.row.time_ns, one.reason
+            return
+        if one.what is What.FAILED:  # it may be refused for being no member
             return
         member = self._member(life, one.member_id, one.exchange)
         member.group_instance_id = one.group_instance_id or member.group_instance_id
@@ -147,6 +158,13 @@ class Groups(Tally):
         return member
 
 
+def _whose(one: Happening, member: Member | None) -> str | None:
+    """Name the client that a happening is about, where it is about one."""
+    if member is not None:
+        return member.client_id
+    return one.exchange.told.client_id if one.what is What.FAILED else None
+
+
 def _refusal(one: Happening) -> str:
     return f"{one.exchange.told.api_name} answered {ErrorCode.name_of(one.error_code or 0)}"
 
@@ -158,7 +176,7 @@ def _moment(one: Happening, life: Life) -> Moment:
         one.row.time_ns,
         one.what,
         one.member_id,
-        None if member is None else member.client_id,
+        _whose(one, member),
         one.generation,
         one.members,
         one.assignor,

@@ -68,7 +68,7 @@ class Problems(Tally):
         """Take note of a problem that a row shows."""
         problem = self._found.get(kind)
         if problem is None:
-            place = self._reading.traffic.place(found.row.packet)
+            place = self._reading.context.traffic.place(found.row.packet)
             problem = self._found[kind] = Problem(kind, Example(*place, error))
         problem.count += 1
         problem.bytes += size

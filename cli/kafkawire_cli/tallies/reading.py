@@ -1,6 +1,6 @@
 """A capture being read, once, by all who listen.
 
-Law: a tally hears of a row before whoever reads does; each row, exchange and end is told once.
+Law: each row, exchange and end is told once, to one tally after the other.
 
     captures --> rows ------.
            `--> exchanges --+--> tallies
@@ -9,7 +9,7 @@ Law: a tally hears of a row before whoever reads does; each row, exchange and en
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from kafkawire.capture.engine import Located
 from kafkawire.capture.exchanges import Ended, Exchange, Exchanges
@@ -33,51 +33,39 @@ class Tally:
         """Take the end of a connection, after its last row and exchange."""
 
 
-class Reading(Context):
-    """A capture being read. watch: how far reading is. refused: how many files were given that are
-    no captures.
+class Reading:
+    """A capture being read. context: names of topic ids, places of packets. watch: how far reading
+    is. refused: how many files were given that are no captures.
     """
 
     def __init__(self, traffic: Traffic, watch: Progress, refused: int = 0) -> None:
-        super().__init__(traffic)
-        self.refused = refused
+        self.context = Context(traffic)
         self.watch = watch
-        self._pairs = Exchanges()
-        self._tallies: tuple[Tally, ...] = ()
+        self.refused = refused
 
-    def told_to(self, *tallies: Tally) -> Reading:
-        """Let these listen."""
-        self._tallies = tallies
-        return self
-
-    def read(self) -> None:
-        """Read all of it."""
-        for _ in self.located():
-            pass
-
-    def located(self) -> Iterator[Located | Ended]:
-        """Read the capture, learning names and telling the tallies on the way."""
-        for item in super().located():
+    def read(self, *tallies: Tally) -> None:
+        """Read all of it, once, and tell these."""
+        pairs = Exchanges()
+        for item in self.context.located():
             if isinstance(item, Located):
-                for tally in self._tallies:
+                for tally in tallies:
                     tally.row(item)
-                self._pair(self._pairs.take(item))
+                self._tell(tallies, pairs.take(item))
             else:
-                self._pair(self._pairs.end(item.connection))
-                for tally in self._tallies:
+                self._tell(tallies, pairs.end(item.connection))
+                for tally in tallies:
                     tally.ended(item)
-            yield item
 
     def name_topics(self) -> None:
         """Look up topics that have no name so far, in what is still to be read."""
         self.watch.again = True
-        super().name_topics()
+        self.context.name_topics()
         self.watch.again = False
 
-    def _pair(self, exchanges: Iterator[Exchange]) -> None:
+    def _tell(self, tallies: Iterable[Tally], exchanges: Iterable[Exchange]) -> None:
         for exchange in exchanges:
-            said = Mentions(self.names)
+            said = Mentions(self.context.names)
             said.add(exchange.request)
             said.add(exchange.response)
-            for tally in self._tallies:
+            for tally in tallies:
                 tally.exchange(exchange, said)

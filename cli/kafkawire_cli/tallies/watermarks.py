@@ -43,7 +43,7 @@ class Watermarks(Tally):
             self._listed(exchange.request, response)
 
     def _fetched(self, response: Row) -> None:
-        for one in spoken(response, self._reading.names):
+        for one in spoken(response, self._reading.context.names):
             what: Any = one.what
             if what.error_code == 0 and what.high_watermark >= 0:
                 self._tell(one.topic, one.partition, what.high_watermark)
@@ -54,10 +54,10 @@ class Watermarks(Tally):
             return
         ends = {
             (one.topic.key, one.partition)
-            for one in spoken(request, self._reading.names)
+            for one in spoken(request, self._reading.context.names)
             if getattr(one.what, "timestamp", None) == LATEST
         }
-        for one in spoken(response, self._reading.names):
+        for one in spoken(response, self._reading.context.names):
             what: Any = one.what
             offset = max([what.offset, *(what.old_style_offsets or ())])
             if (one.topic.key, one.partition) in ends and what.error_code == 0 and offset >= 0:

@@ -31,9 +31,11 @@ from ..packets import FRAGMENT, SCHEMA
 from ..planning import Plan, begins, make_plan, numbers
 from ..reading import join_step, map_in_arrow, packet_rows, partitions
 from ..splitting import Split
-from .carrying import GROUPS, LIVES, OUT, BatchFacts, Terms, carry
+from .carried import GROUPS, LIVES, Terms
+from .carrying import BatchFacts, carry
 from .groups import tell_groups
 from .ledger import Commit, Ledger, Taken, write
+from .outputs import OUT
 from .writing import WRITTEN, Numbers, write_rows
 
 KNOWN: Final = "known.json"
@@ -80,7 +82,9 @@ def run(
     number = last.batch + 1 if last else 0
     plan, taken = planned(spark, ledger, work.options, files)
     say(f"batch {number}: {len(taken)} files, {plan.bytes / 1e6:.1f} MB")
-    before, states = _before(None if late else ledger.state, ledger.state)
+    before = read_known(ledger.state)
+    if late:
+        before = before.without_connections()
     newest_ns = last.newest_ns if last else NO_TIME
     terms = Terms(
         work.tables,
@@ -90,34 +94,26 @@ def run(
         work.state_bytes,
         closing or late,
     )
-    kept, learnt = decoded(spark, plan, terms, states)
+    kept, learnt = decoded(spark, plan, terms, before.states)
     say(f"batch {number}: decoded")
-    count = last.connections if last else 0
-    new = {first: count + at for at, first in enumerate(learnt.opened)}
-    named = {id: name for (_, id), name in learnt.all.names.items()}
-    known = Numbers({**before.numbers, **new}, {**named, **before.names})
+    known = before.and_what(learnt, last.connections if last else 0)
     folder = ledger.stage(number)
-    frame = kept.where("kind in ('rows', 'state')")
-    if GROUPS in work.tables:
-        frame = frame.union(told_groups(spark, kept, terms, states, plan))
-    written = _written(frame, folder, known, terms)
-    kept.unpersist()
+    written = write_all(spark, kept, terms, known, folder, plan)
     ledger.ready(folder, {row["file"]: row["table"] for row in written if row["table"]})
-    carried = not (late or closing)
-    if carried:
-        _keep(folder, Numbers({f: known.numbers[f] for f in learnt.live}, known.names))
+    if not late:
+        known.keep(folder / "state", learnt.live, [r["file"] for r in written if not r["table"]])
     say(f"batch {number}: written")
-    rows = Counter[str]()
+    rows = Counter[str](dict.fromkeys(work.tables, 0))
     for row in written:
-        rows[row["table"]] += row["rows"]
+        rows.update({row["table"]: row["rows"]} if row["table"] else {})
     made = Commit(
         batch=number,
         late=late,
         files=tuple(taken),
-        tables={table: rows[table] for table in work.tables},
+        tables=dict(rows),
         token=folder.name,
-        state=folder.name if carried else (last.state if last and late else ""),
-        connections=count + len(new),
+        state=(last.state if last else "") if late else folder.name,
+        connections=(last.connections if last else 0) + len(learnt.opened),
         newest_ns=max(learnt.newest_ns, newest_ns),
         reached=max([(NO_TIME, ""), *([last.reached] if last else []), *map(_order, taken)]),
         counts={
@@ -146,7 +142,7 @@ def planned(
     for part in plan.parts:
         splits[part.file].append(part.split)
     taken = [
-        Taken(first + at, file.name, file.size, file.modified_ns or 0, begins(splits[at])[0])
+        Taken(file.name, file.size, file.modified_ns or 0, begins(splits[at])[0])
         for at, file in enumerate(plan.files)
     ]
     parts = tuple(replace(part, file=part.file + first, set=0) for part in plan.parts)
@@ -226,31 +222,62 @@ def read_states(spark: SparkSession, paths: Sequence[Path], schema: pa.Schema) -
     return map_in_arrow(numbers(spark, len(paths), tasks), step, schema)
 
 
-def _written(frame: DataFrame, folder: Path, known: Numbers, terms: Terms) -> list[Row]:
-    files, topics = len(terms.names), terms.options.topics
+def write_all(
+    spark: SparkSession, kept: DataFrame, terms: Terms, known: Known, folder: Path, plan: Plan
+) -> list[Row]:
+    """Write rows and states into a folder; gives what was written, and lets go what was kept."""
+    frame = kept.where("kind in ('rows', 'state')")
+    if GROUPS in terms.tables:
+        frame = frame.union(told_groups(spark, kept, terms, known.states, plan))
+    files, topics, numbers = len(terms.names), terms.options.topics, known.numbers
 
     def step(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return write_rows(batches, folder, known, files, topics)
+        return write_rows(batches, folder, numbers, files, topics)
 
-    return map_in_arrow(frame, step, WRITTEN).collect()
+    try:
+        return map_in_arrow(frame, step, WRITTEN).collect()
+    finally:
+        kept.unpersist()
 
 
 # -- what is known from batch to batch
 
 
-def _before(folder: Path | None, known: Path | None) -> tuple[Numbers, list[Path]]:
-    """Read what is known, and list the states; known: where names are, also for late files."""
-    if known is None:
-        return Numbers({}, {}), []
-    found = json.loads((known / KNOWN).read_text())
-    names = {bytes.fromhex(id): name for id, name in found["names"].items()}
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a batch goes on from: numbers and names, and files with states."""
+
+    numbers: Numbers
+    states: list[Path]
+
+    def without_connections(self) -> Known:
+        """Leave but names."""
+        return Known(Numbers({}, self.numbers.names), [])
+
+    def and_what(self, learnt: Learnt, count: int) -> Known:
+        """Number connections on, behind `count`; the names known first stand."""
+        new = {first: count + at for at, first in enumerate(learnt.opened)}
+        named = {id: name for (_, id), name in learnt.all.names.items()}
+        numbers = {**self.numbers.numbers, **new}
+        return Known(Numbers(numbers, {**named, **self.numbers.names}), self.states)
+
+    def keep(self, folder: Path, live: Iterable[int], states: list[str]) -> None:
+        """Write it for the next batch: numbers of connections that are spoken of, files of
+        states.
+        """
+        kept = {
+            "numbers": {first: self.numbers.numbers[first] for first in live},
+            "names": {id.hex(): name for id, name in self.numbers.names.items()},
+            "states": states,
+        }
+        write(folder / KNOWN, json.dumps(kept).encode())
+
+
+def read_known(folder: Path | None) -> Known:
+    """Read what an earlier batch left."""
     if folder is None:
-        return Numbers({}, names), []
+        return Known(Numbers({}, {}), [])
+    found = json.loads((folder / KNOWN).read_text())
+    names = {bytes.fromhex(id): name for id, name in found["names"].items()}
     numbers = {int(first): number for first, number in found["numbers"].items()}
-    return Numbers(numbers, names), sorted(folder.glob("*.arrow"))
-
-
-def _keep(folder: Path, known: Numbers) -> None:
-    names = {id.hex(): name for id, name in known.names.items()}
-    kept = {"numbers": dict(known.numbers), "names": names}
-    write(folder / "state" / KNOWN, json.dumps(kept).encode())
+    return Known(Numbers(numbers, names), [folder / name for name in found["states"]])

@@ -1,10 +1,10 @@
 """Rows of all tables from a batch's packets, and the state of connections carried to the next.
 
-Law: a connection is decoded by one engine, however many batches it spans; its state is a row that
-stands before its packets, and comes to them by the same shuffle.
+Law: the state of a connection is a row that stands before its packets, and comes to them by the
+same shuffle; one of which nothing comes is passed on as it is.
 
-    state, packets of a pair of ends --> engine, portions --> rows | group items | facts
-                                              `----------------> state, for the next batch
+    state, packets, by key --> Carried --> rows | items of groups | facts
+                                  `------> state, for the next batch
 """
 
 from __future__ import annotations
@@ -12,69 +12,22 @@ from __future__ import annotations
 import gc
 import pickle
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from ...capture.blocks import NO_TIME
-from ...capture.connections import Connection
-from ...capture.engine import Located
-from ...capture.exchanges import Ended, Exchange, Exchanges
-from ...capture.fetch_sessions import FetchSessions
-from ...capture.rows import Row
-from ...capture.tables import TABLES
-from ...capture.tables.traffic import as_ended
-from ...messages.api_key import ApiKey
-from ..columns import to_batches
-from ..decoding import ToldEngine, Traffic, in_order_of_keys
+from ..decoding import Traffic, in_order_of_keys
 from ..errors import ascii_safe
 from ..facts import Facts
-from ..groups import APIS
-from ..options import Options
-from ..packets import SCHEMA, is_connection, segments_in
-from .keeping import dump, load
-from .portions import Memory, Portion, Values, merged, reminded
-
-GROUPS: Final = "group_events"
-LIVES: Final = "connections"
-
-OUT: Final = pa.schema(
-    [
-        pa.field("kind", pa.string()),
-        pa.field("name", pa.string()),
-        pa.field("at", pa.int64()),
-        pa.field("n", pa.int64()),
-        pa.field("body", pa.binary()),
-    ]
-)
-"""What a task gives: batches of rows of table `name`, items of group `name`, states, facts."""
+from ..packets import SCHEMA, is_connection
+from .carried import GROUPS, LIVES, Carried, Terms
+from .outputs import Output, packed
+from .portions import Portion
 
 BEFORE: Final = -1
 """Number of the packet that a state stands for: before all others."""
-
-PORTION_ITEMS: Final = 1024
-PORTION_BYTES: Final = 4 << 20
-BUFFERED: Final = 256
-"""Rows of a table that are worth a batch."""
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What a batch is decoded by.
-
-    names: of the files of all batches so far. silent_ns: connections whose last packet is older are
-    closed. state_bytes: most that is carried of the connections of a pair of ends. closing: nothing
-    more comes.
-    """
-
-    tables: tuple[str, ...]
-    options: Options
-    names: tuple[str, ...]
-    silent_ns: int
-    state_bytes: int
-    closing: bool = False
 
 
 class BatchFacts(NamedTuple):
@@ -89,266 +42,6 @@ class BatchFacts(NamedTuple):
     newest_ns: int
     given_up: int
     facts: bytes
-
-
-class Kept(NamedTuple):
-    """What is carried of the connections of a pair of ends: those that began in this batch, those
-    that are open, those that may be spoken of, and the state.
-    """
-
-    opened: list[int]
-    open: list[int]
-    live: list[int]
-    state: bytes
-
-
-class Output:
-    """Collects rows of tables; `drain` gives what is worth giving."""
-
-    def __init__(self, options: Options) -> None:
-        self._options = options
-        self._rows: dict[str, list[Values]] = {}
-        self._ready: list[pa.RecordBatch] = []
-
-    def rows(self, table: str, rows: Iterable[Values]) -> None:
-        """Take rows of a table."""
-        held = self._rows.setdefault(table, [])
-        for row in rows:
-            held.append(row)
-            if len(held) >= BUFFERED:
-                self._flush(table)
-                held = self._rows[table]
-
-    def other(self, kind: str, name: str, at: int, n: int, body: bytes) -> None:
-        """Take something else."""
-        self._ready.append(out_row(kind, name, at, n, body))
-
-    def drain(self) -> Iterator[pa.RecordBatch]:
-        """Give what is there."""
-        ready, self._ready = self._ready, []
-        yield from ready
-
-    def finish(self) -> Iterator[pa.RecordBatch]:
-        """Give all."""
-        for table in list(self._rows):
-            self._flush(table)
-        yield from self.drain()
-
-    def _flush(self, table: str) -> None:
-        rows, self._rows[table] = self._rows[table], []
-        made = [column.name for column in TABLES[table].columns]
-        for batch in to_batches(table, made, rows, self._options, lambda: None):
-            self.other("rows", table, 0, len(batch), packed(batch))
-
-
-def out_row(kind: str, name: str, at: int, n: int, body: bytes) -> pa.RecordBatch:
-    """Make a batch of one row."""
-    values = (kind, name, at, n, body)
-    arrays = [pa.array([value], f.type) for value, f in zip(values, OUT, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=OUT)
-
-
-def packed(batch: pa.RecordBatch) -> bytes:
-    """Write a batch."""
-    out = pa.BufferOutputStream()
-    with pa.ipc.new_stream(out, batch.schema) as stream:
-        stream.write_batch(batch)
-    return bytes(out.getvalue())
-
-
-def unpacked(body: bytes) -> Iterator[pa.RecordBatch]:
-    """Read batches."""
-    with pa.ipc.open_stream(body) as stream:
-        yield from stream
-
-
-# -- the connections of a pair of ends
-
-
-class Carried:
-    """The connections of a pair of ends, one after the other, from batch to batch."""
-
-    def __init__(self, terms: Terms, portion: Portion, facts: Facts, out: Output) -> None:
-        self._terms = terms
-        self._portion = portion
-        self._facts = facts
-        self._out = out
-        self._known: set[int] = set()
-        self._memories: dict[int, Memory] = {}
-        self._pairs = Exchanges()
-        self._sessions = FetchSessions(portion.names)
-        self._engine = ToldEngine(terms.options, self.end)
-        self._ended: list[Ended] = []
-        self._gone: set[int] = set()
-        self._items: list[Located | Ended] = []
-        self._exchanges: list[Exchange] = []
-        self._reminders: list[Exchange] = []
-        self._bytes = self._n = 0
-
-    def restore(self, known: list[int], state: bytes) -> None:
-        """Go on from what an earlier batch left; known: connections that were open then."""
-        self._engine, self._memories, waiting = load(state, keeper=self)
-        self._known = set(known)
-        firsts = self._engine.firsts
-        last = max(firsts, default=-1)
-        self._engine.firsts = {
-            id: first for id, first in firsts.items() if first in self._known or id == last
-        }
-        for item in waiting:
-            for _ in self._pairs.take(item):
-                pass
-        self._remind()
-        reminded(self._reminders, self._sessions)
-
-    def feed(self, rows: pa.RecordBatch) -> None:
-        """Take packets."""
-        segments = segments_in(rows)
-        self._facts.sums["captured_bytes"] += int(segments.captured.sum())
-        self._take(self._engine.feed(segments))
-
-    def end(self, connection: Connection, client: int) -> None:
-        """Take note that nothing more comes of a connection (the engine calls this)."""
-        ended = as_ended(connection, client)._replace(connection=connection.first_packet)
-        self._facts.sums["connections"] += 1
-        self._facts.sums["repeated_bytes"] += ended.repeated_bytes
-        self._ended.append(ended)
-
-    def close(self, why: str = "") -> list[int]:
-        """Give up what is awaited; say which connections began in this batch."""
-        self._take(_because(self._engine.finish(), why))
-        self._flush()
-        return sorted(self._gone - self._known)
-
-    def keep(self) -> Kept:
-        """Say what is carried on; this one can still be closed."""
-        self._flush()
-        waiting = [
-            Located(each.connection, each.client, each.broker, each.request)
-            for each in self._pairs.finish()
-            if each.request is not None
-        ]
-        for item in waiting:
-            for _ in self._pairs.take(item):
-                pass
-        state = dump((self._engine, self._memories, waiting), keeper=self)
-        probe = _Probe()
-        for _ in load(state, keeper=probe)[0].finish():
-            pass
-        live = {*self._engine.firsts.values(), *probe.open}
-        opened = (self._gone | probe.open) - self._known
-        return Kept(sorted(opened), sorted(probe.open), sorted(live), state)
-
-    # -- items
-
-    def _take(self, rows: Iterable[Located]) -> None:
-        for found in rows:
-            self._drain()
-            assert found.connection is not None
-            self._facts.row(found.row)
-            self._portion.learn(found.row)
-            self._item(found._replace(connection=self._engine.firsts[found.connection]))
-        self._drain()
-
-    def _drain(self) -> None:
-        while self._ended:
-            ended = self._ended.pop(0)
-            self._gone.add(ended.connection)
-            self._item(ended)
-
-    def _item(self, item: Located | Ended) -> None:
-        self._items.append(item)
-        if isinstance(item, Located):
-            row = item.row
-            self._bytes += row.length
-            if row.direction == "request" and row.api_key == ApiKey.JOIN_GROUP:
-                self._group(row, row)
-            found = self._pairs.take(item)
-        else:
-            found = self._pairs.end(item.connection)
-        for exchange in found:
-            self._exchange(exchange)
-        if len(self._items) >= PORTION_ITEMS or self._bytes >= PORTION_BYTES:
-            self._flush()
-
-    def _exchange(self, exchange: Exchange) -> None:
-        self._exchanges.append(exchange)
-        memory = self._memories.setdefault(exchange.connection, Memory())
-        memory.note(exchange, self._sessions.expand(exchange))
-        if exchange.told.api_key in APIS and exchange.response is not None:
-            self._group(exchange.request, exchange)
-
-    def _group(self, request: Row | None, told: Row | Exchange) -> None:
-        message: Any = None if request is None else request.message
-        if GROUPS in self._terms.tables and message is not None:
-            # Text that is no UTF-8 on the wire is kept as it is, and Arrow takes none of that.
-            group_id = message.group_id.encode("utf-8", "backslashreplace").decode()
-            self._n += 1
-            self._out.other("item", group_id, self._engine.at, self._n, pickle.dumps(told))
-
-    # -- portions
-
-    def _flush(self) -> None:
-        if not self._items:
-            return
-        portion = self._portion
-        portion.items, portion.told = self._items, self._exchanges
-        portion.reminders = self._reminders
-        for table in self._terms.tables:
-            if table == LIVES:
-                self._live()
-            elif table != GROUPS:
-                self._out.rows(table, portion.rows(table))
-        for item in self._items:
-            if isinstance(item, Ended):
-                self._memories.pop(item.connection, None)
-        self._items, self._exchanges, self._bytes = [], [], 0
-        self._remind()
-
-    def _remind(self) -> None:
-        self._reminders = [
-            each for memory in self._memories.values() for each in memory.sessions.values()
-        ]
-
-    def _live(self) -> None:
-        """Make rows of connections that ended; of others remember it."""
-        ended = {item.connection for item in self._items if isinstance(item, Ended)}
-        going_on = {
-            item.connection: Ended(item.connection, item.client, item.broker, 0, 0, 0, 0, False)
-            for item in self._items
-            if isinstance(item, Located)
-            and item.connection is not None
-            and item.client is not None
-            and item.broker is not None
-            and item.connection not in ended
-        }
-        self._portion.items = [*self._items, *going_on.values()]
-        for row in self._portion.rows(LIVES):
-            memory = self._memories.setdefault(row[0], Memory())
-            memory.life = merged(memory.life, row)
-            if row[0] in ended:
-                self._out.rows(LIVES, [memory.life])
-
-
-class _Probe:
-    """Learns which connections of an engine are open."""
-
-    def __init__(self) -> None:
-        self.open: set[int] = set()
-
-    def end(self, connection: Connection, _client: int) -> None:
-        self.open.add(connection.first_packet)
-
-
-def _because(rows: Iterable[Located], why: str) -> Iterator[Located]:
-    """Say why a connection was given up, where bytes of it were."""
-    for found in rows:
-        row = found.row
-        if why and not row.is_message:
-            row = row._replace(error=f"{row.error}; {why}" if row.error else why)
-        yield found._replace(row=row)
-
-
-# -- the connections of a partition
 
 
 class Carrier:

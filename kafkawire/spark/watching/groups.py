@@ -19,8 +19,10 @@ from ...capture.tables.group_events import Groups, events
 from ..errors import ascii_safe
 from ..facts import Facts
 from ..groups import ITEMS
-from .carrying import BEFORE, GROUPS, Output, Terms, packed
+from .carried import GROUPS, Terms
+from .carrying import BEFORE
 from .keeping import dump, load
+from .outputs import Output, packed
 from .portions import Portion
 
 FORGOTTEN_NS: Final = 86_400_000_000_000

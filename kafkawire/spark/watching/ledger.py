@@ -35,9 +35,8 @@ class WatchError(SparkError):
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A file that was taken, with its number among all; first_ns: time of its first packet."""
+    """A file that was taken; first_ns: time of its first packet."""
 
-    index: int
     name: str
     bytes: int
     modified_ns: int
@@ -52,7 +51,7 @@ class Commit:
     tables: table -> rows. token: of the folder in which it was staged; state: of the one with what
     the next batch needs. connections: all so far. newest_ns: time of the newest packet so far.
     reached: what sorts the file taken last: its first packet's time, its name. counts: messages,
-    connections given up, ... of this batch.
+    connections given up, ... of this batch. closed: whether all was closed behind it.
     """
 
     batch: int
@@ -168,16 +167,14 @@ class Ledger:
             path.unlink()
 
     def _check(self, last: Commit, tables: tuple[str, ...]) -> None:
-        if last.closed:
-            raise WatchError(f"{self.output}: that watch was ended; begin a new output")
         if set(tables) != set(last.tables):
             raise WatchError(
                 f"{self.output}: that watch makes the tables {', '.join(sorted(last.tables))}"
             )
-        if last.state and (last.format, last.classes) != (FORMAT, digest()):
+        if not last.closed and (last.format, last.classes) != (FORMAT, digest()):
             raise WatchError(
                 f"{self.output}: its connections were carried by another version of kafkawire; end "
-                "it with that one (`--end`), or begin a new output"
+                "it with that one (`--end`) before going on with this one"
             )
 
 

@@ -90,14 +90,17 @@ class Watcher:
         fresh = sorted((self._first(file), file.name, file) for file in self._untaken(files))
         last = self.ledger.last
         reached = last.reached if last else (NO_TIME, "")
-        late = [file for at, name, file in fresh if at != NO_TIME and (at, name) < reached]
-        regular = [file for _, _, file in fresh if file not in late]
+        late: list[InputFile] = []
+        regular: list[InputFile] = []
+        for at, name, file in fresh:
+            (late if at != NO_TIME and (at, name) < reached else regular).append(file)
         made: list[Commit] = []
         for chunk in self._chunks(late):
             if stop():
                 return made
             made.append(self._run(chunk, late=True))
-        chunks = list(self._chunks(regular)) or ([[]] if closing else [])
+        open = self.ledger.last is not None and not self.ledger.last.closed
+        chunks = list(self._chunks(regular)) or ([[]] if closing and open else [])
         for at, chunk in enumerate(chunks, 1):
             if stop():
                 return made

@@ -70,14 +70,14 @@ def batch_of(folder: Path, sent: list[Sent]) -> tuple[tuple[str, ...], pa.Table,
 
 
 METADATA = bytes.fromhex("0000001f0003000c00000001000161000000000000000000")
-LARGE = (1 << 20).to_bytes(4, "big") + bytes.fromhex("00000009000000010003616263") + bytes(1 << 19)
+LARGE = (1 << 20).to_bytes(4, "big") + bytes.fromhex("00000009000000010003616263") + bytes(1 << 17)
 
 
 def test_what_is_too_large_is_given_up_and_says_so(tmp_path: Path) -> None:
     sent = [*hello(), *(Sent(0, at, LARGE[at : at + 1400]) for at in range(0, len(LARGE), 1400))]
     names, table, files = batch_of(tmp_path, sent)
     half = len(table) // 2
-    made = told(names, [table.slice(0, half), table.slice(half)], state_bytes=100_000)
+    made = told(names, [table.slice(0, half), table.slice(half)], state_bytes=50_000)
     assert made.given_up == 2
     problems = made.finished("problems")
     assert [row["kind"] for row in problems if "given up: " in (row["error"] or "")]

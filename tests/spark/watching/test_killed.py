@@ -42,11 +42,12 @@ COMMAND = [
 
 
 def started(arguments: list[str], log: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, *arguments],
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"},
-        stdout=subprocess.PIPE, stderr=log.open("ab"), text=True,
-    )  # fmt: skip
+    with log.open("ab") as errors:
+        return subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"},
+            stdout=subprocess.PIPE, stderr=errors, text=True,
+        )  # fmt: skip
 
 
 def killed(directory: Path, output: Path, log: Path, words: str, from_outside: bool) -> list[str]:
@@ -107,7 +108,8 @@ def test_each_message_once(sets: dict[str, list[str]], tmp_path: Path) -> None:
         assert path.parent.name.startswith("batch=")
         assert pq.read_metadata(path).num_rows > 0
     assert not list((output / "_watch" / "staging").iterdir())
-    assert not list((output / "_watch" / "state").iterdir())
+    (left,) = (output / "_watch" / "state").iterdir()
+    assert [path.name for path in left.iterdir()] == ["known.json"]
 
 
 def rows(folder: Path, *batches: int) -> list[dict[str, Any]]:

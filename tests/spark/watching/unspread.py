@@ -17,8 +17,10 @@ from kafkawire.spark.groups import ITEMS
 from kafkawire.spark.options import Options, parse
 from kafkawire.spark.packets import SCHEMA
 from kafkawire.spark.planning import make_plan
-from kafkawire.spark.watching.carrying import BatchFacts, Terms, carry, unpacked
+from kafkawire.spark.watching.carried import Terms
+from kafkawire.spark.watching.carrying import BatchFacts, carry
 from kafkawire.spark.watching.groups import tell_groups
+from kafkawire.spark.watching.outputs import unpacked
 from kafkawire.spark.watching.writing import Numbered, Numbers
 
 BY_KEY: Final = [("key", "ascending"), ("packet", "ascending")]

@@ -1,0 +1,95 @@
+"""What a task of a batch gives: rows of any table, and whatever else, in one kind of row.
+
+Law: rows of tables travel as record batches that Spark does not look into, so one pass over the
+packets makes all tables.
+
+    | kind: rows  | name: table    | body: a record batch
+    | kind: item  | name: group id | at, n: what sorts it | body: pickled
+    | kind: state | name: table that it is for            | body: a record batch of states
+    | kind: facts |                                       | body: pickled
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import pyarrow as pa
+
+from ...capture.tables import TABLES
+from ..columns import to_batches
+from ..options import Options
+from .portions import Values
+
+OUT: Final = pa.schema(
+    [
+        pa.field("kind", pa.string()),
+        pa.field("name", pa.string()),
+        pa.field("at", pa.int64()),
+        pa.field("n", pa.int64()),
+        pa.field("body", pa.binary()),
+    ]
+)
+
+BUFFERED: Final = 256
+"""Rows of a table that are worth a batch."""
+
+
+class Output:
+    """Collects rows of tables; `drain` gives what is worth giving."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._rows: dict[str, list[Values]] = {}
+        self._ready: list[pa.RecordBatch] = []
+
+    def rows(self, table: str, rows: Iterable[Values]) -> None:
+        """Take rows of a table."""
+        held = self._rows.setdefault(table, [])
+        for row in rows:
+            held.append(row)
+            if len(held) >= BUFFERED:
+                self._flush(table)
+                held = self._rows[table]
+
+    def other(self, kind: str, name: str, at: int, n: int, body: bytes) -> None:
+        """Take something else."""
+        self._ready.append(out_row(kind, name, at, n, body))
+
+    def drain(self) -> Iterator[pa.RecordBatch]:
+        """Give what is there."""
+        ready, self._ready = self._ready, []
+        yield from ready
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """Give all."""
+        for table in list(self._rows):
+            self._flush(table)
+        yield from self.drain()
+
+    def _flush(self, table: str) -> None:
+        rows, self._rows[table] = self._rows[table], []
+        made = [column.name for column in TABLES[table].columns]
+        for batch in to_batches(table, made, rows, self._options, lambda: None):
+            self.other("rows", table, 0, len(batch), packed(batch))
+
+
+def out_row(kind: str, name: str, at: int, n: int, body: bytes) -> pa.RecordBatch:
+    """Make a batch of one row."""
+    values = (kind, name, at, n, body)
+    arrays = [pa.array([value], f.type) for value, f in zip(values, OUT, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=OUT)
+
+
+def packed(batch: pa.RecordBatch) -> bytes:
+    """Write a batch."""
+    out = pa.BufferOutputStream()
+    with pa.ipc.new_stream(out, batch.schema) as stream:
+        stream.write_batch(batch)
+    return bytes(out.getvalue())
+
+
+def unpacked(body: bytes) -> Iterator[pa.RecordBatch]:
+    """Read batches."""
+    with pa.ipc.open_stream(body) as stream:
+        yield from stream
