@@ -45,6 +45,8 @@ def rows(segments: Segments, which: Any) -> Segments:
     }
     return Segments(segments.data, **columns)
 
+TOTALS = ("delivered", "duplicate", "conflicting", "keep_alive", "discarded", "missing")
+
 
 def said(segments: Segments, steps: list[int], limits: ReassemblyLimits) -> dict[int, Said]:
     """What is said of each connection, in order, by its first packet; `steps`: sizes of blocks."""
@@ -65,7 +67,7 @@ def said(segments: Segments, steps: list[int], limits: ReassemblyLimits) -> dict
                 ended = event.connection
                 mine.append((ended.last, ended.first_ns, ended.client, ended.reset))
                 mine += [
-                    tuple(getattr(flow.totals, name) for name in flow.totals.__slots__)
+                    tuple(getattr(flow.totals, name) for name in TOTALS)
                     for flow in ended.flows
                 ]
     return found

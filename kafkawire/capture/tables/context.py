@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from mypy_extensions import mypyc_attr
+
 from ...primitives import DEFAULT_LIMITS, Limits
 from ..engine import Located
 from ..exchanges import Ended, Exchange, exchanges
@@ -29,6 +31,7 @@ WHERE = (
 """The columns that most tables begin with."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Context:
     """A capture being read for one table.
 
