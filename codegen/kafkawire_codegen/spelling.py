@@ -10,6 +10,9 @@ from .model import EMPTY_STRUCT, Field, Message, Struct, literal, shown
 from .naming import snake
 from .versions import condition
 
+ROW_AROUND: Final = 2 * len(INDENT) + len('"",')
+"""What stands around the text of a field's row."""
+
 WITH_FLEXIBLE: Final = ("string", "bytes", "records")
 """Primitives whose length is compact in flexible versions."""
 
@@ -63,10 +66,16 @@ class Naming:
         """Names of the structs that some parameter defaults to."""
         return {f.element for s in message.structs for f in s.fields if f.default is EMPTY_STRUCT}
 
-    def row(self, f: Field) -> str:
-        """The row of `__fields__` for one field, as `field_rows` reads it."""
-        words = [f.attribute, f.json_name, f.type, str(f.versions.low), str(f.versions.high)]
-        return " ".join(words if f.tag is None else [*words, str(f.tag)])
+    def row(self, f: Field) -> list[str]:
+        """The row of `__fields__` for one field, as `field_rows` reads it; in two lines if it is
+        long.
+        """
+        names = f"{f.attribute} {f.json_name} "
+        words = [f.type, str(f.versions.low), str(f.versions.high)]
+        rest = " ".join(words if f.tag is None else [*words, str(f.tag)])
+        if len(names) + len(rest) + ROW_AROUND <= LINE:
+            return [f'"{names}{rest}"']
+        return [f'"{names}"', f'"{rest}"']
 
     def store(self, f: Field) -> list[str]:
         return fitted([f"self.{f.attribute}: {self.annotation(f)} = {self.stored(f)}"], 2)
