@@ -189,6 +189,18 @@ def test_a_group_that_only_heartbeats(
     assert {row["protocol"] for row in found} == {protocol}
 
 
+def test_a_group_seen_from_the_middle_of_its_life_does_not_rebalance(tmp_path: Path) -> None:
+    story = Story()
+    for asked, answered in ((5, 5), (5, 5), (5, 6)):
+        story.asks("ConsumerGroupHeartbeat", 0, groupId="g", memberId="a", memberEpoch=asked)
+        story.answers("ConsumerGroupHeartbeat", 0, memberId="a", memberEpoch=answered)
+    found = events(story.save(tmp_path / "group.pcap"))
+    assert told(found, "packet", "event", "generation") == [
+        (7, "rebalance_started", 6),
+        (8, "rebalance_ended", 6),
+    ]
+
+
 # -- recordings
 
 

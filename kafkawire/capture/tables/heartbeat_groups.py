@@ -88,6 +88,8 @@ class HeartbeatGroups:
         self, group: _Group, about: Happening, request: Any, answer: Any
     ) -> Iterator[Happening]:
         member, epoch = about.member_id or "", answer.member_epoch
+        if not group.epoch and request.member_epoch == epoch:
+            group.epoch = epoch  # seen from the middle of its life: nothing has changed just now
         if epoch > group.epoch:
             group.epoch = epoch
             if group.started is None:
