@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 if TYPE_CHECKING:
-    from click.core import Context
-
     from kafkawire.client.config import Key
     from kafkawire.net.admin import Admin
 
@@ -63,14 +61,17 @@ def pairs(given: list[str] | None, option: str) -> dict[str, str]:
 
 
 def asking(config: Mapping[str, Any]) -> Admin:
-    """Make the admin client that goes with a consumer or producer: what it takes of its settings."""
+    """Make the admin client that goes with a consumer: with those of its settings that it takes."""
     from kafkawire.net.admin import ADMIN_KEYS, Admin
 
     return Admin({key: value for key, value in config.items() if key in ADMIN_KEYS})
 
 
 def is_live(
-    context: Context, given: list[str] | None, bootstrap: str | None, captures_only: Iterable[str]
+    context: typer.Context,
+    given: list[str] | None,
+    bootstrap: str | None,
+    captures_only: Iterable[str],
 ) -> bool:
     """Say whether a verb is about a cluster, not about captures; usage errors for both, neither,
     and an option that belongs to the other.

@@ -1,4 +1,4 @@
-"""`kafkawire groups`: of captures, the lives of groups; of a live cluster, its groups and their lag.
+"""`kafkawire groups`: of captures, their lives; of a live cluster, its groups and their lag.
 
 Law: lag is the end of a partition less what is committed; where either is not known there is none.
 """
@@ -71,7 +71,7 @@ def groups(
     port: PortOption = None,
     broker: BrokerOption = None,
 ) -> None:
-    """Tell the lives of groups in captures: members, rebalances, lag. Or of those of a live cluster.
+    """Tell the lives of groups in captures: members, rebalances, lag. Or those of a live cluster.
 
     \b
     kafkawire groups trace*.pcap
@@ -144,7 +144,7 @@ def _assigned(group: GroupInfo, member: MemberInfo) -> dict[str, list[int]]:
         return {}
     from kafkawire.errors import KafkaWireError
     from kafkawire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
-    from kafkawire.protocol.embedded import decode_versioned
+    from kafkawire.protocol.versioned import decode_versioned
 
     try:
         _, found = decode_versioned("ConsumerProtocolAssignment", member.assignment)

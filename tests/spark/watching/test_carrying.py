@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
-import pytest
 
 from kafkawire.capture.tables import TABLES
 from kafkawire.spark.options import parse
 from kafkawire.spark.watching.carrying import BEFORE
-from kafkawire.spark.watching.keeping import dump, load
 from tests.capture.dialogue import Sent, goodbye, hello
 from tests.capture.dialogue import packets as story
 from tests.capture.wire import pcap
@@ -117,19 +115,3 @@ def test_what_is_silent_is_closed_when_others_go_on(tmp_path: Path) -> None:
 def test_a_state_stands_before_all_packets() -> None:
     _, table = packets([str(FIXTURES / "captures" / "kcat-kf.pcap")], parse({}))
     assert min(table.column("packet").to_pylist()) > BEFORE
-
-
-class Owner:
-    def called(self) -> str:
-        return "back"
-
-
-def test_what_is_called_back_is_named_and_not_written() -> None:
-    here = Owner()
-    there = Owner()
-    kept = dump({"call": here.called, "owner": here}, owner=here)
-    made = load(kept, owner=there)
-    assert made["owner"] is there
-    assert made["call"].__self__ is there
-    with pytest.raises(KeyError):
-        load(kept)

@@ -1,0 +1,273 @@
+"""The verbs for live clusters as their users run them, beside a real Kafka and our own."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import count
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from kafkawire.net.server import ServerConfig
+from kafkawire.net.server_thread import ServerThread
+from tests.real.broker import MECHANISMS, PASSWORD, USER, Broker
+from tests.real.conftest import installation, kafka
+
+__all__ = ["installation", "kafka"]
+
+pytestmark = [pytest.mark.timeout(120), pytest.mark.xdist_group("kafka")]
+NUMBERS = count()
+NOBODY: Final = "127.0.0.1:1"
+SETTINGS: Final = {"auto.create.topics.enable": "false", "group.initial.rebalance.delay.ms": "0"}
+
+
+class Place(NamedTuple):
+    """A cluster: where to begin, without and with a password."""
+
+    bootstrap: str
+    sasl_bootstrap: str
+
+
+@pytest.fixture(scope="module")
+def ours() -> Iterator[Place]:
+    secured = SETTINGS | {"sasl.enabled.mechanisms": ",".join(MECHANISMS)}
+    with ExitStack() as stack:
+        plain = stack.enter_context(ServerThread(ServerConfig(settings=SETTINGS)))
+        sasl = ServerConfig(settings=secured, passwords={USER: PASSWORD}, topics={"secret": 1})
+        yield Place(plain.bootstrap, stack.enter_context(ServerThread(sasl)).bootstrap)
+
+
+@pytest.fixture(params=["kafka", "ours"])
+def place(request: pytest.FixtureRequest) -> Place:
+    """A real Kafka, or ours."""
+    found = request.getfixturevalue(request.param)
+    return Place(found.bootstrap, found.sasl_bootstrap) if isinstance(found, Broker) else found
+
+
+@pytest.fixture
+def topic(place: Place) -> str:
+    """A topic with two partitions."""
+    name = f"live-{next(NUMBERS)}"
+    assert ran("topics", "-b", place.bootstrap, "--create", f"{name}:2") == (0, "", "")
+    return name
+
+
+def command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "kafkawire_cli.main", *words]
+
+
+def ran(*words: str, given: str = "") -> tuple[int, str, str]:
+    """Run a command to its end: its exit code, and what it said."""
+    done = subprocess.run(
+        command(*words), input=given, capture_output=True, encoding="utf-8", timeout=60
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def table(said: str) -> list[list[str]]:
+    return [line.split() for line in said.splitlines()]
+
+
+def test_a_topic_from_its_making_to_its_end(place: Place) -> None:
+    name, here = f"live-{next(NUMBERS)}", ("-b", place.bootstrap)
+    made = ("--create", f"{name}:2", "--config", "retention.ms=60000", "--replication-factor", "1")
+    assert ran("topics", *here, *made) == (0, "", "")
+    assert [name, "2", "1"] in table(ran("topics", *here)[1])
+    code, said, _ = ran("topics", *here, "--topic", name)
+    assert code == 0
+    assert said.startswith(f"{name}: 2 partitions\n")
+    assert ["1", "1", "0", "1", "1", "0", "0"] in table(said)
+    [told] = json.loads(ran("topics", *here, "--topic", name, "-f", "json")[1])["topics"]
+    assert [each["end_offset"] for each in told["partitions"]] == [0, 0]
+    code, _, error = ran("topics", *here, "--create", name)
+    assert (code, error.startswith("kafkawire: TOPIC_ALREADY_EXISTS")) == (1, True)
+    assert ran("topics", *here, "--delete", name) == (0, "", "")
+    code, _, error = ran("topics", *here, "--topic", name)
+    assert (code, "UNKNOWN_TOPIC_OR_PARTITION" in error) == (1, True)
+
+
+def test_lines_are_records_and_records_are_lines(place: Place, topic: str) -> None:
+    here = ("-b", place.bootstrap)
+    lines = 'alice:apples\nplain\x1b[2J\nbob:NULL\n\nünï:{"a": 1}'
+    sent = ("produce", topic, *here, "-p", "1", "-K", ":", "--null", "NULL", "-v")
+    code, told, said = ran(*sent, "-o", "compression.type=zstd", given=lines)
+    assert (code, said) == (0, "5 delivered, 0 failed\n")
+    assert told.splitlines() == [f"{topic}-1 {offset}" for offset in range(5)]
+    read = ("consume", topic, *here, "--exit-at-end")
+    code, told, said = ran(*read, "-f", "json")
+    assert (code, said) == (0, "")
+    records = [json.loads(line) for line in told.splitlines()]
+    assert [(each["partition"], each["offset"]) for each in records] == [(1, n) for n in range(5)]
+    assert [(each["key"], each["value"]) for each in records] == [
+        ({"text": "alice"}, {"text": "apples"}),
+        (None, {"hex": b"plain\x1b[2J".hex()}),
+        ({"text": "bob"}, None),
+        (None, {"text": ""}),
+        ({"text": "ünï"}, {"json": {"a": 1}}),
+    ]
+    shown = [line.split("  ") for line in ran(*read)[1].splitlines()]
+    assert [line[-2:] for line in shown[:3]] == [
+        ["alice", "apples"],
+        ["-", "plain\\x1b[2J"],
+        ["bob", "null"],
+    ]
+    assert ran(*read, "-f", "value", "-n", "1")[1] == "apples\n"
+    assert ran(*read, "--from", "latest")[1] == ""
+    later = str(records[-1]["timestamp"] + 1)
+    assert ran(*read, "--from", later)[1] == ""
+    assert len(ran(*read, "--from", "2020-01-31T12:00:00Z")[1].splitlines()) == 5
+
+
+def test_a_group_goes_on_where_it_was(place: Place, topic: str) -> None:
+    here, group = ("-b", place.bootstrap), f"g-{topic}"
+    assert (
+        ran("produce", topic, *here, "-p", "0", given="".join(f"{n}\n" for n in range(9)))[0] == 0
+    )
+    read = ("consume", topic, *here, "--group", group, "-f", "value")
+    assert ran(*read, "-n", "4") == (0, "0\n1\n2\n3\n", "")
+    [told] = json.loads(ran("groups", *here, "--group", group, "-f", "json")[1])["groups"]
+    assert (told["state"], told["members"], told["lag"]) == ("Empty", [], 5)
+    assert ran(*read, "-e") == (0, "4\n5\n6\n7\n8\n", "")
+    said = table(ran("groups", *here)[1])
+    assert [group, "Empty", "classic", "0"] in said
+    assert ran("groups", *here, "--delete", group) == (0, "", "")
+    code, _, error = ran("groups", *here, "--group", group)
+    assert (code, error) == (1, f"kafkawire: there is no group '{group}'\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_it_in_order(place: Place, topic: str, number: signal.Signals) -> None:
+    here, group = ("-b", place.bootstrap), f"g-{topic}"
+    ran("produce", topic, *here, "-p", "1", given="a\nb\n")
+    reads = command("consume", topic, *here, "--group", group, "-f", "value")
+    with subprocess.Popen(reads, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        assert [running.stdout.readline() for _ in range(2)] == [b"a\n", b"b\n"]
+        members = ran("groups", *here, "--group", group)[1]
+        assert f"{topic} 0-1" in members
+        running.send_signal(number)
+        assert running.wait(30) == 0
+        assert (running.stdout.read(), running.stderr.read()) == (b"", b"")
+    [told] = json.loads(ran("groups", *here, "--group", group, "-f", "json")[1])["groups"]
+    assert (told["state"], told["lag"]) == ("Empty", 0)  # it committed, and left
+
+
+def test_a_reader_that_leaves_ends_it_and_what_it_did_not_get_is_not_committed(
+    place: Place, topic: str
+) -> None:
+    here, group = ("-b", place.bootstrap), f"g-{topic}"
+    ran("produce", topic, *here, "-p", "0", given=f"{'x' * 2000}\n" * 2000)
+    reads = command("consume", topic, *here, "--group", group, "-f", "value")
+    with subprocess.Popen(reads, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.read(2001)
+        running.stdout.close()
+        assert running.wait(30) == 0
+        assert running.stderr.read() == b""
+    [told] = json.loads(ran("groups", *here, "--group", group, "-f", "json")[1])["groups"]
+    assert told["state"] == "Empty"
+    # the pipe took some tens of them; the batch that it did not take whole is not committed
+    assert all(each["offset"] < 50 for each in told["offsets"])
+
+
+def test_an_interrupt_while_the_input_is_quiet(place: Place, topic: str) -> None:
+    sends = command("produce", topic, "-b", place.bootstrap, "-v")
+    pipe = subprocess.PIPE
+    with subprocess.Popen(sends, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0) as running:
+        assert running.stdin is not None
+        assert running.stderr is not None
+        running.stdin.write(b"one\n")
+        until_there(place, topic, 1)
+        running.send_signal(signal.SIGINT)
+        assert running.wait(30) == 130
+        assert running.stderr.read() == b"1 delivered, 0 failed\n"
+
+
+def until_there(place: Place, topic: str, number: int) -> None:
+    """Wait until a topic has so many records."""
+    assert ran("consume", topic, "-b", place.bootstrap, "-n", str(number))[0] == 0
+
+
+def test_a_password_that_is_wrong(place: Place) -> None:
+    mechanism = MECHANISMS[-1]
+    here = ("-b", place.sasl_bootstrap, *sasl(mechanism, PASSWORD))
+    assert ran("topics", *here)[0] == 0
+    for verb in (("topics",), ("groups",), ("consume", "secret"), ("produce", "secret")):
+        wrong = ("-b", place.sasl_bootstrap, *sasl(mechanism, "mistaken"))
+        code, out, error = ran(*verb, *wrong, given="one\ntwo\n")
+        assert (code, out) == (1, "")
+        assert "the broker refused our credentials" in error
+        assert "mistaken" not in error
+        assert len(error.splitlines()) == (1 if verb[0] != "produce" else 2)
+
+
+def sasl(mechanism: str, password: str) -> list[str]:
+    given = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": mechanism,
+        "sasl.username": USER,
+        "sasl.password": password,
+    }
+    return [word for key, value in given.items() for word in ("-o", f"{key}={value}")]
+
+
+def test_a_topic_that_is_not_there(place: Place) -> None:
+    here = ("-b", place.bootstrap, "-o", "max.block.ms=500")
+    code, _, error = ran("produce", "nothere", *here, given="one\ntwo\nthree\n")
+    assert code == 1
+    assert error.startswith("line 1: UNKNOWN_TOPIC_OR_PARTITION")
+    assert error.endswith("0 delivered, 1 failed\n"), "what comes next would fail as well"
+    code, _, error = ran("consume", "nothere", "-b", place.bootstrap)
+    assert (code, error) == (1, "kafkawire: UNKNOWN_TOPIC_OR_PARTITION: topic nothere\n")
+
+
+def test_what_was_not_delivered_is_told_line_by_line(place: Place, topic: str) -> None:
+    here = ("-b", place.bootstrap, "-o", "max.request.size=200")
+    code, _, error = ran("produce", topic, *here, given=f"short\n{'x' * 500}\nshort\n")
+    assert code == 1
+    assert error.startswith("line 2: MESSAGE_TOO_LARGE")
+    assert error.endswith("2 delivered, 1 failed\n")
+
+
+@pytest.mark.parametrize("words", [("topics",), ("groups",), ("consume", "t"), ("produce", "t")])
+def test_nobody_answers(words: tuple[str, ...]) -> None:
+    limit = "max.block.ms" if words[0] == "produce" else "default.api.timeout.ms"
+    code, out, error = ran(*words, "-b", NOBODY, "-o", f"{limit}=300", given="one\n")
+    assert (code, out) == (1, "")
+    assert "no answer in time" in error
+
+
+USAGE: Final[dict[tuple[str, ...], str]] = {
+    ("topics",): "give captures, or a cluster with --bootstrap-server",
+    ("groups",): "give captures, or a cluster with --bootstrap-server",
+    ("topics", "x.pcap", "-b", NOBODY): "not both",
+    ("groups", "x.pcap", "-b", NOBODY): "not both",
+    ("topics", "x.pcap", "--create", "t"): "is about a cluster",
+    ("groups", "x.pcap", "--delete", "g"): "is about a cluster",
+    ("topics", "-b", NOBODY, "--sort", "bytes"): "is about captures",
+    ("groups", "-b", NOBODY, "--port", "9092"): "is about captures",
+    ("topics", "-b", NOBODY, "--create", "t", "--delete", "t"): "one at a time",
+    ("topics", "-b", NOBODY, "--create", "t:x"): "'x' partitions",
+    ("topics", "-b", NOBODY, "--config", "a=b"): "is about --create",
+    ("topics", "-b", "nowhere"): "'nowhere' is not host:port",
+    ("consume", "t", "-b", NOBODY, "--from", "yesterday"): "'yesterday' is none of",
+    ("consume", "t", "-b", NOBODY, "-o", "linger"): "'linger' is not KEY=VALUE",
+    ("consume", "t", "-b", NOBODY, "-o", "fetch.min.byte=1"): "fetch.min.byte",
+    ("produce", "t", "-b", NOBODY, "-o", "acks=7"): "acks",
+    ("produce", "t", "-b", NOBODY, "-K", ""): "is empty",
+}
+
+
+@pytest.mark.parametrize("words", USAGE, ids=" ".join)
+def test_usage_errors(words: tuple[str, ...]) -> None:
+    code, out, error = ran(*words)
+    assert (code, out) == (2, "")
+    said: Any = " ".join(error.split())
+    assert USAGE[words] in said

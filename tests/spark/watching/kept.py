@@ -1,0 +1,80 @@
+"""Half of a capture, its engine's state, and the other half, each in whichever process; see
+`test_keeping`.
+
+python kept.py begin|end CAPTURE STATE ROWS
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from kafkawire.capture import flows
+from kafkawire.capture.packets import PacketParser, Segments
+from kafkawire.capture.source import read_capture
+from kafkawire.spark.decoding import ToldEngine
+from kafkawire.spark.options import parse
+from kafkawire.spark.watching.keeping import dump, load
+
+BLOCK = 100
+"""Packets of a block."""
+
+
+class Here:
+    """What the engine calls."""
+
+    def __init__(self) -> None:
+        self.ended = 0
+
+    def end(self, *_: object) -> None:
+        self.ended += 1
+
+
+def blocks(capture: str) -> list[Segments]:
+    parser = PacketParser()
+    return [
+        parser.parse(block[at : at + BLOCK])
+        for block in read_capture(capture)
+        for at in range(0, len(block), BLOCK)
+    ]
+
+
+def begin(capture: str) -> tuple[bytes, list[str]]:
+    """Read the first half: the state, and what the other half says if nothing is interrupted."""
+    here = Here()
+    engine = ToldEngine(parse({}), here.end)
+    every = blocks(capture)
+    half = len(every) // 2
+    for block in every[:half]:
+        list(engine.feed(block))
+    state = dump(engine, here=here)
+    return state, rest(engine, every[half:])
+
+
+def end(capture: str, state: bytes) -> list[str]:
+    """Go on from the state."""
+    here = Here()
+    every = blocks(capture)
+    rows = rest(load(state, here=here), every[len(every) // 2 :])
+    assert here.ended
+    return rows
+
+
+def rest(engine: ToldEngine, every: list[Segments]) -> list[str]:
+    rows = [repr(row) for block in every for row in engine.feed(block)]
+    return rows + [repr(row) for row in engine.finish()]
+
+
+def main(what: str, capture: str, state: str, rows: str) -> None:
+    if what == "begin":
+        kept, said = begin(capture)
+        Path(state).write_bytes(kept)
+    else:
+        said = end(capture, Path(state).read_bytes())
+    Path(rows).write_text(json.dumps(said))
+    print(Path(flows.__file__).suffix)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
