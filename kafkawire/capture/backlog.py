@@ -11,6 +11,8 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from typing import NamedTuple
 
+from mypy_extensions import mypyc_attr
+
 
 class Held(NamedTuple):
     """Bytes at a stream position, and the packet they came with."""
@@ -33,6 +35,7 @@ class Overlap(NamedTuple):
     standing: bytes
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Backlog:
     """Held bytes and cut stretches, both sorted by position; held bytes do not overlap."""
 

@@ -6,7 +6,9 @@ Law: whatever waits is counted here, and what does not fit is given up by an eve
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from mypy_extensions import mypyc_attr
 
 if TYPE_CHECKING:
     from .flows import Flow
@@ -36,10 +38,25 @@ class ReassemblyLimits:
     patience_ns: int = 30_000_000_000
     silence_ns: int = 300_000_000_000
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # compiled and frozen, it cannot be filled in once it is made
+        return ReassemblyLimits, (
+            self.max_held_bytes,
+            self.max_held_segments,
+            self.max_total_bytes,
+            self.max_window_bytes,
+            self.max_connections,
+            self.remembered_bytes,
+            self.reorder_ns,
+            self.patience_ns,
+            self.silence_ns,
+        )
+
 
 DEFAULT_REASSEMBLY: Final = ReassemblyLimits()
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Budget:
     """Bytes that all flows together keep, and which of them hold any behind a hole."""
 
@@ -49,6 +66,7 @@ class Budget:
         self.holding: dict[Flow, None] = {}
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Totals:
     """What became of the payload bytes of one side.
 

@@ -10,6 +10,8 @@ from functools import lru_cache
 from ipaddress import IPv6Address
 from typing import NamedTuple
 
+from mypy_extensions import mypyc_attr
+
 from .blocks import NO_TIME
 from .bounds import Budget, ReassemblyLimits
 from .events import Arrival, Event
@@ -37,6 +39,7 @@ def _address(number: int) -> str:
     return str(address.ipv4_mapped or address)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Connection:
     """One connection; `id` counts them in order of their first packet, from 0.
 

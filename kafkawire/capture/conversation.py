@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 from ..messages.api_key import ApiKey
 from ..primitives import DEFAULT_LIMITS, Limits
 from .inference import Inference, walk_responses
@@ -42,6 +44,7 @@ MAX_HELD: Final = 1 << 20
 DIRECTIONS: Final = ("request", "response")
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Conversation:
     """One connection between sides 0 and 1.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, final
+from typing import Any, BinaryIO, Final, NamedTuple
 
 from mypy_extensions import mypyc_attr
 
@@ -148,7 +148,7 @@ class Engine:
         return at[0] if len(at) == 1 else None
 
 
-@final
+@mypyc_attr(allow_interpreted_subclasses=True)
 class _Talk:
     """A connection, its conversation, and who they are in words."""
 

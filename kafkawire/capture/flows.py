@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from mypy_extensions import mypyc_attr
+
 from .backlog import Backlog, Held
 from .bounds import Budget, ReassemblyLimits, Totals
 from .events import Arrival, Conflict, Discarded, DiscardReason, Event, Gap, GapReason, Run
@@ -38,6 +40,7 @@ class Segment(NamedTuple):
     when: Arrival
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Flow:
     """One direction of a connection.
 

@@ -16,6 +16,8 @@ import sys
 from functools import cache
 from typing import Any, Final, NamedTuple
 
+from mypy_extensions import mypyc_attr
+
 from ..errors import WireError
 from ..messages import REGISTRY
 from ..primitives import Limits, Message, Reader, Structure
@@ -76,6 +78,7 @@ class Fit(NamedTuple):
     evidence: int
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Inference:
     """Infers the responses of one connection, and remembers what was seen on it."""
 

@@ -8,9 +8,10 @@ later request is answered it can no longer come.
 from __future__ import annotations
 
 from collections import deque
-from typing import Final, TypeAlias, final
+from typing import Final, TypeAlias
 
 from librt.strings import read_i32_be
+from mypy_extensions import mypyc_attr
 
 from ..primitives import Limits
 from .reading import Asked, Sealed, partial_response, seal_response
@@ -27,7 +28,7 @@ MAX_WAITING_BYTES: Final = 1 << 23
 """Bytes of responses that wait for their request, before the oldest are given up."""
 
 
-@final
+@mypyc_attr(allow_interpreted_subclasses=True)
 class _Waiting:
     def __init__(self, frame: bytes, mark: Mark) -> None:
         self.frame: bytes = frame
@@ -42,7 +43,7 @@ def correlation_id_of(frame: bytes) -> int:
     return int.from_bytes(frame, "big", signed=True)
 
 
-@final
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Pairing:
     """The requests of a connection without a response, and the responses without a request."""
 

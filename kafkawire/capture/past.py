@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from mypy_extensions import mypyc_attr
+
 REMEMBERED_GAPS: Final = 16
 """Gaps whose late bytes are told from duplicates."""
 
@@ -27,6 +29,7 @@ class Again(NamedTuple):
     duplicate: int
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Past:
     """The end of what was delivered: its last bytes, and the last gaps."""
 

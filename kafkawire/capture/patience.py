@@ -11,6 +11,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 from .backlog import Backlog
 from .blocks import NO_TIME
 from .bounds import ReassemblyLimits
@@ -20,6 +22,7 @@ MAX_ACKS: Final = 256
 """Acknowledgments of missing bytes that are remembered; an even number."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Patience:
     """What is known about the hole at the awaited position; times are nanoseconds or NO_TIME."""
 

@@ -9,6 +9,8 @@ segments are taken in spans; around that, one by one.
 
 from __future__ import annotations
 
+from mypy_extensions import mypyc_attr
+
 from .bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
 from .bulk import SortedBlock, Unit
 from .events import Arrival, CloseReason, DiscardReason, Event
@@ -17,6 +19,7 @@ from .packets import ACK, FIN, RST, SYN, Segments
 from .table import ConnectionTable
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Reassembler:
     """Puts the connections of a capture together; `connections` counts them."""
 

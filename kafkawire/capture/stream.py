@@ -5,12 +5,11 @@ Law: positions count from the first byte given; a byte leaves by `take`, never s
 
 from __future__ import annotations
 
-from typing import final
-
 from librt.strings import read_i32_be
+from mypy_extensions import mypyc_attr
 
 
-@final
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Mark:
     """The packet that brought the bytes up to `end` (a stream position), and when."""
 
@@ -20,7 +19,7 @@ class Mark:
         self.time_ns: int = time_ns
 
 
-@final
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Stream:
     """Bytes of one direction.
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+from mypy_extensions import mypyc_attr
 
 from .blocks import NO_TIME
 from .bounds import Budget, ReassemblyLimits
@@ -34,6 +35,7 @@ OPENING_SLACK: Final = 1 << 20
 UNNUMBERED: Final = -1
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ConnectionTable:
     """Connections by the keys of their two directions.
 
