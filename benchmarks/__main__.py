@@ -7,10 +7,12 @@ from collections.abc import Callable
 from itertools import groupby
 from typing import Final
 
-from . import codec, memory, packets, pipeline, records, report, startup
+from . import brokers, clients, codec, memory, packets, pipeline, records, report, startup
 from .measure import Figure
 
 SUITES: Final[dict[str, Callable[[int], list[Figure]]]] = {
+    "brokers": brokers.run,
+    "clients": clients.run,
     "codec": codec.run,
     "memory": memory.run,
     "packets": packets.run,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import DecodeError, RemoteProtocolError, UnsupportedVersion
+from ..errors import DecodeError, RemoteProtocolError, TrailingBytes, UnsupportedVersion
 from ..messages.api_key import ApiKey
 from ..primitives import Limits, Message
 from ..protocol import decode_request_body, decode_request_header, encode_frame
@@ -86,7 +86,10 @@ class Serving:
             raise RemoteProtocolError(
                 f"{key.name} v{version}: Kafka {self.cluster.release} takes {versions}"
             )
-        body = decode_request_body(key, version, frame, head.end, False, self._limits)
+        try:
+            body = decode_request_body(key, version, frame, head.end, False, self._limits)
+        except TrailingBytes:  # librdkafka's Metadata has some; Kafka does not look at them either
+            body = decode_request_body(key, version, frame, head.end, True, self._limits)
         self._count += 1
         request = Request(
             self._count,

@@ -179,8 +179,12 @@ class Line:
             yield from self._told(self.connection.handle(event, now), now)
 
     def shut(self, reason: Reason, detail: str, now: float) -> Iterator[object]:
-        """End the connection, and everything that waits."""
-        if self.connection is not None:
+        """End the connection, and everything that waits.
+
+        A connection may have ended in the same bytes that brought what this follows from: its news
+        of that is on its way here.
+        """
+        if self.connection is not None and self.connection.state is not State.CLOSED:
             yield from self._told(self.connection.handle(Shut(reason, detail), now), now)
         while self.queue:
             yield self.queue.popleft().end(reason, detail)

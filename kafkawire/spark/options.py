@@ -88,7 +88,7 @@ def unknown(name: str) -> NoReturn:
 
 def _alike(name: str) -> str | None:
     """Find the option that was meant, if one is nearly called so."""
-    found = get_close_matches(name.lower(), _BY_NAME, n=1, cutoff=0.8)
+    found = get_close_matches(name.lower(), _BY_NAME, n=1, cutoff=0.9)
     return next((known for known in SETTERS if known.lower() in found), None)
 
 

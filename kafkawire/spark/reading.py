@@ -10,7 +10,8 @@ are cut, ordered and spread.
                                                       numbers, names <------------'
                                                                           `--> DataFrame
 
-Rows are decoded once: they are kept on the workers' disks until the facts of all are known.
+Rows are decoded once: they are kept on the workers' disks until the facts of all are known, as
+record batches in Arrow's own form, which Spark moves without looking into them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.ipc
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
@@ -40,6 +42,9 @@ from .planning import PARTITION_BYTES, TASK_BYTES, Plan, make_plan, numbers
 
 Batches = Iterator[pa.RecordBatch]
 Step = Callable[[Iterable[pa.RecordBatch]], Batches]
+
+PACKED: Final = pa.schema([pa.field("rows", pa.binary()), pa.field(FACTS, pa.binary())])
+"""What is kept of a table: a record batch a row, or facts."""
 
 IN_TWO_STEPS: Final = "group_events"
 """The table whose rows cross connections."""
@@ -103,7 +108,7 @@ def decode(
         rows = rows.sortWithinPartitions("group_id", "at", "n")
         step = group_step(plan, made, options, finish)
     else:
-        rows, step = kept, ascii_safe(finish)
+        rows, step = kept, finish_step(finish)
     return Decoded(map_in_arrow(rows, step, schema), facts, plan, kept)
 
 
@@ -123,11 +128,9 @@ def gathered(
         whole = map_in_arrow(pieces, join_step(plan), SCHEMA)
         packets = packets.where(~is_fragment).union(whole)
     packets = packets.repartition(count, "key").sortWithinPartitions("key", "packet")
+    schema = PACKED
     if options.table == IN_TWO_STEPS:
-        schema = ITEMS
-    else:
-        schema = pa.schema([TABLES[options.table].schema.field(name) for name in made])
-    schema = schema.append(pa.field(FACTS, pa.binary()))
+        schema = ITEMS.append(pa.field(FACTS, pa.binary()))
     return map_in_arrow(packets, gather_step(plan, made, options, schema), schema)
 
 
@@ -172,7 +175,7 @@ def gather_step(plan: Plan, made: list[str], options: Options, schema: pa.Schema
             found = item_batches(items(context, traffic, sets))
         else:
             rows = TABLES[table].rows(context)
-            found = to_batches(table, made, rows, options, context.name_topics)
+            found = map(packed, to_batches(table, made, rows, options, context.name_topics))
         for batch in found:
             yield _with(batch, schema, None)
         yield _with(None, schema, facts.pack())
@@ -192,6 +195,37 @@ def group_step(plan: Plan, made: list[str], options: Options, finish: Finish) ->
         yield from finish(to_batches(options.table, made, rows, options, context.name_topics))
 
     return step
+
+
+def finish_step(finish: Finish) -> Step:
+    """Make the step from what is kept of a table to its finished rows."""
+
+    @ascii_safe
+    def step(batches: Iterable[pa.RecordBatch]) -> Batches:
+        return finish(unpacked(batches))
+
+    return step
+
+
+def packed(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Make one value of a batch."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema, options=IN_LZ4) as out:
+        out.write_batch(batch)
+    value = pa.array([sink.getvalue().to_pybytes()], pa.binary())
+    return pa.RecordBatch.from_arrays([value], names=[PACKED.names[0]])
+
+
+def unpacked(batches: Iterable[pa.RecordBatch]) -> Batches:
+    """Make the batches again, without those of facts."""
+    for batch in batches:
+        for value in batch.column(PACKED.names[0]):
+            if value.is_valid:
+                with pa.ipc.open_stream(value.as_buffer()) as stream:
+                    yield from stream
+
+
+IN_LZ4: Final = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 def _with(batch: pa.RecordBatch | None, schema: pa.Schema, facts: bytes | None) -> pa.RecordBatch:

@@ -17,30 +17,39 @@ from .cluster import Cluster
 from .conftest import rows_of
 
 
-@pytest.mark.parametrize("lost", [False, True], ids=["whole", "one worker lost"])
-def test_rows_are_those_of_one_process(
-    sets: dict[str, list[str]], tmp_path: Path, lost: bool
-) -> None:
+@pytest.mark.timeout(900)
+def test_rows_are_those_of_one_process(sets: dict[str, list[str]], tmp_path: Path) -> None:
     if shutil.which("java") is None:
         missing("Java")
     (files,) = [files for name, files in sets.items() if name.endswith("mixed-a--rot")]
-    output = tmp_path / "rows.json"
+    want = sorted(map(repr, rows_of(files, "exchanges")))
+    assert want
     with Cluster(tmp_path) as cluster:
-        command = [sys.executable, "-m", "tests.spark.cluster", cluster.url, "exchanges"]
-        driver = subprocess.Popen(
-            [*command, str(output), *files],
+        assert told(cluster, tmp_path / "whole", files, lost=False) == want
+        assert told(cluster, tmp_path / "lost", files, lost=True) == want
+
+
+def told(cluster: Cluster, output: Path, files: list[str], *, lost: bool) -> list[str]:
+    """Run the program on the cluster; lost: kill a worker once rows have been decoded."""
+    log = output.with_suffix(".log")
+    command = [sys.executable, "-m", "tests.spark.cluster", cluster.url, "exchanges", str(output)]
+    with (
+        log.open("wb") as errors,
+        subprocess.Popen(
+            [*command, *files],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"},
             stdout=subprocess.PIPE,
-            stderr=(tmp_path / "driver.log").open("wb"),
+            stderr=errors,
             text=True,
-        )
-        with driver:
-            assert driver.stdout is not None
-            said = next((line for line in driver.stdout if line == "moved\n"), "")
-            if lost and said:
-                cluster.lose(0)
-            driver.wait()
-        assert driver.returncode == 0, (tmp_path / "driver.log").read_text(errors="replace")
-        assert said == "moved\n"
-    assert json.loads(output.read_text()) == sorted(map(repr, rows_of(files, "exchanges")))
+        ) as driver,
+    ):
+        assert driver.stdout is not None
+        said = next((line for line in driver.stdout if line == "moved\n"), "")
+        if lost and said:
+            cluster.lose(0)
+        driver.wait()
+    assert driver.returncode == 0, log.read_text(errors="replace")
+    assert said == "moved\n"
+    rows: list[str] = json.loads(output.read_text())
+    return rows

@@ -63,13 +63,13 @@ def test_the_command_and_the_script(tmp_path: Path) -> None:
     told = subprocess.run(
         [
             sys.executable, "-m", "kafkawire_cli.main", "spark", file, "--output", str(tmp_path),
-            "--master", "local[1]", "--table", "connections",
+            "--master", "local[1]", "--table", "connections", "--option", "ports=1",
         ],
         capture_output=True, text=True, timeout=500, check=False,
     )  # fmt: skip
     assert told.returncode == 0, told.stderr
     assert f"connections: {len(rows_of([file], 'connections'))} rows" in told.stderr
-    assert (tmp_path / job.MANIFEST).exists()
+    assert json.loads((tmp_path / job.MANIFEST).read_text())["options"]["ports"] == [1]
 
 
 def test_usage(tmp_path: Path) -> None:
@@ -77,6 +77,7 @@ def test_usage(tmp_path: Path) -> None:
     for more, said in (
         (["x.pcap", "--table", "none"], "there is no table 'none'"),
         (["x.pcap", "--option", "splitBytes=none"], "option splitBytes"),
+        (["x.pcap", "--option", "splitBytes"], "'splitBytes' is no NAME=VALUE"),
     ):
         told = subprocess.run(
             [*run, *more], capture_output=True, text=True, timeout=300, check=False

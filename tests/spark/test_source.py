@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from kafkawire.capture.tables import TABLES
-from kafkawire.spark import register
+from kafkawire.spark import read, register
 from kafkawire.spark.errors import BadOption
 from kafkawire.spark.options import parse
 from tests.conftest import FIXTURES
@@ -73,12 +74,30 @@ def test_a_file_that_is_none_fails_where_asked(spark: SparkSession, tmp_path: Pa
         ("redact", "yes", "is not true or false"),
         ("brokers", "localhost", "is not address:port"),
         ("sets", "host", "is not one of all, directory, file"),
+        ("splitByte", "1m", "'splitByte' is not an option: splitBytes"),
+        ("end_ts", "1", "'end_ts' is not an option: endTs"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(option: str, value: str, said: str) -> None:
     with pytest.raises(BadOption) as caught:
         parse({option: value})
     assert said in str(caught.value)
+
+
+def test_an_option_that_nobody_knows(spark: SparkSession) -> None:
+    with pytest.raises(BadOption, match="'region' is not an option: table, ports, "):
+        read(spark, FILE, region="eu-west-1")
+    frame = spark.read.format("kafkapcap").option("region", "eu-west-1").load(FILE)
+    with pytest.raises(Exception, match="'region' is not an option: table, ports, "):
+        frame.collect()
+
+
+def test_options_travel() -> None:
+    options = parse({"maxFlowBytes": "1m", "idleTimeout": "60s"})
+    again = pickle.loads(pickle.dumps(options))
+    assert again == options
+    assert again.reassembly.max_held_bytes == 1 << 20
+    assert again.reassembly.silence_ns == 60_000_000_000
 
 
 def test_options_in_any_case() -> None:

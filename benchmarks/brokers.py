@@ -1,0 +1,110 @@
+"""Brokers for tests, with librdkafka as their client: ours, librdkafka's own mock, a real Kafka.
+
+Law: each runs where its users have it: ours in a process of its own (`kafkawire serve`), the mock
+inside the client's, Kafka in its JVM. Start-up is until a client has its first answer.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import Final
+
+import confluent_kafka
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from tests.real.broker import running
+from tests.real.java import install
+
+from .clients import read_confluent, send_confluent
+from .measure import Figure, figure
+
+SIZES: Final = {100: 50_000, 1000: 20_000}
+TRIPS: Final = 200
+SECONDS: Final = 30.0
+Up = Callable[[], AbstractContextManager[str]]
+
+
+@contextmanager
+def ours() -> Iterator[str]:
+    command = [sys.executable, "-m", "kafkawire_cli.main", "serve", "--port", "0", "--quiet"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().split()[2]
+        finally:
+            process.terminate()
+
+
+@contextmanager
+def mock() -> Iterator[str]:
+    holder = confluent_kafka.Producer({"test.mock.num.brokers": 1, "log_level": 0})
+    [broker] = holder.list_topics(timeout=SECONDS).brokers.values()
+    yield f"{broker.host}:{broker.port}"
+    holder.flush()
+
+
+@contextmanager
+def real() -> Iterator[str]:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        running(install(), Path(folder)) as broker,
+    ):
+        yield broker.bootstrap
+
+
+BROKERS: Final[dict[str, Up]] = {"kafkawire": ours, "librdkafka mock": mock, "Apache Kafka": real}
+
+
+def run(rounds: int) -> list[Figure]:
+    """Measure; microseconds a record or a trip, and milliseconds of start-up."""
+    taken: dict[tuple[str, str, str], list[float]] = {}
+    for turn in range(rounds):
+        for name, up in BROKERS.items():
+            start = perf_counter()
+            with up() as bootstrap:
+                confluent_kafka.Producer({"bootstrap.servers": bootstrap}).list_topics(
+                    timeout=SECONDS
+                )
+                started = (perf_counter() - start) * 1e3
+                taken.setdefault(("start-up", "ms", name), []).append(started)
+                for case, value in _measured(bootstrap, turn):
+                    taken.setdefault((case, "µs", name), []).append(value)
+    return [
+        figure("brokers" if unit == "µs" else "brokers' start-up", case, name, unit, values)
+        for (case, unit, name), values in taken.items()
+    ]
+
+
+def _measured(bootstrap: str, turn: int) -> Iterator[tuple[str, float]]:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for size, many in SIZES.items():
+        topic = f"bench-{turn}-{size}"
+        admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(SECONDS)
+        start = perf_counter()
+        send_confluent(bootstrap, topic, bytes(size), many)
+        yield f"produce {size} B", (perf_counter() - start) / many * 1e6
+        start = perf_counter()
+        read_confluent(bootstrap, topic, many)
+        yield f"consume {size} B", (perf_counter() - start) / many * 1e6
+    yield "one record, delivered", _trip(bootstrap, topic)
+
+
+def _trip(bootstrap: str, topic: str) -> float:
+    """Time one record after the other, each until the broker has acknowledged it."""
+    producer = confluent_kafka.Producer(
+        {"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 0}
+    )
+    producer.produce(topic, b"first")
+    assert producer.flush(SECONDS) == 0
+    start = perf_counter()
+    for _ in range(TRIPS):
+        producer.produce(topic, b"v")
+        assert producer.flush(SECONDS) == 0
+    return (perf_counter() - start) / TRIPS * 1e6

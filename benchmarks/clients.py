@@ -1,0 +1,207 @@
+"""Clients at the same real Kafka broker: records sent and read, our client's time beside others'.
+
+Law: every client has the same settings (acks all, no idempotence, 64 KiB batches, 5 ms of linger)
+and is used as its users use it; a figure is the wall time of a run, connecting included, a record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Final
+
+import aiokafka
+import confluent_kafka
+import kafka
+
+from kafkawire.client.consumer import TopicPartition
+from kafkawire.net.admin import LATEST, Admin
+from kafkawire.net.consumer import Consumer
+from kafkawire.net.producer import Producer
+from tests.real.broker import running
+from tests.real.java import install
+
+from .measure import Figure, figure
+
+SIZES: Final = {100: 30_000, 1000: 10_000}
+"""Bytes of a value, and how many records of that a run has."""
+BATCH: Final = 65_536
+LINGER_MS: Final = 5
+TOPICS: Final = count()
+Send = Callable[[str, str, bytes, int], None]
+Read = Callable[[str, str, int], None]
+
+
+def send_ours(bootstrap: str, topic: str, value: bytes, many: int) -> None:
+    async def run() -> None:
+        async with Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "enable.idempotence": False,
+                "acks": "all",
+                "batch.size": BATCH,
+                "linger.ms": LINGER_MS,
+            }
+        ) as producer:
+            for _ in range(many):
+                await producer.send(topic, value)
+            await producer.flush()
+
+    asyncio.run(run())
+
+
+def send_aiokafka(bootstrap: str, topic: str, value: bytes, many: int) -> None:
+    async def run() -> None:
+        producer = aiokafka.AIOKafkaProducer(
+            bootstrap_servers=bootstrap, acks="all", max_batch_size=BATCH, linger_ms=LINGER_MS
+        )
+        await producer.start()
+        for _ in range(many):
+            await producer.send(topic, value)
+        await producer.stop()
+
+    asyncio.run(run())
+
+
+def send_kafka_python(bootstrap: str, topic: str, value: bytes, many: int) -> None:
+    producer: Any = kafka.KafkaProducer(
+        bootstrap_servers=bootstrap,
+        acks="all",
+        enable_idempotence=False,
+        batch_size=BATCH,
+        linger_ms=LINGER_MS,
+    )
+    for _ in range(many):
+        producer.send(topic, value)
+    producer.flush()
+    producer.close()
+
+
+def send_confluent(bootstrap: str, topic: str, value: bytes, many: int) -> None:
+    producer = confluent_kafka.Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "acks": "all",
+            "batch.size": BATCH,
+            "linger.ms": LINGER_MS,
+            "queue.buffering.max.messages": 1_000_000,
+        }
+    )
+    for _ in range(many):
+        producer.produce(topic, value)
+    assert producer.flush(60) == 0
+
+
+def read_ours(bootstrap: str, topic: str, many: int) -> None:
+    async def run() -> None:
+        async with Consumer({"bootstrap.servers": bootstrap}) as consumer:
+            where = TopicPartition(topic, 0)
+            consumer.assign([where])
+            consumer.seek_to_beginning(where)
+            left = many
+            async for _ in consumer:
+                left -= 1
+                if not left:
+                    return
+
+    asyncio.run(run())
+
+
+def read_aiokafka(bootstrap: str, topic: str, many: int) -> None:
+    async def run() -> None:
+        consumer = aiokafka.AIOKafkaConsumer(
+            bootstrap_servers=bootstrap, auto_offset_reset="earliest", enable_auto_commit=False
+        )
+        consumer.assign([aiokafka.TopicPartition(topic, 0)])
+        await consumer.start()
+        left = many
+        try:
+            async for _ in consumer:
+                left -= 1
+                if not left:
+                    return
+        finally:
+            await consumer.stop()
+
+    asyncio.run(run())
+
+
+def read_kafka_python(bootstrap: str, topic: str, many: int) -> None:
+    consumer: Any = kafka.KafkaConsumer(
+        bootstrap_servers=bootstrap, auto_offset_reset="earliest", enable_auto_commit=False
+    )
+    consumer.assign([kafka.TopicPartition(topic, 0)])
+    left = many
+    for _ in consumer:
+        left -= 1
+        if not left:
+            break
+    consumer.close()
+
+
+def read_confluent(bootstrap: str, topic: str, many: int) -> None:
+    consumer = confluent_kafka.Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False}
+    )
+    consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
+    left = many
+    while left:
+        left -= len(consumer.consume(500, timeout=20))
+    consumer.close()
+
+
+SENDERS: Final[dict[str, Send]] = {
+    "kafkawire": send_ours,
+    "aiokafka": send_aiokafka,
+    "kafka-python": send_kafka_python,
+    "confluent-kafka": send_confluent,
+}
+READERS: Final[dict[str, Read]] = {
+    "kafkawire": read_ours,
+    "aiokafka": read_aiokafka,
+    "kafka-python": read_kafka_python,
+    "confluent-kafka": read_confluent,
+}
+
+
+def run(rounds: int) -> list[Figure]:
+    """Measure; microseconds a record."""
+    values: dict[tuple[str, str], list[float]] = {}
+    with tempfile.TemporaryDirectory() as folder, running(install(), Path(folder)) as broker:
+        for turn in range(rounds + 1):  # the first warms the broker up
+            for size, many in SIZES.items():
+                taken = _turn(broker.bootstrap, bytes(size), many)
+                for key, found in taken.items() if turn else ():
+                    values.setdefault(key, []).append(found)
+    return [figure("clients", case, name, "µs", found) for (case, name), found in values.items()]
+
+
+def _turn(bootstrap: str, value: bytes, many: int) -> dict[tuple[str, str], float]:
+    """Let each client write a topic of its own, then each read the first of them."""
+    taken: dict[tuple[str, str], float] = {}
+    topics = [_topic(bootstrap) for _ in SENDERS]
+    for (name, send), topic in zip(SENDERS.items(), topics, strict=True):
+        start = perf_counter()
+        send(bootstrap, topic, value, many)
+        taken[f"produce {len(value)} B", name] = (perf_counter() - start) / many * 1e6
+    for name, read in READERS.items():
+        start = perf_counter()
+        read(bootstrap, topics[0], many)
+        taken[f"consume {len(value)} B", name] = (perf_counter() - start) / many * 1e6
+    return taken
+
+
+def _topic(bootstrap: str) -> str:
+    name = f"bench-{next(TOPICS)}"
+
+    async def make() -> None:
+        async with Admin({"bootstrap.servers": bootstrap}) as admin:
+            await admin.create_topic(name, partitions=1, replication_factor=1)
+            await admin.list_offsets({(name, 0): LATEST})
+
+    asyncio.run(make())
+    return name

@@ -1,0 +1,97 @@
+"""Captures in which one connection has half of the bytes, made of real recordings.
+
+Law: the connection's messages are those of a recorded one, again and again: sequence numbers go on
+where the last round ended, so that it is one connection to whoever puts it together.
+
+    SYN, SYN | round 1: packets that carry data | round 2: the same, numbered on | ...
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from .captures import Recorded, grown
+
+IP_AT: Final = 14
+TCP: Final = 6
+SYN, FIN, RST = 2, 1, 4
+NETWORK: Final = b"\xac\x10\x00"
+"""Of the one connection's addresses."""
+
+
+class Sent(NamedTuple):
+    """A packet of a connection. low: whether the lower end sent it; at: where TCP begins."""
+
+    low: bool
+    data: bytes
+    at: int
+    size: int
+    flags: int
+
+
+def sent(packet: Recorded) -> tuple[bytes, Sent] | None:
+    """Read a packet's connection and its place there; None for what is not TCP, or was cut."""
+    data = packet.data
+    if len(data) != packet.original or data[IP_AT + 9] != TCP:
+        return None
+    at = IP_AT + 4 * (data[IP_AT] & 15)
+    end = IP_AT + int.from_bytes(data[IP_AT + 2 : IP_AT + 4], "big")
+    size = end - at - 4 * (data[at + 12] >> 4)
+    ends = data[26:30] + data[at : at + 2], data[30:34] + data[at + 2 : at + 4]
+    return b"".join(sorted(ends)), Sent(ends[0] < ends[1], data, at, size, data[at + 13])
+
+
+def busiest(recordings: Sequence[list[Recorded]]) -> list[Sent]:
+    """Find the connection with the most bytes that was recorded from its beginning."""
+    best: list[Sent] = []
+    for recording in recordings:
+        found: dict[bytes, list[Sent]] = defaultdict(list)
+        for packet in recording:
+            if (one := sent(packet)) is not None:
+                found[one[0]].append(one[1])
+        whole = [each for each in found.values() if each[0].flags & SYN]
+        best = max([best, *whole], key=lambda each: sum(one.size for one in each))
+    return best
+
+
+def endless(connection: Sequence[Sent]) -> Iterator[bytes]:
+    """Give the connection's packets, round after round."""
+    opening = [one for one in connection if one.flags & SYN]
+    sending = [one for one in connection if one.size > 0 and not one.flags & (SYN | FIN | RST)]
+    grows = {low: sum(one.size for one in sending if one.low == low) for low in (True, False)}
+    for one in opening:
+        yield numbered_on(one, 0, 0)
+    rounds = 0
+    while True:
+        for one in sending:
+            yield numbered_on(one, rounds * grows[one.low], rounds * grows[not one.low])
+        rounds += 1
+
+
+def numbered_on(packet: Sent, seq_on: int, ack_on: int) -> bytes:
+    """Give a packet's bytes with later numbers, between addresses of no other connection's."""
+    data, at = bytearray(packet.data), packet.at
+    data[26:29] = data[30:33] = NETWORK
+    seq, ack = struct.unpack_from(">II", data, at + 4)
+    if packet.flags & 16:
+        ack += ack_on
+    struct.pack_into(">II", data, at + 4, (seq + seq_on) % 2**32, ack % 2**32)
+    return bytes(data)
+
+
+def hot(recordings: Sequence[list[Recorded]], size: int) -> Iterator[bytes]:
+    """Make a pcap of at least `size` bytes, half of them of one connection, piece by piece."""
+    pieces = grown(recordings, size // 2)
+    yield next(pieces)
+    connection = endless(busiest(recordings))
+    ahead = 0
+    for piece in pieces:
+        yield piece
+        ahead += len(piece)
+        while ahead > 0:
+            data = next(connection)
+            yield piece[:8] + struct.pack("<II", len(data), len(data)) + data
+            ahead -= 16 + len(data)

@@ -1,0 +1,115 @@
+"""Clusters and clients for the table."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import count
+
+import pytest
+
+from kafkawire.client.failures import ClientError
+from kafkawire.net.admin import LATEST, Admin, GroupInfo
+from kafkawire.net.server import ServerConfig
+from kafkawire.net.server_thread import ServerThread
+from tests.net.server.clients import MAKES, Make
+from tests.net.server.conftest import LEFT_OPEN, nothing_left_to_others
+from tests.real.broker import MECHANISMS, PASSWORD, USER
+from tests.real.conftest import installation, kafka
+from tests.real.java import Installation
+
+from .clients import Java, KafkaJs, Ours
+from .matrix import KAFKA
+from .node import Node, install
+
+__all__ = ["installation", "kafka", "nothing_left_to_others"]
+NUMBERS = count()
+
+
+class Place:
+    """A cluster, looked at and changed by our admin client."""
+
+    def __init__(self, bootstrap: str, sasl_bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        self.sasl_bootstrap = sasl_bootstrap
+
+    def topic(self, partitions: int) -> str:
+        """Make a topic, and wait until its partitions have leaders."""
+        name = f"interop-{next(NUMBERS)}"
+
+        async def make() -> None:
+            async with Admin({"bootstrap.servers": self.bootstrap}) as admin:
+                await admin.create_topic(name, partitions=partitions)
+                await admin.list_offsets({(name, each): LATEST for each in range(partitions)})
+
+        asyncio.run(make())
+        return name
+
+    def group(self, group_id: str) -> GroupInfo | None:
+        """Look at a group; None while it cannot be looked at."""
+
+        async def look() -> GroupInfo:
+            async with Admin({"bootstrap.servers": self.bootstrap}) as admin:
+                return await admin.describe_group(group_id)
+
+        try:
+            return asyncio.run(look())
+        except ClientError:
+            return None
+
+    def committed(self, group_id: str) -> dict[tuple[str, int], int]:
+        """What a group has committed."""
+
+        async def look() -> dict[tuple[str, int], int]:
+            async with Admin({"bootstrap.servers": self.bootstrap}) as admin:
+                found = await admin.group_offsets(group_id)
+                return {where: each.offset for where, each in found.items()}
+
+        return asyncio.run(look())
+
+
+@pytest.fixture(scope="session")
+def node() -> Node:
+    """Node and kafkajs."""
+    return install()
+
+
+@pytest.fixture(scope="session")
+def our_cluster() -> Iterator[Place]:
+    settings = {"group.initial.rebalance.delay.ms": "0"}
+    secured = settings | {"sasl.enabled.mechanisms": ",".join(MECHANISMS)}
+    with ExitStack() as stack:
+        plain = ServerConfig(brokers=3, settings=settings)
+        sasl = ServerConfig(settings=secured, passwords={USER: PASSWORD}, topics={"secret": 1})
+        yield Place(
+            stack.enter_context(ServerThread(plain)).bootstrap,
+            stack.enter_context(ServerThread(sasl)).bootstrap,
+        )
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest, cluster: str) -> Place:
+    """The cluster that a case names."""
+    if cluster == KAFKA:
+        broker = request.getfixturevalue("kafka")
+        return Place(broker.bootstrap, broker.sasl_bootstrap)
+    found: Place = request.getfixturevalue("our_cluster")
+    return found
+
+
+@pytest.fixture
+def make(request: pytest.FixtureRequest, client: str) -> Make:
+    """The client that a case names."""
+    if client == KafkaJs.name:
+        return KafkaJs(request.getfixturevalue("node"))
+    if client == Java.name:
+        found: Installation = request.getfixturevalue("installation")
+        return Java(found)
+    return {each.name: each for each in (Ours(), *MAKES)}[client]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "tests/interop" in item.path.as_posix():
+            item.add_marker(pytest.mark.filterwarnings(LEFT_OPEN))

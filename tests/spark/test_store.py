@@ -1,0 +1,53 @@
+"""An object store: moto's S3 server on loopback, read by the workers."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+from pyarrow import fs
+from pyspark.sql import SparkSession
+
+from kafkawire.spark import read
+from tests.conftest import FIXTURES
+
+from .conftest import counted, of_frame, rows_of
+
+NAMES = ("kcat-kf.pcap", "ck-848.pcap")
+
+
+def test_rows_are_those_of_the_files(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    from moto.server import ThreadedMotoServer
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        options = {
+            "endpoint_override": f"{host}:{port}",
+            "scheme": "http",
+            "region": "us-east-1",
+            "access_key": "test",
+            "secret_key": "test",
+        }
+        store = fs.S3FileSystem(**options, allow_bucket_creation=True)
+        store.create_dir("captures")
+        for name in NAMES:
+            with store.open_output_stream(f"captures/{name}", compression=None) as out:
+                out.write((FIXTURES / "captures" / name).read_bytes())
+        frame = read(spark, "s3://captures/*.pcap", splitBytes="40k", **options)
+        source = spark.read.format("kafkapcap").options(**options).load("s3://captures/")
+        found = [of_frame(frame), of_frame(source)]
+        with pytest.raises(ValueError, match="an option that the store does not know"):
+            read(spark, "s3://captures/*.pcap", **{**options, "regions": "eu"})
+    finally:
+        server.stop()
+    want = counted(rows_of([str(FIXTURES / "captures" / name) for name in NAMES], "exchanges"))
+    for rows in found:
+        for row in rows:
+            assert row["file"].startswith("s3://captures/")
+            row["file"] = str(FIXTURES / "captures" / Path(row["file"]).name)
+        assert counted(rows) == want
