@@ -92,7 +92,7 @@ def send_confluent(bootstrap: str, topic: str, value: bytes, many: int) -> None:
         }
     )
     for _ in range(many):
-        producer.produce(topic, value)
+        producer.produce(topic, value, partition=0)
     assert producer.flush(60) == 0
 
 

@@ -45,6 +45,7 @@ def rows(segments: Segments, which: Any) -> Segments:
     }
     return Segments(segments.data, **columns)
 
+
 TOTALS = ("delivered", "duplicate", "conflicting", "keep_alive", "discarded", "missing")
 
 
@@ -67,8 +68,7 @@ def said(segments: Segments, steps: list[int], limits: ReassemblyLimits) -> dict
                 ended = event.connection
                 mine.append((ended.last, ended.first_ns, ended.client, ended.reset))
                 mine += [
-                    tuple(getattr(flow.totals, name) for name in TOTALS)
-                    for flow in ended.flows
+                    tuple(getattr(flow.totals, name) for name in TOTALS) for flow in ended.flows
                 ]
     return found
 

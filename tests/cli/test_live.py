@@ -162,7 +162,7 @@ def test_a_reader_that_leaves_ends_it_and_what_it_did_not_get_is_not_committed(
     place: Place, topic: str
 ) -> None:
     here, group = ("-b", place.bootstrap), f"g-{topic}"
-    ran("produce", topic, *here, "-p", "0", given=f"{'x' * 2000}\n" * 2000)
+    ran("produce", topic, *here, "-p", "0", given=f"{'x' * 2000}\n" * 4000)
     reads = command("consume", topic, *here, "--group", group, "-f", "value")
     with subprocess.Popen(reads, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         assert running.stdout is not None
@@ -173,8 +173,8 @@ def test_a_reader_that_leaves_ends_it_and_what_it_did_not_get_is_not_committed(
         assert running.stderr.read() == b""
     [told] = json.loads(ran("groups", *here, "--group", group, "-f", "json")[1])["groups"]
     assert told["state"] == "Empty"
-    # the pipe took some tens of them; the batch that it did not take whole is not committed
-    assert all(each["offset"] < 50 for each in told["offsets"])
+    # as much as the pipe took, at most a few batches: that depends on the system
+    assert told["lag"] > 2000
 
 
 def test_an_interrupt_while_the_input_is_quiet(place: Place, topic: str) -> None:

@@ -29,7 +29,7 @@ SCENARIOS: Final = {
 }
 
 DIFFERENT: Final[dict[tuple[str, str], str]] = {
-    ("refused", "kafka-python"): "it tries until its own timeout, at Kafka as well",
+    ("refused", "kafka-python"): "it tries until its own timeout",
     ("codecs", "kafkajs"): "none and gzip; it has no others itself",
     ("static", "kafkajs"): "it has none",
     ("cooperative", "kafkajs"): "it has none",

@@ -133,7 +133,7 @@ def noise(peer: socket.socket, draws: Random) -> None:
 def flood(peer: socket.socket, _: Random) -> None:
     """Announce the largest frame there is, and begin to send it."""
     peer.sendall(b"\x7f\xff\xff\xff")
-    for _ in range(FLOOD >> 16):
+    for _step in range(FLOOD >> 16):
         peer.sendall(bytes(1 << 16))
 
 
