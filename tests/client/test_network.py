@@ -295,8 +295,9 @@ def test_each_request_ends_once_by_its_deadline(part: int) -> None:
     for seed in range(part * SEEDS // 4, (part + 1) * SEEDS // 4):
         try:
             storm(seed)
-        except AssertionError as error:
-            raise AssertionError(f"seed {seed}: {error}") from error
+        except Exception as error:
+            error.add_note(f"seed {seed}")
+            raise
 
 
 def storm(seed: int) -> None:

@@ -115,8 +115,6 @@ def test_what_is_answered_wrongly_costs_a_connection_and_no_record(
 
     asyncio.run(story())
     assert sum(fault.hit for fault in faults) >= len(apis)
-    wrong = [each for each in kafka_broker.closed if "bystander" in each.reason]
-    assert not wrong
 
 
 # -- a peer that is no broker at all

@@ -173,8 +173,9 @@ def test_nothing_acknowledged_is_lost_doubled_or_out_of_order(part: int) -> None
             story.account(idempotent=True)
             lost = [each for each in story.results.values() if isinstance(each, Failed)]
             assert not lost, f"the cluster came back, yet {lost[0]}"
-        except AssertionError as error:
-            raise AssertionError(f"seed {seed}: {error}") from error
+        except Exception as error:
+            error.add_note(f"seed {seed}")
+            raise
 
 
 @pytest.mark.timeout(300)
@@ -186,8 +187,9 @@ def test_without_idempotence_each_record_has_one_result_in_order(acks: str) -> N
         try:
             story.play()
             story.account(idempotent=False)
-        except AssertionError as error:
-            raise AssertionError(f"seed {seed}: {error}") from error
+        except Exception as error:
+            error.add_note(f"seed {seed}")
+            raise
 
 
 def test_a_seed_replays_to_the_byte() -> None:
