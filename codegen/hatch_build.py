@@ -41,6 +41,7 @@ CAPTURE: Final = (
     "inference",
     "pairing",
     "parcels",
+    "partial",
     "past",
     "patience",
     "reading",

@@ -20,7 +20,8 @@ from ..messages.api_key import ApiKey
 from ..primitives import DEFAULT_LIMITS, Limits
 from .inference import Inference, walk_responses
 from .pairing import Item, Pairing
-from .reading import Sealed, asked_by, partial_request, seal_request
+from .partial import partial_request
+from .reading import Sealed, asked_by, seal_request
 from .recognise import (
     HEAD,
     LEAST_REQUEST,

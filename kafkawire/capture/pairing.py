@@ -14,7 +14,8 @@ from librt.strings import read_i32_be
 from mypy_extensions import mypyc_attr
 
 from ..primitives import Limits
-from .reading import Asked, Sealed, partial_response, seal_response
+from .partial import partial_response
+from .reading import Asked, Sealed, seal_response
 from .rows import Row, Status
 from .stream import Mark
 

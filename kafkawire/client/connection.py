@@ -39,6 +39,7 @@ from .connection_states import (
     Shut,
     State,
     Submit,
+    blamed,
 )
 from .frames import FrameBuffer
 from .requests import (
@@ -345,17 +346,6 @@ class Connection:
         self.in_flight.clear()
         effects.append(Ended(reason, detail, fatal, deliberate, self._opening))
         return effects
-
-
-def blamed(reason: Reason, at: int, waiting: InFlight, now: float) -> bool:
-    """Say whether a request is what the connection ended for; the others only lost it."""
-    match reason:
-        case Reason.TIMED_OUT:
-            return waiting.deadline <= now
-        case Reason.INVALID_RESPONSE:
-            return at == 0
-        case _:
-            return True
 
 
 C = Connection

@@ -99,3 +99,14 @@ class InFlight:
     version: int
     correlation_id: int
     deadline: float
+
+
+def blamed(reason: Reason, at: int, waiting: InFlight, now: float) -> bool:
+    """Say whether a request is what the connection ended for; the others only lost it."""
+    match reason:
+        case Reason.TIMED_OUT:
+            return waiting.deadline <= now
+        case Reason.INVALID_RESPONSE:
+            return at == 0
+        case _:
+            return True
