@@ -13,7 +13,7 @@ from typing import Final
 
 import typer
 
-YOUNG: Final = 1 << 18
+YOUNG: Final = 1 << 16
 """Objects made, and not freed, before garbage is looked for."""
 
 
@@ -33,7 +33,7 @@ def tune() -> None:
     while looking for them took a third of the time.
     """
     gc.freeze()
-    gc.set_threshold(YOUNG, 20, 20)
+    gc.set_threshold(YOUNG, 4, 2)  # connections are cycles: those forgotten must not pile up
 
 
 def drop_output() -> None:
