@@ -30,6 +30,7 @@ MODES: Final = ("off", "hot", "all")
 CAPTURE: Final = (
     "apis",
     "backlog",
+    "body_text",
     "bounds",
     "bulk",
     "connections",
@@ -49,6 +50,7 @@ CAPTURE: Final = (
     "row_text",
     "stream",
     "table",
+    "text",
     "tables/columns",
     "tables/context",
     "tables/exchanges",

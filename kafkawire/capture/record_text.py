@@ -16,17 +16,25 @@ from json import JSONDecoder, JSONEncoder
 from json.encoder import encode_basestring_ascii
 from typing import Any, Final, NamedTuple, final
 
+from librt.strings import BytesWriter
+from mypy_extensions import i64
+
 from ..errors import WireError
 from ..primitives.structure import Structure
 from ..protocol.json_form import uuid_text
 from ..records.batches import RecordBatches
 from ..records.record import Record
+from .text import put_int, put_text
 
 TOPIC_FIELDS: Final = ("name", "topic", "topic_name")
 PARTITION_FIELDS: Final = ("index", "partition", "partition_index")
 
 JSON_NAMES: Final = frozenset({"records", "unalignedRecords"})
 """Fields under which the JSON form of a message has records."""
+
+NO_CONTENT: Final[list[str]] = []
+OPENING: Final = b"{["
+"""What JSON begins with."""
 
 RECORDS: Final = 0
 TOPIC: Final = 1
@@ -215,6 +223,71 @@ def opened(place: Place, redact: bool) -> str:
             return f'{text[:-1]},"error":{encode_basestring_ascii(str(error))}}}'
         count.error = str(error)
     return members(place, count, content)
+
+
+def put_opened(out: BytesWriter, place: Place) -> None:
+    """Write what `opened` gives, straight from the records' bytes."""
+    at = len(out)
+    try:
+        count = Count(place.data)
+        if count.error is None:
+            out.write(members(place, count, NO_CONTENT).encode())
+            out.truncate(len(out) - 2)
+            begin = b'{"offset":'
+            for batch in RecordBatches(place.data):
+                end = b',"control":true}' if batch.control else b"}"
+                for record in batch.records():
+                    out.write(begin)
+                    put_record(out, record)
+                    out.write(end)
+                    begin = b',{"offset":'
+            out.write(b"]}")
+            return
+    except WireError:  # then it is said up to where they could be read
+        pass
+    out.truncate(at)
+    out.write(opened(place, False).encode())
+
+
+def put_record(out: BytesWriter, record: Record) -> None:
+    put_int(out, record.offset)
+    out.write(b',"timestamp":')
+    put_int(out, record.timestamp)
+    out.write(b',"key":')
+    put_value(out, record.key)
+    out.write(b',"value":')
+    put_value(out, record.value)
+    headers = record.headers
+    if headers:
+        begin = b',"headers":[['
+        for name, inner in headers:
+            out.write(begin)
+            out.write(encode_basestring_ascii(name).encode())
+            out.append(44)
+            put_value(out, inner)
+            out.append(93)
+            begin = b",["
+        out.append(93)
+
+
+def put_value(out: BytesWriter, data: bytes | None) -> None:
+    """Write what `value_text` gives: what is plain text without a look at more than its bytes."""
+    if data is None:
+        out.write(b"null")
+        return
+    size: i64 = len(data)
+    at: i64 = 0
+    while at < size:
+        c: i64 = data[at]
+        if c < 32 or c > 126:
+            break
+        at += 1
+    if at == size and (size == 0 or data[0] not in OPENING):
+        out.write(b'{"text":')
+        put_text(out, data, 0, size)
+        out.append(125)
+    else:
+        out.write(value_text(data, False).encode())
 
 
 def record_text(record: Record, control: bool, redact: bool) -> str:
