@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from kafkawire.capture.row_text import Lines
 
 PARCEL_ROWS: Final = 512
-PARCEL_BYTES: Final = 1 << 19
-"""Rows, or bytes of frames, that go to another process at a time."""
+"""Rows that go to another process at a time."""
 
 WAITING: Final = 3
 """Parcels a process has waiting; beyond that, this process opens the next one itself."""
@@ -173,20 +172,12 @@ def _lines(name: str, view: View) -> Lines:
 
 def _batches(file: Path, ports: list[int]) -> Iterator[list[Told]]:
     """Read a capture, a parcel's worth at a time."""
-    from kafkawire.capture.engine import read_sealed
-    from kafkawire.capture.reading import Sealed
+    from kafkawire.capture.engine import read_batches
     from kafkawire.errors import CaptureError
 
-    batch: list[Told] = []
-    size = 0
     try:
-        for told in read_sealed(file, ports=ports):
-            batch.append(told)
-            size += len(told.item.frame) if isinstance(told.item, Sealed) else 0
-            if len(batch) >= PARCEL_ROWS or size >= PARCEL_BYTES:
-                yield batch
-                batch, size = [], 0
+        for told in read_batches(file, ports=ports):
+            for at in range(0, len(told), PARCEL_ROWS):
+                yield told[at : at + PARCEL_ROWS]
     except CaptureError as error:
         raise InputError(f"{file}: {error}") from None
-    if batch:
-        yield batch

@@ -59,8 +59,9 @@ class Odd(ValueError):
 
 @final
 class Step:
-    """A field: the text before its value, its kind, whether it is an array; role: what it says of
-    records (see `record_text`), -1 for nothing. nulls: whether the decoder is known to take a null here.
+    """A field: the text before its value, its kind, whether it is an array. role: what it says of
+    records (see `record_text`), -1 for nothing. nulls: whether the decoder is known to take a null
+    here.
     """
 
     def __init__(self, lead: bytes, row: FieldRow, inner: Layout | None, role: int) -> None:

@@ -60,8 +60,10 @@ class Connection:
         self.reset = False
         self.closed = False
         self.outside = 0
-        self.flows = (Flow(self, 0, limits, budget), Flow(self, 1, limits, budget))
-        self.flows[0].peer, self.flows[1].peer = self.flows[1], self.flows[0]
+        self.flows: tuple[Flow, ...] = (
+            Flow(self, 0, limits, budget),
+            Flow(self, 1, limits, budget),
+        )
 
     def seen(self, packet: int, time_ns: int) -> None:
         """Note the packet that was seen last."""
@@ -80,6 +82,12 @@ class Connection:
         """Give up all that is awaited."""
         for flow in self.flows:
             flow.finish(when, out)
+
+    def part(self) -> None:
+        """Let go of the flows, of a connection that nobody looks up any more: flows know their
+        connection, and such circles wait in memory for somebody to look for them.
+        """
+        self.flows = ()
 
     def __repr__(self) -> str:
         return f"<connection {self.id} {self.endpoints[0]} - {self.endpoints[1]}>"

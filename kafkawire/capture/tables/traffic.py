@@ -19,9 +19,10 @@ from typing import BinaryIO
 from ...primitives import DEFAULT_LIMITS, Limits
 from ..blocks import NO_TIME
 from ..connections import Connection
-from ..engine import Engine, Located
+from ..engine import Engine, Located, located
 from ..exchanges import Ended
 from ..packets import PacketParser
+from ..parcels import Told
 from ..rows import Row, Status
 from ..source import read_capture
 
@@ -51,6 +52,12 @@ class Traffic:
         """Read the captures. Raises BadMagic, TruncatedCapture where a file is none at all, OSError
         where it cannot be opened.
         """
+        limits = self.limits
+        for one in self.sealed():
+            yield located(one, limits) if isinstance(one, Told) else one
+
+    def sealed(self) -> Iterator[Told | Ended]:
+        """Read the captures, and leave the bodies of messages unread."""
         ended: list[Ended] = []
         engine = Engine(
             self.ports,
@@ -66,14 +73,16 @@ class Traffic:
             base = packets
             for block in capture:
                 packets = base + block.first + len(block) - 1
-                for found in engine.feed(parser.parse(replace(block, first=base + block.first))):
+                numbered = replace(block, first=base + block.first)
+                for batch in engine.batches(parser.parse(numbered)):
                     yield from _drain(ended)
-                    yield found
+                    yield from batch
                 yield from _drain(ended)
             for problem in [*capture.problems, *parser.problems]:
                 row = Row(packets, NO_TIME, "", 0, Status.UNREADABLE, str(problem))
-                yield Located(None, None, None, row)
-        yield from engine.finish()
+                yield Told(None, None, None, row)
+        for batch in engine.batches(None):
+            yield from batch
         yield from _drain(ended)
 
     def place(self, packet: int) -> tuple[str, int]:
