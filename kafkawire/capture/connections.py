@@ -41,7 +41,8 @@ class Connection:
     """One connection; `id` counts them in order of their first packet, from 0.
 
     client: 0 where the opening was seen, else None. reset: whether a RST was seen. outside:
-    segments in a row that were too far off to belong to it.
+    segments in a row that were too far off to belong to it. totals: what became of the bytes of
+    each side.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Connection:
             Flow(self, 0, limits, budget),
             Flow(self, 1, limits, budget),
         )
+        self.totals = self.flows[0].totals, self.flows[1].totals
 
     def seen(self, packet: int, time_ns: int) -> None:
         """Note the packet that was seen last."""

@@ -12,7 +12,6 @@ one that the side sent, or was seen to send.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -148,35 +147,3 @@ class Closed(NamedTuple):
 
 
 Event: TypeAlias = Run | Gap | Conflict | Discarded | Closed
-
-
-class Piece(NamedTuple):
-    """Bytes of a side that one packet made contiguous."""
-
-    connection: Connection
-    side: int
-    data: bytes
-    packet: int
-    time_ns: int
-
-
-def in_order(events: list[Event]) -> Iterator[Piece | Gap | Conflict | Discarded | Closed]:
-    """Cut runs into pieces and give everything in the order in which it became known, both sides
-    interleaved.
-
-    The events are those of one `feed` or `finish`: within a batch a run may hold many packets of
-    one side, while the other side's answers lie between them.
-    """
-    timed: list[tuple[int, int, Piece | Gap | Conflict | Discarded | Closed]] = []
-    for event in events:
-        if isinstance(event, Run):
-            at = event.position
-            for end, packet, time_ns in zip(event.ends, event.packets, event.times, strict=True):
-                data = event.data[at - event.position : end - event.position]
-                piece = Piece(event.connection, event.side, data, packet, time_ns)
-                timed.append((event.released or packet, len(timed), piece))
-                at = end
-        else:
-            timed.append((event.packet, len(timed), event))
-    timed.sort(key=lambda item: item[:2])
-    return (item[2] for item in timed)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from kafkawire.capture.engine import decode_capture
+from kafkawire.capture.record_text import Count, places
 from kafkawire.records import Record, RecordBatches
-from kafkawire_cli import contents
 
 from . import truth
 
@@ -51,7 +51,7 @@ def test_records_are_those_that_another_implementation_reads(path: Path) -> None
     ours = []
     for number, row in enumerate(rows):
         if row.message is not None and row.body_version is not None:
-            for place in contents.places(row.message, row.body_version):
+            for place in places(row.message, row.body_version):
                 if place.data:
                     ours.append((number, place))
     wanted = truth.lines(records_of(path))
@@ -67,7 +67,7 @@ def test_records_are_those_that_another_implementation_reads(path: Path) -> None
         assert codecs == theirs["codecs"]
         records = [(record, batch.control) for batch in batches for record in batch.records()]
         assert len(records) == theirs["n"]
-        assert contents.counted(place)["records"] == theirs["n"]
+        assert Count(place.data).records == theirs["n"]
         if "records" in theirs:
             mine = [as_told(record, control) for record, control in records]
             assert [{"h": [], **one} for one in theirs["records"]] == mine
@@ -84,7 +84,7 @@ def test_columns_hold_the_same_records() -> None:
             row = found.row
             if row.message is None or row.body_version is None:
                 continue
-            for place in contents.places(row.message, row.body_version):
+            for place in places(row.message, row.body_version):
                 records = list(RecordBatches(place.data).records())
                 table = RecordBatches(place.data).columns().to_arrow()
                 assert table.column("offset").to_pylist() == [r.offset for r in records]
