@@ -45,7 +45,8 @@ class Connection:
 
     client: 0 where the opening was seen, else None. reset: whether a RST was seen; reset_ns: when
     that was first. outside: segments in a row that were too far off to belong to it. When it is
-    closed, captured_bytes and repeated_bytes say what its totals were.
+    closed, captured_bytes and repeated_bytes say what its totals were. totals: what became of the
+    bytes of each side.
     """
 
     def __init__(
@@ -66,8 +67,11 @@ class Connection:
         self.closed = False
         self.outside = 0
         self.captured_bytes = self.repeated_bytes = 0
-        self.flows = (Flow(self, 0, limits, budget), Flow(self, 1, limits, budget))
-        self.flows[0].peer, self.flows[1].peer = self.flows[1], self.flows[0]
+        self.flows: tuple[Flow, ...] = (
+            Flow(self, 0, limits, budget),
+            Flow(self, 1, limits, budget),
+        )
+        self.totals = self.flows[0].totals, self.flows[1].totals
 
     def seen(self, packet: int, time_ns: int) -> None:
         """Note the packet that was seen last; what comes when all is over counts no more."""
@@ -98,9 +102,14 @@ class Connection:
         """Give up all that is awaited, and close the accounts."""
         for flow in self.flows:
             flow.finish(when, out)
-        totals = [flow.totals for flow in self.flows]
-        self.captured_bytes = sum(each.captured for each in totals)
-        self.repeated_bytes = sum(each.duplicate + each.keep_alive for each in totals)
+        self.captured_bytes = sum(each.captured for each in self.totals)
+        self.repeated_bytes = sum(each.duplicate + each.keep_alive for each in self.totals)
+
+    def part(self) -> None:
+        """Let go of the flows, of a connection that nobody looks up any more: flows know their
+        connection, and such circles wait in memory for somebody to look for them.
+        """
+        self.flows = ()
 
     def __repr__(self) -> str:
         return f"<connection {self.id} {self.endpoints[0]} - {self.endpoints[1]}>"

@@ -45,6 +45,11 @@ class Located(NamedTuple):
     row: Row
 
 
+BATCH_ROWS: Final = 512
+BATCH_BYTES: Final = 1 << 19
+"""Rows, or bytes of payload, that are given at a time at most."""
+
+
 def endpoint(text: str) -> Endpoint:
     """Read `address:port` as rows show it, an IPv6 address in brackets. Raises ValueError."""
     address, _, port = text.rpartition(":")
@@ -99,14 +104,25 @@ class Engine:
 
     def take(self, segments: Segments) -> Iterator[Told]:
         """Take the next segments of the capture, in packet order."""
-        return self._told(self._reassembler.feed(segments))
+        return self._one_by_one(self.batches(segments))
 
     def end(self) -> Iterator[Told]:
         """Close the capture: what is still held goes out as what it is."""
-        return self._told(self._reassembler.finish())
+        return self._one_by_one(self.batches(None))
 
-    def _told(self, events: list[Event]) -> Iterator[Told]:
-        for event, at, self.known_at in in_turn(events):
+    def _one_by_one(self, batches: Iterator[list[Told]]) -> Iterator[Told]:
+        for batch in batches:
+            for told in batch:
+                self.known_at = told.known_at
+                yield told
+
+    def batches(self, segments: Segments | None) -> Iterator[list[Told]]:
+        """Do as `take`, or with None as `end`, and give some rows at a time."""
+        reassembler = self._reassembler
+        events = reassembler.finish() if segments is None else reassembler.feed(segments)
+        batch: list[Told] = []
+        held = 0
+        for event, at, known in in_turn(events):
             connection = event.connection
             talk = self._talks.get(connection.id)
             if talk is None:
@@ -117,17 +133,28 @@ class Engine:
                 if len(ends) > 1:
                     start = ends[at - 1] - position if at else 0
                     data = data[start : ends[at] - position]
+                held += len(data)
                 items = conversation.take(side, data, packets[at], times[at])
             else:
                 items = _tell(conversation, event)
             if items:
                 client, broker = talk.ends()
                 for item in items:
-                    yield _make(Told, (connection.id, client, broker, item))
+                    batch.append(_make(Told, (connection.id, client, broker, item, known)))
             if isinstance(event, Closed):
                 del self._talks[connection.id]
                 if self.on_end is not None:
+                    if batch:
+                        yield batch
+                        batch = []
+                        held = 0
                     self.on_end(connection, conversation.client or 0)
+            if len(batch) >= BATCH_ROWS or held >= BATCH_BYTES:
+                yield batch
+                batch = []
+                held = 0
+        if batch:
+            yield batch
 
     def _open(self, connection: Connection) -> Conversation:
         broker = self._broker(connection)
@@ -173,7 +200,7 @@ _make: Final[Any] = tuple.__new__
 
 def located(told: Told, limits: Limits = DEFAULT_LIMITS) -> Located:
     """Open what is sealed."""
-    connection, client, broker, item = told
+    connection, client, broker, item, _ = told
     row = item.open(limits) if isinstance(item, Sealed) else item
     made: Located = _make(Located, (connection, client, broker, row))
     return made
@@ -260,16 +287,33 @@ def read_sealed(
     """Read a capture as `decode_capture` does, and leave the bodies of messages unread: `located`
     opens them, also in another process (see `parcels`).
     """
+    for batch in read_batches(
+        source, ports=ports, limits=limits, reassembly=reassembly, brokers=brokers, watch=watch
+    ):
+        yield from batch
+
+
+def read_batches(
+    source: str | Path | BinaryIO,
+    *,
+    ports: Collection[int] = (),
+    limits: Limits = DEFAULT_LIMITS,
+    reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
+    brokers: Collection[str] = (),
+    watch: Watch | None = None,
+) -> Iterator[list[Told]]:
+    """Do as `read_sealed`, some rows at a time."""
     capture = read_capture(source, watch)
     parser = PacketParser()
     engine = Engine(ports, limits, reassembly, brokers=brokers)
     packets = 0
     for block in capture:
         packets = block.first + len(block) - 1
-        yield from engine.take(parser.parse(block))
-    yield from engine.end()
-    for problem in [*capture.problems, *parser.problems]:
-        yield _about(problem, packets)
+        yield from engine.batches(parser.parse(block))
+    yield from engine.batches(None)
+    problems = [*capture.problems, *parser.problems]
+    if problems:
+        yield [_about(problem, packets) for problem in problems]
 
 
 def _about(problem: CaptureError, packets: int) -> Told:

@@ -12,7 +12,6 @@ one that the side sent, or was seen to send.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -150,43 +149,3 @@ class Closed(NamedTuple):
 
 
 Event: TypeAlias = Run | Gap | Conflict | Discarded | Closed
-
-
-class Piece(NamedTuple):
-    """Bytes of a side that one packet made contiguous."""
-
-    connection: Connection
-    side: int
-    data: bytes
-    packet: int
-    time_ns: int
-
-
-Told: TypeAlias = Piece | Gap | Conflict | Discarded | Closed
-
-
-def in_order(events: Iterable[Event | Piece]) -> Iterator[Told]:
-    """Cut runs into pieces and give everything in the order in which it became known, both sides
-    interleaved.
-
-    The events are those of one `feed` or `finish`: within a batch a run may hold many packets of
-    one side, while the other side's answers lie between them.
-    """
-    return (event for _, _, event in timed(events))
-
-
-def timed(events: Iterable[Event | Piece]) -> list[tuple[int, int, Told]]:
-    """Give the same with the packet that made each known, and a number that keeps their order."""
-    found: list[tuple[int, int, Told]] = []
-    for event in events:
-        if isinstance(event, Run):
-            at = event.position
-            for end, packet, time_ns in zip(event.ends, event.packets, event.times, strict=True):
-                data = event.data[at - event.position : end - event.position]
-                piece = Piece(event.connection, event.side, data, packet, time_ns)
-                found.append((event.released or packet, len(found), piece))
-                at = end
-        else:
-            found.append((event.packet, len(found), event))
-    found.sort(key=lambda item: item[:2])
-    return found

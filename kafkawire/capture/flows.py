@@ -64,7 +64,6 @@ class Flow:
         "initial",
         "next_seq",
         "origin",
-        "peer",
         "position",
         "side",
         "totals",
@@ -75,7 +74,6 @@ class Flow:
         self, connection: Connection, side: int, limits: ReassemblyLimits, budget: Budget
     ) -> None:
         self.connection = connection
-        self.peer = self
         self.waiting = self.fin_acked = False
         self.side = side
         self.origin = self.initial = self.fin_at = UNKNOWN
@@ -89,6 +87,10 @@ class Flow:
         self._peer_ack = UNKNOWN
 
     # -- what is known
+
+    @property
+    def peer(self) -> Flow:
+        return self.connection.flows[1 - self.side]
 
     @property
     def anchored(self) -> bool:

@@ -35,6 +35,7 @@ class Reassembler:
         out: list[Event] = []
         if not len(segments):
             return out
+        self._table.part()
         block = SortedBlock(segments)
         for unit in block.take_whole(self._table.flows, out):
             self._take_unit(block, unit, out)

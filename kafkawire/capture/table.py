@@ -48,6 +48,7 @@ class ConnectionTable:
         self.flows: dict[bytes, Flow] = {}
         self.opened = 0
         self._new: list[Connection] = []
+        self._gone: list[Connection] = []
 
     def flow(self, mine: bytes, theirs: bytes, segment: Segment, out: list[Event]) -> Flow:
         """Find the flow that a segment belongs to; begin a connection where there is none."""
@@ -68,6 +69,14 @@ class ConnectionTable:
             connection.id = self.opened
             self.opened += 1
         self._new.clear()
+
+    def part(self) -> None:
+        """Let go of the connections that were replaced or forgotten; what was said of them has been
+        read by now.
+        """
+        for connection in self._gone:
+            connection.part()
+        self._gone.clear()
 
     def reset(self, connection: Connection, when: Arrival) -> None:
         """Note a RST: the connection is closed when nothing out of order can come any more."""
@@ -129,6 +138,9 @@ class ConnectionTable:
         connection = Connection(UNNUMBERED, ends, self.limits, self.budget, segment.when)
         self._new.append(connection)
         side = 1 if answers else 0
+        replaced = self.flows.get(mine)
+        if replaced is not None:
+            self._gone.append(replaced.connection)
         self.flows[mine] = connection.flows[side]
         self.flows[theirs] = connection.flows[1 - side]
         return connection.flows[side]
@@ -156,6 +168,7 @@ class ConnectionTable:
         gone = dict.fromkeys(oldest[: len(oldest) - self.limits.max_connections * 7 // 8])
         for connection in gone:
             self.close(connection, CloseReason.FORGOTTEN, when, out)
+        self._gone += gone
         self.flows = {key: flow for key, flow in self.flows.items() if flow.connection not in gone}
 
 

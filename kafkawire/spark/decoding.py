@@ -10,7 +10,7 @@ through the same engine and the same table as in a single process, and costs the
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -18,10 +18,9 @@ import pyarrow as pa
 import pyarrow.compute
 
 from ..capture.connections import Connection
+from ..capture.conversation import Conversation
 from ..capture.engine import Engine, Located
-from ..capture.events import Event
 from ..capture.exchanges import Ended
-from ..capture.parcels import Told
 from ..capture.rows import Row
 from ..capture.tables.context import Context
 from ..capture.tables.traffic import about, as_ended, place_of
@@ -66,10 +65,9 @@ class ToldEngine(Engine):
         """What sorts that which is being told among the connections of all partitions."""
         return self._base + self.known_at
 
-    def _told(self, events: list[Event]) -> Iterator[Told]:
-        for event in events:
-            self.firsts[event.connection.id] = event.connection.first_packet
-        return super()._told(events)
+    def _open(self, connection: Connection) -> Conversation:
+        self.firsts[connection.id] = connection.first_packet
+        return super()._open(connection)
 
 
 class Traffic:
@@ -150,7 +148,7 @@ class Traffic:
             for text in [*told.problems, *(said for _, said in told.once)]:
                 if self._options.fail_on_error:
                     raise Unreadable(self.place(packet)[0], text)
-                yield about(text, packet)
+                yield Located(None, None, None, about(text, packet))
 
     def _drain(self) -> Iterator[Ended]:
         while self._ended:
@@ -172,6 +170,13 @@ class Gathering(Context):
         """Read the partition, noting names on the way."""
         found = super().located()
         return without_bodies(found) if self._bare else found
+
+    def carriers(
+        self,
+        wanted: Collection[tuple[int | None, str]],  # noqa: ARG002  # facts need all rows
+    ) -> Iterator[Located]:
+        """Read the partition; other rows have told what they state."""
+        return (item for item in self.located() if isinstance(item, Located))
 
     def _learn(self, row: Row) -> None:
         self._unresolved.packet = row.packet

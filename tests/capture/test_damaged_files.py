@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkawire.capture.events import in_order
 from kafkawire.capture.packets import PacketParser
 from kafkawire.capture.reassembly import Reassembler
 from kafkawire.capture.source import Capture
 from kafkawire.errors import CaptureError
 
 from .dialogue import Sent, goodbye, hello, packets
+from .pieces import in_order
 from .test_layers import IN_ETHERNET, fragments
 from .wire import Packet, pcap, pcapng, tcp
 
@@ -73,7 +73,7 @@ def survive(data: bytes, step: int) -> None:
         return
     events = reassembler.finish()
     connections = {event.connection for event in events}
-    delivered = sum(flow.totals.delivered for each in connections for flow in each.flows)
+    delivered = sum(side.delivered for each in connections for side in each.totals)
     assert delivered <= payload
     assert pieces <= 20 * count + 20
     assert all(isinstance(problem, CaptureError) for problem in capture.problems)

@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkawire.capture.bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
-from kafkawire.capture.events import Closed, in_order
+from kafkawire.capture.events import Closed
 from kafkawire.capture.packets import PacketParser, Segments
 from kafkawire.capture.reassembly import Reassembler
 
 from .dialogue import Sent, packets
+from .pieces import in_order
 from .wire import pcap, read
 
 PORTS = (50001, 50002, 50003)
@@ -67,9 +68,7 @@ def said(segments: Segments, steps: list[int], limits: ReassemblyLimits) -> dict
             if isinstance(event, Closed):
                 ended = event.connection
                 mine.append((ended.last, ended.first_ns, ended.client, ended.reset))
-                mine += [
-                    tuple(getattr(flow.totals, name) for name in TOTALS) for flow in ended.flows
-                ]
+                mine += [tuple(getattr(side, name) for name in TOTALS) for side in ended.totals]
     return found
 
 

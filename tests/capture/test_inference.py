@@ -10,7 +10,7 @@ import pytest
 
 from kafkawire.capture.bounds import DEFAULT_REASSEMBLY
 from kafkawire.capture.conversation import Conversation
-from kafkawire.capture.events import Closed, Piece, in_order
+from kafkawire.capture.events import Closed
 from kafkawire.capture.inference import layouts
 from kafkawire.capture.packets import PacketParser
 from kafkawire.capture.reassembly import Reassembler
@@ -19,6 +19,7 @@ from kafkawire.capture.source import read_capture
 from kafkawire.messages import REGISTRY
 
 from . import truth
+from .pieces import Piece, in_order
 from .written import BROKER, CLIENT, request, response
 
 CAPTURES = truth.captures()

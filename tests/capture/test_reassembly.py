@@ -8,12 +8,13 @@ import pytest
 
 from kafkawire.capture.blocks import NO_TIME
 from kafkawire.capture.bounds import DEFAULT_REASSEMBLY
-from kafkawire.capture.events import CloseReason, DiscardReason, Gap, GapReason, Piece, in_order
+from kafkawire.capture.events import Closed, CloseReason, DiscardReason, Gap, GapReason
 from kafkawire.capture.packets import PacketParser
 from kafkawire.capture.reassembly import Reassembler
 from kafkawire.capture.source import Capture
 
 from .dialogue import ISNS, Sent, Told, goodbye, hello, packets, tell
+from .pieces import Piece, in_order
 from .wire import FIN, PSH, RST, SYN, Packet, ethernet, interface, ipv4, section, simple, tcp
 
 A, B, C, D = (bytes([letter]) * 100 for letter in b"abcd")
@@ -40,7 +41,7 @@ def test_in_order(step: int) -> None:
     assert connection.client == 0
     assert [str(end) for end in connection.endpoints] == ["10.0.0.1:50000", "10.0.0.2:9092"]
     assert (connection.first_packet, connection.last_packet) == (1, 10)
-    assert connection.flows[0].totals.captured == 200
+    assert connection.totals[0].captured == 200
 
 
 @STEPS
@@ -59,7 +60,7 @@ def test_duplicates_from_two_taps(step: int) -> None:
     twice = [packet for packet in packets(story) for _ in range(2)]
     told = tell(twice, step=step)
     assert (told.joined(0), told.joined(1)) == (A, B)
-    assert told.connections[0].flows[0].totals.duplicate == 100
+    assert told.connections[0].totals[0].duplicate == 100
     assert told.closed == [(0, CloseReason.FINISHED)]
     assert told.conflicts == []
 
@@ -70,7 +71,7 @@ def test_overlap_first_byte_wins_and_conflicts_are_reported() -> None:
     assert told.joined(0) == A + C + D[80:]
     ((position, length),) = {(c.position, c.length) for c in told.conflicts}
     assert (position, length) == (120, 80)
-    totals = told.connections[0].flows[0].totals
+    totals = told.connections[0].totals[0]
     assert (totals.duplicate, totals.conflicting) == (50, 80)
 
 
@@ -103,7 +104,7 @@ def test_keep_alive_probes_are_no_data() -> None:
     ]
     told = tell(packets(story))
     assert told.joined(0) == A + B
-    assert told.connections[0].flows[0].totals.keep_alive == 1
+    assert told.connections[0].totals[0].keep_alive == 1
     assert told.conflicts == []
 
 
@@ -203,7 +204,7 @@ def test_late_bytes_are_discarded_and_reported() -> None:
     assert told.joined(0) == B + C
     late = [(d.position, d.length, d.reason) for d in told.discarded]
     assert late == [(50, 50, DiscardReason.LATE), (0, 100, DiscardReason.LATE)]
-    assert told.connections[0].flows[0].totals.captured == 400
+    assert told.connections[0].totals[0].captured == 400
 
 
 def test_what_the_snaplen_cut_is_a_gap_at_once() -> None:
@@ -376,7 +377,7 @@ def test_data_after_the_end_is_discarded() -> None:
     assert told.joined(0) == A
     # what was told when it closed stands: bytes that were there before are not told from others
     assert [d.reason for d in told.discarded] == [DiscardReason.AFTER, DiscardReason.AFTER]
-    assert told.connections[0].flows[0].totals.captured == 300
+    assert told.connections[0].totals[0].captured == 300
     assert told.connections[0].captured_bytes == 100
 
 
@@ -444,3 +445,18 @@ def test_connections_between_the_same_ports_of_other_addresses() -> None:
     told = tell(data)
     assert len({connection.id for connection in told.connections}) == 2000
     assert len(told.connections) == 2000
+
+
+def test_connections_that_are_forgotten_let_go_of_their_flows() -> None:
+    story: list[Sent] = []
+    for port in range(1000, 1100):
+        story += [*hello(ports=(port, 9092)), Sent(0, 0, A, ports=(port, 9092))]
+    told = tell(packets(story), replace(DEFAULT_REASSEMBLY, max_connections=4), step=1)
+    forgotten = [
+        event.connection
+        for event in told.events
+        if isinstance(event, Closed) and event.reason is CloseReason.FORGOTTEN
+    ]
+    assert len(forgotten) > 50
+    assert not any(connection.flows for connection in forgotten)
+    assert all(connection.totals[0].delivered == 100 for connection in forgotten)

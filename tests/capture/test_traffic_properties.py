@@ -14,7 +14,6 @@ from hypothesis import Phase, given, settings
 
 from kafkawire.capture.connections import Connection
 from kafkawire.capture.engine import Engine, Located
-from kafkawire.capture.events import Piece, in_order
 from kafkawire.capture.packets import PacketParser
 from kafkawire.capture.reassembly import Reassembler
 from kafkawire.capture.rows import Row, Status
@@ -22,6 +21,7 @@ from kafkawire.capture.source import Capture, read_capture
 from tests.conftest import FIXTURES, SHARED
 
 from .dialogue import Sent, goodbye, hello, packets
+from .pieces import Piece, in_order
 from .test_reassembly_properties import BLOCKS, ORDEALS, Ordeal
 from .wire import pcap
 
@@ -112,7 +112,7 @@ def account(found: list[Located], ending: Ending, payload: int) -> None:
             told[connection, side, "conflicting"] += row.length
     captured = 0
     for (connection, side), ended in ending.sides.items():
-        totals = ended.flows[side].totals
+        totals = ended.totals[side]
         captured += totals.captured
         for kind in ("delivered", "missing", "discarded", "conflicting"):
             assert told.pop((connection, side, kind), 0) == getattr(totals, kind), (
