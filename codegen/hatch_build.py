@@ -92,7 +92,11 @@ RUNTIME: Final = (
 )
 """Hand-written modules that are compiled in both modes."""
 
-C_SOURCES: Final = ("kafkawire/capture/quick_text.c",)
+C_SOURCES: Final = (
+    "kafkawire/capture/quick_text.c",
+    "kafkawire/records/castagnoli.c",
+    "kafkawire/records/rows.c",
+)
 """Modules that are there twice: in C, and in Python where nothing is compiled."""
 
 CONTEXT: Final = (
@@ -107,6 +111,8 @@ CONTEXT: Final = (
     "kafkawire/protocol/error_code.py",
     "kafkawire/protocol/json_form.py",
     "kafkawire/capture/quick_text.py",
+    "kafkawire/records/castagnoli.py",
+    "kafkawire/records/rows.py",
 )
 """Interpreted modules whose types the compiled ones need."""
 
