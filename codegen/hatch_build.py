@@ -32,7 +32,6 @@ CAPTURE: Final = (
     "backlog",
     "body_text",
     "bounds",
-    "bulk",
     "connections",
     "conversation",
     "engine",
@@ -49,6 +48,7 @@ CAPTURE: Final = (
     "recognise",
     "record_text",
     "row_text",
+    "runs",
     "stream",
     "table",
     "text",
@@ -93,7 +93,9 @@ RUNTIME: Final = (
 """Hand-written modules that are compiled in both modes."""
 
 CONTEXT: Final = (
+    "kafkawire/capture/blocks.py",
     "kafkawire/capture/events.py",
+    "kafkawire/capture/packets.py",
     "kafkawire/capture/rows.py",
     "kafkawire/capture/topic_ids.py",
     "kafkawire/errors.py",
