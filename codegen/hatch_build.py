@@ -32,7 +32,6 @@ CAPTURE: Final = (
     "apis",
     "backlog",
     "bounds",
-    "bulk",
     "connections",
     "conversation",
     "engine",
@@ -50,6 +49,7 @@ CAPTURE: Final = (
     "recognise",
     "record_text",
     "row_text",
+    "runs",
     "stream",
     "table",
     "tables/columns",
@@ -100,7 +100,9 @@ C_SOURCES: Final = (
 """Modules that are there twice: in C, and in Python where nothing is compiled."""
 
 CONTEXT: Final = (
+    "kafkawire/capture/blocks.py",
     "kafkawire/capture/events.py",
+    "kafkawire/capture/packets.py",
     "kafkawire/capture/rows.py",
     "kafkawire/capture/topic_ids.py",
     "kafkawire/errors.py",
