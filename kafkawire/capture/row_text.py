@@ -26,14 +26,16 @@ from .quick_text import Program, Text
 from .reading import API_VERSIONS, Asked, Sealed
 from .record_text import (
     Place,
+    batch_body,
     counted,
+    counted_place,
     in_words,
     opened,
+    opened_place,
     places,
     plan,
-    put_opened,
     replaced,
-    value_text,
+    shown_value,
 )
 from .redaction import redacted
 from .rows import Row, Status
@@ -107,7 +109,8 @@ class Lines:
         self.ends: str = ""
         self.forms: dict[tuple[type[Message], int], Form] = {}
         self.heads: dict[int, Head] = {}
-        self.out: Text = Text(shown_value)
+        place_text = opened_place if records else counted_place
+        self.out: Text = Text(shown_value, place_text, batch_body, records)
         self.known_ends: dict[tuple[int | None, str | None], str] = {}
         self.client_ids: dict[str | None, str] = {}
         self.start: str = f'{{"capture":{self.capture},"packet":'
@@ -173,8 +176,7 @@ class Lines:
             if frame[at : at + 1] != b"\0":
                 return False
             at += 1
-        out = self.out
-        held: Any = out.row(
+        return self.out.row(
             self.start,
             sealed.packet,
             sealed.time_ns,
@@ -187,21 +189,6 @@ class Lines:
             program,
             limits.max_elements,
         )
-        if held is None:
-            return True
-        if held is False:
-            return False
-        begin = ',"records":['
-        for path, topic, partition, data in held:
-            out.write(begin)
-            place = Place(path, topic, partition, data)
-            if self.records:
-                put_opened(out, place)
-            else:
-                out.write(counted(place))
-            begin = ","
-        out.write("]}\n")
-        return True
 
     def line(self, connection: int | None, client: str | None, broker: str | None, row: Row) -> str:
         """Write a row, without the end of the line."""
@@ -287,11 +274,6 @@ def raw_text(row: Row, secrets: bool, redact: bool) -> str:
     if raw and (redact or (secret and not secrets)):
         return f"(redacted, {len(raw)} bytes)"
     return raw.hex()
-
-
-def shown_value(data: bytes) -> str:
-    """Show a key or value that is not hidden."""
-    return value_text(data, False)
 
 
 def or_null(value: int | None) -> str:
