@@ -96,9 +96,9 @@ class Text:
         self._parts = ["".join(self._parts)[:size]]
         self._size = size
 
-    def take(self) -> str:
+    def take(self) -> bytes:
         """Give all that was written since the last time."""
-        text = "".join(self._parts)
+        text = "".join(self._parts).encode("ascii")
         self._parts = []
         self._size = 0
         return text

@@ -115,7 +115,7 @@ class Lines:
         self.client_ids: dict[str | None, str] = {}
         self.start: str = f'{{"capture":{self.capture},"packet":'
 
-    def text(self, told: list[Told], limits: Limits = DEFAULT_LIMITS) -> str:
+    def text(self, told: list[Told], limits: Limits = DEFAULT_LIMITS) -> bytes:
         """Write the rows that these are when they are opened, with the ends of their lines; `clean`
         becomes false with the first one that is not decoded byte for byte.
         """
