@@ -64,7 +64,7 @@ def test_the_runtime_is_native_exactly_when_messages_are(hook: ModuleType) -> No
 
 def test_what_was_compiled_is_what_runs() -> None:
     native = native_messages()
-    kinds = {info.name: type(REGISTRY.load(info.name).encode).__name__ for info in REGISTRY}
+    kinds = {info.name: type(REGISTRY.load(info.name).encode_to).__name__ for info in REGISTRY}
     assert {name for name, kind in kinds.items() if kind != "function"} == set(native)
 
 
