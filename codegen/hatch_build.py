@@ -66,6 +66,7 @@ CAPTURE: Final = (
 
 RUNTIME: Final = (
     *(f"kafkawire/capture/{name}.py" for name in CAPTURE),
+    "kafkawire/primitives/generated.py",
     "kafkawire/primitives/limits.py",
     "kafkawire/primitives/reader.py",
     "kafkawire/primitives/shared.py",
