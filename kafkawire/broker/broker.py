@@ -80,13 +80,18 @@ class Broker:
             return E.NOT_COORDINATOR
         return self.cluster.groups.of(partition.index)
 
-    def coordinators(self) -> list[Coordinator]:
-        """Give the coordinators that are on this broker."""
+    def coordinators(self) -> list[Coordinator] | ErrorCode:
+        """Give the coordinators that are on this broker, if all of them know their groups."""
         topic: Topic | None = self.cluster.topics.get(OFFSETS_TOPIC)
         if topic is None:
             return []
         mine = [each.index for each in topic.partitions if each.leader_id == self.node_id]
-        return [self.cluster.groups.of(index) for index in mine]
+        found = []
+        for coordinator in map(self.cluster.groups.of, mine):
+            if isinstance(coordinator, ErrorCode):
+                return coordinator
+            found.append(coordinator)
+        return found
 
     def drop(self, request: Request) -> None:
         """Forget what was parked for a client that went."""
