@@ -177,7 +177,8 @@ class OffsetsMachine(RuleBasedStateMachine):
     def time_passes(self, seconds: float) -> None:
         self.scene.passes(seconds)
         for group, members in self.members.items():  # whoever was silent is out, or says so
-            if members.ids and not described(self.scene, group)[3]:
+            found = described(self.scene, group)
+            if members.ids and not (found and found[3]):
                 self.members[group] = Members()
 
     @rule(partition=st.integers(0, 2), node=st.integers(1, 2))

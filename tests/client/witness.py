@@ -35,14 +35,15 @@ class Talk:
 class Witness:
     """Sees what reaches the brokers and what leaves them.
 
-    faults: all that there were, also those that are mended, since what was struck may be answered
-    later. answered: how many requests were; spoilt: answers that a fault changed.
+    faults: those there are. mended: those there were, since what was struck may be answered later.
+    answered: how many requests were; spoilt: answers that a fault changed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, faults: list[Fault]) -> None:
+        self.faults = faults
+        self.mended: list[Fault] = []
         self._talks: dict[int, Talk] = {}
         self._committed: dict[tuple[str, str, int], int] = {}
-        self.faults: list[Fault] = []
         self.answered = 0
         self.spoilt = 0
 
@@ -103,7 +104,7 @@ class Witness:
             assert self.spoilt <= self._hits(Action.CORRUPT), told
 
     def _hits(self, action: Action) -> int:
-        return sum(fault.hit for fault in self.faults if fault.action is action)
+        return sum(fault.hit for fault in (*self.faults, *self.mended) if fault.action is action)
 
     def _fetched(self, asked: object, response: OffsetFetchResponse) -> None:
         group_id = getattr(asked, "group_id", "")

@@ -77,7 +77,6 @@ class World:
         self.weather = weather or Weather()
         self.news: dict[str, list[object]] = {}
         self.on_news: dict[str, Callable[[object], None]] = {}
-        self.witness = Witness()
         self.kept: list[Kept] = []
         self._digest = hashlib.sha256()
         self._clients: dict[str, Client] = {}
@@ -101,6 +100,7 @@ class World:
             load_seconds=load_s,
         )
         self.cluster = self._build()
+        self.witness = Witness(self.cluster.faults)
 
     @property
     def bootstrap(self) -> list[tuple[str, int]]:
@@ -152,10 +152,10 @@ class World:
     def trouble(self, *faults: Fault) -> None:
         """Let requests meet faults from now on."""
         self.cluster.faults += faults
-        self.witness.faults += faults
 
     def calm(self) -> None:
         """Let nothing go wrong from now on, and all brokers be up."""
+        self.witness.mended += self.cluster.faults
         self.cluster.faults.clear()
         self.weather.reset = 0.0
         for node in self._nodes.values():
