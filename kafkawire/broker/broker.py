@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ..protocol import ErrorCode
 from .fetching.sessions import Sessions
 from .fetching.waiting import Waiting
-from .groups.coordinator import Coordinator
 from .request import Request
 from .topics import NO_LEADER, OFFSETS_TOPIC, Partition, Topic
 
 if TYPE_CHECKING:
     from .cluster import Cluster
+    from .groups.coordinator import Coordinator
 
 E = ErrorCode
 NO_EPOCH: Final = -1

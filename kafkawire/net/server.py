@@ -12,13 +12,12 @@ from __future__ import annotations
 import asyncio
 import random
 import socket
-import ssl
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from ..broker import (
     AwaitDrain,
@@ -39,8 +38,12 @@ from ..broker import (
     Trim,
 )
 from ..broker.releases import LATEST
-from .server_recording import Recording
 from .server_wire import Wire
+
+if TYPE_CHECKING:
+    import ssl
+
+    from .server_recording import Recording
 
 HOST: Final = "127.0.0.1"
 
@@ -85,7 +88,7 @@ class Server:
         on_persist: Callable[[Kept], None] | None = None,
         on_close: Callable[[Close], None] | None = None,
         recording: Recording | None = None,
-        kept: Iterable[Kept] = (),
+        kept: Sequence[Kept] = (),
     ) -> None:
         self.config = config
         self.kept = kept
@@ -134,7 +137,8 @@ class Server:
             release=self.config.release,
             passwords=self.config.passwords,
         )
-        self._perform(self.cluster.restore(self.kept, self.now()))
+        if self.kept:
+            self._perform(self.cluster.restore(self.kept, self.now()))
         for name, partitions in self.config.topics.items():
             if name not in self.cluster.topics:
                 self.create_topic(name, partitions)

@@ -10,13 +10,15 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from ..broker import Action, Close, Fault, Kept, Report, Request
 from ..messages.api_key import ApiKey
 from ..protocol import ErrorCode
 from .server import Server, ServerConfig
-from .server_recording import Recording
+
+if TYPE_CHECKING:
+    from .server_recording import Recording
 
 T = TypeVar("T")
 PATIENCE_SECONDS: Final = 30.0

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from ...protocol import ErrorCode
 from ..events import GroupDue, OffsetsDue, OffsetsLoaded
 from ..topics import NO_LEADER, OFFSETS_TOPIC, Partition
-from .coordinator import Coordinator
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
+    from .coordinator import Coordinator
 
 
 def java_hash(text: str) -> int:
@@ -56,6 +56,9 @@ class Coordinators:
     def _of(self, index: int) -> Coordinator:
         found = self._by_partition.get(index)
         if found is None:
+            # a cluster without groups is up sooner without what they need
+            from .coordinator import Coordinator
+
             found = self._by_partition[index] = Coordinator(self.cluster, index)
         return found
 
