@@ -6,6 +6,8 @@ from collections import Counter
 
 import pytest
 
+from kafkawire import ErrorCode
+from kafkawire.messages.join_group_request import JoinGroupRequest
 from kafkawire.messages.join_group_response import JoinGroupResponse
 from kafkawire.messages.leave_group_response import LeaveGroupResponse
 from kafkawire.net.server_thread import ServerThread
@@ -99,26 +101,37 @@ def test_members_join_and_leave(kafka_broker: ServerThread, make: Make, strategy
     assert len(seen) == 180
 
 
+def generations(server: ServerThread) -> list[tuple[str, int]]:
+    """Who joined which generation, in order: instance and generation of each JoinGroup taken."""
+    found = []
+    for each in list(server.requests):
+        asked, told = each.request.body, each.response
+        if not (isinstance(asked, JoinGroupRequest) and isinstance(told, JoinGroupResponse)):
+            continue
+        if told.error_code == ErrorCode.NONE:
+            found.append((asked.group_instance_id or "", told.generation_id))
+    return found
+
+
 @pytest.mark.kafka(topics={"t": 2})
-def test_a_static_member_that_comes_back_has_what_it_had(
+def test_a_static_member_comes_back_and_nobody_notices(
     kafka_broker: ServerThread, make: Make
 ) -> None:
     bootstrap = kafka_broker.bootstrap
     members = [make.member(bootstrap, "t", "g", instance=name) for name in ("one", "two")]
     until(lambda: settled(members, "t", 2))
-    had = set(members[0].assigned)
+    had, other = set(members[0].assigned), members[1]
+    before, changes = generations(kafka_broker), len(other.changes)
+    last = max(generation for _, generation in before)
     members[0].leave()
     again = make.member(bootstrap, "t", "g", instance="one")
     until(lambda: again.assigned == had)
-    left = any(isinstance(each.response, LeaveGroupResponse) for each in kafka_broker.requests)
-    joined = [
-        report.response
-        for report in kafka_broker.requests
-        if isinstance(report.response, JoinGroupResponse) and not report.response.error_code
-    ]
-    generations = [each.generation_id for each in joined]
-    assert left or generations[-1] == generations[-2], "it comes back without a rebalance"
-    for member in (again, members[1]):
+    make.produce(bootstrap, "t", values(40))
+    until(lambda: all_seen([again, other], 40))
+    assert generations(kafka_broker) == [*before, ("one", last)], "no rebalance: nobody else joins"
+    assert not any(isinstance(r.response, LeaveGroupResponse) for r in list(kafka_broker.requests))
+    assert len(other.changes) == changes
+    for member in (again, other):
         member.leave()
 
 
