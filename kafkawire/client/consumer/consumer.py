@@ -322,6 +322,7 @@ class Consumer:
 
     def _metadata(self, event: MetadataChanged, now: float) -> Effects:
         self.positions.look_around()
+        self._parts.fetcher.look_around(now)
         effects = self._parts.leaders.handle(event, now) + self._leadership.go_on(now)
         self._note_topic_errors()
         reason = ""

@@ -6,7 +6,14 @@ from random import Random
 
 import pytest
 
-from kafkawire.client.consumer import Consumer, ConsumerConfig, TopicPartition, events
+from kafkawire.client.consumer import (
+    Consumer,
+    ConsumerConfig,
+    Reset,
+    ResetPolicy,
+    TopicPartition,
+    events,
+)
 from kafkawire.client.consumer.fetch_errors import FetchError, fetch_error
 from kafkawire.client.consumer.places import FetchState
 from kafkawire.client.requests import (
@@ -215,7 +222,7 @@ def test_a_lost_answer_is_asked_for_again_after_a_while() -> None:
     assert reader.asked(1) == {0: 0}
 
 
-def test_a_new_leader_is_asked_when_it_is_known() -> None:
+def test_a_new_leader_is_asked_as_soon_as_it_is_known() -> None:
     reader = Reader(A)
     partitions = dict(reader.view.topics["orders"].partitions)
     partitions[0] = Partition("orders", 0, -1, 6)
@@ -224,10 +231,35 @@ def test_a_new_leader_is_asked_when_it_is_known() -> None:
     reader.answer(1)
     assert not reader.asks
     assert WantMetadata(frozenset({"orders"})) in reader.said
+    reader.said.clear()
+    reader.tell(MetadataChanged(frozenset({"orders"})))
+    assert not reader.asks
+    assert not reader.said, "news without a leader is no reason to ask for more of it at once"
     partitions[0] = Partition("orders", 0, 2, 7)
     reader.tell(MetadataChanged(frozenset({"orders"})))
-    reader.pass_time(1.0)
     assert reader.asked(2) == {0: 0}
+
+
+def test_where_a_log_begins_is_asked_as_soon_as_its_leader_is_known() -> None:
+    reader = Reader(A, B)
+    topics, known = reader.view.topics, reader.view.topics.pop("orders")
+    reader.said.clear()
+    reader.tell(events.SeekTo((A, B), ResetPolicy(Reset.EARLIEST)))
+    assert [type(each) for each in reader.said] == [WantMetadata]
+    reader.said.clear()
+    reader.tell(MetadataChanged(frozenset()))
+    assert not reader.said, "nothing is known of its leader: that is asked for again after a while"
+    topics["orders"] = Topic("orders", ID, partitions={0: Partition("orders", 0, 1, 5)})
+    reader.tell(MetadataChanged(frozenset({"orders"})))
+    asked = [each for each in reader.said if isinstance(each, Ask)]
+    assert [(each.to, each.api) for each in asked] == [(1, ApiKey.LIST_OFFSETS)]
+    assert reader.said[1:] == [WantMetadata(frozenset({"orders"}))], "B has no leader yet"
+    reader.said.clear()
+    topics["orders"] = known
+    reader.tell(MetadataChanged(frozenset({"orders"})))
+    assert [(each.to, each.api) for each in reader.said if isinstance(each, Ask)] == [
+        (1, ApiKey.LIST_OFFSETS)
+    ]
 
 
 @pytest.mark.parametrize("code", [E.FETCH_SESSION_ID_NOT_FOUND, E.INVALID_FETCH_SESSION_EPOCH])
