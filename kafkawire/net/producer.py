@@ -75,6 +75,8 @@ class Producer:
         self._tokens = count()
         self._begun = -1
         self._crowded = False
+        self._queued = 0
+        self._turn = asyncio.Lock()
         self._parked: dict[Hashable, asyncio.Future[None]] = {}
         self._flushes: dict[Hashable, asyncio.Future[None]] = {}
         self._done: asyncio.Future[None] | None = None
@@ -106,9 +108,8 @@ class Producer:
         driver, machine = self._running()
         if timestamp is None:
             timestamp = time.time_ns() // NANOSECONDS_PER_MILLISECOND
-        if self._crowded:
-            self._crowded = False
-            await asyncio.sleep(0)
+        if self._crowded or self._queued:
+            await self._breathe()
             driver, machine = self._running()
         future: asyncio.Future[RecordMetadata] = driver.loop.create_future()
         token = future, timestamp
@@ -188,6 +189,17 @@ class Producer:
         if self._driver is None or self._machine is None:
             raise ClientClosed("the producer")
         return self._driver, self._machine
+
+    async def _breathe(self) -> None:
+        """Let the loop run; records that come meanwhile keep their order behind this one."""
+        self._queued += 1
+        try:
+            async with self._turn:
+                if self._crowded:
+                    self._crowded = False
+                    await asyncio.sleep(0)
+        finally:
+            self._queued -= 1
 
     async def _wait(self, token: _Promise, waiting: asyncio.Future[None]) -> None:
         """Wait until a parked record is placed or has failed."""
