@@ -42,10 +42,10 @@ def test_a_send_that_is_cancelled_before_its_turn_is_never_sent(kafka_broker: Se
     async def story() -> int:
         async with Producer({"bootstrap.servers": kafka_broker.bootstrap, **SMALL}) as producer:
             await producer.deliver("t", b"the topic is known")
-            tasks = [asyncio.ensure_future(producer.send("t", bytes(150))) for _ in range(20)]
+            tasks = [asyncio.ensure_future(producer.send("t", bytes(150))) for _ in range(MANY)]
             await asyncio.sleep(0)
             waiting = [each for each in tasks if not each.done()]
-            assert waiting, "each record fills a batch, so they take turns"
+            assert waiting, "so many take longer than a turn"
             for each in waiting:
                 each.cancel()
             await asyncio.wait(tasks)
