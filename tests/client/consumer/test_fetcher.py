@@ -37,6 +37,11 @@ from kafkawire.messages.fetch_response import (
     NodeEndpoint,
     PartitionData,
 )
+from kafkawire.messages.list_offsets_response import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
 from kafkawire.protocol.error_code import ErrorCode
 from kafkawire.records import BatchBuilder
 
@@ -272,3 +277,36 @@ def test_a_session_that_is_refused_begins_anew_at_once(code: ErrorCode) -> None:
     assert message.session_epoch == 0
     assert message.session_id == (0 if code == E.FETCH_SESSION_ID_NOT_FOUND else 7)
     assert len(message.topics) == 1
+
+
+LATE = [E.NOT_LEADER_OR_FOLLOWER, E.UNKNOWN_TOPIC_OR_PARTITION, E.OFFSET_NOT_AVAILABLE, None]
+
+
+@pytest.mark.parametrize("code", LATE)
+def test_a_leader_that_cannot_say_yet_is_asked_again_with_a_new_picture(
+    code: ErrorCode | None,
+) -> None:
+    """Of None the broker says nothing: its answer leaves the partition out."""
+    reader = Reader(A)
+    reader.said.clear()
+    reader.tell(events.SeekTo((A,), ResetPolicy(Reset.EARLIEST)))
+    [asked] = [each for each in reader.said if isinstance(each, Ask)]
+    reader.said.clear()
+    rows = [] if code is None else [ListOffsetsPartitionResponse(error_code=code)]
+    topic = ListOffsetsTopicResponse(name="orders", partitions=rows)
+    reader.tell(Answered(asked, 9, ListOffsetsResponse(topics=[topic]), 1))
+    assert WantMetadata(frozenset({"orders"})) in reader.said
+    assert not any(isinstance(each, Ask) for each in reader.said), "not at once"
+    partitions = dict(reader.view.topics["orders"].partitions)
+    partitions[0] = Partition("orders", 0, 2, 6)
+    reader.view.topics["orders"] = Topic("orders", ID, partitions=partitions)
+    reader.said.clear()
+    reader.tell(MetadataChanged(frozenset({"orders"})))
+    reader.pass_time(1.0)
+    [again] = [each for each in reader.said if isinstance(each, Ask)]
+    assert (again.to, again.api) == (2, ApiKey.LIST_OFFSETS)
+    found = ListOffsetsPartitionResponse(offset=30, leader_epoch=6)
+    topic = ListOffsetsTopicResponse(name="orders", partitions=[found])
+    reader.tell(Answered(again, 9, ListOffsetsResponse(topics=[topic]), 2))
+    reader.tell(Unanswered(reader.asks.pop(1), Reason.DISCONNECTED, True))
+    assert reader.asked(2) == {0: 30}
