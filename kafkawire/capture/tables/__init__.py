@@ -23,6 +23,7 @@ from ..source import Watch
 from . import connections, exchanges, group_events, messages, partitions, problems, records
 from .columns import Columns, Sink, batches, filled_batches, schema_of
 from .context import Context
+from .passes import columnar
 from .traffic import Source, Traffic
 
 BATCH_ROWS: Final = 4096
@@ -38,6 +39,7 @@ class Table(NamedTuple):
     columns: Columns
     rows: Callable[[Context], Iterator[tuple[Any, ...]]]
     fill: Callable[[Context, Sink], Iterator[None]] | None = None
+    columnar: str = ''
 
     @property
     def schema(self) -> pa.Schema:
@@ -46,10 +48,10 @@ class Table(NamedTuple):
 
 
 TABLES: Final[dict[str, Table]] = {
-    "exchanges": Table("A request with its response.", exchanges.COLUMNS, exchanges.rows),
+    "exchanges": Table("A request with its response.", exchanges.COLUMNS, exchanges.rows, columnar="exchanges"),
     "messages": Table("A frame, its body as JSON.", messages.COLUMNS, messages.rows),
     "records": Table(
-        "A record that is produced or fetched.", records.COLUMNS, records.rows, records.fill
+        "A record that is produced or fetched.", records.COLUMNS, records.rows, records.fill, "records"
     ),
     "partitions": Table(
         "A partition that an exchange speaks of.", partitions.COLUMNS, partitions.rows
@@ -104,6 +106,10 @@ def _read(
     table: Table, traffic: Traffic, batch_rows: int, secrets: bool
 ) -> Iterator[pa.RecordBatch]:
     context = Context(traffic, secrets, traffic.limits)
+    if table.columnar:
+        for _, batch in columnar(context, frozenset({table.columnar}), batch_rows):
+            yield batch
+        return
     if table.fill is not None:
         sink = Sink(table.columns)
         filling = table.fill(context, sink)

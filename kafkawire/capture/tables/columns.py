@@ -77,7 +77,7 @@ def batches(
         before()
         values = zip(*chunk, strict=True)
         yield pa.RecordBatch.from_arrays(
-            [_array(column, list(v)) for column, v in zip(columns, values, strict=True)],
+            [array_of(column, list(v)) for column, v in zip(columns, values, strict=True)],
             schema=schema,
         )
 
@@ -121,7 +121,7 @@ def filled_batches(
 
     def made(values: list[list[Any]]) -> pa.RecordBatch:
         before()
-        arrays = [_array(column, v) for column, v in zip(columns, values, strict=True)]
+        arrays = [array_of(column, v) for column, v in zip(columns, values, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     for _ in filling:
@@ -135,7 +135,8 @@ def filled_batches(
         yield made(sink.values)
 
 
-def _array(column: Column, values: list[Any]) -> pa.Array:
+def array_of(column: Column, values: list[Any]) -> pa.Array:
+    """Make the array of a column."""
     if column.late is not None:
         values = [None if value is None else column.late(value) for value in values]
     try:

@@ -1,0 +1,125 @@
+"""One pass over a capture for any number of tables.
+
+Law: each message is opened at most once, whatever tables want it; a table's rows are those that it
+has alone.
+
+    traffic --> Told --.-- Hearing --> exchanges, records: columns
+                       `-- opened --> the tables of rows
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from ..engine import Located, located
+from ..exchanges import NO_HEADER, Ended
+from ..parcels import Told
+from ..reading import Sealed
+from ..rows import Row, Status
+from .context import Context
+from .exchange_arrays import exchange_batch
+from .exchange_columns import ExchangeColumns
+from .heard import Heard, Hearing
+from .record_columns import Field, RecordColumns
+from .records import DIRECTION
+
+EXCHANGES = "exchanges"
+RECORDS = "records"
+
+
+class Columnar:
+    """Makes `exchanges`, `records` or both of what is heard."""
+
+    def __init__(self, context: Context, tables: frozenset[str], size: int) -> None:
+        self._context = context
+        self._size = size
+        self._hearing = Hearing(context.names, context.limits, RECORDS in tables)
+        self._exchanges = ExchangeColumns(context.traffic) if EXCHANGES in tables else None
+        self._records = RecordColumns(context.name_topics) if RECORDS in tables else None
+
+    def take(self, batch: list[Told | Ended]) -> None:
+        """Take some rows, still sealed."""
+        pairs = self._exchanges
+        for told in batch:
+            if isinstance(told, Ended):
+                if pairs is not None:
+                    pairs.end(told.connection)
+                continue
+            heard = self._heard(told)
+            if heard is None:
+                continue
+            if pairs is not None and told.connection is not None:
+                pairs.take(told.connection, told.client or "", told.broker or "", heard)
+            if heard.notes.fields and self._records is not None:
+                self._carry(told, heard, self._records)
+
+    def _heard(self, told: Told) -> Heard | None:
+        item = told.item
+        hearing = self._hearing
+        if not isinstance(item, Sealed):
+            return hearing.row(item) if has_a_place(item) else None
+        if self._exchanges is None and item.asked is not None:
+            head = hearing.head(item.asked, item.is_request)
+            if not head.carries and not head.names:
+                return None
+        return hearing.hear(item)
+
+    def _carry(self, told: Told, heard: Heard, records: RecordColumns) -> None:
+        context = self._context
+        row: Any = heard  # packet and time are all that is asked of it
+        for field in heard.notes.fields:
+            where = (
+                *context.where(row, *told[:3]),
+                DIRECTION[heard.api_key or 0],
+                heard.client_id,
+                heard.correlation_id,
+                field.topic,
+                field.topic.id_text,
+                field.partition,
+            )
+            records.add(Field(where, field))
+
+    def finish(self) -> None:
+        """Take that nothing more comes."""
+        if self._exchanges is not None:
+            self._exchanges.finish()
+
+    def batches(self, *, last: bool = False) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """Give the batches that are full; the last ones, too."""
+        size = self._size
+        if self._exchanges is not None:
+            rows = self._exchanges.rows
+            while len(rows) >= size or (last and rows):
+                self._context.name_topics()
+                yield EXCHANGES, exchange_batch(rows[:size])
+                del rows[:size]
+        if self._records is not None and (last or self._records.is_full(size)):
+            for batch in self._records.batches():
+                for start in range(0, len(batch), size):
+                    yield RECORDS, batch.slice(start, size)
+
+
+def has_a_place(row: Row) -> bool:
+    """Whether a row is a request or response, whole or cut, as `capture.exchanges` pairs them."""
+    if row.status is Status.TRUNCATED:
+        return row.correlation_id is not None
+    return row.is_message and row.status not in NO_HEADER
+
+
+def columnar(
+    context: Context, tables: frozenset[str], size: int
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Read `exchanges`, `records` or both."""
+    made = Columnar(context, tables, size)
+    for batch in context.traffic.batches():
+        made.take(batch)
+        yield from made.batches()
+    made.finish()
+    yield from made.batches(last=True)
+
+
+def unused() -> Any:
+    return Located, located
