@@ -39,7 +39,7 @@ class Table(NamedTuple):
     columns: Columns
     rows: Callable[[Context], Iterator[tuple[Any, ...]]]
     fill: Callable[[Context, Sink], Iterator[None]] | None = None
-    columnar: str = ''
+    columnar: str = ""
 
     @property
     def schema(self) -> pa.Schema:
@@ -48,10 +48,16 @@ class Table(NamedTuple):
 
 
 TABLES: Final[dict[str, Table]] = {
-    "exchanges": Table("A request with its response.", exchanges.COLUMNS, exchanges.rows, columnar="exchanges"),
+    "exchanges": Table(
+        "A request with its response.", exchanges.COLUMNS, exchanges.rows, columnar="exchanges"
+    ),
     "messages": Table("A frame, its body as JSON.", messages.COLUMNS, messages.rows),
     "records": Table(
-        "A record that is produced or fetched.", records.COLUMNS, records.rows, records.fill, "records"
+        "A record that is produced or fetched.",
+        records.COLUMNS,
+        records.rows,
+        records.fill,
+        "records",
     ),
     "partitions": Table(
         "A partition that an exchange speaks of.", partitions.COLUMNS, partitions.rows

@@ -142,17 +142,17 @@ def array_of(column: Column, values: list[Any]) -> pa.Array:
     try:
         return pa.array(values, column.type)
     except UnicodeEncodeError:  # text that was no UTF-8 on the wire, and kept all the same
-        return pa.array([_printable(value) for value in values], column.type)
+        return pa.array([printable(value) for value in values], column.type)
 
 
-def _printable(value: Any) -> Any:
+def printable(value: Any) -> Any:
     """Write what cannot be UTF-8 as \\udcXX, at any depth."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, list):
-        return [_printable(one) for one in value]
+        return [printable(one) for one in value]
     if isinstance(value, dict):
-        return {key: _printable(one) for key, one in value.items()}
+        return {key: printable(one) for key, one in value.items()}
     return value
 
 

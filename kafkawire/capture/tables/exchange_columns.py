@@ -9,20 +9,21 @@ other for every capture); pairing is as in `capture.exchanges`.
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any, Final, final
 
-from ...protocol.error_code import ErrorCode
+from librt.strings import BytesWriter, write_i16_le, write_i32_le, write_i64_le
+from mypy_extensions import i16, i32, i64
+
 from ..blocks import NO_TIME
 from ..exchanges import MAX_OPEN, MAX_OPEN_BYTES
 from ..fetch_sessions import MAX_SESSIONS, Sessions
 from ..topic_ids import Topic
 from .heard import Heard
-from .notes import NO_GROUPS, NO_TEXTS, Groups, Notes, Session
+from .notes import NO_GROUPS, NONE, OK, Groups, Notes, Session
 from .traffic import FILE_BITS, Traffic
 
-NUMBER: Final = (1 << FILE_BITS) - 1
-NOTES: Final = Notes()
+NUMBER: Final = (1 << 40) - 1
+NOTHING_SAID: Final = Notes(OK)
 """What a message says that is not there."""
 
 
@@ -41,31 +42,112 @@ class Waiting:
     """The requests of one connection that may still be answered."""
 
     def __init__(self, connection: int, client: str, broker: str) -> None:
-        self.connection: int = connection
+        self.connection: i64 = connection
         self.client: str = client
         self.broker: str = broker
-        self.requests: deque[Heard] = deque()
-        self.bytes: int = 0
+        self.requests: list[Heard] = []
+        self.bytes: i64 = 0
+
+
+@final
+class Numbers:
+    """A column of numbers as Arrow has it, and a byte for each that says whether it is there."""
+
+    def __init__(self) -> None:
+        self.values: BytesWriter = BytesWriter()
+        self.there: BytesWriter = BytesWriter()
+
+    def put64(self, value: i64, there: bool) -> None:
+        write_i64_le(self.values, value if there else 0)
+        self.there.append(there)
+
+    def put32(self, value: i64) -> None:
+        there = value != NONE
+        write_i32_le(self.values, i32(value if there else 0))
+        self.there.append(there)
+
+    def put16(self, value: i64) -> None:
+        there = value != NONE
+        write_i16_le(self.values, i16(value if there else 0))
+        self.there.append(there)
+
+
+@final
+class Lists:
+    """A column of lists: where each ends, and what is in all of them."""
+
+    def __init__(self) -> None:
+        self.ends: BytesWriter = BytesWriter()
+        self.items: list[Any] = []
+        write_i32_le(self.ends, 0)
+
+    def put(self, first: list[Any], second: list[Any]) -> None:
+        """Add what both sides say, each once."""
+        items = self.items
+        if first:
+            if second and first is not second:
+                items += dict.fromkeys(first + second)
+            else:
+                items += first
+        elif second:
+            items += second
+        write_i32_le(self.ends, i32(len(items)))
+
+
+@final
+class Filled:
+    """Values of columns, so far."""
+
+    def __init__(self) -> None:
+        self.rows: int = 0
+        self.file: list[str | None] = []
+        self.packet: Numbers = Numbers()
+        self.time_ns: Numbers = Numbers()
+        self.connection: Numbers = Numbers()
+        self.client: list[str | None] = []
+        self.broker: list[str | None] = []
+        self.api_key: Numbers = Numbers()
+        self.api_name: list[str | None] = []
+        self.api_version: Numbers = Numbers()
+        self.correlation_id: Numbers = Numbers()
+        self.client_id: list[str | None] = []
+        self.response_file: list[str | None] = []
+        self.response_packet: Numbers = Numbers()
+        self.request_bytes: Numbers = Numbers()
+        self.request_status: list[str | None] = []
+        self.response_time_ns: Numbers = Numbers()
+        self.response_bytes: Numbers = Numbers()
+        self.response_status: list[str | None] = []
+        self.latency_ns: Numbers = Numbers()
+        self.error_codes: Lists = Lists()
+        self.throttle_time_ms: Numbers = Numbers()
+        self.topics: Lists = Lists()
+        self.partitions: Lists = Lists()
+        self.complete: BytesWriter = BytesWriter()
+        self.is_fetch: BytesWriter = BytesWriter()
+        self.group_ids: Lists = Lists()
+        self.transactional_ids: Lists = Lists()
 
 
 @final
 class ExchangeColumns:
-    """Exchanges of a capture as values of columns; times are nanoseconds, None for none.
+    """Exchanges of a capture as values of columns. filled: what was not taken away yet."""
 
-    rows: in the order of MADE: file, packet, time_ns, connection, client, broker, api_key, api_name, api_version,
-    correlation_id, client_id, response_file, response_packet, request_bytes, request_status,
-    response_time_ns, response_bytes, response_status, latency_ns, error_codes, errors,
-    throttle_time_ms, topics, partitions, partitions_complete, group_ids, transactional_ids.
-    """
-
-    def __init__(self, places: Traffic) -> None:
-        self.places: Traffic = places
+    def __init__(self, traffic: Traffic) -> None:
+        self.traffic: Traffic = traffic
         self.open: dict[int, Waiting] = {}
         self.sessions: Sessions[tuple[Topic, int]] = Sessions()
         self.held: dict[tuple[int, int], Held] = {}
-        self.file_index: int = -1
+        self.file_index: i64 = -1
         self.file_name: str = ""
-        self.rows: list[tuple[Any, ...]] = []
+        self.never: i64 = NO_TIME
+        self.filled: Filled = Filled()
+
+    def taken(self) -> Filled:
+        """Take the rows away."""
+        filled = self.filled
+        self.filled = Filled()
+        return filled
 
     # -- pairing
 
@@ -83,25 +165,26 @@ class ExchangeColumns:
             ):
                 self.alone(waiting)
             return
-        before = 0
-        for request in requests:
+        at: i64 = 0
+        while at < len(requests):
+            request = requests[at]
             if (
                 request.packet == heard.request_packet
                 and request.correlation_id == heard.correlation_id
             ):
-                while before > 0:
+                while at > 0:
                     self.alone(waiting)
-                    before -= 1
-                asked = requests.popleft()
-                waiting.bytes -= asked.length
-                self.add(waiting, asked, heard)
+                    at -= 1
+                requests.pop(0)
+                waiting.bytes -= request.length
+                self.add(waiting, request, heard)
                 return
-            before += 1
+            at += 1
         self.add(waiting, None, heard)
 
     def alone(self, waiting: Waiting) -> None:
         """Give up the oldest request."""
-        request = waiting.requests.popleft()
+        request = waiting.requests.pop(0)
         waiting.bytes -= request.length
         self.add(waiting, request, None)
 
@@ -121,97 +204,90 @@ class ExchangeColumns:
 
     def add(self, waiting: Waiting, request: Heard | None, response: Heard | None) -> None:
         """Add an exchange."""
-        asks = NOTES if request is None else request.notes
-        says = NOTES if response is None else response.notes
+        filled = self.filled
+        filled.rows += 1
         told = response if request is None else request
         assert told is not None
-        topics = both(asks.topics, says.topics)
-        groups = asks.partitions
-        complete: bool | None = None
+        filled.connection.put64(waiting.connection, True)
+        filled.client.append(waiting.client)
+        filled.broker.append(waiting.broker)
+        filled.api_key.put16(told.api_key)
+        filled.api_name.append(told.api_name)
+        filled.api_version.put16(told.api_version)
+        filled.correlation_id.put32(told.correlation_id)
+        filled.client_id.append(told.client_id)
+        self.add_request(filled, request)
+        self.add_response(filled, response)
+        asks = NOTHING_SAID if request is None else request.notes
+        says = NOTHING_SAID if response is None else response.notes
+        filled.error_codes.put(asks.error_codes, says.error_codes)
+        throttle = says.throttle_time_ms
+        if throttle == NONE:
+            throttle = asks.throttle_time_ms
+        filled.throttle_time_ms.put32(throttle)
+        filled.group_ids.put(asks.groups, says.groups)
+        filled.transactional_ids.put(asks.transactional_ids, says.transactional_ids)
         session = asks.session
-        if session is not None and request is not None:
-            held, complete = self.asked(waiting.connection, session, says.session)
-            topics = both(topics, held.topics)
-            groups = held.groups
-        codes = both(asks.error_codes, says.error_codes)
-        throttled = says.throttle_time_ms
-        if throttled is None:
-            throttled = asks.throttle_time_ms
-        file: str | None = None
-        packet: int | None = None
-        time_ns: int | None = None
-        request_bytes: int | None = None
-        request_status: str | None = None
-        if request is not None:
-            file = self.file(request.packet)
-            packet = request.packet & NUMBER
-            time_ns = request.time_ns
-            if time_ns == NO_TIME:
-                time_ns = None
-            request_bytes = request.length
-            request_status = request.status
-        response_file: str | None = None
-        response_packet: int | None = None
-        response_ns: int | None = None
-        response_bytes: int | None = None
-        response_status: str | None = None
-        latency_ns: int | None = None
-        if response is not None:
-            response_file = self.file(response.packet)
-            response_packet = response.packet & NUMBER
-            response_ns = response.time_ns
-            if response_ns == NO_TIME:
-                response_ns = None
-            response_bytes = response.length
-            response_status = response.status
-            asked_ns = response.request_time_ns
-            if response_ns is not None and asked_ns is not None and asked_ns != NO_TIME:
-                latency_ns = response_ns - asked_ns
-        self.rows.append(
-            (
-                file,
-                packet,
-                time_ns,
-                waiting.connection,
-                waiting.client,
-                waiting.broker,
-                told.api_key,
-                told.api_name,
-                told.api_version,
-                told.correlation_id,
-                told.client_id,
-                response_file,
-                response_packet,
-                request_bytes,
-                request_status,
-                response_ns,
-                response_bytes,
-                response_status,
-                latency_ns,
-                codes,
-                [ErrorCode.name_of(code) for code in codes] if codes else NO_TEXTS,
-                throttled,
-                topics,
-                groups,
-                complete,
-                both(asks.groups, says.groups),
-                both(asks.transactional_ids, says.transactional_ids),
-            )
-        )
+        if session is None:
+            filled.topics.put(asks.topics, says.topics)
+            filled.partitions.put(asks.partitions, [])
+            filled.is_fetch.append(0)
+            filled.complete.append(0)
+            return
+        held, complete = self.asked(waiting.connection, session, says.session)
+        topics = asks.topics
+        if says.topics or held.topics:
+            topics = list(dict.fromkeys(topics + says.topics + held.topics))
+        filled.topics.put(topics, [])
+        filled.partitions.put(held.groups, [])
+        filled.is_fetch.append(1)
+        filled.complete.append(complete)
 
-    def file(self, packet: int) -> str:
+    def add_request(self, filled: Filled, request: Heard | None) -> None:
+        if request is None:
+            filled.file.append(None)
+            filled.packet.put64(0, False)
+            filled.time_ns.put64(0, False)
+            filled.request_bytes.put32(NONE)
+            filled.request_status.append(None)
+            return
+        filled.file.append(self.file(request.packet))
+        filled.packet.put64(request.packet & NUMBER, True)
+        filled.time_ns.put64(request.time_ns, request.time_ns != self.never)
+        filled.request_bytes.put32(request.length)
+        filled.request_status.append(request.status)
+
+    def add_response(self, filled: Filled, response: Heard | None) -> None:
+        if response is None:
+            filled.response_file.append(None)
+            filled.response_packet.put64(0, False)
+            filled.response_time_ns.put64(0, False)
+            filled.response_bytes.put32(NONE)
+            filled.response_status.append(None)
+            filled.latency_ns.put64(0, False)
+            return
+        filled.response_file.append(self.file(response.packet))
+        filled.response_packet.put64(response.packet & NUMBER, True)
+        is_timed = response.time_ns != self.never
+        filled.response_time_ns.put64(response.time_ns, is_timed)
+        filled.response_bytes.put32(response.length)
+        filled.response_status.append(response.status)
+        if is_timed and response.request_ns != self.never:
+            filled.latency_ns.put64(response.time_ns - response.request_ns, True)
+        else:
+            filled.latency_ns.put64(0, False)
+
+    def file(self, packet: i64) -> str:
         """Name the file that a packet is in."""
-        index = packet >> FILE_BITS
+        index = packet >> 40
         if index != self.file_index:
             self.file_index = index
-            self.file_name = self.places.place(packet)[0]
+            self.file_name = self.traffic.place(packet)[0]
         return self.file_name
 
     # -- fetch sessions
 
-    def asked(
-        self, connection: int, asks: Session, answer: Session | None
-    ) -> tuple[Held, bool]:
+    def asked(self, connection: int, asks: Session, answer: Session | None) -> tuple[Held, bool]:
         """Say what a Fetch asks for, as its session knows."""
         wanted, complete = self.sessions.turn(
             connection,
@@ -242,11 +318,4 @@ def held_of(wanted: dict[tuple[object, int], tuple[Topic, int]]) -> Held:
     return Held(wanted, topics, list(found.values()) if found else NO_GROUPS)
 
 
-def both(first: list[Any], second: list[Any]) -> list[Any]:
-    """Put what both sides say together, each once; what is given is never changed."""
-    if not second or first is second:
-        return first
-    if not first:
-        return second
-    return list(dict.fromkeys(first + second))
-
+assert FILE_BITS == 40  # written out above, where compiled code wants a number

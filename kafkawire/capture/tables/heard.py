@@ -11,17 +11,18 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from mypy_extensions import mypyc_attr
+from mypy_extensions import i64, mypyc_attr
 
 from ...messages.api_key import ApiKey
 from ...primitives import Limits
 from ...protocol.header import response_header_version
 from ..apis import api
+from ..blocks import NO_TIME
 from ..reading import API_VERSIONS, Asked, Sealed
 from ..rows import Row, Status
 from ..topic_ids import TopicNames, may_name
 from .layouts import Layout, layout_of
-from .notes import Notes, Reader, notes_of
+from .notes import NONE, Notes, Reader, notes_of
 from .record_batches import CARRIERS
 
 OK: Final = Status.OK.value
@@ -38,36 +39,38 @@ KEPT: Final = 1 << 9
 @final
 @mypyc_attr(acyclic=True)
 class Heard:
-    """A message: as in Row, and what its body says."""
+    """A message: as in Row, and what its body says. NONE stands for numbers that are not there,
+    NO_TIME for times; request_packet, request_ns: of a response.
+    """
 
     def __init__(
         self,
         is_request: bool,
-        packet: int,
-        time_ns: int,
-        length: int,
-        status: str,
-        api_key: int | None,
+        packet: i64,
+        time_ns: i64,
+        length: i64,
+        api_key: i64,
         api_name: str | None,
-        api_version: int | None,
-        correlation_id: int | None,
+        api_version: i64,
+        correlation_id: i64,
         client_id: str | None,
-        request_packet: int | None,
-        request_time_ns: int | None,
+        request_packet: i64,
+        request_ns: i64,
+        status: str,
         notes: Notes,
     ) -> None:
         self.is_request: bool = is_request
-        self.packet: int = packet
-        self.time_ns: int = time_ns
-        self.length: int = length
-        self.status: str = status
-        self.api_key: int | None = api_key
+        self.packet: i64 = packet
+        self.time_ns: i64 = time_ns
+        self.length: i64 = length
+        self.api_key: i64 = api_key
         self.api_name: str | None = api_name
-        self.api_version: int | None = api_version
-        self.correlation_id: int | None = correlation_id
+        self.api_version: i64 = api_version
+        self.correlation_id: i64 = correlation_id
         self.client_id: str | None = client_id
-        self.request_packet: int | None = request_packet
-        self.request_time_ns: int | None = request_time_ns
+        self.request_packet: i64 = request_packet
+        self.request_ns: i64 = request_ns
+        self.status: str = status
         self.notes: Notes = notes
 
 
@@ -127,90 +130,97 @@ class Hearing:
             return self.row(sealed.open(self.limits))
         is_request = sealed.is_request
         head = self.head(asked, is_request)
-        frame, at = sealed.frame, sealed.body
-        plain = True
-        if head.plain_if_zero:
-            plain = frame[at : at + 2] == b"\0\0"
-        elif head.tagged:
-            plain = frame[at : at + 1] == b"\0"
-            at += 1
+        frame = sealed.frame
+        at: i64 = sealed.body
         notes: Notes | None = None
-        status = LENIENT if sealed.error else OK
-        if plain:
-            notes = self.plain(head, frame, at, is_request)
-        if notes is None:
-            row = sealed.open(self.limits)
-            notes = self.opened(row)
-            status = row.status.value
-            if plain and row.status is Status.OK:
-                for step in self.reader.doubts:  # all nulls that were met may be there
-                    step.nulls = True
-                if len(frame) - at <= KEPT_BYTES:
-                    self.keep(head, frame[at:], notes)
+        if len(frame) - at > KEPT_BYTES:
+            notes = self.unsealed(head, sealed, is_request)
+        else:
+            body = frame[at:]
+            notes = head.kept.get(body)
+            if notes is None:
+                notes = self.unsealed(head, sealed, is_request)
+                if not notes.fields and not sealed.error:  # records do not repeat
+                    if len(head.kept) >= KEPT:
+                        head.kept.clear()
+                    head.kept[body] = notes
+        status = notes.status
+        if sealed.error and status == OK:
+            status = LENIENT
+        request_packet: i64 = NONE
+        request_ns: i64 = NONE
+        if not is_request:
+            request_packet = asked.packet
+            request_ns = asked.time_ns
         return Heard(
             is_request,
             sealed.packet,
             sealed.time_ns,
             len(frame),
-            status,
             asked.api_key,
             head.api_name,
             asked.api_version,
             asked.correlation_id,
             asked.client_id,
-            None if is_request else asked.packet,
-            None if is_request else asked.time_ns,
+            request_packet,
+            request_ns,
+            status,
             notes,
         )
 
-    def plain(self, head: Head, frame: bytes, at: int, is_request: bool) -> Notes | None:
-        """Take notes of a body, or find those of one that was alike."""
+    def unsealed(self, head: Head, sealed: Sealed, is_request: bool) -> Notes:
+        """Take notes of a frame's body."""
         reader = self.reader
         reader.doubts = []
         layout = head.layout
-        elements = self.limits.max_elements
-        if len(frame) - at > KEPT_BYTES:
-            if layout is None:
-                return None
-            return reader.read(layout, frame, at, elements, is_request, head.is_fetch)
-        body = frame[at:]
-        notes = head.kept.get(body)
-        if notes is None and layout is not None:
-            notes = reader.read(layout, frame, at, elements, is_request, head.is_fetch)
-            if notes is not None:
-                self.keep(head, body, notes)
+        notes: Notes | None = None
+        if layout is not None:
+            frame = sealed.frame
+            at = sealed.body
+            plain = True
+            if head.plain_if_zero:
+                plain = frame[at : at + 2] == b"\0\0"
+            elif head.tagged:
+                plain = frame[at : at + 1] == b"\0"
+                at += 1
+            if plain:
+                elements = self.limits.max_elements
+                notes = reader.read(layout, frame, at, elements, is_request, head.is_fetch)
+        if notes is None:
+            row = sealed.open(self.limits)
+            if row.status is Status.OK:
+                for step in reader.doubts:  # all nulls that were met may be there
+                    step.nulls = True
+            notes = self.opened(row)
         return notes
-
-    def keep(self, head: Head, body: bytes, notes: Notes) -> None:
-        """Remember the notes of a body."""
-        if notes.fields:
-            return  # records do not repeat
-        kept = head.kept
-        if len(kept) >= KEPT:
-            kept.clear()
-        kept[body] = notes
 
     def opened(self, row: Row) -> Notes:
         """Take notes of a row, and learn the names that it states."""
-        if row.message is not None and row.body_version is not None:
-            if row.status is not Status.GUESSED:  # a guess is shown, not built upon
-                self.names.learn(row.message, row.body_version)
+        is_guess = row.status is Status.GUESSED  # a guess is shown, not built upon
+        if row.message is not None and row.body_version is not None and not is_guess:
+            self.names.learn(row.message, row.body_version)
         return notes_of(row, self.names, self.records)
 
     def row(self, row: Row) -> Heard:
         """Hear what is a row already."""
+        notes = self.opened(row)
+        request_ns = row.request_time_ns
         return Heard(
             row.direction == "request",
             row.packet,
             row.time_ns,
             row.length,
-            row.status.value,
-            row.api_key,
+            or_none(row.api_key),
             row.api_name,
-            row.api_version,
-            row.correlation_id,
+            or_none(row.api_version),
+            or_none(row.correlation_id),
             row.client_id,
-            row.request_packet,
-            row.request_time_ns,
-            self.opened(row),
+            or_none(row.request_packet),
+            NO_TIME if request_ns is None else request_ns,
+            notes.status,
+            notes,
         )
+
+
+def or_none(value: int | None) -> int:
+    return NONE if value is None else value

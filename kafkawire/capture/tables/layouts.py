@@ -16,7 +16,6 @@ from typing import Any, Final, final
 
 from mypy_extensions import i64
 
-from ...messages.api_key import ApiKey
 from ...primitives import FieldRow, Structure
 from ..topic_ids import NAMES
 from .mentions import SPECIAL, Mentions, role
@@ -115,9 +114,7 @@ class Layout:
         self.flexible: bool = flexible
         self.plain: bool = True
         self.steps: list[Step] = []
-        here = [
-            row for row in cls.__fields__ if row.tag < 0 and row.first <= version <= row.last
-        ]
+        here = [row for row in cls.__fields__ if row.tag < 0 and row.first <= version <= row.last]
         names = _names_of(cls, version, ways)
         self.states: bool = len(names) == 1 and _says_id(cls, version)
         self.about_topic: bool = len(names) > 0 or any(way.is_topic for way in ways)
@@ -140,7 +137,7 @@ class Layout:
             said = way.role_of(row, said)
         if kind[0].isupper():
             inner_class = getattr(sys.modules[owner.__module__], kind)
-            inner_ways = [way.behind(row.attribute) for way in ways if way.leads(row.attribute)]
+            inner_ways = [way.next() for way in ways if way.leads(row.attribute)]
             inner = Layout(inner_class, version, self.flexible, inner_ways)
             self.plain = self.plain and inner.plain and is_array
             size = inner.fixed_size()
@@ -219,7 +216,7 @@ class _Way:
             return attribute == self.place.partitions
         return not self.is_partition and self.place.way[self.at] == attribute
 
-    def behind(self, attribute: str) -> _Way:
+    def next(self) -> _Way:
         """Take the next step."""
         return _Way(self.place, self.at + 1, self.carries)
 

@@ -19,17 +19,15 @@ from ...messages.fetch_request import FetchRequest
 from ...messages.fetch_response import FetchResponse
 from ...primitives.shared import LARGEST, SMALLEST, shared_name
 from ..fetch_sessions import FINAL_EPOCH, forgotten_by, listed_by
-from ..rows import Row
+from ..rows import Row, Status
 from ..topic_ids import ZERO, Topic, TopicNames
 from .columns import partitions_of
 from .layouts import (
     ANSWER,
     BLOBS,
     BYTES,
-    CARRIED,
     ERROR,
     FIXED_ITEMS,
-    FORGOTTEN,
     GROUP,
     INT16,
     INT32,
@@ -42,7 +40,6 @@ from .layouts import (
     SKIP,
     STRUCTS,
     TEXT,
-    TEXTS,
     THROTTLE,
     TOPIC,
     TOPIC_ID,
@@ -55,9 +52,13 @@ from .mentions import Mentions
 from .places import asked_partitions
 from .record_batches import Carried, carried
 
+OK: Final = Status.OK.value
 MAX_STRING: Final = 0x7FFF
 SHORT: Final = 48
 """Bytes of text that are looked at one by one."""
+
+NONE: Final = -(1 << 40)
+"""A number that is not there, where no real one can be that."""
 
 Groups = list[tuple[Topic, list[int]]]
 """Partitions by topic."""
@@ -92,14 +93,17 @@ class Session:
 @final
 @mypyc_attr(acyclic=True)
 class Notes:
-    """What a body says. Never changed once made: bodies that are alike share one."""
+    """What a body says, and how far it was understood (as in Row, the body taken for itself). Never
+    changed once made: bodies that are alike share one.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, status: str) -> None:
+        self.status: str = status
         self.topics: list[Topic] = NO_TOPICS
         self.groups: list[str] = NO_TEXTS
         self.transactional_ids: list[str] = NO_TEXTS
         self.error_codes: list[int] = NO_CODES
-        self.throttle_time_ms: int | None = None
+        self.throttle_time_ms: i64 = NONE
         self.partitions: Groups = NO_GROUPS
         self.session: Session | None = None
         self.fields: list[Carried] = NO_FIELDS
@@ -107,7 +111,7 @@ class Notes:
 
 def notes_of(row: Row, names: TopicNames, records: bool) -> Notes:
     """Take notes of a row's message; records: whether of those that it carries, too."""
-    made = Notes()
+    made = Notes(row.status.value)
     message = row.message
     if message is None:
         return made
@@ -117,7 +121,8 @@ def notes_of(row: Row, names: TopicNames, records: bool) -> Notes:
     made.groups = list(said.groups)
     made.transactional_ids = list(said.transactional_ids)
     made.error_codes = list(said.error_codes)
-    made.throttle_time_ms = said.throttle_time_ms
+    if said.throttle_time_ms is not None:
+        made.throttle_time_ms = said.throttle_time_ms
     if row.direction == "request":
         made.partitions = partitions_of(asked_partitions(row, names))
     if records:
@@ -154,8 +159,7 @@ class Reader:
         self.groups: dict[str, None] = {}
         self.transactional_ids: dict[str, None] = {}
         self.error_codes: dict[int, None] = {}
-        self.throttled: bool = False
-        self.throttle_time_ms: i64 = 0
+        self.throttle_time_ms: i64 = NONE
         self.partitions: dict[object, tuple[Topic, list[int]]] = {}
         self.session_id: i64 = 0
         self.session_epoch: i64 = FINAL_EPOCH
@@ -178,7 +182,7 @@ class Reader:
         self.data, self.pos, self.end, self.elements = data, start, len(data), elements
         self.flexible = layout.flexible
         self.doubts = []
-        self.throttled = False
+        self.throttle_time_ms = NONE
         self.session_id = 0
         self.session_epoch = FINAL_EPOCH
         self.answer = 0
@@ -194,7 +198,7 @@ class Reader:
         return notes
 
     def noted(self) -> Notes:
-        made = Notes()
+        made = Notes(OK)
         if self.topics:
             made.topics = list(self.topics)
         if self.groups:
@@ -203,8 +207,7 @@ class Reader:
             made.transactional_ids = list(self.transactional_ids)
         if self.error_codes:
             made.error_codes = list(self.error_codes)
-        if self.throttled:
-            made.throttle_time_ms = self.throttle_time_ms
+        made.throttle_time_ms = self.throttle_time_ms
         if self.partitions:
             made.partitions = list(self.partitions.values())
         made.fields = self.fields
@@ -386,7 +389,7 @@ class Reader:
         p = self.pos
         self.pos = p + 2
         code = i64(read_i16_be(self.data, p))
-        if code != 0 and (role == ERROR or role == ANSWER):
+        if code != 0 and role in (ERROR, ANSWER):
             self.error_codes[code] = None
             if role == ANSWER:
                 self.answer = code
@@ -398,7 +401,6 @@ class Reader:
             if self.numbers is not None:
                 self.numbers.append(value)
         elif role == THROTTLE:
-            self.throttled = True
             self.throttle_time_ms = value
         elif role == SESSION_ID:
             self.session_id = value

@@ -10,19 +10,19 @@ has alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 
-from ..engine import Located, located
 from ..exchanges import NO_HEADER, Ended
 from ..parcels import Told
 from ..reading import Sealed
 from ..rows import Row, Status
+from .columns import known, micros
 from .context import Context
 from .exchange_arrays import exchange_batch
 from .exchange_columns import ExchangeColumns
 from .heard import Heard, Hearing
+from .notes import NONE
 from .record_columns import Field, RecordColumns
 from .records import DIRECTION
 
@@ -68,14 +68,20 @@ class Columnar:
         return hearing.hear(item)
 
     def _carry(self, told: Told, heard: Heard, records: RecordColumns) -> None:
-        context = self._context
-        row: Any = heard  # packet and time are all that is asked of it
+        file, packet = self._context.traffic.place(heard.packet)
+        time_ns = known(heard.time_ns)
         for field in heard.notes.fields:
             where = (
-                *context.where(row, *told[:3]),
-                DIRECTION[heard.api_key or 0],
+                file,
+                packet,
+                micros(time_ns),
+                time_ns,
+                told.connection,
+                told.client,
+                told.broker,
+                DIRECTION[heard.api_key],
                 heard.client_id,
-                heard.correlation_id,
+                None if heard.correlation_id == NONE else heard.correlation_id,
                 field.topic,
                 field.topic.id_text,
                 field.partition,
@@ -91,11 +97,12 @@ class Columnar:
         """Give the batches that are full; the last ones, too."""
         size = self._size
         if self._exchanges is not None:
-            rows = self._exchanges.rows
-            while len(rows) >= size or (last and rows):
+            rows = self._exchanges.filled.rows
+            if rows >= size or (last and rows):
                 self._context.name_topics()
-                yield EXCHANGES, exchange_batch(rows[:size])
-                del rows[:size]
+                batch = exchange_batch(self._exchanges.taken())
+                for start in range(0, rows, size):
+                    yield EXCHANGES, batch.slice(start, size)
         if self._records is not None and (last or self._records.is_full(size)):
             for batch in self._records.batches():
                 for start in range(0, len(batch), size):
@@ -119,7 +126,3 @@ def columnar(
         yield from made.batches()
     made.finish()
     yield from made.batches(last=True)
-
-
-def unused() -> Any:
-    return Located, located

@@ -19,14 +19,14 @@ import pyarrow as pa
 from ...errors import WireError
 from ...records import Batch, Budget, RecordBatches
 from ...records.columns import Columns
-from .arrays import times_of, times_of_ms
-from .columns import Column, Sink, array_of, schema_of
+from .arrays import Int64s, flags, nothing, numbers, repeated_texts, times, times_of_ms, whole
+from .columns import BOOL, TEXT, Sink, array_of, schema_of
 from .record_batches import Broken, Carried, batches_in
 from .records import COLUMNS, HEADERS, add
 
 SCHEMA: Final = schema_of(COLUMNS)
 NAMES: Final = tuple(SCHEMA.names)
-BY_NAME: Final[dict[str, Column]] = {column.name: column for column in COLUMNS}
+TYPES: Final = {field.name: field.type for field in SCHEMA}
 
 OF_FIELD: Final = tuple(name for name in NAMES[: NAMES.index("offset")] if name != "time")
 """What is the same for all records of a field."""
@@ -165,46 +165,59 @@ def _batch(
 ) -> pa.RecordBatch:
     """Make a batch of records; rows: field, base sequence and OF_BATCH of each of their batches."""
     arrow = columns.to_arrow()
-    of_batch = np.repeat(np.arange(len(rows)), counts)
     at, base_sequence, *values = zip(*rows, strict=True)
-    made = {
-        name: array_of(BY_NAME[name], list(each)).take(pa.array(of_batch))
-        for name, each in zip(OF_BATCH, values, strict=True)
-    }
-    made |= _of_field(fields, at, of_batch)
-    offset = arrow.column("offset").to_numpy()
-    timestamp = arrow.column("timestamp").to_numpy()
+    in_batch = np.array(counts, np.int64)
+    made = _repeated(OF_BATCH, values, in_batch)
+    made |= _of_field(fields, np.array(at, np.int64), in_batch)
+    offset = _longs(arrow.column("offset"))
+    timestamp = _longs(arrow.column("timestamp"))
     made["offset"] = arrow.column("offset")
     made["timestamp"] = times_of_ms(timestamp)
     made["timestamp_ms"] = arrow.column("timestamp")
-    made["key"] = arrow.column("key").cast(BY_NAME["key"].type)
-    made["value"] = arrow.column("value").cast(BY_NAME["value"].type)
+    made["key"] = arrow.column("key").cast(TYPES["key"])
+    made["value"] = arrow.column("value").cast(TYPES["value"])
     made["headers"] = _headers(columns, arrow.column("headers"))
-    sequences = np.array(base_sequence, np.int64)[of_batch]
-    past = offset - made["base_offset"].to_numpy()
+    sequences = np.repeat(np.array(base_sequence, np.int64), in_batch)
+    past = offset - _longs(made["base_offset"])
     numbered = np.where(sequences < 0, -1, (sequences + past) & 0x7FFFFFFF)
-    made["sequence"] = pa.array(numbered.astype(np.int32))
+    made["sequence"] = whole(TYPES["sequence"], numbered.astype(np.int32))
     return pa.RecordBatch.from_arrays([made[name] for name in NAMES], schema=SCHEMA)
 
 
-def _of_field(fields: Sequence[Field], at: Sequence[int], of_batch: Any) -> dict[str, pa.Array]:
-    """Make the columns that say where records come from."""
-    where = zip(*[field.where for field in fields], strict=True)
-    values = dict(zip(NAMES, where, strict=False))
-    of_field = pa.array(np.array(at)[of_batch])
-    made = {
-        name: array_of(BY_NAME[name], list(values[name])).take(of_field) for name in OF_FIELD
-    }
-    made["time"] = times_of(made["time_ns"])
+def _longs(found: pa.Array) -> Int64s:
+    """Look at the numbers of an array without nulls; its own way to numpy imports pandas."""
+    return np.frombuffer(found.buffers()[1], np.int64, len(found))
+
+
+def _of_field(fields: Sequence[Field], at: Any, in_batch: Any) -> dict[str, pa.Array]:
+    """Make the columns that say where records come from; at: the field of each batch."""
+    here = np.bincount(at, in_batch, len(fields)).astype(np.int64)
+    values = dict(zip(NAMES, zip(*[field.where for field in fields], strict=True), strict=False))
+    values["topic"] = tuple(None if one is None else one.name for one in values["topic"])
+    made = _repeated(OF_FIELD, [values[name] for name in OF_FIELD], here)
+    time_ns = np.array([-1 if one is None else one for one in values["time_ns"]], np.int64)
+    made["time"] = times(np.repeat(time_ns, here))
+    return made
+
+
+def _repeated(
+    names: Sequence[str], values: Sequence[Sequence[Any]], counts: Any
+) -> dict[str, pa.Array]:
+    """Make columns of values that so many records have in common."""
+    made = {}
+    for name, each in zip(names, values, strict=True):
+        type = TYPES[name]
+        if type == TEXT:
+            made[name] = repeated_texts(each, counts)
+        elif type == BOOL:
+            made[name] = flags(np.repeat(np.array(each, np.bool_), counts))
+        else:
+            made[name] = numbers(type, each, counts)
     return made
 
 
 def _headers(columns: Columns, arrow: pa.Array) -> pa.Array:
     """Make the lists of headers."""
-    rows = len(arrow)
     if not columns.headers:
-        none = pa.array([], HEADERS.value_type)
-        return pa.ListArray.from_arrays(pa.array(np.zeros(rows + 1, np.int32)), none, type=HEADERS)
+        return nothing(HEADERS, len(arrow), pa.nulls(0, HEADERS.value_type))
     return arrow.cast(HEADERS)
-
-
