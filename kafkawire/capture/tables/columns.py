@@ -99,40 +99,10 @@ class Sink:
             else:
                 self.values[first + at] += [value] * rows
 
-    def cut(self, start: int, end: int) -> list[list[Any]]:
-        """Give the values of some rows."""
-        return [values[start:end] for values in self.values]
-
     def drop(self, rows: int) -> None:
         """Forget the first rows."""
         for values in self.values:
             del values[:rows]
-
-
-def filled_batches(
-    columns: Columns,
-    sink: Sink,
-    filling: Iterable[None],
-    size: int,
-    before: Callable[[], None],
-) -> Iterator[pa.RecordBatch]:
-    """Make record batches of what is put into a sink, as `batches` does of rows."""
-    schema = schema_of(columns)
-
-    def made(values: list[list[Any]]) -> pa.RecordBatch:
-        before()
-        arrays = [array_of(column, v) for column, v in zip(columns, values, strict=True)]
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-    for _ in filling:
-        start = 0
-        while len(sink) - start >= size:
-            yield made(sink.cut(start, start + size))
-            start += size
-        if start:
-            sink.drop(start)
-    if len(sink):
-        yield made(sink.values)
 
 
 def array_of(column: Column, values: list[Any]) -> pa.Array:

@@ -123,23 +123,23 @@ class Hearing:
             found = self.heads[number] = Head(asked, is_request)
         return found
 
-    def hear(self, sealed: Sealed) -> Heard:
-        """Hear a frame."""
+    def hear(self, sealed: Sealed, row: Row | None = None) -> Heard:
+        """Hear a frame; row: what it is, if it was opened already."""
         asked = sealed.asked
         if asked is None or sealed.body < 0:
-            return self.row(sealed.open(self.limits))
+            return self.row(sealed.open(self.limits) if row is None else row)
         is_request = sealed.is_request
         head = self.head(asked, is_request)
         frame = sealed.frame
         at: i64 = sealed.body
         notes: Notes | None = None
         if len(frame) - at > KEPT_BYTES:
-            notes = self.unsealed(head, sealed, is_request)
+            notes = self.unsealed(head, sealed, row)
         else:
             body = frame[at:]
             notes = head.kept.get(body)
             if notes is None:
-                notes = self.unsealed(head, sealed, is_request)
+                notes = self.unsealed(head, sealed, row)
                 if not notes.fields and not sealed.error:  # records do not repeat
                     if len(head.kept) >= KEPT:
                         head.kept.clear()
@@ -168,7 +168,7 @@ class Hearing:
             notes,
         )
 
-    def unsealed(self, head: Head, sealed: Sealed, is_request: bool) -> Notes:
+    def unsealed(self, head: Head, sealed: Sealed, row: Row | None) -> Notes:
         """Take notes of a frame's body."""
         reader = self.reader
         reader.doubts = []
@@ -185,9 +185,11 @@ class Hearing:
                 at += 1
             if plain:
                 elements = self.limits.max_elements
-                notes = reader.read(layout, frame, at, elements, is_request, head.is_fetch)
+                asks = sealed.is_request
+                notes = reader.read(layout, frame, at, elements, asks, head.is_fetch)
         if notes is None:
-            row = sealed.open(self.limits)
+            if row is None:
+                row = sealed.open(self.limits)
             if row.status is Status.OK:
                 for step in reader.doubts:  # all nulls that were met may be there
                     step.nulls = True

@@ -3,8 +3,8 @@
 Law: each message is opened at most once, whatever tables want it; a table's rows are those that it
 has alone.
 
-    traffic --> Told --.-- Hearing --> exchanges, records: columns
-                       `-- opened --> the tables of rows
+    traffic --> [Told] --.-- Hearing --> exchanges, records: columns --.
+                         `-- opened once --> other tables: rows -------+--> (table, record batch)
 """
 
 from __future__ import annotations
@@ -42,21 +42,29 @@ class Columnar:
 
     def take(self, batch: list[Told | Ended]) -> None:
         """Take some rows, still sealed."""
-        pairs = self._exchanges
         for told in batch:
             if isinstance(told, Ended):
-                if pairs is not None:
-                    pairs.end(told.connection)
-                continue
-            heard = self._heard(told)
-            if heard is None:
-                continue
-            if pairs is not None and told.connection is not None:
-                pairs.take(told.connection, told.client or "", told.broker or "", heard)
-            if heard.notes.fields and self._records is not None:
-                self._carry(told, heard, self._records)
+                self.end(told)
+            else:
+                self.hear(told, None)
 
-    def _heard(self, told: Told) -> Heard | None:
+    def end(self, ended: Ended) -> None:
+        """Take that nothing more comes of a connection."""
+        if self._exchanges is not None:
+            self._exchanges.end(ended.connection)
+
+    def hear(self, told: Told, row: Row | None) -> None:
+        """Take a message; row: what it is, if it was opened already."""
+        heard = self._heard(told, row)
+        if heard is None:
+            return
+        pairs = self._exchanges
+        if pairs is not None and told.connection is not None:
+            pairs.take(told.connection, told.client or "", told.broker or "", heard)
+        if heard.notes.fields and self._records is not None:
+            self._carry(told, heard, self._records)
+
+    def _heard(self, told: Told, row: Row | None) -> Heard | None:
         item = told.item
         hearing = self._hearing
         if not isinstance(item, Sealed):
@@ -65,7 +73,7 @@ class Columnar:
             head = hearing.head(item.asked, item.is_request)
             if not head.carries and not head.names:
                 return None
-        return hearing.hear(item)
+        return hearing.hear(item, row)
 
     def _carry(self, told: Told, heard: Heard, records: RecordColumns) -> None:
         file, packet = self._context.traffic.place(heard.packet)
@@ -114,15 +122,3 @@ def has_a_place(row: Row) -> bool:
     if row.status is Status.TRUNCATED:
         return row.correlation_id is not None
     return row.is_message and row.status not in NO_HEADER
-
-
-def columnar(
-    context: Context, tables: frozenset[str], size: int
-) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Read `exchanges`, `records` or both."""
-    made = Columnar(context, tables, size)
-    for batch in context.traffic.batches():
-        made.take(batch)
-        yield from made.batches()
-    made.finish()
-    yield from made.batches(last=True)
