@@ -57,19 +57,29 @@ class Numbers:
         self.values: BytesWriter = BytesWriter()
         self.there: BytesWriter = BytesWriter()
 
-    def put64(self, value: i64, there: bool) -> None:
-        write_i64_le(self.values, value if there else 0)
-        self.there.append(there)
+    def put64(self, value: i64) -> None:
+        write_i64_le(self.values, value)
+        self.there.append(1)
 
     def put32(self, value: i64) -> None:
-        there = value != NONE
-        write_i32_le(self.values, i32(value if there else 0))
-        self.there.append(there)
+        if value == NONE:
+            self.none32()
+        else:
+            write_i32_le(self.values, i32(value))
+            self.there.append(1)
 
     def put16(self, value: i64) -> None:
         there = value != NONE
         write_i16_le(self.values, i16(value if there else 0))
         self.there.append(there)
+
+    def none64(self) -> None:
+        write_i64_le(self.values, 0)
+        self.there.append(0)
+
+    def none32(self) -> None:
+        write_i32_le(self.values, 0)
+        self.there.append(0)
 
 
 @final
@@ -81,7 +91,13 @@ class Lists:
         self.items: list[Any] = []
         write_i32_le(self.ends, 0)
 
-    def put(self, first: list[Any], second: list[Any]) -> None:
+    def put(self, items: list[Any]) -> None:
+        """Add a list."""
+        if items:
+            self.items += items
+        write_i32_le(self.ends, i32(len(self.items)))
+
+    def put_both(self, first: list[Any], second: list[Any]) -> None:
         """Add what both sides say, each once."""
         items = self.items
         if first:
@@ -208,7 +224,7 @@ class ExchangeColumns:
         filled.rows += 1
         told = response if request is None else request
         assert told is not None
-        filled.connection.put64(waiting.connection, True)
+        filled.connection.put64(waiting.connection)
         filled.client.append(waiting.client)
         filled.broker.append(waiting.broker)
         filled.api_key.put16(told.api_key)
@@ -220,17 +236,17 @@ class ExchangeColumns:
         self.add_response(filled, response)
         asks = NOTHING_SAID if request is None else request.notes
         says = NOTHING_SAID if response is None else response.notes
-        filled.error_codes.put(asks.error_codes, says.error_codes)
+        filled.error_codes.put_both(asks.error_codes, says.error_codes)
         throttle = says.throttle_time_ms
         if throttle == NONE:
             throttle = asks.throttle_time_ms
         filled.throttle_time_ms.put32(throttle)
-        filled.group_ids.put(asks.groups, says.groups)
-        filled.transactional_ids.put(asks.transactional_ids, says.transactional_ids)
+        filled.group_ids.put_both(asks.groups, says.groups)
+        filled.transactional_ids.put_both(asks.transactional_ids, says.transactional_ids)
         session = asks.session
         if session is None:
-            filled.topics.put(asks.topics, says.topics)
-            filled.partitions.put(asks.partitions, [])
+            filled.topics.put_both(asks.topics, says.topics)
+            filled.partitions.put(asks.partitions)
             filled.is_fetch.append(0)
             filled.complete.append(0)
             return
@@ -238,44 +254,50 @@ class ExchangeColumns:
         topics = asks.topics
         if says.topics or held.topics:
             topics = list(dict.fromkeys(topics + says.topics + held.topics))
-        filled.topics.put(topics, [])
-        filled.partitions.put(held.groups, [])
+        filled.topics.put(topics)
+        filled.partitions.put(held.groups)
         filled.is_fetch.append(1)
         filled.complete.append(complete)
 
     def add_request(self, filled: Filled, request: Heard | None) -> None:
         if request is None:
             filled.file.append(None)
-            filled.packet.put64(0, False)
-            filled.time_ns.put64(0, False)
-            filled.request_bytes.put32(NONE)
+            filled.packet.none64()
+            filled.time_ns.none64()
+            filled.request_bytes.none32()
             filled.request_status.append(None)
             return
         filled.file.append(self.file(request.packet))
-        filled.packet.put64(request.packet & NUMBER, True)
-        filled.time_ns.put64(request.time_ns, request.time_ns != self.never)
+        filled.packet.put64(request.packet & NUMBER)
+        if request.time_ns == self.never:
+            filled.time_ns.none64()
+        else:
+            filled.time_ns.put64(request.time_ns)
         filled.request_bytes.put32(request.length)
         filled.request_status.append(request.status)
 
     def add_response(self, filled: Filled, response: Heard | None) -> None:
         if response is None:
             filled.response_file.append(None)
-            filled.response_packet.put64(0, False)
-            filled.response_time_ns.put64(0, False)
-            filled.response_bytes.put32(NONE)
+            filled.response_packet.none64()
+            filled.response_time_ns.none64()
+            filled.response_bytes.none32()
             filled.response_status.append(None)
-            filled.latency_ns.put64(0, False)
+            filled.latency_ns.none64()
             return
         filled.response_file.append(self.file(response.packet))
-        filled.response_packet.put64(response.packet & NUMBER, True)
-        is_timed = response.time_ns != self.never
-        filled.response_time_ns.put64(response.time_ns, is_timed)
+        filled.response_packet.put64(response.packet & NUMBER)
         filled.response_bytes.put32(response.length)
         filled.response_status.append(response.status)
-        if is_timed and response.request_ns != self.never:
-            filled.latency_ns.put64(response.time_ns - response.request_ns, True)
+        if response.time_ns == self.never:
+            filled.response_time_ns.none64()
+            filled.latency_ns.none64()
+            return
+        filled.response_time_ns.put64(response.time_ns)
+        if response.request_ns == self.never:
+            filled.latency_ns.none64()
         else:
-            filled.latency_ns.put64(0, False)
+            filled.latency_ns.put64(response.time_ns - response.request_ns)
 
     def file(self, packet: i64) -> str:
         """Name the file that a packet is in."""

@@ -118,7 +118,7 @@ class Layout:
         names = _names_of(cls, version, ways)
         self.states: bool = len(names) == 1 and _says_id(cls, version)
         self.about_topic: bool = len(names) > 0 or any(way.is_topic for way in ways)
-        if len(names) > 1 or not here:
+        if len(names) > 1:
             self.plain = False
         for row in here:
             step = self._step(row, owner, version, ways)

@@ -17,6 +17,7 @@ import pyarrow as pa
 from ..engine import Located
 from ..exchanges import Ended, Exchanges
 from ..fetch_sessions import FetchSessions
+from ..parcels import Told
 from . import connections, group_events, messages, partitions, problems
 from .columns import Columns, batches
 from .context import Context
@@ -105,7 +106,7 @@ def together(
     wanted = frozenset({EXCHANGES, RECORDS} & set(names))
     columnar = Columnar(context, wanted, size)
     rows = [Rows(name, context, size) for name in names if name in MAKERS]
-    for batch in context.traffic.batches():
+    for batch in _pieces(context, size):
         if not rows:
             columnar.take(batch)
         for told in batch if rows else ():
@@ -129,3 +130,12 @@ def together(
         each.take(None)
         for found in each.batches(last=True):
             yield each.name, found
+
+
+def _pieces(context: Context, size: int) -> Iterator[list[Told | Ended]]:
+    """Read no more at a time than may fill a batch, so that rows that are watched do not wait."""
+    for batch in context.traffic.batches():
+        if len(batch) <= size:
+            yield batch
+        else:
+            yield from (batch[at : at + size] for at in range(0, len(batch), size))
