@@ -8,9 +8,9 @@ from kafkawire.messages.heartbeat_response import HeartbeatResponse
 from kafkawire.messages.join_group_response import JoinGroupResponse
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
+from tests.interop.makes import MAKES, Make, until
 
-from .clients import MAKES, Make, until
-from .test_produce_and_consume import all_seen, named, values
+from .test_produce_and_consume import all_seen, values
 
 pytestmark = pytest.mark.timeout(120)
 OFFSETS = "__consumer_offsets"
@@ -57,7 +57,7 @@ def test_a_group_goes_on_where_its_coordinator_is_now(
 
 
 # kafka-python forgets sockets that it was connecting with when the broker is down
-@pytest.mark.parametrize("make", [each for each in MAKES if each.name != "kafka-python"], ids=named)
+@pytest.mark.parametrize("make", [each for each in MAKES if each.name != "kafka-python"], ids=str)
 def test_a_group_goes_on_in_a_cluster_that_is_built_again(make: Make) -> None:
     config = ServerConfig(topics={"t": 2}, settings=ONE)
     with ServerThread(config) as first:
