@@ -32,6 +32,7 @@ CAPTURE: Final = (
     "backlog",
     "body_text",
     "bounds",
+    "chains",
     "connections",
     "conversation",
     "engine",

@@ -9,23 +9,40 @@ open it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, final
+
+from mypy_extensions import i64, mypyc_attr
 
 from .pairing import Item
 from .reading import Asked, Sealed
 
 
-class Told(NamedTuple):
+@final
+@mypyc_attr(acyclic=True)
+class Told:
     """A row that may still be sealed, and the connection it belongs to, as in Located.
 
     known_at: the packet that made it known.
     """
 
-    connection: int | None
-    client: str | None
-    broker: str | None
-    item: Item
-    known_at: int = 0
+    __slots__ = ("broker", "client", "connection", "item", "known_at")
+
+    def __init__(
+        self,
+        connection: int | None,
+        client: str | None,
+        broker: str | None,
+        item: Item,
+        known_at: i64 = 0,
+    ) -> None:
+        self.connection: int | None = connection
+        self.client: str | None = client
+        self.broker: str | None = broker
+        self.item: Item = item
+        self.known_at: i64 = known_at
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Told, (self.connection, self.client, self.broker, self.item, self.known_at)
 
 
 class Parcel(NamedTuple):

@@ -115,7 +115,7 @@ class Lines:
         body = self.body
         out = body.out = BytesWriter()
         for one in told:
-            connection, client, broker, item, _ = one
+            connection, client, broker, item = one.connection, one.client, one.broker, one.item
             if connection != self.connection or client is not self.client:
                 self.connect(connection, client, broker)
             if isinstance(item, Sealed):
