@@ -32,6 +32,7 @@ CAPTURE: Final = (
     "apis",
     "backlog",
     "bounds",
+    "chains",
     "connections",
     "conversation",
     "engine",

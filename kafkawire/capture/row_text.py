@@ -120,7 +120,8 @@ class Lines:
         becomes false with the first one that is not decoded byte for byte.
         """
         out = self.out
-        for connection, client, broker, item, _ in told:
+        for one in told:
+            connection, client, broker, item = one.connection, one.client, one.broker, one.item
             if connection != self.connection or client is not self.client:
                 self.connect(connection, client, broker)
             if isinstance(item, Sealed):

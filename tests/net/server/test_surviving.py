@@ -57,7 +57,9 @@ def test_a_group_goes_on_where_its_coordinator_is_now(
 
 
 # kafka-python forgets sockets that it was connecting with when the broker is down
-@pytest.mark.parametrize("make", [each for each in MAKES if each.name != "kafka-python"], ids=str)
+@pytest.mark.parametrize(
+    "make", [each for each in MAKES if each.name != "kafka-python"], ids=lambda each: each.name
+)
 def test_a_group_goes_on_in_a_cluster_that_is_built_again(make: Make) -> None:
     config = ServerConfig(topics={"t": 2}, settings=ONE)
     with ServerThread(config) as first:
