@@ -110,10 +110,7 @@ def ours(*arguments: str | Path) -> list[str]:
 
 def commands(capture: Path, folder: Path) -> dict[str, list[list[str]]]:
     """Name the contenders and their commands, which are run one after the other."""
-    tables = [
-        ours(capture, "--table", name, "-o", folder / f"{name}.parquet")
-        for name in ("exchanges", "records")
-    ]
+    tables = [ours(capture, "--table", "exchanges", "--table", "records", "-o", folder)]
     fields = [word for field in FIELDS.split() for word in ("-e", field)]
     return {
         "kafkawire jsonl": [ours(capture, "--format", "jsonl", "--records")],
