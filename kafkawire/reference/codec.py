@@ -96,7 +96,9 @@ def parse(
         trailing = data[source.tell() :] if whole else b""
         source.finish(root, values)
     except DecodeError as stopped:
-        values, error, trailing = None, stopped, b""
+        # its traceback holds frames, and they hold it: circles that would wait for the collector
+        values, error, trailing = None, stopped.with_traceback(None), b""
+        error.__context__ = None
     end = root.end if root.closed else decoded_end(root)
     if trailing:
         source.flaws.append(Flaw(f"{len(trailing)} bytes after the last field", name, end))
