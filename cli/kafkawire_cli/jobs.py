@@ -111,19 +111,19 @@ def _each(files: Sequence[Path], asked: Asked, pool: ProcessPoolExecutor) -> Ite
                 yield Printed("", True, error)
                 continue
             path = Path(folder, str(at))
-            with path.open(encoding="utf-8", newline="") as lines:
-                while text := lines.read(CHUNK):
-                    yield Printed(text, clean)
+            with path.open("rb") as lines:
+                while some := lines.read(CHUNK) + lines.readline():
+                    yield Printed(some.decode(), clean)
             path.unlink()
 
 
 def _into_file(file: Path, asked: Asked, to: Path) -> bool:
     """Decode a capture into a file of text; says whether all rows are clean."""
     clean = True
-    with to.open("w", encoding="utf-8", newline="") as out:
+    with to.open("wb") as out:
         for told in _batches(file, asked.brokers):
             printed = _printed(str(file), told, asked)
-            out.write(printed.text)
+            out.write(printed.text.encode())
             clean = clean and printed.clean
     return clean
 
@@ -136,8 +136,7 @@ class _Away(NamedTuple):
 
     def fetched(self) -> Printed:
         clean = self.clean.result()
-        with self.path.open(encoding="utf-8", newline="") as lines:
-            text = lines.read()
+        text = self.path.read_bytes().decode()
         self.path.unlink()
         return Printed(text, clean)
 
@@ -181,8 +180,7 @@ def _opened(name: str, parcel: Parcel, asked: Asked, to: Path) -> bool:
     from kafkawire.capture.parcels import unpack
 
     printed = _printed(name, unpack(parcel), asked)
-    with to.open("w", encoding="utf-8", newline="") as out:
-        out.write(printed.text)
+    to.write_bytes(printed.text.encode())
     return printed.clean
 
 
