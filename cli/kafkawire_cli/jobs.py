@@ -6,6 +6,9 @@ is bounded, so memory does not grow with the captures.
     one process     batch by batch, framed, opened and printed
     one file        this process frames and pairs --parcels--> others open and print --> in order
     several files   each is decoded by a process into a file of its own --> in order
+
+What processes print comes back in files: through a pipe it would come in many small pieces, and
+for each of them a thread would wait for its turn in a process that is busy.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from functools import lru_cache
+from itertools import chain, islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -31,8 +35,11 @@ if TYPE_CHECKING:
     from kafkawire.capture.parcels import Parcel, Told
     from kafkawire.capture.row_text import Lines
 
-PARCEL_ROWS: Final = 512
-"""Rows that go to another process at a time."""
+BATCH_ROWS: Final = 512
+"""Rows printed at a time."""
+
+PARCEL_BATCHES: Final = 4
+"""Batches that go to another process at a time."""
 
 WAITING: Final = 3
 """Parcels a process has waiting; beyond that, this process opens the next one itself."""
@@ -76,7 +83,9 @@ def decoded(files: Sequence[Path], asked: Asked, jobs: int) -> Iterator[Printed]
             if len(files) > 1:
                 yield from _each(files, asked, pool)
             else:
-                yield from _one(files[0], asked, pool, WAITING * (jobs - 1))
+                with _folder() as folder:
+                    most = WAITING * (jobs - 1)
+                    yield from _one(files[0], asked, pool, most, Path(folder))
         except InputError as error:
             yield Printed(b"", True, error)
         except BaseException:  # a reader that left, an interrupt: nobody waits for the rest
@@ -84,8 +93,13 @@ def decoded(files: Sequence[Path], asked: Asked, jobs: int) -> Iterator[Printed]
             raise
 
 
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    # where all ends early, somebody may still be writing there
+    return tempfile.TemporaryDirectory(prefix="kafkawire-", ignore_cleanup_errors=True)
+
+
 def _each(files: Sequence[Path], asked: Asked, pool: ProcessPoolExecutor) -> Iterator[Printed]:
-    with tempfile.TemporaryDirectory(prefix="kafkawire-") as folder:
+    with _folder() as folder:
         results = [
             pool.submit(_into_file, file, asked, Path(folder, str(at)))
             for at, file in enumerate(files)
@@ -114,37 +128,60 @@ def _into_file(file: Path, asked: Asked, to: Path) -> bool:
     return clean
 
 
-def _one(file: Path, asked: Asked, pool: ProcessPoolExecutor, most: int) -> Iterator[Printed]:
+class _Away(NamedTuple):
+    """Rows that another process prints into a file; whether they are clean, when it has."""
+
+    clean: Future[bool]
+    path: Path
+
+    def fetched(self) -> Printed:
+        clean = self.clean.result()
+        text = self.path.read_bytes()
+        self.path.unlink()
+        return Printed(text, clean)
+
+
+def _one(
+    file: Path, asked: Asked, pool: ProcessPoolExecutor, most: int, folder: Path
+) -> Iterator[Printed]:
     from kafkawire.capture.parcels import pack
 
     name = str(file)
-    waiting: deque[Future[Printed] | Printed] = deque()
+    waiting: deque[_Away | Printed] = deque()
     busy = 0
-    for told in _batches(file, asked.brokers, _drawn()):
+    for at, told in enumerate(_parcels(_batches(file, asked.brokers, _drawn()))):
         if busy < most:
-            waiting.append(pool.submit(_opened, name, pack(told), asked))
+            to = folder / str(at)
+            waiting.append(_Away(pool.submit(_opened, name, pack(told), asked, to), to))
             busy += 1
         else:
             waiting.append(_printed(name, told, asked))
         while waiting and (len(waiting) > 2 * most or _is_there(waiting[0])):
             first = waiting.popleft()
-            if isinstance(first, Future):
+            if isinstance(first, _Away):
                 busy -= 1
-                first = first.result()
+                first = first.fetched()
             yield first
     for left in waiting:
-        yield left.result() if isinstance(left, Future) else left
+        yield left.fetched() if isinstance(left, _Away) else left
 
 
-def _is_there(one: Future[Printed] | Printed) -> bool:
-    return one.done() if isinstance(one, Future) else True
+def _parcels(batches: Iterator[list[Told]]) -> Iterator[list[Told]]:
+    while some := list(islice(batches, PARCEL_BATCHES)):
+        yield list(chain.from_iterable(some))
 
 
-def _opened(name: str, parcel: Parcel, asked: Asked) -> Printed:
-    """Print what is in a parcel; runs in another process."""
+def _is_there(one: _Away | Printed) -> bool:
+    return one.clean.done() if isinstance(one, _Away) else True
+
+
+def _opened(name: str, parcel: Parcel, asked: Asked, to: Path) -> bool:
+    """Print what is in a parcel into a file; runs in another process."""
     from kafkawire.capture.parcels import unpack
 
-    return _printed(name, unpack(parcel), asked)
+    printed = _printed(name, unpack(parcel), asked)
+    to.write_bytes(printed.text.encode())
+    return printed.clean
 
 
 def _printed(name: str, told: list[Told], asked: Asked) -> Printed:
@@ -179,7 +216,7 @@ def _drawn() -> bool:
 
 
 def _batches(file: Path, brokers: Known, drawn: bool = False) -> Iterator[list[Told]]:
-    """Read a capture, a parcel's worth at a time."""
+    """Read a capture, some rows at a time."""
     from kafkawire.capture.engine import read_batches
     from kafkawire.errors import CaptureError
 
@@ -188,7 +225,7 @@ def _batches(file: Path, brokers: Known, drawn: bool = False) -> Iterator[list[T
             for told in read_batches(
                 file, ports=brokers.ports, brokers=brokers.addresses, watch=watch
             ):
-                for at in range(0, len(told), PARCEL_ROWS):
-                    yield told[at : at + PARCEL_ROWS]
+                for at in range(0, len(told), BATCH_ROWS):
+                    yield told[at : at + BATCH_ROWS]
     except CaptureError as error:
         raise InputError(f"{file}: {error}") from None

@@ -26,7 +26,7 @@ def test_several_files_come_out_in_order(form: str) -> None:
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("name", ["fg-max-v0.11.0.pcap", "kcat-kf--loss.pcap", "ck-848.pcap"])
 def test_one_file_comes_out_in_order(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafkawire_cli.jobs.PARCEL_ROWS", 7)
+    monkeypatch.setattr("kafkawire_cli.jobs.BATCH_ROWS", 7)
     alone = run(str(CAPTURES / name), "--format", "jsonl", "--records", "--strict")
     shared = run(str(CAPTURES / name), "--format", "jsonl", "--records", "--strict", "-j", "3")
     assert shared.stdout == alone.stdout
