@@ -8,6 +8,7 @@ never outlives the source it was made from.
 
     KAFKAWIRE_COMPILE=off|hot|all   nothing, the messages of everyday traffic (default), or all
     KAFKAWIRE_COMPILE_STRICT=1      fail where the build would fall back to interpreted modules
+    KAFKAWIRE_COMPILE_SYMBOLS=1     keep the names of functions in C, for `perf`
 """
 
 from __future__ import annotations
@@ -30,9 +31,8 @@ MODES: Final = ("off", "hot", "all")
 CAPTURE: Final = (
     "apis",
     "backlog",
-    "body_text",
     "bounds",
-    "bulk",
+    "chains",
     "connections",
     "conversation",
     "engine",
@@ -42,6 +42,7 @@ CAPTURE: Final = (
     "pairing",
     "parcels",
     "partial",
+    "programs",
     "past",
     "patience",
     "reading",
@@ -49,9 +50,9 @@ CAPTURE: Final = (
     "recognise",
     "record_text",
     "row_text",
+    "runs",
     "stream",
     "table",
-    "text",
     "tables/columns",
     "tables/context",
     "tables/exchange_columns",
@@ -73,6 +74,7 @@ CAPTURE: Final = (
 
 RUNTIME: Final = (
     *(f"kafkawire/capture/{name}.py" for name in CAPTURE),
+    "kafkawire/primitives/generated.py",
     "kafkawire/primitives/limits.py",
     "kafkawire/primitives/reader.py",
     "kafkawire/primitives/shared.py",
@@ -99,8 +101,17 @@ RUNTIME: Final = (
 )
 """Hand-written modules that are compiled in both modes."""
 
+C_SOURCES: Final = (
+    "kafkawire/capture/quick_text.c",
+    "kafkawire/records/castagnoli.c",
+    "kafkawire/records/rows.c",
+)
+"""Modules that are there twice: in C, and in Python where nothing is compiled."""
+
 CONTEXT: Final = (
+    "kafkawire/capture/blocks.py",
     "kafkawire/capture/events.py",
+    "kafkawire/capture/packets.py",
     "kafkawire/capture/rows.py",
     "kafkawire/capture/topic_ids.py",
     "kafkawire/errors.py",
@@ -110,6 +121,9 @@ CONTEXT: Final = (
     "kafkawire/primitives/registry.py",
     "kafkawire/protocol/error_code.py",
     "kafkawire/protocol/json_form.py",
+    "kafkawire/capture/quick_text.py",
+    "kafkawire/records/castagnoli.py",
+    "kafkawire/records/rows.py",
 )
 """Interpreted modules whose types the compiled ones need."""
 
@@ -196,7 +210,15 @@ class KafkawireBuildHook(BuildHookInterface[BuilderConfig]):
         cold = [file for name, file in files.items() if name not in HOT and mode == "all"]
         modules = [*RUNTIME, *hot, *cold]
         try:
-            compile_modules(root, modules, library=PACKAGE, out=native, context=CONTEXT, small=cold)
+            compile_modules(
+                root,
+                modules,
+                library=PACKAGE,
+                out=native,
+                context=CONTEXT,
+                small=cold,
+                sources=C_SOURCES,
+            )
         except NotCompiled as reason:
             if os.environ.get("KAFKAWIRE_COMPILE_STRICT") == "1":
                 raise

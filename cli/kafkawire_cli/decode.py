@@ -117,7 +117,7 @@ def decode(
     failed = False
     with until_the_reader_leaves():
         if form is Shape.TABLE:
-            print(output.heading())
+            print(output.heading(), flush=True)
         files = _captures(given, input_format, bare)
         for name in [] if files else _each(given):
             try:
@@ -136,7 +136,7 @@ def decode(
 
             for printed in decoded(files, Asked(form, view, chosen, brokers), jobs):
                 clean = clean and printed.clean
-                write(printed.text)
+                sys.stdout.buffer.write(printed.text)
                 if printed.error is not None:
                     refuse("decode", printed.error)
                     failed = True

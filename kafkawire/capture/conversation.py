@@ -12,16 +12,17 @@ believed where the stream is known to be in step, or where its content proves it
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, final
 
-from mypy_extensions import mypyc_attr
+from librt.strings import read_i32_be
+from mypy_extensions import i64
 
 from ..messages.api_key import ApiKey
 from ..primitives import DEFAULT_LIMITS, Limits
 from .inference import Inference, walk_responses
 from .pairing import Item, Pairing
 from .partial import partial_request
-from .reading import Sealed, asked_by, seal_request
+from .reading import RequestHeads, Sealed, asked_by, seal_request
 from .recognise import (
     HEAD,
     LEAST_REQUEST,
@@ -30,7 +31,7 @@ from .recognise import (
     find_request,
     find_response,
     judge_request,
-    sight_request,
+    looks_like_request,
     signature,
 )
 from .rows import Row, Status
@@ -45,7 +46,7 @@ MAX_HELD: Final = 1 << 20
 DIRECTIONS: Final = ("request", "response")
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
+@final
 class Conversation:
     """One connection between sides 0 and 1.
 
@@ -70,6 +71,7 @@ class Conversation:
         self._inference = Inference(limits)
         self._walked = 0
         self._tokens = False
+        self._heads = RequestHeads()
 
     # -- events, and the rows that they lead to
 
@@ -91,6 +93,49 @@ class Conversation:
         return [item.open(self.limits) if isinstance(item, Sealed) else item for item in items]
 
     # -- the same, and frames stay sealed: whoever asks for their rows may do that elsewhere
+
+    def whole(self, side: i64, data: bytes, packet: i64, time_ns: i64) -> Sealed | None:
+        """Take bytes that are one frame, where that is all they can be: as `take` would, which is
+        for everything else. None: nothing was taken.
+        """
+        stream = self._streams[side]
+        size: i64 = len(data) - SIZE
+        if (
+            size < LEAST_REQUEST
+            or not stream.at_a_frame
+            or not (self.decided or self._begins(side, data))
+            or self._tokens
+            or read_i32_be(data, 0) != size
+            or size > self.limits.max_frame_bytes
+            or self._pairing.waits
+        ):
+            return None
+        frame = data[SIZE:]
+        if side == self.client:
+            sealed = self._heads.seal(frame, packet, time_ns)
+            if sealed is None:
+                return None
+            self.decided = True
+            assert sealed.asked is not None
+            self._pairing.ask(sealed.asked)
+        else:
+            asked = self._pairing.next(read_i32_be(frame, 0))
+            if asked is None or asked.api_key == HANDSHAKE:
+                return None
+            self._pairing.answer()
+            sealed = Sealed(False, frame, packet, time_ns, asked, SIZE, "")
+            self._inference.keep(sealed, asked)
+        stream.position += size + SIZE
+        return sealed
+
+    def _begins(self, side: i64, data: bytes) -> bool:
+        """Whether the first bytes of the client are the first of all, and a request's."""
+        return (
+            side == self.client
+            and self.other is None
+            and not self._streams[1 - side].held
+            and looks_like_request(data, 0, self.limits.max_frame_bytes)
+        )
 
     def take(self, side: int, data: bytes, packet: int, time_ns: int) -> list[Item]:
         """Take the next bytes of a side, all brought by the arrival of one packet."""
@@ -114,6 +159,9 @@ class Conversation:
     def end(self) -> list[Item]:
         """Take note that nothing more comes: what is still held goes out as what it is."""
         rows: list[Item] = []
+        first, second = self._streams
+        if first.is_empty and second.is_empty and not self._pairing.waits:
+            return rows
         if not self.decided and self.other is None:
             rows += self._decide()
         for side in (0, 1):
@@ -146,7 +194,7 @@ class Conversation:
     def _looks_like_client(self, stream: Stream, data: bytes) -> bool:
         limit = self.limits.max_frame_bytes
         if stream.in_step and self.client is not None:
-            return sight_request(data, 0, limit) is not None
+            return looks_like_request(data, 0, limit)
         found = find_request(data, limit)
         return found is not None and found.proven
 
@@ -208,7 +256,9 @@ class Conversation:
         size, stream.skipped = stream.skipped, 0
         if not size:
             return []
-        mark, reason = stream.last, "of a frame that lost bytes before these"
+        mark = stream.last
+        assert mark is not None
+        reason = "of a frame that lost bytes before these"
         return [
             Row(mark.packet, mark.time_ns, self._direction(side), size, Status.UNPARSED, reason)
         ]

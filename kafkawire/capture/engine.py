@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple, final
 
-from mypy_extensions import mypyc_attr
+from mypy_extensions import i64, mypyc_attr
 
 from ..errors import CaptureError
 from ..primitives import DEFAULT_LIMITS, Limits
 from .bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
 from .connections import Connection, Endpoint
 from .conversation import DIRECTIONS, Conversation
-from .events import Closed, Conflict, Discarded, Event, Gap, Run
+from .events import Closed, Conflict, Discarded, Event, Gap
 from .flows import UNKNOWN
 from .packets import PacketParser, Segments
 from .pairing import Item
@@ -28,6 +28,7 @@ from .parcels import Told
 from .reading import Sealed
 from .reassembly import Reassembler
 from .rows import Row, Status
+from .runs import Run
 from .source import Watch, read_capture
 
 
@@ -84,7 +85,7 @@ class Engine:
         self.on_end = on_end
         self.limits = limits
         self._reassembler = Reassembler(reassembly)
-        self._talks: dict[int, _Talk] = {}
+        self._talks: dict[Connection, _Talk] = {}
         self.known_at = 0
 
     def feed(self, segments: Segments) -> Iterator[Located]:
@@ -120,53 +121,63 @@ class Engine:
         """Do as `take`, or with None as `end`, and give some rows at a time."""
         reassembler = self._reassembler
         events = reassembler.finish() if segments is None else reassembler.feed(segments)
-        batch: list[Told] = []
-        held = 0
-        for event, at, known in in_turn(events):
-            connection = event.connection
-            talk = self._talks.get(connection.id)
-            if talk is None:
-                talk = self._talks[connection.id] = _Talk(connection, self._open(connection))
-            conversation = talk.conversation
-            if isinstance(event, Run):
-                _, side, position, data, ends, packets, times, _ = event
-                if len(ends) > 1:
-                    start = ends[at - 1] - position if at else 0
-                    data = data[start : ends[at] - position]
-                held += len(data)
-                items = conversation.take(side, data, packets[at], times[at])
-            else:
-                items = _tell(conversation, event)
-            if items:
-                client, broker = talk.ends()
-                for item in items:
-                    batch.append(_make(Told, (connection.id, client, broker, item, known)))
-            if isinstance(event, Closed):
-                del self._talks[connection.id]
-                if self.on_end is not None:
-                    if batch:
-                        yield batch
-                        batch = []
-                        held = 0
-                    self.on_end(connection, conversation.client or 0)
-            if len(batch) >= BATCH_ROWS or held >= BATCH_BYTES:
+        at = 0
+        while at < len(events):
+            batch: list[Told] = []
+            at = self._hear(events, at, batch)
+            if batch:
                 yield batch
-                batch = []
-                held = 0
-        if batch:
-            yield batch
+            ended = events[at - 1]
+            if self.on_end is not None and isinstance(ended, Closed):
+                conversation = self._talks.pop(ended.connection).conversation
+                self.on_end(ended.connection, conversation.client or 0)
+        if segments is None:
+            reassembler.part()
+
+    def _hear(self, events: list[Event], start: i64, batch: list[Told]) -> i64:
+        """Take events from an index on, to the end or until that makes a batch, or to the end of a
+        connection, if somebody has to be told. Returns the index reached.
+        """
+        tells_end = self.on_end is not None
+        held: i64 = 0
+        at = start
+        end: i64 = len(events)
+        while at < end and held < BATCH_BYTES and len(batch) < BATCH_ROWS:
+            event = events[at]
+            at += 1
+            if isinstance(event, Run):
+                held += len(event.data)
+                self._talk(event.connection).hear(event, batch)
+                continue
+            talk = self._talk(event.connection)
+            for item in _tell(talk.conversation, event):
+                batch.append(talk.tells(item, event.packet))
+            if isinstance(event, Closed):
+                if tells_end:
+                    break
+                del self._talks[event.connection]
+        return at
+
+    def _talk(self, connection: Connection) -> _Talk:
+        talk = self._talks.get(connection)
+        if talk is None:
+            talk = self._talks[connection] = _Talk(connection, self._open(connection))
+        return talk
 
     def _open(self, connection: Connection) -> Conversation:
         broker = self._broker(connection)
+        first, second = connection.flows
         return Conversation(
             client=connection.client if broker is None else 1 - broker,
-            in_step=tuple(flow.initial != UNKNOWN for flow in connection.flows),
+            in_step=(first.initial != UNKNOWN, second.initial != UNKNOWN),
             known_kafka=broker is not None,
             limits=self.limits,
         )
 
     def _broker(self, connection: Connection) -> int | None:
         """Say which side is known to be a broker, if exactly one is."""
+        if not self.ports and not self.brokers:
+            return None
         at = [
             side
             for side, end in enumerate(connection.endpoints)
@@ -175,24 +186,40 @@ class Engine:
         return at[0] if len(at) == 1 else None
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
+@final
 class _Talk:
     """A connection, its conversation, and who they are in words."""
 
     def __init__(self, connection: Connection, conversation: Conversation) -> None:
         self.connection: Connection = connection
+        self._number: int | None = connection.id
         self.conversation: Conversation = conversation
-        self._client: int = -1
-        self._ends: tuple[str, str] = "", ""
+        self._side: i64 = -1
+        self._client: str = ""
+        self._broker: str = ""
 
-    def ends(self) -> tuple[str, str]:
-        """Name client and broker; written anew only where they turn out to be the other way."""
-        client = self.conversation.client or 0
-        if client != self._client:
-            self._client = client
-            ends = self.connection.endpoints
-            self._ends = str(ends[client]), str(ends[1 - client])
-        return self._ends
+    def hear(self, run: Run, batch: list[Told]) -> None:
+        """Take bytes of a side; what they tell goes into the batch."""
+        conversation, known = self.conversation, run.known
+        data, side, packet, time_ns = run.data, run.side, run.packet, run.time_ns
+        sealed = conversation.whole(side, data, packet, time_ns)
+        if sealed is not None:
+            batch.append(self.tells(sealed, known))
+            return
+        for item in conversation.take(side, data, packet, time_ns):
+            batch.append(self.tells(item, known))
+
+    def tells(self, item: Item, known_at: i64) -> Told:
+        """Say whose item that is; the ends are written anew only where they turn out to be the
+        other way.
+        """
+        client = self.conversation.client
+        side: i64 = 0 if client is None else client
+        if side != self._side:
+            connection = self.connection
+            self._side = side
+            self._client, self._broker = connection.name(side), connection.name(1 - side)
+        return Told(self._number, self._client, self._broker, item, known_at)
 
 
 _make: Final[Any] = tuple.__new__
@@ -200,38 +227,10 @@ _make: Final[Any] = tuple.__new__
 
 def located(told: Told, limits: Limits = DEFAULT_LIMITS) -> Located:
     """Open what is sealed."""
-    connection, client, broker, item, _ = told
+    item = told.item
     row = item.open(limits) if isinstance(item, Sealed) else item
-    made: Located = _make(Located, (connection, client, broker, row))
+    made: Located = _make(Located, (told.connection, told.client, told.broker, row))
     return made
-
-
-INDEX_BITS: Final = 28
-"""Enough for every event there can be at once, and few enough for a key to stay a machine word."""
-
-
-def in_turn(events: list[Event]) -> list[tuple[Event, int, int]]:
-    """Put events in the order in which they became known, both sides of a connection interleaved; a
-    run comes once for each packet of it, with that packet's index. Last: the packet that made it
-    known.
-
-    The events are those of one `feed` or `finish`: within a batch a run may hold many packets of
-    one side, while the other side's answers lie between them.
-    """
-    turns: list[tuple[Event, int, int]] = []
-    keys: list[int] = []
-    for event in events:
-        if isinstance(event, Run):
-            released = event.released
-            for at, packet in enumerate(event.packets):
-                known = released or packet
-                keys.append(known << INDEX_BITS | len(turns))
-                turns.append((event, at, known))
-        else:
-            keys.append(event.packet << INDEX_BITS | len(turns))
-            turns.append((event, 0, event.packet))
-    keys.sort()
-    return [turns[key & ((1 << INDEX_BITS) - 1)] for key in keys]
 
 
 def _tell(conversation: Conversation, event: Gap | Conflict | Discarded | Closed) -> list[Item]:

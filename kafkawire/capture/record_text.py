@@ -16,25 +16,18 @@ from json import JSONDecoder, JSONEncoder
 from json.encoder import encode_basestring_ascii
 from typing import Any, Final, NamedTuple, final
 
-from librt.strings import BytesWriter
-from mypy_extensions import i64
-
 from ..errors import WireError
 from ..primitives.structure import Structure
 from ..protocol.json_form import uuid_text
+from ..records.batch import Batch
 from ..records.batches import RecordBatches
 from ..records.record import Record
-from .text import put_int, put_text
 
 TOPIC_FIELDS: Final = ("name", "topic", "topic_name")
 PARTITION_FIELDS: Final = ("index", "partition", "partition_index")
 
 JSON_NAMES: Final = frozenset({"records", "unalignedRecords"})
 """Fields under which the JSON form of a message has records."""
-
-NO_CONTENT: Final[list[str]] = []
-OPENING: Final = b"{["
-"""What JSON begins with."""
 
 RECORDS: Final = 0
 TOPIC: Final = 1
@@ -225,69 +218,33 @@ def opened(place: Place, redact: bool) -> str:
     return members(place, count, content)
 
 
-def put_opened(out: BytesWriter, place: Place) -> None:
-    """Write what `opened` gives, straight from the records' bytes."""
-    at = len(out)
+# -- the same, asked for by `quick_text`
+
+
+def opened_place(path: str, topic: str | None, partition: int | None, data: bytes) -> str:
+    """Write a field with its records, none of which is hidden."""
+    return opened(Place(path, topic, partition, data), False)
+
+
+def counted_place(path: str, topic: str | None, partition: int | None, data: bytes) -> str:
+    """Write what a field holds."""
+    return counted(Place(path, topic, partition, data))
+
+
+def shown_value(data: bytes) -> str:
+    """Write a key or value that is not hidden."""
+    return value_text(data, False)
+
+
+def batch_body(data: bytes, start: int, end: int) -> tuple[bytes, int, int] | None:
+    """Find the records of a batch of magic 2, checked and decompressed: (where, from, to)."""
     try:
-        count = Count(place.data)
-        if count.error is None:
-            out.write(members(place, count, NO_CONTENT).encode())
-            out.truncate(len(out) - 2)
-            begin = b'{"offset":'
-            for batch in RecordBatches(place.data):
-                end = b',"control":true}' if batch.control else b"}"
-                for record in batch.records():
-                    out.write(begin)
-                    put_record(out, record)
-                    out.write(end)
-                    begin = b',{"offset":'
-            out.write(b"]}")
-            return
-    except WireError:  # then it is said up to where they could be read
-        pass
-    out.truncate(at)
-    out.write(opened(place, False).encode())
+        return Batch(data, start, end).body()
+    except WireError:
+        return None
 
 
-def put_record(out: BytesWriter, record: Record) -> None:
-    put_int(out, record.offset)
-    out.write(b',"timestamp":')
-    put_int(out, record.timestamp)
-    out.write(b',"key":')
-    put_value(out, record.key)
-    out.write(b',"value":')
-    put_value(out, record.value)
-    headers = record.headers
-    if headers:
-        begin = b',"headers":[['
-        for name, inner in headers:
-            out.write(begin)
-            out.write(encode_basestring_ascii(name).encode())
-            out.append(44)
-            put_value(out, inner)
-            out.append(93)
-            begin = b",["
-        out.append(93)
-
-
-def put_value(out: BytesWriter, data: bytes | None) -> None:
-    """Write what `value_text` gives: what is plain text without a look at more than its bytes."""
-    if data is None:
-        out.write(b"null")
-        return
-    size: i64 = len(data)
-    at: i64 = 0
-    while at < size:
-        c: i64 = data[at]
-        if c < 32 or c > 126:
-            break
-        at += 1
-    if at == size and (size == 0 or data[0] not in OPENING):
-        out.write(b'{"text":')
-        put_text(out, data, 0, size)
-        out.append(125)
-    else:
-        out.write(value_text(data, False).encode())
+# -- records
 
 
 def record_text(record: Record, control: bool, redact: bool) -> str:

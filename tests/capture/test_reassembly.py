@@ -11,10 +11,10 @@ from kafkawire.capture.bounds import DEFAULT_REASSEMBLY
 from kafkawire.capture.events import Closed, CloseReason, DiscardReason, Gap, GapReason
 from kafkawire.capture.packets import PacketParser
 from kafkawire.capture.reassembly import Reassembler
+from kafkawire.capture.runs import Run
 from kafkawire.capture.source import Capture
 
 from .dialogue import ISNS, Sent, Told, goodbye, hello, packets, tell
-from .pieces import Piece, in_order
 from .wire import FIN, PSH, RST, SYN, Packet, ethernet, interface, ipv4, section, simple, tcp
 
 A, B, C, D = (bytes([letter]) * 100 for letter in b"abcd")
@@ -146,7 +146,7 @@ def test_an_acknowledged_hole_is_a_gap_once_nothing_late_can_come() -> None:
     ]
     assert told.joined(0) == A + C + D
     run = told.runs(0)[1]
-    assert (run.data, run.packets, run.released) == (C, [5], 8)
+    assert (run.data, run.packet, run.known) == (C, 5, 8)
 
 
 def test_without_times_an_acknowledged_hole_is_a_gap_at_once() -> None:
@@ -407,23 +407,23 @@ def test_both_sides_interleaved_within_a_block() -> None:
     for i in range(20):
         story += [Sent(0, i * 100, A, acked=i * 100), Sent(1, i * 100, B, acked=i * 100 + 100)]
     told = tell(packets(story))
-    pieces = [event for event in in_order(told.events) if isinstance(event, Piece)]
-    assert [piece.packet for piece in pieces] == list(range(4, 44))
-    assert [piece.side for piece in pieces] == [0, 1] * 20
-    assert all(piece.data == (A, B)[piece.side] for piece in pieces)
+    runs = [event for event in told.events if isinstance(event, Run)]
+    assert [run.packet for run in runs] == list(range(4, 44))
+    assert [run.side for run in runs] == [0, 1] * 20
+    assert all(run.data == (A, B)[run.side] for run in runs)
 
 
-def test_pieces_behind_a_gap_come_after_it() -> None:
+def test_runs_behind_a_gap_come_after_it() -> None:
     limits = replace(DEFAULT_REASSEMBLY, max_held_bytes=250)
     story = [*hello(), Sent(0, 100, A), Sent(1, 0, D), Sent(0, 200, B), Sent(0, 300, C)]
     told = tell(packets(story), limits)
-    found = [event for event in in_order(told.events) if isinstance(event, Piece | Gap)]
+    found = [event for event in told.events if isinstance(event, Run | Gap)]
     assert [(event.side, type(event).__name__) for event in found] == [
-        (1, "Piece"),
+        (1, "Run"),
         (0, "Gap"),
-        (0, "Piece"),
-        (0, "Piece"),
-        (0, "Piece"),
+        (0, "Run"),
+        (0, "Run"),
+        (0, "Run"),
     ]
     assert [event.packet for event in found] == [5, 7, 4, 6, 7]
 

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkawire.capture.bounds import DEFAULT_REASSEMBLY
-from kafkawire.capture.events import Discarded, Run
+from kafkawire.capture.events import Discarded
+from kafkawire.capture.runs import Run
 
 from .dialogue import Sent, Told, hello, packets, tell
 

@@ -17,11 +17,11 @@ from kafkawire.capture.engine import Engine, Located
 from kafkawire.capture.packets import PacketParser
 from kafkawire.capture.reassembly import Reassembler
 from kafkawire.capture.rows import Row, Status
+from kafkawire.capture.runs import Run
 from kafkawire.capture.source import Capture, read_capture
 from tests.conftest import FIXTURES, SHARED
 
 from .dialogue import Sent, goodbye, hello, packets
-from .pieces import Piece, in_order
 from .test_reassembly_properties import BLOCKS, ORDEALS, Ordeal
 from .wire import pcap
 
@@ -44,8 +44,8 @@ def spoken(name: str) -> list[Spoken]:
     parser, reassembler = PacketParser(), Reassembler()
     events = [e for block in read_capture(path) for e in reassembler.feed(parser.parse(block))]
     said: dict[int, list[tuple[int, bytes]]] = {}
-    for event in in_order(events + reassembler.finish()):
-        if isinstance(event, Piece):
+    for event in events + reassembler.finish():
+        if isinstance(event, Run):
             said.setdefault(event.connection.id, []).append((event.side, bytes(event.data)))
     rows: dict[int, list[Row]] = {}
     for found in decoded(path)[0]:
