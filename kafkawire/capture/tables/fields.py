@@ -86,7 +86,7 @@ class Fields:
 
 
 _said: Final[dict[int, tuple[str, str]]] = {}
-"""Magic and attributes of a batch -> its timestamp type and codec in words."""
+"""Magic and the last four bits of attributes -> timestamp type and codec in words."""
 
 
 @final
@@ -137,7 +137,7 @@ class Runs:
 
 def in_words(batch: Batch) -> tuple[str, str]:
     """Name a batch's timestamp type and codec."""
-    number = batch.magic << 16 | batch.attributes & 0xFFFF
+    number = batch.magic << 4 | batch.attributes & 0xF
     found = _said.get(number)
     if found is None:
         found = batch.timestamp_type.name.lower(), batch.compression.name.lower()
