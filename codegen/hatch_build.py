@@ -57,6 +57,8 @@ CAPTURE: Final = (
     "tables/context",
     "tables/exchange_columns",
     "tables/exchanges",
+    "tables/fields",
+    "tables/filled",
     "tables/heard",
     "tables/layouts",
     "tables/mentions",

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from kafkawire.capture import tables
+from kafkawire.capture.blocks import NO_TIME
 from kafkawire.capture.exchanges import Ended
 from kafkawire.capture.reading import Asked, Sealed
 from kafkawire.capture.rows import Row, Status
@@ -21,10 +22,9 @@ from kafkawire.capture.tables.heard import Head
 from kafkawire.capture.tables.mentions import SPECIAL
 from kafkawire.capture.tables.notes import Notes, Reader, notes_of
 from kafkawire.capture.tables.record_batches import Broken, Carried, batches_in
-from kafkawire.capture.tables.record_columns import Field, RecordColumns
-from kafkawire.capture.tables.records import COLUMNS, rows
+from kafkawire.capture.tables.record_columns import RecordColumns
 from kafkawire.capture.tables.traffic import Traffic
-from kafkawire.capture.topic_ids import Topic, TopicNames
+from kafkawire.capture.topic_ids import TopicNames
 from kafkawire.errors import DecodeError
 from kafkawire.messages import REGISTRY
 from kafkawire.primitives import MessageInfo
@@ -266,14 +266,6 @@ def fields_of(path: Path) -> list[Carried]:
     return found
 
 
-def where_of(field: Carried) -> tuple[Any, ...]:
-    topic: Topic = field.topic
-    return (
-        "a.pcap", 1, None, None, 0, "10.0.0.1:5", "10.0.0.2:9092", "produce", None, 7, topic,
-        topic.id_text, field.partition,
-    )  # fmt: skip
-
-
 def one_by_one(fields: Iterable[Carried]) -> list[tuple[int, bytes | None]]:
     return [
         (record.offset, record.value)
@@ -287,7 +279,9 @@ def one_by_one(fields: Iterable[Carried]) -> list[tuple[int, bytes | None]]:
 def at_once(fields: Iterable[Carried]) -> list[tuple[int, bytes | None]]:
     columns = RecordColumns(lambda: None)
     for field in fields:
-        columns.add(Field(where_of(field), field))
+        columns.fields.add(
+            field, "a.pcap", 1, NO_TIME, 0, "10.0.0.1:5", "10.0.0.2:9092", "produce", None, 7
+        )
     made = list(columns.batches())
     assert list(columns.batches()) == []
     for batch in made:
@@ -322,10 +316,3 @@ def test_a_broken_field_among_good_ones(name: str, what: str) -> None:
         want = one_by_one(bad)
         assert at_once(bad) == want
         assert (len(want) < len(good)) == (what != "bytes behind the last batch")
-
-
-def test_the_columns_of_a_field_are_those_of_its_rows() -> None:
-    assert len(where_of(Carried(Topic("t", None), 0, b""))) == [c.name for c in COLUMNS].index(
-        "offset"
-    )
-    assert rows.__module__.endswith("records")

@@ -9,7 +9,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from itertools import chain, pairwise
-from typing import Any, Final
+from operator import mul
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +20,6 @@ from .columns import BOOL, INT32, LAST_TIME, TEXT, TIME, printable
 
 Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
-
-CODES: Final = {1: "b", 2: "h", 4: "i", 8: "q"}
-"""Bytes of a number -> what `array` calls it."""
 
 
 def bitmap(there: Any) -> pa.Buffer | None:
@@ -40,20 +38,6 @@ def held(type: pa.DataType, values: Any, there: bytes) -> pa.Array:
 def whole(type: pa.DataType, values: Any) -> pa.Array:
     """Make the array of numbers none of which is null."""
     return pa.Array.from_buffers(type, len(values), [None, pa.py_buffer(values)])
-
-
-def numbers(type: pa.DataType, values: Sequence[int | None], counts: Any = None) -> pa.Array:
-    """Make the array of numbers, each so many times."""
-    code = CODES[type.bit_width // 8]
-    mask: Mask | None = None
-    if None in values:
-        mask = np.array([value is not None for value in values], np.bool_)
-    found = np.frombuffer(array(code, [value or 0 for value in values]), code)
-    if counts is not None:
-        found = np.repeat(found, counts)
-        mask = None if mask is None else np.repeat(mask, counts)
-    valid = None if mask is None else bitmap(mask)
-    return pa.Array.from_buffers(type, len(found), [valid, pa.py_buffer(found)])
 
 
 def flags(values: Any) -> pa.Array:
@@ -87,16 +71,17 @@ def texts(values: list[str | None]) -> pa.Array:
     return pa.Array.from_buffers(TEXT, len(known), buffers)
 
 
-def repeated_texts(values: Sequence[str | None], counts: Any) -> pa.Array:
+def repeated_texts(values: Sequence[str | None], counts: Int64s) -> pa.Array:
     """Make the array of texts, each so many times."""
-    known = [b"" if value is None else encoded(value) for value in values]
+    kinds = {value: b"" if value is None else encoded(value) for value in set(values)}
+    known = [kinds[value] for value in values]
     sizes = np.fromiter(map(len, known), np.int64, len(known))
-    data = b"".join([each * count for each, count in zip(known, counts.tolist(), strict=True)])
     rows = int(counts.sum())
     ends = np.zeros(rows + 1, np.int32)
     np.cumsum(np.repeat(sizes, counts), out=ends[1:])
+    data = b"".join(map(mul, known, counts.tolist()))
     valid = None
-    if None in values:
+    if None in kinds:
         mask = np.array([value is not None for value in values], np.bool_)
         valid = bitmap(np.repeat(mask, counts))
     return pa.Array.from_buffers(TEXT, rows, [valid, pa.py_buffer(ends), pa.py_buffer(data)])

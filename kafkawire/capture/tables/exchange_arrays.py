@@ -20,8 +20,9 @@ from .arrays import (
     whole,
 )
 from .columns import INT16, schema_of
-from .exchange_columns import Filled, Lists, Numbers
+from .exchange_columns import Filled
 from .exchanges import COLUMNS
+from .filled import Lists, Numbers
 
 SCHEMA: Final = schema_of(COLUMNS)
 TYPES: Final = {field.name: field.type for field in SCHEMA}

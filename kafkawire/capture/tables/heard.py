@@ -32,7 +32,7 @@ FETCH: Final = int(ApiKey.FETCH)
 KEPT_BYTES: Final = 1 << 10
 """The longest body that is remembered."""
 
-KEPT: Final = 1 << 9
+KEPT: Final = 1 << 8
 """Bodies of an API's requests or responses at a version that are remembered."""
 
 

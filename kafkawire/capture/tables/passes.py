@@ -17,13 +17,12 @@ from ..exchanges import NO_HEADER, Ended
 from ..parcels import Told
 from ..reading import Sealed
 from ..rows import Row, Status
-from .columns import known, micros
 from .context import Context
 from .exchange_arrays import exchange_batch
 from .exchange_columns import ExchangeColumns
+from .fields import Fields
 from .heard import Heard, Hearing
-from .notes import NONE
-from .record_columns import Field, RecordColumns
+from .record_columns import RecordColumns
 from .records import DIRECTION
 
 EXCHANGES = "exchanges"
@@ -62,7 +61,7 @@ class Columnar:
         if pairs is not None and told.connection is not None:
             pairs.take(told.connection, told.client or "", told.broker or "", heard)
         if heard.notes.fields and self._records is not None:
-            self._carry(told, heard, self._records)
+            self._carry(told, heard, self._records.fields)
 
     def _heard(self, told: Told, row: Row | None) -> Heard | None:
         item = told.item
@@ -75,26 +74,21 @@ class Columnar:
                 return None
         return hearing.hear(item, row)
 
-    def _carry(self, told: Told, heard: Heard, records: RecordColumns) -> None:
+    def _carry(self, told: Told, heard: Heard, fields: Fields) -> None:
         file, packet = self._context.traffic.place(heard.packet)
-        time_ns = known(heard.time_ns)
         for field in heard.notes.fields:
-            where = (
+            fields.add(
+                field,
                 file,
                 packet,
-                micros(time_ns),
-                time_ns,
+                heard.time_ns,
                 told.connection,
                 told.client,
                 told.broker,
                 DIRECTION[heard.api_key],
                 heard.client_id,
-                None if heard.correlation_id == NONE else heard.correlation_id,
-                field.topic,
-                field.topic.id_text,
-                field.partition,
+                heard.correlation_id,
             )
-            records.add(Field(where, field))
 
     def finish(self) -> None:
         """Take that nothing more comes."""

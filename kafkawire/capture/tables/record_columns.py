@@ -1,61 +1,64 @@
 """The `records` table column by column: records of many fields decoded into one set of columns,
 without an object for each.
 
-Law: row for row what `records.rows` makes of decoded records; fields that hold a broken batch are
-left to it.
+Law: row for row what `records.rows` makes of decoded records; fields that are read together with a
+broken batch are left to it.
 
-    [Field] --joined--> RecordBatches --add_to--> offsets, timestamps, views of keys and values
-              `-- a row for each batch ----------> repeated for its records
+    Fields --runs--> offsets, timestamps, views of keys and values
+       `--`--> what a field or a batch says, repeated for its records
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from ...errors import WireError
-from ...records import Batch, Budget, RecordBatches
 from ...records.columns import Columns
-from .arrays import Int64s, flags, nothing, numbers, repeated_texts, times, times_of_ms, whole
-from .columns import BOOL, TEXT, Sink, array_of, schema_of
-from .record_batches import Broken, Carried, batches_in
+from .arrays import (
+    Int64s,
+    bitmap,
+    flags,
+    nothing,
+    repeated_texts,
+    times,
+    times_of_ms,
+    whole,
+)
+from .columns import Sink, array_of, known, micros, schema_of
+from .fields import Fields, Runs, runs
+from .filled import Numbers
+from .record_batches import Broken, batches_in
 from .records import COLUMNS, HEADERS, add
 
 SCHEMA: Final = schema_of(COLUMNS)
-NAMES: Final = tuple(SCHEMA.names)
 TYPES: Final = {field.name: field.type for field in SCHEMA}
-
-OF_FIELD: Final = tuple(name for name in NAMES[: NAMES.index("offset")] if name != "time")
-"""What is the same for all records of a field."""
-
-OF_BATCH: Final = (
-    "timestamp_type",
-    "magic",
-    "codec",
-    "producer_id",
-    "producer_epoch",
-    "transactional",
-    "control",
-    "partition_leader_epoch",
-    "base_offset",
-)
-"""What is the same for all records of a batch."""
-
 FIELD_BYTES: Final = 1 << 18
 """Bytes of fields that are decoded together."""
 
-OPENED_BYTES: Final = 1 << 25
-"""Bytes of decompressed batches after which rows are given."""
+NUMBERS: Final = {
+    "packet": np.int64,
+    "time_ns": np.int64,
+    "connection": np.int64,
+    "correlation_id": np.int32,
+    "partition": np.int32,
+}
+"""Columns of `Fields`."""
 
+TEXTS: Final = ("file", "client", "broker", "direction", "client_id")
 
-class Field(NamedTuple):
-    """A records field and the first columns of its rows, with `time`."""
-
-    where: tuple[Any, ...]
-    carried: Carried
+SAID: Final = {
+    "magic": np.int8,
+    "producer_id": np.int64,
+    "producer_epoch": np.int16,
+    "partition_leader_epoch": np.int32,
+    "base_offset": np.int64,
+}
+"""Columns of `Runs`."""
 
 
 class RecordColumns:
@@ -63,157 +66,121 @@ class RecordColumns:
 
     def __init__(self, before: Callable[[], None]) -> None:
         self._before = before
-        self._fields: list[Field] = []
-        self._bytes = 0
-
-    def add(self, field: Field) -> None:
-        """Take a field."""
-        self._fields.append(field)
-        self._bytes += len(field.carried.data)
+        self.fields = Fields()
 
     def is_full(self, rows: int) -> bool:
         """Whether there is enough for a batch of so many rows."""
-        return self._bytes >= FIELD_BYTES or len(self._fields) >= rows
+        return self.fields.bytes >= FIELD_BYTES or len(self.fields) >= rows
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Make batches of all that was taken, of any number of rows."""
-        fields, self._fields, self._bytes = self._fields, [], 0
-        if not fields:
+        fields, self.fields = self.fields, Fields()
+        if not len(fields):
             return
         self._before()
         try:
-            made = list(_joined(fields))
+            made = [_batch(fields, each) for each in runs(fields.fields)]
         except WireError:
             made = list(_one_by_one(fields))
         yield from made
 
 
-def _one_by_one(fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
+def _one_by_one(fields: Fields) -> Iterator[pa.RecordBatch]:
     """Read each batch for itself; what is broken costs itself."""
     sink = Sink(COLUMNS)
-    for field in fields:
-        for found in batches_in(field.carried):
+    numbers = {name: _looked_at(getattr(fields, name), dtype) for name, dtype in NUMBERS.items()}
+    for at, field in enumerate(fields.fields):
+        packet, time_ns, connection, correlation_id, partition = (
+            int(values[at]) if there[at] else None for values, there in numbers.values()
+        )
+        where = (
+            fields.file[at],
+            packet,
+            micros(time_ns),
+            known(time_ns),
+            connection,
+            fields.client[at],
+            fields.broker[at],
+            fields.direction[at],
+            fields.client_id[at],
+            correlation_id,
+            field.topic,
+            field.topic.id_text,
+            partition,
+        )
+        for found in batches_in(field):
             if not isinstance(found, Broken):
-                add(sink, field.where, *found)
+                add(sink, where, *found)
     if len(sink):
         arrays = [array_of(column, v) for column, v in zip(COLUMNS, sink.values, strict=True)]
         yield pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 
 
-def _joined(fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
-    """Read all batches as if they were of one field; WireError where one cannot be read."""
-    data, ends = _whole(fields)
-    columns = Columns(data)
-    rows: list[tuple[Any, ...]] = []
-    counts: list[int] = []
-    at = -1
-    end = 0
-    budget = Budget(RecordBatches(data).limits)
-    opened = 0
-    for batch in RecordBatches(data):
-        while batch.start >= end:
-            at += 1
-            end = ends[at]
-            budget = Budget(batch.limits)
-        before = len(columns)
-        batch.add_to(columns, budget)
-        count = len(columns) - before
-        if not count:
-            continue
-        rows.append((at, batch.base_sequence, *_of_batch(batch)))
-        counts.append(count)
-        if len(columns.buffers) > 1:
-            opened += len(columns.buffers[-1])
-            if opened > OPENED_BYTES:
-                yield _batch(fields, columns, rows, counts)
-                columns, rows, counts, opened = Columns(data), [], [], 0
-    if counts:
-        yield _batch(fields, columns, rows, counts)
-
-
-def _whole(fields: Sequence[Field]) -> tuple[bytes, list[int]]:
-    """Put the whole batches of fields behind one another; say where each field ends."""
-    pieces: list[bytes] = []
-    ends: list[int] = []
-    end = 0
-    for field in fields:
-        data = field.carried.data
-        left = RecordBatches(data).cut_tail
-        pieces.append(data[: len(data) - left] if left else data)
-        end += len(data) - left
-        ends.append(end)
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces), ends
-
-
-def _of_batch(batch: Batch) -> tuple[Any, ...]:
-    """Make the OF_BATCH columns."""
-    return (
-        batch.timestamp_type.name.lower(),
-        batch.magic,
-        batch.compression.name.lower(),
-        batch.producer_id,
-        batch.producer_epoch,
-        batch.transactional,
-        batch.control,
-        batch.partition_leader_epoch,
-        batch.base_offset,
-    )
-
-
-def _batch(
-    fields: Sequence[Field], columns: Columns, rows: list[tuple[Any, ...]], counts: list[int]
-) -> pa.RecordBatch:
-    """Make a batch of records; rows: field, base sequence and OF_BATCH of each of their batches."""
+def _batch(fields: Fields, found: Runs) -> pa.RecordBatch:
+    """Make a batch of records."""
+    columns = found.columns
     arrow = columns.to_arrow()
-    at, base_sequence, *values = zip(*rows, strict=True)
-    in_batch = np.array(counts, np.int64)
-    made = _repeated(OF_BATCH, values, in_batch)
-    made |= _of_field(fields, np.array(at, np.int64), in_batch)
+    counts = np.frombuffer(found.count.getvalue(), np.int64)
+    made = _of_batches(found, counts)
+    of_field = np.frombuffer(found.field.getvalue(), np.int64)
+    here = np.bincount(of_field, counts, len(fields)).astype(np.int64)
+    made |= _of_fields(fields, here)
     offset = _longs(arrow.column("offset"))
-    timestamp = _longs(arrow.column("timestamp"))
     made["offset"] = arrow.column("offset")
-    made["timestamp"] = times_of_ms(timestamp)
+    made["timestamp"] = times_of_ms(_longs(arrow.column("timestamp")))
     made["timestamp_ms"] = arrow.column("timestamp")
     made["key"] = arrow.column("key").cast(TYPES["key"])
     made["value"] = arrow.column("value").cast(TYPES["value"])
     made["headers"] = _headers(columns, arrow.column("headers"))
-    sequences = np.repeat(np.array(base_sequence, np.int64), in_batch)
+    first = np.repeat(np.frombuffer(found.base_sequence.getvalue(), np.int64), counts)
     past = offset - _longs(made["base_offset"])
-    numbered = np.where(sequences < 0, -1, (sequences + past) & 0x7FFFFFFF)
-    made["sequence"] = whole(TYPES["sequence"], numbered.astype(np.int32))
-    return pa.RecordBatch.from_arrays([made[name] for name in NAMES], schema=SCHEMA)
+    sequence = np.where(first < 0, -1, (first + past) & 0x7FFFFFFF).astype(np.int32)
+    made["sequence"] = whole(TYPES["sequence"], sequence)
+    return pa.RecordBatch.from_arrays([made[name] for name in SCHEMA.names], schema=SCHEMA)
+
+
+def _of_batches(found: Runs, counts: Int64s) -> dict[str, pa.Array]:
+    """Make the columns of what batches say."""
+    made = {}
+    for name, dtype in SAID.items():
+        values = np.frombuffer(getattr(found, name).getvalue(), dtype)
+        made[name] = whole(TYPES[name], np.repeat(values, counts))
+    for name in ("transactional", "control"):
+        values = np.frombuffer(getattr(found, name).getvalue(), np.bool_)
+        made[name] = flags(np.repeat(values, counts))
+    for name in ("timestamp_type", "codec"):
+        made[name] = repeated_texts(getattr(found, name), counts)
+    return made
+
+
+def _of_fields(fields: Fields, counts: Int64s) -> dict[str, pa.Array]:
+    """Make the columns that say where records come from."""
+    made = {}
+    for name, dtype in NUMBERS.items():
+        values, there = _looked_at(getattr(fields, name), dtype)
+        valid = bitmap(np.repeat(there, counts))
+        repeated = np.repeat(values, counts)
+        buffers = [valid, pa.py_buffer(repeated)]
+        made[name] = pa.Array.from_buffers(TYPES[name], len(repeated), buffers)
+        if name == "time_ns":
+            made["time"] = times(np.repeat(np.where(there, values, -1), counts))
+    for name in TEXTS:
+        made[name] = repeated_texts(getattr(fields, name), counts)
+    topics = {topic: (topic.name, topic.id_text) for topic in dict.fromkeys(fields.topic)}
+    said = [topics[topic] for topic in fields.topic]
+    made["topic"] = repeated_texts([name for name, _ in said], counts)
+    made["topic_id"] = repeated_texts([id for _, id in said], counts)
+    return made
+
+
+def _looked_at(column: Numbers, dtype: npt.DTypeLike) -> tuple[Any, Any]:
+    there = np.frombuffer(column.there.getvalue(), np.bool_)
+    return np.frombuffer(column.values.getvalue(), dtype), there
 
 
 def _longs(found: pa.Array) -> Int64s:
     """Look at the numbers of an array without nulls; its own way to numpy imports pandas."""
     return np.frombuffer(found.buffers()[1], np.int64, len(found))
-
-
-def _of_field(fields: Sequence[Field], at: Any, in_batch: Any) -> dict[str, pa.Array]:
-    """Make the columns that say where records come from; at: the field of each batch."""
-    here = np.bincount(at, in_batch, len(fields)).astype(np.int64)
-    values = dict(zip(NAMES, zip(*[field.where for field in fields], strict=True), strict=False))
-    values["topic"] = tuple(None if one is None else one.name for one in values["topic"])
-    made = _repeated(OF_FIELD, [values[name] for name in OF_FIELD], here)
-    time_ns = np.array([-1 if one is None else one for one in values["time_ns"]], np.int64)
-    made["time"] = times(np.repeat(time_ns, here))
-    return made
-
-
-def _repeated(
-    names: Sequence[str], values: Sequence[Sequence[Any]], counts: Any
-) -> dict[str, pa.Array]:
-    """Make columns of values that so many records have in common."""
-    made = {}
-    for name, each in zip(names, values, strict=True):
-        type = TYPES[name]
-        if type == TEXT:
-            made[name] = repeated_texts(each, counts)
-        elif type == BOOL:
-            made[name] = flags(np.repeat(np.array(each, np.bool_), counts))
-        else:
-            made[name] = numbers(type, each, counts)
-    return made
 
 
 def _headers(columns: Columns, arrow: pa.Array) -> pa.Array:

@@ -156,8 +156,8 @@ def as_ended(connection: Connection, client: int) -> Ended:
     """Say that nothing more comes of a connection; client: the side that was the client."""
     return Ended(
         connection.id,
-        str(connection.endpoints[client]),
-        str(connection.endpoints[1 - client]),
+        connection.name(client),
+        connection.name(1 - client),
         connection.first_packet,
         connection.last_packet,
         connection.first_ns,
