@@ -1,11 +1,13 @@
 """Brokers for tests, with librdkafka as their client: ours, librdkafka's own mock, a real Kafka.
 
 Law: each runs where its users have it: ours in a process of its own (`kafkawire serve`), the mock
-inside the client's, Kafka in its JVM. Start-up is until a client has its first answer.
+inside the client's, Kafka in its JVM. Start-up is until a client has its first answer; of the
+pytest fixture it is what pytest waits for it, imports included: the first of a run, and the next.
 """
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -29,6 +31,23 @@ SIZES: Final = {100: 20_000, 1000: 4_000}
 """Bytes of a value, and records: the mock keeps 5 MB of a partition, no more."""
 TRIPS: Final = 200
 SECONDS: Final = 30.0
+WATCHED: Final = {
+    "conftest.py": """
+import time, pytest
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef):
+    start = time.perf_counter()
+    result = yield
+    if fixturedef.argname == "kafka_broker":
+        print("took", (time.perf_counter() - start) * 1e3)
+    return result
+""",
+    "test_two.py": """
+def test_first(kafka_broker): pass
+def test_next(kafka_broker): pass
+""",
+}
+"""Tests that use the fixture, and what times it."""
 Up = Callable[[], AbstractContextManager[str]]
 
 
@@ -66,6 +85,7 @@ BROKERS: Final[dict[str, Up]] = {"kafkawire": ours, "librdkafka mock": mock, "Ap
 def run(rounds: int) -> list[Figure]:
     """Measure; microseconds a record or a trip, and milliseconds of start-up."""
     taken: dict[tuple[str, str, str], list[float]] = {}
+    fixture: dict[str, list[float]] = {}
     for turn in range(rounds):
         for name, up in BROKERS.items():
             start = perf_counter()
@@ -74,13 +94,31 @@ def run(rounds: int) -> list[Figure]:
                     timeout=SECONDS
                 )
                 started = (perf_counter() - start) * 1e3
-                taken.setdefault(("start-up", "ms", name), []).append(started)
+                taken.setdefault(("until its first answer", "ms", name), []).append(started)
                 for case, value in _measured(bootstrap, turn, made=up is not mock):
                     taken.setdefault((case, "µs", name), []).append(value)
+        for case, value in zip(("first of a run", "next"), _fixture(), strict=True):
+            fixture.setdefault(case, []).append(value)
     return [
-        figure("brokers" if unit == "µs" else "brokers' start-up", case, name, unit, values)
-        for (case, unit, name), values in taken.items()
+        *(
+            figure("fixture kafka_broker", case, "kafkawire", "ms", fixture[case])
+            for case in fixture
+        ),
+        *(
+            figure("brokers" if unit == "µs" else "brokers' start-up", case, name, unit, values)
+            for (case, unit, name), values in taken.items()
+        ),
     ]
+
+
+def _fixture() -> list[float]:
+    """Let pytest run two tests that use `kafka_broker`: milliseconds for the fixture of each."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in WATCHED.items():
+            (Path(folder) / name).write_text(text)
+        command = [sys.executable, "-m", "pytest", "-qs", "-p", "no:randomly", folder]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder)
+    return [float(found) for found in re.findall(r"took ([\d.]+)", done.stdout)]
 
 
 def _measured(bootstrap: str, turn: int, *, made: bool) -> Iterator[tuple[str, float]]:
