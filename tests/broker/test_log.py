@@ -359,7 +359,7 @@ def test_too_few_in_sync_refuses_acks_all() -> None:
 def test_a_topic_and_a_broker_that_are_configured_anew_take_what_they_now_may(
     scene: Scene,
 ) -> None:
-    """What was read of a configuration does not outlive it: the topic's first, then the broker's."""
+    """What was read of a configuration does not outlive it."""
     client = scene.client()
     large = batch(b"x" * 500)
     topic = scene.cluster.topics.get("t")
