@@ -185,7 +185,7 @@ class Cluster:
     # -- events
 
     def _connected(self, event: Connected, now: float) -> None:
-        connection = Connection(event.connection, event.node_id, event.host)
+        connection = Connection(event.connection, event.node_id, event.host, now)
         mechanisms = self.settings.items("sasl.enabled.mechanisms")
         if mechanisms:
             connection.authentication = Authentication(
@@ -195,14 +195,14 @@ class Cluster:
         if not self.is_alive(event.node_id):
             self.close(connection, "the broker is down")
             return
-        self._note_activity(connection, now)
+        self._await_silence(connection)
 
     def _received(self, event: Received, now: float) -> None:
         connection = self.connections.get(event.connection)
         if connection is None or connection.closing:
             return
         connection.buffer += event.data
-        self._note_activity(connection, now)
+        connection.heard_at = now
         self.resume(connection)
 
     def _drained(self, event: Drained, _now: float) -> None:
@@ -224,14 +224,20 @@ class Cluster:
         if connection is None or connection.closing:
             return
         if connection.busy is not None:
-            self._note_activity(connection, now)  # it is the broker that makes it wait
-        else:
+            connection.heard_at = now  # it is the broker that makes it wait
+        # the deadline is not moved whenever something comes, so it may be too early
+        if not self._await_silence(connection, later_than=now):
             self.close(connection, "nothing came for connections.max.idle.ms")
 
-    def _note_activity(self, connection: Connection, now: float) -> None:
+    def _await_silence(self, connection: Connection, later_than: float = -1.0) -> bool:
+        """Come back when a connection may have been silent for too long; whether it may yet be."""
         patience = self.settings.seconds("connections.max.idle.ms")
-        if patience >= 0:
-            self.deadlines.set(IdleConnection(connection.id), now + patience)
+        if patience < 0:
+            return True
+        due = connection.heard_at + patience
+        if due > later_than:
+            self.deadlines.set(IdleConnection(connection.id), due)
+        return due > later_than
 
     def _reply_due(self, due: ReplyDue, now: float) -> None:
         self.serving.send_delayed(due.reply_to, now)

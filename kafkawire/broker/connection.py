@@ -19,11 +19,14 @@ SIZE: Final = 4
 
 @dataclass(slots=True)
 class Connection:
-    """One connection. busy: the `reply_to` of the request in work, if any."""
+    """One connection. busy: the `reply_to` of the request in work, if any. heard_at: when something
+    came last.
+    """
 
     id: int
     node_id: int
     host: str
+    heard_at: float
     authentication: Authentication | None = None
     buffer: bytearray = field(default_factory=bytearray)
     busy: int | None = None
