@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ..primitives import Message
 from .appending import Appender
@@ -44,9 +44,11 @@ from .groups.coordinators import Coordinators
 from .leading import broker_started, broker_stopped, leader_moved
 from .producer_ids import ProducerIds
 from .releases import LATEST, listed, offered
-from .sasl.server import Authentication, Users
 from .serving import Serving
 from .topics import Partition, Topics
+
+if TYPE_CHECKING:
+    from .sasl.server import Authentication, Users
 
 UNSENT: Final = 1 << 20
 """Bytes of answers after which a client must read before it is answered further."""
@@ -88,7 +90,8 @@ class Cluster:
         self.effects: list[Effect] = []
         self.deadlines: Deadlines[Deadline] = Deadlines()
         self.connections: dict[int, Connection] = {}
-        self.users = Users(passwords or {}, new_uuid)
+        self._passwords = dict(passwords or {})
+        self._users: Users | None = None
         self.topics = Topics([each.node_id for each in brokers], new_uuid)
         self.creation = Creation(self)
         self.appender = Appender(self)
@@ -188,14 +191,19 @@ class Cluster:
         connection = Connection(event.connection, event.node_id, event.host, now)
         mechanisms = self.settings.items("sasl.enabled.mechanisms")
         if mechanisms:
-            connection.authentication = Authentication(
-                mechanisms, self.users, lambda: self.new_uuid().hex()
-            )
+            connection.authentication = self._authentication(mechanisms)
         self.connections[event.connection] = connection
         if not self.is_alive(event.node_id):
             self.close(connection, "the broker is down")
             return
         self._await_silence(connection)
+
+    def _authentication(self, mechanisms: tuple[str, ...]) -> Authentication:
+        from .sasl.server import Authentication, Users  # few clusters ask who is there
+
+        if self._users is None:
+            self._users = Users(self._passwords, self.new_uuid)
+        return Authentication(mechanisms, self._users, lambda: self.new_uuid().hex())
 
     def _received(self, event: Received, now: float) -> None:
         connection = self.connections.get(event.connection)

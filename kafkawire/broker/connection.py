@@ -9,10 +9,12 @@ answers are in order and a client that does not read costs no more than `unsent`
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ..errors import InvalidLength, LimitExceeded
-from .sasl.server import Authentication
+
+if TYPE_CHECKING:
+    from .sasl.server import Authentication
 
 SIZE: Final = 4
 
