@@ -52,14 +52,21 @@ Up = Callable[[], AbstractContextManager[str]]
 
 
 @contextmanager
-def ours() -> Iterator[str]:
+def serving() -> Iterator[tuple[int, str]]:
+    """Run ours: its process id, and where it listens."""
     command = [sys.executable, "-m", "kafkawire_cli.main", "serve", "--port", "0", "--quiet"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
-            yield process.stdout.readline().split()[2]
+            yield process.pid, process.stdout.readline().split()[2]
         finally:
             process.terminate()
+
+
+@contextmanager
+def ours() -> Iterator[str]:
+    with serving() as (_, bootstrap):
+        yield bootstrap
 
 
 @contextmanager
@@ -86,6 +93,7 @@ def run(rounds: int) -> list[Figure]:
     """Measure; microseconds a record or a trip, and milliseconds of start-up."""
     taken: dict[tuple[str, str, str], list[float]] = {}
     fixture: dict[str, list[float]] = {}
+    own: dict[str, list[float]] = {}
     for turn in range(rounds):
         for name, up in BROKERS.items():
             start = perf_counter()
@@ -99,11 +107,14 @@ def run(rounds: int) -> list[Figure]:
                     taken.setdefault((case, "µs", name), []).append(value)
         for case, value in zip(("first of a run", "next"), _fixture(), strict=True):
             fixture.setdefault(case, []).append(value)
+        for case, value in _own_cpu():
+            own.setdefault(case, []).append(value)
     return [
         *(
             figure("fixture kafka_broker", case, "kafkawire", "ms", fixture[case])
             for case in fixture
         ),
+        *(figure("our broker's own CPU", case, "kafkawire", "µs", own[case]) for case in own),
         *(
             figure("brokers" if unit == "µs" else "brokers' start-up", case, name, unit, values)
             for (case, unit, name), values in taken.items()
@@ -119,6 +130,26 @@ def _fixture() -> list[float]:
         command = [sys.executable, "-m", "pytest", "-qs", "-p", "no:randomly", folder]
         done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder)
     return [float(found) for found in re.findall(r"took ([\d.]+)", done.stdout)]
+
+
+def _own_cpu() -> Iterator[tuple[str, float]]:
+    """Time what our broker's process itself takes, whoever else runs: microseconds a record."""
+    with serving() as (pid, bootstrap):
+        admin = AdminClient({"bootstrap.servers": bootstrap})
+        for size, many in SIZES.items():
+            topic = f"cpu-{size}"
+            admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(SECONDS)
+            start = _cpu_seconds(pid)
+            send_confluent(bootstrap, topic, bytes(size), many)
+            sent = _cpu_seconds(pid)
+            read_confluent(bootstrap, topic, many)
+            yield f"produce {size} B", (sent - start) / many * 1e6
+            yield f"consume {size} B", (_cpu_seconds(pid) - sent) / many * 1e6
+
+
+def _cpu_seconds(pid: int) -> float:
+    """Read how long a process has run, as Linux counts it: proc(5), schedstat."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
 
 
 def _measured(bootstrap: str, turn: int, *, made: bool) -> Iterator[tuple[str, float]]:
