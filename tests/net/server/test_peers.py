@@ -225,3 +225,12 @@ def test_unknown_topics_are_made_by_asking() -> None:
         answer = wire.ask(request, 9, MetadataResponse)
         assert answer.topics[0].error_code == ErrorCode.NONE
         assert len(answer.topics[0].partitions) == 1
+
+
+@pytest.mark.kafka(topics={"t": 1})
+def test_small_answers_do_not_wait_for_each_other(kafka_broker: ServerThread) -> None:
+    with Wire(port_of(kafka_broker)) as wire:
+        wire.ask(MetadataRequest(topics=None), 9, MetadataResponse)
+        [held] = kafka_broker.server.wires.values()
+        plug = held.transport.get_extra_info("socket")
+        assert plug.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
