@@ -36,10 +36,11 @@ WATCHED: Final = {
 import time, pytest
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(fixturedef):
-    start = time.perf_counter()
+    start = time.perf_counter(), time.process_time()
     result = yield
     if fixturedef.argname == "kafka_broker":
-        print("took", (time.perf_counter() - start) * 1e3)
+        for began, now in zip(start, (time.perf_counter(), time.process_time())):
+            print("took", (now - began) * 1e3)
     return result
 """,
     "test_two.py": """
@@ -48,6 +49,7 @@ def test_next(kafka_broker): pass
 """,
 }
 """Tests that use the fixture, and what times it."""
+FIXTURES: Final = ("first of a run", "first, CPU", "next", "next, CPU")
 Up = Callable[[], AbstractContextManager[str]]
 
 
@@ -105,7 +107,7 @@ def run(rounds: int) -> list[Figure]:
                 taken.setdefault(("until its first answer", "ms", name), []).append(started)
                 for case, value in _measured(bootstrap, turn, made=up is not mock):
                     taken.setdefault((case, "µs", name), []).append(value)
-        for case, value in zip(("first of a run", "next"), _fixture(), strict=True):
+        for case, value in zip(FIXTURES, _fixture(), strict=True):
             fixture.setdefault(case, []).append(value)
         for case, value in _own_cpu():
             own.setdefault(case, []).append(value)
@@ -123,7 +125,7 @@ def run(rounds: int) -> list[Figure]:
 
 
 def _fixture() -> list[float]:
-    """Let pytest run two tests that use `kafka_broker`: milliseconds for the fixture of each."""
+    """Let pytest run two tests that use `kafka_broker`: milliseconds for it, as in FIXTURES."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in WATCHED.items():
             (Path(folder) / name).write_text(text)
