@@ -12,7 +12,7 @@ from ..records import Batch, BatchBuilder
 from .effects import Persist, Trim
 from .log import Stored
 from .topics import Partition
-from .validation import Checked, Refused, check, rules
+from .validation import Checked, Refused, Rules, check, rules
 
 if TYPE_CHECKING:
     from .cluster import Cluster
@@ -34,22 +34,19 @@ class Appender:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
+        self._rules: dict[str, Rules] = {}
 
     def produce(
         self, partition: Partition, records: bytes | None, version: int, acks: int, now: float
     ) -> Appended:
         """Write what a Produce brings; Refused says why not."""
-        configs = self._configs(partition)
-        settings = self.cluster.settings
-        if acks == ALL:
-            least = int(settings.topic(configs, "min.insync.replicas"))
-            if len(partition.isr) < least:
-                raise Refused(
-                    E.NOT_ENOUGH_REPLICAS,
-                    f"{len(partition.isr)} in sync, {least} needed",
-                    looked_at=False,
-                )
-        topic = rules(settings, configs)
+        topic = self._rules_of(partition)
+        if acks == ALL and len(partition.isr) < topic.min_insync_replicas:
+            raise Refused(
+                E.NOT_ENOUGH_REPLICAS,
+                f"{len(partition.isr)} in sync, {topic.min_insync_replicas} needed",
+                looked_at=False,
+            )
         checked = check(records, version, topic, self.cluster.wall_ms(now))
         batch = checked.batch
         if batch.producer_id >= 0:
@@ -62,7 +59,7 @@ class Appender:
         stored = self._store(partition, checked, now)
         if batch.producer_id >= 0:
             partition.producers.note(batch, stored)
-        self._retain(partition, configs)
+        self._retain(partition, topic.retention_bytes)
         return Appended(stored.base_offset, checked.log_append_time_ms)
 
     def write(self, partition: Partition, builder: BatchBuilder, now: float) -> int:
@@ -87,13 +84,20 @@ class Appender:
         self.cluster.appended(partition, now)
         return stored
 
-    def _configs(self, partition: Partition) -> dict[str, str]:
-        topic = self.cluster.topics.get(partition.topic)
-        return {} if topic is None else topic.configs
+    def reconfigured(self) -> None:
+        """Take in that topics are configured in another way."""
+        self._rules.clear()
 
-    def _retain(self, partition: Partition, configs: dict[str, str]) -> None:
+    def _rules_of(self, partition: Partition) -> Rules:
+        found = self._rules.get(partition.topic)
+        if found is None:
+            topic = self.cluster.topics.get(partition.topic)
+            configs = {} if topic is None else topic.configs
+            found = self._rules[partition.topic] = rules(self.cluster.settings, configs)
+        return found
+
+    def _retain(self, partition: Partition, limit: int) -> None:
         """Drop the oldest batches beyond retention.bytes, all but the last."""
-        limit = int(self.cluster.settings.topic(configs, "retention.bytes"))
         log = partition.log
         if limit < 0 or log.size <= limit:
             return

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ..primitives import Message
 from .appending import Appender
@@ -44,9 +44,11 @@ from .groups.coordinators import Coordinators
 from .leading import broker_started, broker_stopped, leader_moved
 from .producer_ids import ProducerIds
 from .releases import LATEST, listed, offered
-from .sasl.server import Authentication, Users
 from .serving import Serving
 from .topics import Partition, Topics
+
+if TYPE_CHECKING:
+    from .sasl.server import Authentication, Users
 
 UNSENT: Final = 1 << 20
 """Bytes of answers after which a client must read before it is answered further."""
@@ -88,7 +90,8 @@ class Cluster:
         self.effects: list[Effect] = []
         self.deadlines: Deadlines[Deadline] = Deadlines()
         self.connections: dict[int, Connection] = {}
-        self.users = Users(passwords or {}, new_uuid)
+        self._passwords = dict(passwords or {})
+        self._users: Users | None = None
         self.topics = Topics([each.node_id for each in brokers], new_uuid)
         self.creation = Creation(self)
         self.appender = Appender(self)
@@ -185,24 +188,29 @@ class Cluster:
     # -- events
 
     def _connected(self, event: Connected, now: float) -> None:
-        connection = Connection(event.connection, event.node_id, event.host)
+        connection = Connection(event.connection, event.node_id, event.host, now)
         mechanisms = self.settings.items("sasl.enabled.mechanisms")
         if mechanisms:
-            connection.authentication = Authentication(
-                mechanisms, self.users, lambda: self.new_uuid().hex()
-            )
+            connection.authentication = self._authentication(mechanisms)
         self.connections[event.connection] = connection
         if not self.is_alive(event.node_id):
             self.close(connection, "the broker is down")
             return
-        self._note_activity(connection, now)
+        self._await_silence(connection)
+
+    def _authentication(self, mechanisms: tuple[str, ...]) -> Authentication:
+        from .sasl.server import Authentication, Users  # few clusters ask who is there
+
+        if self._users is None:
+            self._users = Users(self._passwords, self.new_uuid)
+        return Authentication(mechanisms, self._users, lambda: self.new_uuid().hex())
 
     def _received(self, event: Received, now: float) -> None:
         connection = self.connections.get(event.connection)
         if connection is None or connection.closing:
             return
         connection.buffer += event.data
-        self._note_activity(connection, now)
+        connection.heard_at = now
         self.resume(connection)
 
     def _drained(self, event: Drained, _now: float) -> None:
@@ -224,14 +232,20 @@ class Cluster:
         if connection is None or connection.closing:
             return
         if connection.busy is not None:
-            self._note_activity(connection, now)  # it is the broker that makes it wait
-        else:
+            connection.heard_at = now  # it is the broker that makes it wait
+        # the deadline is not moved whenever something comes, so it may be too early
+        if not self._await_silence(connection, later_than=now):
             self.close(connection, "nothing came for connections.max.idle.ms")
 
-    def _note_activity(self, connection: Connection, now: float) -> None:
+    def _await_silence(self, connection: Connection, later_than: float = -1.0) -> bool:
+        """Come back when a connection may have been silent for too long; whether it may yet be."""
         patience = self.settings.seconds("connections.max.idle.ms")
-        if patience >= 0:
-            self.deadlines.set(IdleConnection(connection.id), now + patience)
+        if patience < 0:
+            return True
+        due = connection.heard_at + patience
+        if due > later_than:
+            self.deadlines.set(IdleConnection(connection.id), due)
+        return due > later_than
 
     def _reply_due(self, due: ReplyDue, now: float) -> None:
         self.serving.send_delayed(due.reply_to, now)

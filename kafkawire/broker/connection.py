@@ -9,21 +9,26 @@ answers are in order and a client that does not read costs no more than `unsent`
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ..errors import InvalidLength, LimitExceeded
-from .sasl.server import Authentication
+
+if TYPE_CHECKING:
+    from .sasl.server import Authentication
 
 SIZE: Final = 4
 
 
 @dataclass(slots=True)
 class Connection:
-    """One connection. busy: the `reply_to` of the request in work, if any."""
+    """One connection. busy: the `reply_to` of the request in work, if any. heard_at: when something
+    came last.
+    """
 
     id: int
     node_id: int
     host: str
+    heard_at: float
     authentication: Authentication | None = None
     buffer: bytearray = field(default_factory=bytearray)
     busy: int | None = None

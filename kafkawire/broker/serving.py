@@ -22,7 +22,6 @@ from .faults import Action, Fault
 from .handlers import HANDLERS, api_versions, refused
 from .refusals import refusal, unknown_key
 from .request import NO_ANSWER, PARKED, Answer, Request
-from .sasl.server import State
 
 if TYPE_CHECKING:
     from .cluster import Cluster
@@ -53,7 +52,7 @@ class Serving:
             if frame is None:
                 return False
             auth = connection.authentication
-            if auth is not None and auth.state is State.RAW_TOKENS:
+            if auth is not None and auth.takes_raw_tokens:
                 self._raw_token(connection, frame)
             else:
                 self._request(connection, frame, now)
@@ -185,7 +184,7 @@ class Serving:
 
     def _close_if_refused(self, connection: Connection, request: Request) -> None:
         auth = connection.authentication
-        if auth is not None and auth.state is State.FAILED and not connection.closing:
+        if auth is not None and auth.failed and not connection.closing:
             self.cluster.close(connection, f"{request.api_key.name}: not authenticated")
 
     def send_delayed(self, reply_to: int, _now: float) -> None:

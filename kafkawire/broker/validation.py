@@ -74,6 +74,8 @@ class Rules:
     max_message_bytes: int = 1048588
     before_max_ms: int = 2**63 - 1
     after_max_ms: int = 3_600_000
+    min_insync_replicas: int = 1
+    retention_bytes: int = -1
 
 
 def rules(settings: Settings, configs: Mapping[str, str]) -> Rules:
@@ -89,6 +91,8 @@ def rules(settings: Settings, configs: Mapping[str, str]) -> Rules:
         max_message_bytes=int(value("max.message.bytes")),
         before_max_ms=int(value("message.timestamp.before.max.ms")),
         after_max_ms=int(value("message.timestamp.after.max.ms")),
+        min_insync_replicas=int(value("min.insync.replicas")),
+        retention_bytes=int(value("retention.bytes")),
     )
 
 
@@ -103,16 +107,22 @@ class Checked:
     def stored(self, base_offset: int, leader_epoch: int) -> Stored:
         """Give the batch its place in a log."""
         batch = self.batch
-        data = bytearray(batch.data[batch.start : batch.end])
-        HEAD.pack_into(data, 0, base_offset, len(data) - 12, leader_epoch)
+        head = HEAD.pack(base_offset, batch.end - batch.start - 12, leader_epoch)
+        data = head + batch.data[batch.start + HEAD.size : batch.end]
         latest = batch.max_timestamp
         if self.log_append_time_ms >= 0:
             latest = self.log_append_time_ms
-            ATTRIBUTES.pack_into(data, 21, batch.attributes | LOG_APPEND_TIME_BIT)
-            MAX_TIME.pack_into(data, 35, latest)
-            whole = bytes(data)
-            CRC.pack_into(data, 17, crc32c(whole, CRC_START, len(whole)))
-        return Stored(base_offset, base_offset + batch.last_offset_delta, latest, bytes(data))
+            data = _stamped(data, batch.attributes | LOG_APPEND_TIME_BIT, latest)
+        return Stored(base_offset, base_offset + batch.last_offset_delta, latest, data)
+
+
+def _stamped(data: bytes, attributes: int, latest: int) -> bytes:
+    """Put the time of the log into a batch, and its checksum."""
+    made = bytearray(data)
+    ATTRIBUTES.pack_into(made, 21, attributes)
+    MAX_TIME.pack_into(made, 35, latest)
+    CRC.pack_into(made, 17, crc32c(bytes(made), CRC_START, len(made)))
+    return bytes(made)
 
 
 def check(records: bytes | None, version: int, topic: Rules, wall_ms: int) -> Checked:
@@ -173,9 +183,9 @@ def _check_batch(batch: Batch, found: list[Record]) -> None:
         raise Refused(E.INVALID_RECORD, "a batch without records")
     if batch.producer_id >= 0 and (batch.producer_epoch < 0 or batch.base_sequence < 0):
         raise Refused(E.INVALID_RECORD, "a producer id without epoch or sequence")
-    whole = batch.last_offset_delta == len(found) - 1
     first = batch.base_offset
-    if not whole or any(record.offset - first != at for at, record in enumerate(found)):
+    counted = range(first, first + batch.last_offset_delta + 1)
+    if len(counted) != len(found) or [record.offset for record in found] != [*counted]:
         raise Refused(E.INVALID_RECORD, "offsets of a batch count 0, 1, 2, ...")
 
 
@@ -191,6 +201,9 @@ def _check_records(found: list[Record], topic: Rules, wall_ms: int) -> None:
     if topic.log_append_time:
         return
     early, late = wall_ms - topic.before_max_ms, wall_ms + topic.after_max_ms
+    times = [record.timestamp for record in found]
+    if early <= min(times) and max(times) <= late:
+        return
     bad = tuple(
         RecordError(at, f"timestamp {record.timestamp} is not within {early} and {late}")
         for at, record in enumerate(found)

@@ -6,6 +6,7 @@ Law: what the client does not read is not kept without bound: the machine hears 
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import TYPE_CHECKING, Final
 
 from ..broker import Connected, Drained, Endpoint
@@ -34,6 +35,10 @@ class Wire(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
         transport.set_write_buffer_limits(high=HIGH_WATER)
+        # asyncio does so itself, but not where the listener's protocol number is left to be 0:
+        # small answers would wait for the client's delayed ACK of those before, 40 ms
+        plug = transport.get_extra_info("socket")
+        plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.number = self.server.opened(self)
         peer = transport.get_extra_info("peername")
         recording = self.server.recording

@@ -132,6 +132,7 @@ class Scene:
         self.clients: dict[int, Client] = {}
         self.persisted: list[Kept] = []
         self.effects: list[Effect] = []
+        self.deaf: set[int] = set()
         for name, partitions in (topics or {}).items():
             self.make(name, partitions)
 
@@ -196,7 +197,8 @@ class Scene:
                 case Close():
                     self.clients[effect.connection].closed = effect.reason
                 case AwaitDrain():
-                    self.happens(Drained(effect.connection))
+                    if effect.connection not in self.deaf:
+                        self.happens(Drained(effect.connection))
                 case Persist() | Trim():
                     self.persisted.append(effect)
 

@@ -1,18 +1,32 @@
-"""The tables of the page are those of the code."""
+"""The tables and diagrams of the page are those of the code."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import pytest
+
 from kafkawire.broker.groups.states import ADMISSION, LEGAL, GroupState, Kind
+from kafkawire.broker.sasl.server import LEGAL as AUTHENTICATION
+from kafkawire.broker.sasl.server import State
 
 from ..conftest import ROOT
 
-PAGE = (ROOT / "docs" / "broker.md").read_text()
+PAGE = (ROOT / "docs" / "broker.md").read_text(encoding="utf-8")
 
 
-def test_where_a_state_may_go() -> None:
-    for state in GroupState:
-        targets = ", ".join(each.value for each in GroupState if each in LEGAL[state])
-        assert " ".join(f"| {state.value} | {targets} |".split()) + "\n" in PAGE
+def named(state: GroupState | State) -> str:
+    return state.value if isinstance(state, GroupState) else state.value.title().replace(" ", "")
+
+
+@pytest.mark.parametrize("legal", [LEGAL, AUTHENTICATION], ids=["groups", "authentication"])
+def test_where_a_state_may_go_is_drawn(
+    legal: Mapping[GroupState | State, frozenset[GroupState | State]],
+) -> None:
+    rows = sorted(
+        f"    {named(here)} --> {named(there)}" for here in legal for there in legal[here]
+    )
+    assert "\n".join(["```mermaid", "stateDiagram-v2", *rows, "```"]) in PAGE
 
 
 def test_what_a_member_meets() -> None:

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 import kafkawire
 from kafkawire import REGISTRY
+from kafkawire.broker import Drained
+from kafkawire.broker.cluster import BACKLOG, UNSENT
 from kafkawire.broker.handlers import HANDLERS
+from kafkawire.messages.fetch_response import FetchResponse
 from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.messages.metadata_response import MetadataResponse
 
@@ -87,27 +90,53 @@ def test_giant_and_negative_sizes_close_at_once() -> None:
 
 
 def test_who_does_not_read_is_not_answered_on_and_on() -> None:
+    """It costs what may be unsent and one answer, and of its requests what is allowed to wait."""
     scene = Scene(topics={"t": 1})
     for _ in range(20):
         produce(scene.client(), batch(b"x" * 900_000))
     greedy = scene.client()
-    scene.clients[greedy.number] = greedy
-    kept = type(scene)._take
-    try:
-        # nobody says `Drained`: the peer reads nothing
-        def take(self: Scene, effects: list[object]) -> None:
-            kept(self, [e for e in effects if type(e).__name__ != "AwaitDrain"])  # type: ignore[misc]
-
-        type(scene)._take = take  # type: ignore[method-assign,assignment]
-        for _ in range(100):
-            greedy.sends(fetch_of(greedy), 12)
-    finally:
-        type(scene)._take = kept  # type: ignore[method-assign]
-    assert len(greedy.received) < 40_000_000, "one answer, not a hundred"
-    assert not scene.cluster.may_read(greedy.number) or len(
-        scene.cluster.connections[greedy.number].buffer
-    ) < (1 << 16)
+    scene.deaf.add(greedy.number)  # it reads nothing, so nobody says `Drained`
+    limit = 900_000
+    sent = 0
+    while scene.cluster.may_read(greedy.number):
+        greedy.sends(fetch_of(greedy, max_bytes=limit, partition_max_bytes=limit), 12)
+        sent += 1
+        assert sent < 100_000, "its requests are read on and on"
+    held = scene.cluster.connections[greedy.number]
+    assert sent > 100
+    assert len(greedy.received) <= UNSENT + 2 * limit
+    assert len(held.buffer) <= BACKLOG + 200
     undisturbed(scene.client())
+    scene.deaf.clear()
+    scene.happens(Drained(greedy.number))
+    for _ in range(sent):  # and once it reads, it has them all, in order
+        greedy.gets(FetchResponse)
+        scene.happens(Drained(greedy.number))
+    assert scene.cluster.may_read(greedy.number)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.integers(0, len(FRAMES) - 1), min_size=1, max_size=25))
+def test_requests_in_any_order_are_answered_once_in_order_or_parked(order: list[int]) -> None:
+    """SyncGroup before JoinGroup, epochs of sessions that there are not, tokens of nobody."""
+    scene = Scene(topics={"t": 1}, settings={"group.initial.rebalance.delay.ms": "0"})
+    other, hostile = scene.client(), scene.client()
+    owed = range(len(order))  # no frame here is a Produce with acks=0
+    for number, which in enumerate(order):
+        frame = FRAMES[which]
+        hostile.sends_bytes(frame[:8] + number.to_bytes(4, "big") + frame[12:])
+    got = []
+    while (answer := hostile.frame()) is not None:
+        got.append(int.from_bytes(answer[4:8], "big"))
+    assert got == [*owed[: len(got)]]
+    if len(got) < len(owed) and hostile.closed is None:
+        [parked] = [
+            request
+            for request in scene.cluster.serving.pending.values()
+            if request.connection == hostile.number
+        ]
+        assert parked.correlation_id == owed[len(got)]
+    undisturbed(other)
 
 
 def test_requests_do_not_pile_up_behind_one_that_waits() -> None:

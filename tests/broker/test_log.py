@@ -354,3 +354,25 @@ def test_too_few_in_sync_refuses_acks_all() -> None:
     scene.stops(3 - scene.leader_of("t"))
     assert produce(client, batch(b"a")).error_code == E.NOT_ENOUGH_REPLICAS
     assert produce(client, batch(b"a"), acks=1).error_code == E.NONE
+
+
+def test_a_topic_and_a_broker_that_are_configured_anew_take_what_they_now_may(
+    scene: Scene,
+) -> None:
+    """What was read of a configuration does not outlive it."""
+    client = scene.client()
+    large = batch(b"x" * 500)
+    topic = scene.cluster.topics.get("t")
+    assert topic is not None
+    assert produce(client, large).error_code == E.NONE
+    scene.cluster.creation.configure(topic, {"max.message.bytes": "100"}, 0.0)
+    assert produce(client, large).error_code == E.MESSAGE_TOO_LARGE
+    scene.cluster.creation.configure(topic, {}, 0.0)
+    assert produce(client, large).error_code == E.NONE
+    scene.cluster.creation.configure_brokers({"message.max.bytes": "100"}, 0.0)
+    assert produce(client, large).error_code == E.MESSAGE_TOO_LARGE
+    scene.cluster.creation.configure_brokers({"message.max.bytes": None}, 0.0)
+    assert produce(client, large).error_code == E.NONE
+    scene.cluster.creation.delete(topic, 0.0)
+    scene.make("t", 1, max_message_bytes="100")
+    assert produce(client, large).error_code == E.MESSAGE_TOO_LARGE

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from kafkawire.broker import events
+from kafkawire.broker import cluster, events
 from kafkawire.broker.deadlines import Deadlines
 from kafkawire.broker.groups.group import _DUE, _QUESTIONS, Group
 from kafkawire.broker.groups.requests import (
@@ -90,6 +90,11 @@ def test_authentication_goes_only_as_is_legal(here: sasl.State, there: sasl.Stat
             auth._move_to(there)
 
 
+def test_every_event_and_every_deadline_of_a_cluster_has_a_handler() -> None:
+    assert set(cluster._HANDLERS) == set(events.Event.__args__)
+    assert set(cluster._DUE) == set(events.Deadline.__args__)
+
+
 def test_deadlines_of_different_kinds_are_different_keys() -> None:
     keys = [
         SessionExpired("m"),
@@ -101,6 +106,7 @@ def test_deadlines_of_different_kinds_are_different_keys() -> None:
         events.ReplyDue(1),
         events.OffsetsDue(),
         events.GroupDue(1, "g"),
+        events.OffsetsLoaded(1),
     ]
     assert len(set(keys)) == len(keys)
 

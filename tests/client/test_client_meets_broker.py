@@ -6,6 +6,9 @@ to the same failure.
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +20,7 @@ from kafkawire.broker.cluster import Cluster
 from kafkawire.broker.groups.coordinator import Coordinator
 from kafkawire.broker.producers import Producers
 
+from ..conftest import ROOT
 from .test_client_meets_broker_in_groups import Story as Group
 from .test_client_meets_broker_producing import HASTE
 from .test_client_meets_broker_producing import Story as Producing
@@ -147,3 +151,30 @@ def test_a_broken_broker_is_found_and_the_seed_plays_again(
     assert failure(play, seed) == failed
     monkeypatch.undo()
     assert failure(play, seed) is None
+
+
+PLAYED = """
+from tests.client.test_client_meets_broker import Group, produce
+for seed in range(5):
+    for play in (Group, produce):
+        story = play(seed)
+        story.play()
+        print(seed, story.world.digest, story.world.now)
+"""
+
+
+@pytest.mark.timeout(120)
+def test_a_seed_plays_again_in_another_process() -> None:
+    """Whatever its hashes are: KAFKAWIRE_SEED=n is the same run on any machine."""
+
+    def played(hash_seed: str) -> str:
+        environment = os.environ | {"PYTHONHASHSEED": hash_seed}
+        command = [sys.executable, "-c", PLAYED]
+        done = subprocess.run(
+            command, check=True, capture_output=True, text=True, cwd=ROOT, env=environment
+        )
+        return done.stdout
+
+    first = played("1")
+    assert first.count("\n") == 10
+    assert played("2") == first

@@ -83,6 +83,16 @@ class Authentication:
         """Whether the connection may ask for everything."""
         return self.state is State.DONE
 
+    @property
+    def takes_raw_tokens(self) -> bool:
+        """Whether what comes next is no request but a token, after SaslHandshake v0."""
+        return self.state is State.RAW_TOKENS
+
+    @property
+    def failed(self) -> bool:
+        """Whether the connection must close."""
+        return self.state is State.FAILED
+
     def handshake(self, mechanism: str, version: int) -> bool:
         """Take the client's choice of mechanism; whether it is one of ours."""
         if mechanism not in self.enabled:

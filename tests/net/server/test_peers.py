@@ -82,16 +82,47 @@ def test_a_reader_that_does_not_read_costs_little_and_disturbs_nobody(
     with Wire(port_of(kafka_broker)) as good, Wire(port_of(kafka_broker)) as slow:
         for _ in range(8):
             produce(good, 1_000_000)
-        frame = kafkawire.encode_frame(whole_topic(), 12, 1, client_id="slow")
-        slow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        slow.socket.sendall(frame * 200)
+        for number in range(200):
+            slow.socket.sendall(kafkawire.encode_frame(whole_topic(), 12, number, client_id="slow"))
         for _ in range(20):
             good.ask(MetadataRequest(topics=None), 9, MetadataResponse)
         fetches = [r for r in kafka_broker.requests if r.request.client_id == "slow"]
         assert 1 <= len(fetches) <= 4, "answered as far as it reads, not 200 times 8 MB"
-        # and when it reads, it gets them all, in order
-        assert slow._read(4)
+        assert held(kafka_broker) < 17_000_000, "an answer more than may be unsent"
+        # and when it reads, it gets them, in order
+        for number in range(8):
+            size = int.from_bytes(slow._read(4), "big")
+            assert size > 8_000_000
+            assert slow._read(size)[:4] == number.to_bytes(4, "big")
     until(lambda: len(kafka_broker.server.wires) == 0)
+
+
+def held(server: ServerThread) -> int:
+    """Count the bytes that a server holds for its clients: of requests, and of answers."""
+    asked = sum(len(each.buffer) for each in list(server.server.cluster.connections.values()))
+    wires = list(server.server.wires.values())
+    return asked + sum(each.transport.get_write_buffer_size() for each in wires)
+
+
+@pytest.mark.kafka(topics={"t": 1}, settings={"socket.request.max.bytes": "3000000"})
+def test_frames_that_never_end_cost_what_a_frame_may(kafka_broker: ServerThread) -> None:
+    port = port_of(kafka_broker)
+    with Wire(port) as good, Wire(port) as hostile:
+        hostile.socket.sendall((3_000_000).to_bytes(4, "big"))
+        for _ in range(29):
+            hostile.socket.sendall(bytes(100_000))
+        until(lambda: held(kafka_broker) == 2_900_004)
+        good.ask(MetadataRequest(topics=None), 9, MetadataResponse)
+        hostile.socket.sendall(bytes(200_000))  # whole now, and no request
+        assert hostile.socket.recv(1) == b"", "closed"
+        until(lambda: held(kafka_broker) == 0)
+        with Wire(port) as giant:
+            giant.socket.sendall((3_000_001).to_bytes(4, "big") + bytes(64))
+            assert giant.socket.recv(1) == b"", "closed before a byte of it is kept"
+        good.ask(MetadataRequest(topics=None), 9, MetadataResponse)
+    reasons = [each.reason for each in kafka_broker.closed]
+    assert len(reasons) == 2
+    assert "socket.request.max.bytes is 3000000" in reasons[1]
 
 
 @pytest.mark.kafka(topics={"t": 1})
@@ -194,3 +225,12 @@ def test_unknown_topics_are_made_by_asking() -> None:
         answer = wire.ask(request, 9, MetadataResponse)
         assert answer.topics[0].error_code == ErrorCode.NONE
         assert len(answer.topics[0].partitions) == 1
+
+
+@pytest.mark.kafka(topics={"t": 1})
+def test_small_answers_do_not_wait_for_each_other(kafka_broker: ServerThread) -> None:
+    with Wire(port_of(kafka_broker)) as wire:
+        wire.ask(MetadataRequest(topics=None), 9, MetadataResponse)
+        [held] = kafka_broker.server.wires.values()
+        plug = held.transport.get_extra_info("socket")
+        assert plug.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

@@ -12,8 +12,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from kafkawire import ApiKey
+from kafkawire.broker.releases import listed
 from kafkawire.capture import decode_capture
-from kafkawire.messages.metadata_request import MetadataRequest
+from kafkawire.messages.api_versions_request import ApiVersionsRequest
+from kafkawire.messages.api_versions_response import ApiVersionsResponse
+from kafkawire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kafkawire.messages.metadata_response import MetadataResponse
 from kafkawire_cli.main import app
 
@@ -56,6 +60,20 @@ def test_every_request_is_a_line_and_in_the_capture(tmp_path: Path) -> None:
         assert "topics=orders" in line
     rows = [f.row for f in decode_capture(str(path))]
     assert [row.api_name for row in rows] == ["Metadata"] * 4
+
+
+def test_it_stands_for_the_release_it_is_told() -> None:
+    with (
+        serving("--release", "2.8", "--set", "num.partitions=3") as (_, [port]),
+        Wire(port) as wire,
+    ):
+        asked = ApiVersionsRequest(client_software_name="t", client_software_version="1")
+        told = wire.ask(asked, 3, ApiVersionsResponse).api_keys
+        metadata = MetadataRequest(topics=[MetadataRequestTopic(name="new")])
+        [topic] = wire.ask(metadata, 9, MetadataResponse).topics
+    found = {ApiKey(each.api_key): (each.min_version, each.max_version) for each in told}
+    assert found == {key: tuple(versions) for key, versions in listed("2.8").items()}
+    assert len(topic.partitions) == 3
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,37 @@
+"""Topics that come to be because somebody asks for them, where configuration lets them."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkawire import ErrorCode
+
+from .scene import Scene, metadata
+
+E = ErrorCode
+
+
+def test_asking_makes_a_topic_as_configured() -> None:
+    scene = Scene(3, settings={"num.partitions": "4", "default.replication.factor": "2"})
+    [topic] = metadata(scene.client(), "new").topics
+    assert topic.error_code == E.NONE
+    assert [len(each.replica_nodes) for each in topic.partitions] == [2] * 4
+    assert {each.leader_id for each in topic.partitions} == {1, 2, 3}
+
+
+@pytest.mark.parametrize(
+    ("configured", "asked"), [("false", True), ("true", False), ("false", False)]
+)
+def test_it_does_not_where_broker_or_client_say_no(configured: str, asked: bool) -> None:
+    scene = Scene(settings={"auto.create.topics.enable": configured})
+    for _ in range(2):
+        answer = metadata(scene.client(), "new", allow_auto_topic_creation=asked)
+        assert answer.topics[0].error_code == E.UNKNOWN_TOPIC_OR_PARTITION
+    assert "new" not in scene.cluster.topics
+
+
+@pytest.mark.parametrize("name", ["", ".", "a b", "x" * 250])
+def test_a_name_that_none_may_have_is_refused(name: str) -> None:
+    scene = Scene()
+    [topic] = metadata(scene.client(), name).topics
+    assert topic.error_code == E.INVALID_TOPIC_EXCEPTION
