@@ -310,3 +310,17 @@ def test_a_leader_that_cannot_say_yet_is_asked_again_with_a_new_picture(
     reader.tell(Answered(again, 9, ListOffsetsResponse(topics=[topic]), 2))
     reader.tell(Unanswered(reader.asks.pop(1), Reason.DISCONNECTED, True))
     assert reader.asked(2) == {0: 30}
+
+
+def test_a_leader_that_says_nothing_is_asked_again_after_a_while() -> None:
+    reader = Reader(A)
+    reader.said.clear()
+    reader.tell(events.SeekTo((A,), ResetPolicy(Reset.EARLIEST)))
+    [asked] = [each for each in reader.said if isinstance(each, Ask)]
+    reader.said.clear()
+    reader.tell(Unanswered(asked, Reason.DISCONNECTED, True))
+    assert reader.said == [WantMetadata(frozenset({"orders"}))]
+    reader.tell(MetadataChanged(frozenset({"orders"})))
+    assert not any(isinstance(each, Ask) for each in reader.said), "the same leader: not at once"
+    reader.pass_time(1.0)
+    assert [each.to for each in reader.said if isinstance(each, Ask)] == [1]
