@@ -170,6 +170,10 @@ def test_what_comes_for_another_position_is_dropped() -> None:
     reader.tell(events.Seek(A, 10))  # also what waits already
     assert reader.take() == []
     assert reader.asked(1) == {0: 10}
+    reader.tell(events.Seek(A, 5))  # and what lies behind where the user went back to
+    reader.answer(1, PartitionData(partition_index=0, records=batch(10, 3)))
+    assert reader.take() == []
+    assert reader.asked(1) == {0: 5}
 
 
 @pytest.mark.parametrize("code", [each for each in ErrorCode if each != E.NONE] + [12_345])

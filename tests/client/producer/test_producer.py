@@ -101,6 +101,16 @@ def test_a_full_batch_does_not_linger() -> None:
     assert [each.tokens for each in stage.results()] == [[2, 3, 4], [5, 6, 7]]
 
 
+def test_the_batch_that_a_sticky_partition_leaves_behind_does_not_linger() -> None:
+    stage = Stage({"linger.ms": 10_000, "batch.size": 500, "delivery.timeout.ms": 60_000})
+    stage.world.cluster.creation.create("wide", [[1]] * 20, {}, 0.0)
+    stage.warm("wide")
+    for _ in range(4):
+        stage.send(b"x" * 150, topic="wide")
+    stage.world.pass_time(1.0)
+    assert [each.tokens for each in stage.results()] == [[2, 3]]
+
+
 @pytest.mark.parametrize("most", [1, 2, 5])
 def test_no_more_requests_are_at_a_broker_than_the_limit(most: int) -> None:
     """Without acknowledgements nothing else holds a batch back."""
