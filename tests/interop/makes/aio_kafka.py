@@ -109,8 +109,8 @@ class AioKafka(Make):
                 enable_idempotence=idempotent,
                 **sasl_words(sasl),
             )
-            await producer.start()
             try:
+                await producer.start()
                 sent = [
                     await producer.send(topic, value, key=f"k{at}".encode())
                     for at, value in enumerate(values)
