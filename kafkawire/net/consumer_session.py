@@ -166,8 +166,13 @@ class ConsumerSession:
         """Wait, and call the listener when it is to be called."""
         while True:
             if self._calling is not None:
-                await asyncio.shield(self._calling)
-                self._calling = None
+                calling = self._calling
+                try:
+                    await asyncio.shield(calling)
+                finally:
+                    # else we are cancelled, and others wait for it; or it is the next one already
+                    if calling.done() and self._calling is calling:
+                        self._calling = None
             elif self._call is not None:
                 self._calling = asyncio.ensure_future(self._run(self._call))
                 self._call = None

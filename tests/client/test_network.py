@@ -12,6 +12,7 @@ import pytest
 
 from kafkawire.broker import Action, Fault
 from kafkawire.client.backoff import Backoff
+from kafkawire.client.connection import Connection
 from kafkawire.client.connection_states import Ended
 from kafkawire.client.lines import Line, LineKey, Purpose, Waiting, least_loaded
 from kafkawire.client.network import CloseNetwork, Draws, Network
@@ -22,6 +23,7 @@ from kafkawire.client.requests import (
     Ask,
     Broker,
     BytesReceived,
+    Close,
     Connect,
     ConnectionLost,
     ConnectionMade,
@@ -40,6 +42,8 @@ from kafkawire.client.routing import Client
 from kafkawire.client.versions import Range, Versions
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.messages.describe_groups_request import DescribeGroupsRequest
+from kafkawire.messages.heartbeat_request import HeartbeatRequest
+from kafkawire.messages.heartbeat_response import HeartbeatResponse
 from kafkawire.messages.list_groups_request import ListGroupsRequest
 from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.protocol.error_code import ErrorCode
@@ -102,13 +106,19 @@ def answered(owner: Owner, key: object) -> Answered:
 # Who gets it.
 
 
-def line(node: int, in_flight: int | None, *, failures: int = 0) -> Line:
+def line(
+    node: int,
+    in_flight: int | None,
+    *,
+    failures: int = 0,
+    backoff: Backoff = Backoff(1.0, 1.0),  # noqa: B008 - a value
+) -> Line:
     """A line with that many requests in flight, None for one without a connection."""
     made = Line(
         LineKey(node, Purpose.DATA),
         Broker(node, "h", 1),
         settings().connection,
-        Backoff(1.0, 1.0),
+        backoff,
         100.0,
         Draws(lambda: 0.5, lambda: "n"),
     )
@@ -129,6 +139,69 @@ def line(node: int, in_flight: int | None, *, failures: int = 0) -> Line:
         list(made.pump(0.0))
     assert len(connection.in_flight) == in_flight
     return made
+
+
+def open_line(made: Line, now: float) -> Connection:
+    """Connect a line; of everything it asks the broker has Heartbeat."""
+    list(made.connect(now))
+    connection = made.connection
+    assert connection is not None
+    (request,) = frames(list(made.handle(ConnectionMade(connection.number), now)))
+    opened = BytesReceived(connection.number, answer(request, versions(TABLE)))
+    list(made.handle(opened, now))
+    return connection
+
+
+def heartbeat(key: object) -> Waiting:
+    body = Same(HeartbeatRequest(), 0, 4)
+    return Waiting(Ask("o", str(key), 1, ApiKey.HEARTBEAT, body, 900.0), 900.0)
+
+
+def test_a_broker_that_throttles_is_left_alone_for_so_long() -> None:
+    """KIP-219: it has answered, and will not read before that."""
+    made = line(1, None)
+    connection = open_line(made, 0.0)
+    made.put(heartbeat("a"))
+    (request,) = frames(list(made.pump(0.0)))
+    told = HeartbeatResponse(throttle_time_ms=2_000)
+    list(made.handle(BytesReceived(connection.number, answer(request, told)), 1.0))
+    made.put(heartbeat("b"))
+    assert not made.ready(2.9)
+    assert list(made.pump(2.9)) == []
+    assert made.next_deadline() == 3.0
+    assert len(frames(list(made.pump(3.0)))) == 1
+
+
+def test_a_connection_that_is_not_used_is_ended_before_the_broker_does_it() -> None:
+    made = line(1, None)
+    connection = open_line(made, 0.0)
+    made.put(heartbeat("a"))
+    (request,) = frames(list(made.pump(50.0)))
+    list(made.advance(149.0))
+    assert made.connection is connection, "an answer is still to come"
+    list(made.handle(BytesReceived(connection.number, answer(request, HeartbeatResponse())), 60.0))
+    assert made.next_deadline() == 160.0
+    list(made.advance(159.9))
+    assert made.connection is connection
+    assert Close(connection.number) in list(made.advance(160.0))
+    assert made.connection is None
+    assert made.may_connect(160.0), "that was no failure"
+
+
+def test_the_wait_before_connecting_again_grows_until_it_succeeds() -> None:
+    made, now, waits = line(1, None, backoff=Backoff(1.0, 4.0)), 0.0, list[float]()
+    for fails in (True, True, True, True, False, True, True):
+        if fails:
+            list(made.connect(now))
+        else:
+            open_line(made, now)
+        connection = made.connection
+        assert connection is not None
+        list(made.handle(ConnectionLost(connection.number, "gone"), now))
+        assert not made.may_connect(made.not_before - 0.01)
+        waits.append(made.not_before - now)
+        now = made.not_before
+    assert waits == pytest.approx([1.0, 2.0, 4.0, 4.0, 1.0, 2.0, 4.0])
 
 
 @pytest.mark.parametrize("start", [0.0, 0.3, 0.6, 0.99])

@@ -54,3 +54,21 @@ def test_a_send_that_is_cancelled_before_its_turn_is_never_sent(kafka_broker: Se
         return end.offset - (len(tasks) - len(waiting))
 
     assert asyncio.run(story()) == 1
+
+
+def test_results_and_what_is_called_with_them_come_in_order(kafka_broker: ServerThread) -> None:
+    """Also where batches are sent again: the answers to the second and the fifth are lost."""
+    for nth in (2, 5):
+        kafka_broker.fault("Produce", nth=nth, action="disconnect", carried_out=True)
+    told: list[int] = []
+
+    async def story() -> None:
+        async with Producer({"bootstrap.servers": kafka_broker.bootstrap, **SMALL}) as producer:
+            for at in range(MANY):
+                future = await producer.send("t", b"%d" % at)
+                future.add_done_callback(lambda done: told.append(done.result().offset))
+            await producer.flush()
+            await asyncio.sleep(0)  # callbacks come with the loop's next turn
+
+    asyncio.run(story())
+    assert told == list(range(MANY))

@@ -95,6 +95,8 @@ class Buffer:
                 self.done = True
             elif batch.last_offset >= self._behind.offset:
                 self._open(batch)
+            else:
+                self._passes_over(batch)  # an abort marker counts wherever the position is
         except WireError as error:
             why = f"records from offset {self._behind.offset} on cannot be read: {error}"
             self._failure = FetchFailed(why, partitions=[self.partition])

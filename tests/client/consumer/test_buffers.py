@@ -114,6 +114,15 @@ def test_records_come_once_in_order_from_the_position(
     assert buffer.position.offset == max(log.end, start)
 
 
+def test_an_abort_that_ended_before_the_position_takes_nothing_along() -> None:
+    steps = [(1, "write", 1), (1, "abort", 1), (PLAIN, "write", 1), (1, "write", 2)]
+    log = Log([(*step, 0, Compression.NONE) for step in [*steps, (1, "commit", 1)]])
+    buffer = Buffer(WHERE, Position(2), log.data, log.aborted)
+    assert [each.offset for each in buffer.take(9)] == [2]
+    assert [each.offset for each in buffer.take(9)] == [3, 4]
+    assert buffer.done
+
+
 def test_a_corrupt_batch_is_told_behind_what_comes_before_it() -> None:
     log = Log([(PLAIN, "write", 2, 0, Compression.NONE)] * 3)
     size = len(log.data) // 3

@@ -129,6 +129,23 @@ def test_sync_is_tried_again_and_async_is_not(code: ErrorCode) -> None:
     assert forgotten == (code == E.NOT_COORDINATOR)
 
 
+def test_sync_is_tried_again_before_what_was_asked_for_later() -> None:
+    """What is newer does not go with it, or there would be nothing to try again."""
+    desk = Desk()
+    desk.commit(1, CommitKind.ASYNC)
+    desk.commit(2, CommitKind.SYNC)
+    desk.commit(3, CommitKind.ASYNC)
+    desk.answer()
+    assert desk.asked(desk.asks[0]) == 2
+    desk.answer(E.COORDINATOR_LOAD_IN_PROGRESS)
+    assert not desk.asks, "what is newer waits as well"
+    desk.pass_time(2.0)
+    desk.answer()
+    desk.answer()
+    assert desk.stored == [1, 2, 3]
+    assert desk.results == [(1, 0), (2, 0), (3, 0)]
+
+
 def test_sync_gives_up_at_its_deadline() -> None:
     desk = Desk()
     desk.commit(1, CommitKind.SYNC, deadline=1.0)

@@ -170,6 +170,10 @@ def test_what_comes_for_another_position_is_dropped() -> None:
     reader.tell(events.Seek(A, 10))  # also what waits already
     assert reader.take() == []
     assert reader.asked(1) == {0: 10}
+    reader.tell(events.Seek(A, 5))  # and what lies behind where the user went back to
+    reader.answer(1, PartitionData(partition_index=0, records=batch(10, 3)))
+    assert reader.take() == []
+    assert reader.asked(1) == {0: 5}
 
 
 @pytest.mark.parametrize("code", [each for each in ErrorCode if each != E.NONE] + [12_345])
@@ -310,3 +314,17 @@ def test_a_leader_that_cannot_say_yet_is_asked_again_with_a_new_picture(
     reader.tell(Answered(again, 9, ListOffsetsResponse(topics=[topic]), 2))
     reader.tell(Unanswered(reader.asks.pop(1), Reason.DISCONNECTED, True))
     assert reader.asked(2) == {0: 30}
+
+
+def test_a_leader_that_says_nothing_is_asked_again_after_a_while() -> None:
+    reader = Reader(A)
+    reader.said.clear()
+    reader.tell(events.SeekTo((A,), ResetPolicy(Reset.EARLIEST)))
+    [asked] = [each for each in reader.said if isinstance(each, Ask)]
+    reader.said.clear()
+    reader.tell(Unanswered(asked, Reason.DISCONNECTED, True))
+    assert reader.said == [WantMetadata(frozenset({"orders"}))]
+    reader.tell(MetadataChanged(frozenset({"orders"})))
+    assert not any(isinstance(each, Ask) for each in reader.said), "the same leader: not at once"
+    reader.pass_time(1.0)
+    assert [each.to for each in reader.said if isinstance(each, Ask)] == [1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -21,6 +22,7 @@ from kafkawire.client.consumer.member_states import MemberState
 from kafkawire.client.producer import Flush, Flushed, Send
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.messages.fetch_request import FetchRequest
+from kafkawire.messages.offset_commit_request import OffsetCommitRequest
 from tests.client.made import producer_client
 from tests.client.world import Weather, World
 
@@ -302,3 +304,31 @@ def test_the_last_commit_is_waited_for_behind_one_that_is_on_its_way() -> None:
     found = two.answers["asked"]
     assert isinstance(found, events.CommittedFound)
     assert found.found[FIRST] == OffsetAndMetadata(8, 0)
+
+
+def test_what_was_read_is_committed_every_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At first at once, then with an interval in between, and never what was not returned."""
+    it = world()
+    one = User(it, "one", config(auto_commit_interval_ms=1_000, max_poll_records=2), think_s=0.0)
+    seen: list[tuple[float, int]] = []
+    serve = it.cluster.handle
+
+    def watched(event: object, now: float) -> object:
+        effects = serve(event, now)  # type: ignore[arg-type]  # passed through
+        for effect in effects:
+            if isinstance(effect, Report) and effect.request.api_key == ApiKey.OFFSET_COMMIT:
+                body = effect.request.body
+                assert isinstance(body, OffsetCommitRequest)
+                [topic] = body.topics
+                seen.extend((now, each.committed_offset) for each in topic.partitions)
+        return effects
+
+    monkeypatch.setattr(it.cluster, "handle", watched)
+    one.subscribe("orders")
+    it.run(lambda: covered([one], ORDERS) and stable(one))
+    for _ in range(4):
+        write(it, 2)
+        it.pass_time(1.5)
+    assert [offset for _, offset in seen if offset] == [2, 4, 6, 8]
+    times = [at for at, offset in seen if offset]
+    assert all(later - at >= 0.99 for at, later in pairwise(times))

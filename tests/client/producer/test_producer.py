@@ -9,8 +9,9 @@ import pytest
 
 from kafkawire.broker import Action, Fault
 from kafkawire.client.backoff import Backoff
-from kafkawire.client.config import Setting
+from kafkawire.client.config import Setting, read_config
 from kafkawire.client.producer import (
+    PRODUCER_KEYS,
     Abandon,
     CloseProducer,
     Delivered,
@@ -19,16 +20,19 @@ from kafkawire.client.producer import (
     Flushed,
     Parked,
     Placed,
+    Producer,
     ProducerClosed,
     Send,
     Withdraw,
+    producer_settings,
 )
 from kafkawire.client.producer.exchange import ANSWERS, Verdict, verdict
 from kafkawire.client.producer.identity import LEGAL, Identities, IdentityState
 from kafkawire.client.producer.lane import Identity
-from kafkawire.client.requests import Reason
+from kafkawire.client.requests import Ask, Broker, Partition, Reason, Sent, Topic
 from kafkawire.errors import LocalProtocolError
 from kafkawire.protocol.error_code import ErrorCode
+from tests.client.consumer.test_subscription import View
 from tests.client.made import producer_client
 from tests.client.world import Weather, World
 
@@ -95,6 +99,38 @@ def test_a_full_batch_does_not_linger() -> None:
         stage.send(b"x" * 100)
     stage.world.pass_time(1.0)
     assert [each.tokens for each in stage.results()] == [[2, 3, 4], [5, 6, 7]]
+
+
+def test_the_batch_that_a_sticky_partition_leaves_behind_does_not_linger() -> None:
+    stage = Stage({"linger.ms": 10_000, "batch.size": 500, "delivery.timeout.ms": 60_000})
+    stage.world.cluster.creation.create("wide", [[1]] * 20, {}, 0.0)
+    stage.warm("wide")
+    for _ in range(4):
+        stage.send(b"x" * 150, topic="wide")
+    stage.world.pass_time(1.0)
+    assert [each.tokens for each in stage.results()] == [[2, 3]]
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_no_more_requests_are_at_a_broker_than_the_limit(most: int) -> None:
+    """Without acknowledgements nothing else holds a batch back."""
+    config: dict[str, Setting] = {
+        "bootstrap.servers": "broker1:9092",
+        "acks": "0",
+        "linger.ms": 0,
+        "batch.size": 1,
+        "max.in.flight.requests.per.connection": most,
+    }
+    topic = Topic("t", partitions={0: Partition("t", 0, 1)})
+    view = View({"t": topic}, {1: Broker(1, "broker1", 9092)})
+    machine = Producer(
+        producer_settings(read_config(PRODUCER_KEYS, config)), view, lot=Random(1).random
+    )
+    said = [each for n in range(9) for each in machine.handle(Send(n, "t", 0, None, b"v", n), 0.0)]
+    asked = [each for each in said if isinstance(each, Ask)]
+    assert len(asked) == most
+    more = machine.handle(Sent(asked[0], 9), 0.0)
+    assert [type(each) for each in more if isinstance(each, Ask | Delivered)] == [Delivered, Ask]
 
 
 def test_flush_is_for_what_was_taken_before() -> None:

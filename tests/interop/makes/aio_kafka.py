@@ -11,7 +11,7 @@ from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
-from .footing import Make, Part, Reader, Sasl, Seen, Steered, sasl_words
+from .footing import SESSION_MS, Make, Part, Reader, Sasl, Seen, Steered, sasl_words
 
 ASSIGNORS: Final = {
     "range": RangePartitionAssignor,
@@ -109,8 +109,8 @@ class AioKafka(Make):
                 enable_idempotence=idempotent,
                 **sasl_words(sasl),
             )
-            await producer.start()
             try:
+                await producer.start()
                 sent = [
                     await producer.send(topic, value, key=f"k{at}".encode())
                     for at, value in enumerate(values)
@@ -131,7 +131,7 @@ class AioKafka(Make):
             "enable_auto_commit": part.auto_commit_ms is not None,
             "auto_commit_interval_ms": part.auto_commit_ms or 5000,
             "heartbeat_interval_ms": 100,
-            "session_timeout_ms": 6000,
+            "session_timeout_ms": SESSION_MS,
             **sasl_words(part.sasl),
         }
         if part.instance is not None:

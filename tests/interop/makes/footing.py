@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 PATIENCE_SECONDS: Final = 25.0
+SESSION_MS: Final = 20_000
+"""Long enough for a static member to come back as slowly as a JVM starts on a busy machine."""
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 RESETS: Final = ("earliest", "latest", "none")
 Held = frozenset[tuple[str, int]]
@@ -143,8 +145,7 @@ class Member:
 
     def until(self, happens: Callable[[], bool]) -> None:
         """Wait for something that polling brings about."""
-        until(lambda: happens() or self.error is not None)
-        assert self.error is None, self.error
+        until(happens, [self])
 
     def leave(self) -> None:
         """Have it leave the group, and end."""
@@ -154,10 +155,12 @@ class Member:
         assert self.error is None, self.error
 
 
-def until(happens: Callable[[], bool]) -> None:
-    """Wait until something is so."""
+def until(happens: Callable[[], bool], members: Sequence[Member] = ()) -> None:
+    """Wait until something is so, and none of the members that bring it about has failed."""
     end = time.monotonic() + PATIENCE_SECONDS
     while not happens():
+        for each in members:
+            assert each.error is None, each.error
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.01)
 

@@ -20,7 +20,7 @@ from typing import Final
 from tests.conftest import missing
 from tests.real.java import Installation
 
-from .footing import PATIENCE_SECONDS, RESETS, Make, Part, Reader, Sasl, Seen
+from .footing import PATIENCE_SECONDS, RESETS, SESSION_MS, Make, Part, Reader, Sasl, Seen
 from .talking import POLL_SECONDS, Lines, TalkingReader
 
 SOURCE: Final = Path(__file__).with_name("JavaClient.java")
@@ -93,7 +93,7 @@ def reading(part: Part) -> dict[str, str]:
         **({} if often is None else {"auto.commit.interval.ms": str(often)}),
         **({} if part.instance is None else {"group.instance.id": part.instance}),
         "heartbeat.interval.ms": "100",
-        "session.timeout.ms": "6000",
+        "session.timeout.ms": str(SESSION_MS),
         **_who(part.sasl),
     }
 

@@ -12,7 +12,17 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
-from .footing import PATIENCE_SECONDS, Make, Part, Reader, Sasl, Seen, Steered, sasl_words
+from .footing import (
+    PATIENCE_SECONDS,
+    SESSION_MS,
+    Make,
+    Part,
+    Reader,
+    Sasl,
+    Seen,
+    Steered,
+    sasl_words,
+)
 
 ASSIGNORS: Final = {
     "range": RangePartitionAssignor,
@@ -144,7 +154,7 @@ class KafkaPython(Make):
             "enable_auto_commit": part.auto_commit_ms is not None,
             "auto_commit_interval_ms": part.auto_commit_ms or 0,
             "heartbeat_interval_ms": 100,
-            "session_timeout_ms": 6000,
+            "session_timeout_ms": SESSION_MS,
             "max_poll_interval_ms": 60_000,
             **sasl_words(part.sasl),
         }

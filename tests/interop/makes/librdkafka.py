@@ -8,7 +8,17 @@ from typing import Any
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from .footing import PATIENCE_SECONDS, Make, Part, Reader, Sasl, Seen, Steered, sasl_settings
+from .footing import (
+    PATIENCE_SECONDS,
+    SESSION_MS,
+    Make,
+    Part,
+    Reader,
+    Sasl,
+    Seen,
+    Steered,
+    sasl_settings,
+)
 
 
 class _Reader(Steered):
@@ -127,7 +137,7 @@ class Confluent(Make):
             "enable.auto.commit": part.auto_commit_ms is not None,
             "auto.commit.interval.ms": part.auto_commit_ms or 0,
             "heartbeat.interval.ms": 100,
-            "session.timeout.ms": 6000,
+            "session.timeout.ms": SESSION_MS,
             **sasl_settings(part.sasl),
         }
         if part.instance is not None:

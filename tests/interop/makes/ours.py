@@ -10,7 +10,7 @@ from kafkawire.client.consumer import TopicPartition
 from kafkawire.net.consumer import Consumer
 from kafkawire.net.producer import Producer
 
-from .footing import RESETS, Make, Part, Reader, Sasl, Seen, Steered, sasl_settings
+from .footing import RESETS, SESSION_MS, Make, Part, Reader, Sasl, Seen, Steered, sasl_settings
 
 
 class _Reader(Steered):
@@ -120,7 +120,7 @@ class Ours(Make):
             "enable.auto.commit": part.auto_commit_ms is not None,
             "auto.commit.interval.ms": part.auto_commit_ms or 0,
             "heartbeat.interval.ms": 100,
-            "session.timeout.ms": 6000,
+            "session.timeout.ms": SESSION_MS,
             **sasl_settings(part.sasl),
         }
         if part.instance is not None:

@@ -7,6 +7,7 @@ comes, not by sleeping.
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 from tests.interop.makes import MAKES, Make
 
 HERE = Path(__file__).parent
+ENDING_SECONDS = 5.0
 LEFT_OPEN = "ignore::pytest.PytestUnraisableExceptionWarning"
 """aiokafka and kafka-python leave sockets to the garbage collector when a broker is gone."""
 
@@ -27,8 +29,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def nothing_left_to_others() -> Iterator[None]:
-    """Let what clients leave open be collected in the test that left it."""
+    """Let what clients leave open be collected in the test that left it: their threads hold it."""
+    before = set(threading.enumerate())
     yield
+    for each in set(threading.enumerate()) - before:
+        each.join(ENDING_SECONDS)
     gc.collect()
 
 

@@ -1,0 +1,160 @@
+"""The asyncio Consumer: its listener, its waiting calls, and what an end leaves behind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+
+import pytest
+
+from kafkawire.client.config import Setting
+from kafkawire.client.consumer import TopicPartition
+from kafkawire.client.failures import ClientClosed
+from kafkawire.errors import LocalProtocolError
+from kafkawire.net.consumer import Consumer
+from kafkawire.net.producer import Producer
+from kafkawire.net.server_thread import ServerThread
+from tests.interop.makes import until
+
+pytestmark = [pytest.mark.timeout(60), pytest.mark.kafka(topics={"t": 1})]
+WHERE = TopicPartition("t", 0)
+
+
+def consumer(broker: ServerThread, **more: Setting) -> Consumer:
+    given = {name.replace("_", "."): value for name, value in more.items()}
+    return Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": "g",
+            "auto.offset.reset": "earliest",
+            **given,
+        }
+    )
+
+
+async def write(broker: ServerThread, number: int) -> None:
+    async with Producer({"bootstrap.servers": broker.bootstrap}) as producer:
+        for at in range(number):
+            await producer.send("t", b"%d" % at)
+
+
+class Listener:
+    """Is told of partitions by the test's leave, and may refuse them."""
+
+    def __init__(self) -> None:
+        self.may = asyncio.Event()
+        self.told: list[tuple[str, int]] = []
+        self.refuses = False
+
+    async def on_partitions_assigned(self, partitions: Collection[TopicPartition]) -> None:
+        self.told.append(("assigned", len(partitions)))
+        await self.may.wait()
+        if self.refuses:
+            raise ZeroDivisionError("not these")
+
+    def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> None:
+        self.told.append(("revoked", len(partitions)))
+
+    def on_partitions_lost(self, partitions: Collection[TopicPartition]) -> None:
+        self.told.append(("lost", len(partitions)))
+
+
+def test_nothing_is_returned_before_the_listener_has(kafka_broker: ServerThread) -> None:
+    async def story() -> None:
+        await write(kafka_broker, 3)
+        listener = Listener()
+        async with consumer(kafka_broker) as it:
+            it.subscribe(["t"], listener)
+            polling = asyncio.ensure_future(it.poll())
+            while not listener.told:
+                await asyncio.sleep(0)
+            with pytest.raises(LocalProtocolError, match="another poll"):
+                await it.poll()
+            assert it.assignment() == {WHERE}
+            assert not polling.done()
+            listener.may.set()
+            assert [each.value for each in await polling] == [b"0", b"1", b"2"]
+        assert listener.told == [("assigned", 1), ("revoked", 1)]
+
+    asyncio.run(story())
+
+
+def test_what_a_listener_raises_the_poll_raises_and_the_next_goes_on(
+    kafka_broker: ServerThread,
+) -> None:
+    async def story() -> None:
+        await write(kafka_broker, 1)
+        listener = Listener()
+        listener.refuses = True
+        listener.may.set()
+        async with consumer(kafka_broker) as it:
+            it.subscribe(["t"], listener)
+            with pytest.raises(ZeroDivisionError, match="not these"):
+                await it.poll()
+            assert [each.value for each in await it.poll()] == [b"0"]
+
+    asyncio.run(story())
+
+
+def test_a_poll_goes_on_when_another_task_commits_and_asks(kafka_broker: ServerThread) -> None:
+    async def story() -> None:
+        await write(kafka_broker, 2)
+        async with consumer(kafka_broker, enable_auto_commit=False) as it:
+            it.subscribe(["t"])
+            assert len(await it.poll()) == 2
+            polling = asyncio.ensure_future(it.poll())
+            await asyncio.sleep(0)
+            await it.commit()
+            found = (await it.committed(WHERE))[WHERE]
+            assert found is not None
+            assert found.offset == 2
+            assert await it.position(WHERE) == 2
+            assert not polling.done()
+            await write(kafka_broker, 1)
+            assert [each.offset for each in await polling] == [2]
+
+    asyncio.run(story())
+
+
+def test_who_waits_is_told_when_it_is_closed(kafka_broker: ServerThread) -> None:
+    async def story() -> None:
+        it = consumer(kafka_broker)
+        await it.start()
+        kafka_broker.fault("OffsetFetch", action="drop")
+        asked = asyncio.ensure_future(it.committed(WHERE))
+        it.assign([WHERE])
+        polling = asyncio.ensure_future(it.poll())
+        while not any(
+            each.request.api_key.name == "OFFSET_FETCH" for each in kafka_broker.requests
+        ):
+            await asyncio.sleep(0)
+        await it.close(0.2)
+        for each in (asked, polling):
+            with pytest.raises(ClientClosed):
+                await each
+        with pytest.raises(ClientClosed):
+            it.assignment()
+
+    asyncio.run(story())
+    until(lambda: not kafka_broker.server.wires)
+
+
+def test_a_close_that_is_cancelled_leaves_nothing_open(kafka_broker: ServerThread) -> None:
+    async def story() -> None:
+        await write(kafka_broker, 1)
+        it = consumer(kafka_broker)
+        await it.start()
+        it.subscribe(["t"])
+        assert len(await it.poll()) == 1
+        fault = kafka_broker.fault("OffsetCommit", action="drop")
+        closing = asyncio.ensure_future(it.close())
+        while not fault.hit:
+            await asyncio.sleep(0)
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+        with pytest.raises(ClientClosed):
+            await it.poll()
+
+    asyncio.run(story())
+    until(lambda: not kafka_broker.server.wires)
