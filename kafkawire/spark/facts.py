@@ -19,6 +19,8 @@ import numpy as np
 
 from ..capture.blocks import Ints
 from ..capture.exchanges import Ended
+from ..capture.pairing import Item
+from ..capture.reading import Sealed
 from ..capture.rows import Row, Status
 from ..capture.tables.connections import OTHER
 from ..capture.tables.traffic import place_of
@@ -45,6 +47,8 @@ class Facts:
     names: dict[tuple[int, bytes], tuple[int, str]] = field(default_factory=dict)
     sums: Counter[str] = field(default_factory=Counter)
     fragments: bool = False
+    messages: int = 0
+    message_bytes: int = 0
 
     def ended(self, ended: Ended) -> None:
         """Take note of a connection."""
@@ -52,14 +56,17 @@ class Facts:
         self.sums["connections"] += 1
         self.sums["repeated_bytes"] += ended.repeated_bytes
 
-    def row(self, row: Row) -> None:
-        """Take note of the bytes of a row."""
-        if row.is_message:
-            self.sums["messages"] += 1
-            self.sums["message_bytes"] += row.length + 4
-        elif row.status in RUNS:
-            part = truncated(row) if row.status is Status.TRUNCATED else row.length
-            self.sums[f"{row.status.value}_bytes"] += part
+    def item(self, item: Item) -> None:
+        """Take note of the bytes of a row, or of a frame that will be one."""
+        if isinstance(item, Sealed):
+            self.messages += 1
+            self.message_bytes += len(item.frame) + SIZE
+        elif item.is_message:
+            self.messages += 1
+            self.message_bytes += item.length + SIZE
+        elif item.status in RUNS:
+            part = truncated(item) if item.status is Status.TRUNCATED else item.length
+            self.sums[f"{item.status.value}_bytes"] += part
 
     def named(self, set: int, id: bytes, packet: int, name: str) -> None:
         """Take note of the name that a message states for a topic id."""
@@ -70,7 +77,8 @@ class Facts:
     def pack(self) -> bytes:
         """Write them."""
         firsts = np.array(self.firsts, np.int64).tobytes()
-        return pickle.dumps((firsts, self.names, dict(self.sums), self.fragments))
+        counted = {"messages": self.messages, "message_bytes": self.message_bytes}
+        return pickle.dumps((firsts, self.names, {**self.sums, **counted}, self.fragments))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-import pyarrow as pa
-
 from ...capture.connections import Connection
 from ...capture.engine import Located
 from ...capture.exchanges import Ended, Exchange, Exchanges
 from ...capture.fetch_sessions import FetchSessions
+from ...capture.packets import Segments
 from ...capture.rows import Row
 from ...capture.tables.traffic import as_ended
 from ...messages.api_key import ApiKey
@@ -27,10 +26,10 @@ from ..decoding import ToldEngine
 from ..facts import Facts
 from ..groups import APIS
 from ..options import Options
-from ..packets import segments_in
+from ..outputs import Output
+from ..portions import Memory, Portion, await_again, reminded, waiting
 from .keeping import dump, load
-from .outputs import Output
-from .portions import Memory, Portion, merged, reminded
+from .lives import merged
 
 GROUPS: Final = "group_events"
 LIVES: Final = "connections"
@@ -89,22 +88,19 @@ class Carried:
 
     def restore(self, known: list[int], state: bytes) -> None:
         """Go on from what an earlier batch left; known: connections that were open then."""
-        self._engine, self._memories, waiting = load(state, keeper=self)
+        self._engine, self._memories, requests = load(state, keeper=self)
         self._known = set(known)
         firsts = self._engine.firsts
         last = max(firsts, default=-1)
         self._engine.firsts = {
             id: first for id, first in firsts.items() if first in self._known or id == last
         }
-        for item in waiting:
-            for _ in self._pairs.take(item):
-                pass
+        await_again(self._pairs, requests)
         self._remind()
         reminded(self._reminders, self._sessions)
 
-    def feed(self, rows: pa.RecordBatch) -> None:
+    def feed(self, segments: Segments) -> None:
         """Take packets."""
-        segments = segments_in(rows)
         self._facts.sums["captured_bytes"] += int(segments.captured.sum())
         self._take(self._engine.feed(segments))
 
@@ -118,21 +114,13 @@ class Carried:
     def close(self, why: str = "") -> list[int]:
         """Give up what is awaited; say which connections began in this batch."""
         self._take(_because(self._engine.finish(), why))
-        self._flush()
+        self.flush()
         return sorted(self._gone - self._known)
 
     def keep(self) -> Kept:
         """Say what is carried on; this one can still be closed."""
-        self._flush()
-        waiting = [
-            Located(each.connection, each.client, each.broker, each.request)
-            for each in self._pairs.finish()
-            if each.request is not None
-        ]
-        for item in waiting:
-            for _ in self._pairs.take(item):
-                pass
-        state = dump((self._engine, self._memories, waiting), keeper=self)
+        self.flush()
+        state = dump((self._engine, self._memories, waiting(self._pairs)), keeper=self)
         probe = _Probe()
         for _ in load(state, keeper=probe)[0].finish():
             pass
@@ -146,7 +134,7 @@ class Carried:
         for found in rows:
             self._drain()
             assert found.connection is not None
-            self._facts.row(found.row)
+            self._facts.item(found.row)
             self._portion.learn(found.row)
             self._item(found._replace(connection=self._engine.firsts[found.connection]))
         self._drain()
@@ -170,7 +158,7 @@ class Carried:
         for exchange in found:
             self._exchange(exchange)
         if len(self._items) >= PORTION_ITEMS or self._bytes >= PORTION_BYTES:
-            self._flush()
+            self.flush()
 
     def _exchange(self, exchange: Exchange) -> None:
         self._exchanges.append(exchange)
@@ -189,7 +177,8 @@ class Carried:
 
     # -- portions
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Make rows of what there is."""
         if not self._items:
             return
         portion = self._portion
