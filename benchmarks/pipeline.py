@@ -14,8 +14,10 @@ as the recordings hold. What is the same work:
                         connection, in answer to what
       `kafka only`      the same without the layers below Kafka (-J kafka), which ours has not
 
-The recordings are those that tshark 4.0 decodes nearly whole (3 of 4 messages at least): clients of
-2017 to 2022. Of newer ones it gives up on the body, and is the faster for it.
+The mix is every recording of which tshark 4.0 decodes 3 of 4 messages at least (clients of 2017 to
+2022), each as often as the others, so weighted by its own bytes. Of newer ones tshark gives up on
+the body, and is the faster for it. `--each` measures them one by one, as seconds of processor a MB:
+from a small capture to a larger one, so without what starting takes.
 """
 
 from __future__ import annotations
@@ -176,6 +178,44 @@ def run_size(megabytes: int, rounds: int, folder: Path) -> list[Figure]:
     return figures
 
 
+SMALL: Final = 1.5
+LARGE: Final = 7.0
+"""Megabytes of the two captures whose difference tells what a megabyte takes."""
+
+
+def run_each(rounds: int) -> list[Figure]:
+    """Measure each recording by itself."""
+    figures: list[Figure] = []
+    for path, _ in recordings():
+        with tempfile.TemporaryDirectory(prefix="kafkawire-pipeline-") as folder:
+            taken = _of_a_megabyte(path, rounds, Path(folder))
+        for name, spread in taken.items():
+            figures.append(figure("a MB of each recording", path.stem, name, "s", spread))
+    return figures
+
+
+def _of_a_megabyte(path: Path, rounds: int, folder: Path) -> dict[str, list[float]]:
+    small, large = folder / "small.pcap", folder / "large.pcap"
+    for capture, megabytes in ((small, SMALL), (large, LARGE)):
+        capture.write_bytes(b"".join(grown([recorded(path)], int(megabytes * 10**6))))
+    more = (large.stat().st_size - small.stat().st_size) / 1e6
+    pairs = zip(commands(small, folder).items(), commands(large, folder).values(), strict=True)
+    contenders = [
+        (name, least, most)
+        for (name, least), most in pairs
+        if name[0] == "k" or shutil.which("tshark") is not None
+    ]
+    taken: dict[str, list[float]] = {}
+    for _ in range(rounds):
+        for name, least, most in contenders:
+            before, after = (
+                sum(measured(command, folder / "out").cpu for command in each)
+                for each in (least, most)
+            )
+            taken.setdefault(name, []).append((after - before) / more)
+    return taken
+
+
 def run(rounds: int, sizes: Sequence[int] = (MEGABYTES,)) -> list[Figure]:
     """Measure captures of some sizes, in MB."""
     figures: list[Figure] = []
@@ -190,8 +230,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="benchmarks.pipeline", description=__doc__)
     parser.add_argument("--megabytes", type=int, nargs="+", default=[MEGABYTES])
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--each", action="store_true", help="each recording by itself")
     chosen = parser.parse_args()
-    figures = run(chosen.rounds, chosen.megabytes)
+    if chosen.each:
+        figures = run_each(chosen.rounds)
+    else:
+        figures = run(chosen.rounds, chosen.megabytes)
     for suite in dict.fromkeys(each.suite for each in figures):
         print(f"\n{report.table([each for each in figures if each.suite == suite])}")
     print(f"\n{report.save(figures)}")

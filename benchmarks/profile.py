@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from kafkawire.capture.engine import decode_capture, read_sealed
+from kafkawire.capture.engine import decode_capture, read_batches, read_sealed
 from kafkawire.capture.packets import PacketParser
 from kafkawire.capture.reassembly import Reassembler
 from kafkawire.capture.row_text import Lines
@@ -64,8 +64,8 @@ def rows(capture: Path) -> None:
 def jsonl(capture: Path) -> None:
     """Packets to lines of JSON, records included."""
     lines = Lines(str(capture), records=True)
-    for found in decode_capture(capture):
-        lines.line(*found)
+    for told in read_batches(capture):
+        lines.text(told)
 
 
 def table(name: str) -> Callable[[Path], None]:

@@ -8,6 +8,7 @@ never outlives the source it was made from.
 
     KAFKAWIRE_COMPILE=off|hot|all   nothing, the messages of everyday traffic (default), or all
     KAFKAWIRE_COMPILE_STRICT=1      fail where the build would fall back to interpreted modules
+    KAFKAWIRE_COMPILE_SYMBOLS=1     keep the names of functions in C, for `perf`
 """
 
 from __future__ import annotations
@@ -30,9 +31,7 @@ MODES: Final = ("off", "hot", "all")
 CAPTURE: Final = (
     "apis",
     "backlog",
-    "body_text",
     "bounds",
-    "bulk",
     "connections",
     "conversation",
     "engine",
@@ -42,6 +41,7 @@ CAPTURE: Final = (
     "pairing",
     "parcels",
     "partial",
+    "programs",
     "past",
     "patience",
     "reading",
@@ -49,9 +49,9 @@ CAPTURE: Final = (
     "recognise",
     "record_text",
     "row_text",
+    "runs",
     "stream",
     "table",
-    "text",
     "tables/columns",
     "tables/context",
     "tables/exchanges",
@@ -92,8 +92,17 @@ RUNTIME: Final = (
 )
 """Hand-written modules that are compiled in both modes."""
 
+C_SOURCES: Final = (
+    "kafkawire/capture/quick_text.c",
+    "kafkawire/records/castagnoli.c",
+    "kafkawire/records/rows.c",
+)
+"""Modules that are there twice: in C, and in Python where nothing is compiled."""
+
 CONTEXT: Final = (
+    "kafkawire/capture/blocks.py",
     "kafkawire/capture/events.py",
+    "kafkawire/capture/packets.py",
     "kafkawire/capture/rows.py",
     "kafkawire/capture/topic_ids.py",
     "kafkawire/errors.py",
@@ -103,6 +112,9 @@ CONTEXT: Final = (
     "kafkawire/primitives/registry.py",
     "kafkawire/protocol/error_code.py",
     "kafkawire/protocol/json_form.py",
+    "kafkawire/capture/quick_text.py",
+    "kafkawire/records/castagnoli.py",
+    "kafkawire/records/rows.py",
 )
 """Interpreted modules whose types the compiled ones need."""
 
@@ -189,7 +201,15 @@ class KafkawireBuildHook(BuildHookInterface[BuilderConfig]):
         cold = [file for name, file in files.items() if name not in HOT and mode == "all"]
         modules = [*RUNTIME, *hot, *cold]
         try:
-            compile_modules(root, modules, library=PACKAGE, out=native, context=CONTEXT, small=cold)
+            compile_modules(
+                root,
+                modules,
+                library=PACKAGE,
+                out=native,
+                context=CONTEXT,
+                small=cold,
+                sources=C_SOURCES,
+            )
         except NotCompiled as reason:
             if os.environ.get("KAFKAWIRE_COMPILE_STRICT") == "1":
                 raise

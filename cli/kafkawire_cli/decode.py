@@ -94,6 +94,8 @@ def decode(
     if table is not None or to is not None:
         if wanted or shape or api:
             raise typer.BadParameter("takes no --filter, --format or --api", param_hint="--table")
+        if jobs > 1:
+            raise typer.BadParameter("is for rows, not for --table", param_hint="--jobs")
         _table(given, table, to, known(port, broker), show_secrets)
         return
     bare = _bare(api, version, direction)

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from kafkawire.capture.row_text import Lines
 
 PARCEL_ROWS: Final = 512
-PARCEL_BYTES: Final = 1 << 19
-"""Rows, or bytes of frames, that go to another process at a time."""
+"""Rows that go to another process at a time."""
 
 WAITING: Final = 3
 """Parcels a process has waiting; beyond that, this process opens the next one itself."""
@@ -180,23 +179,15 @@ def _drawn() -> bool:
 
 def _batches(file: Path, brokers: Known, drawn: bool = False) -> Iterator[list[Told]]:
     """Read a capture, a parcel's worth at a time."""
-    from kafkawire.capture.engine import read_sealed
-    from kafkawire.capture.reading import Sealed
+    from kafkawire.capture.engine import read_batches
     from kafkawire.errors import CaptureError
 
-    batch: list[Told] = []
-    size = 0
     try:
         with progress([file], drawn=drawn) as watch:
-            for told in read_sealed(
+            for told in read_batches(
                 file, ports=brokers.ports, brokers=brokers.addresses, watch=watch
             ):
-                batch.append(told)
-                size += len(told.item.frame) if isinstance(told.item, Sealed) else 0
-                if len(batch) >= PARCEL_ROWS or size >= PARCEL_BYTES:
-                    yield batch
-                    batch, size = [], 0
+                for at in range(0, len(told), PARCEL_ROWS):
+                    yield told[at : at + PARCEL_ROWS]
     except CaptureError as error:
         raise InputError(f"{file}: {error}") from None
-    if batch:
-        yield batch

@@ -7,6 +7,7 @@ from its own build hook:
     compile_modules(root, ["mine/messages/fetch_request.py"], library="mine", out=folder)
 
     *.py --mypyc--> C, one file a module --cc--> one shared library, and a shim for each module
+    *.c, written by hand ----------------cc--> a native module each, in place of the Python beside
 """
 
 from __future__ import annotations
@@ -31,9 +32,11 @@ _C_FLAGS: Final = (
 )
 _SMALL_FLAGS: Final = () if sys.platform == "win32" else ("-Os",)
 
-# no symbols but those exported; sections of a small file not padded to a page each
+# no symbols but those exported (a profiler wants the others too); sections of a small file not
+# padded to a page each
+_STRIP: Final = () if os.environ.get("KAFKAWIRE_COMPILE_SYMBOLS") == "1" else ("-Wl,-s",)
 _LINK_FLAGS: Final = (
-    ("-Wl,-s", "-Wl,-z,noseparate-code", "-Wl,--hash-style=gnu", "-Wl,--build-id=none")
+    (*_STRIP, "-Wl,-z,noseparate-code", "-Wl,--hash-style=gnu", "-Wl,--build-id=none")
     if sys.platform == "linux"
     else ()
 )
@@ -61,6 +64,7 @@ def compile_modules(
     out: Path,
     context: Sequence[str] = (),
     small: Collection[str] = (),
+    sources: Sequence[str] = (),
 ) -> list[str]:
     """Compile modules into one shared library and return the files made, relative to `out`.
 
@@ -69,12 +73,14 @@ def compile_modules(
         it, mypyc would give some modules a wrong `__file__`.
     context: modules that stay interpreted, and whose types the compiled ones rely on.
     small: those of `modules` that had better be small than fast.
+    sources: C files that are each an extension module by itself, where `x/y.c` is `x.y`.
 
     Raises NotCompiled: no mypy, no compiler, or code that mypyc does not take.
     """
     out = out.resolve()
     with chdir(root), tempfile.TemporaryDirectory(prefix="mypyc-") as work:
         extensions = _translate(list(modules), list(context), library, work)
+        extensions += [_extension(source) for source in sources]
         return sorted(_build(extensions, Path(work), out, {_c_file(module) for module in small}))
 
 
@@ -110,6 +116,15 @@ def _translate(modules: list[str], context: list[str], library: str, work: str) 
         shim = () if extension.name == f"{library}__mypyc" else _SHIM_FLAGS
         extension.extra_link_args = [*extension.extra_link_args, *_LINK_FLAGS, *shim]
     return made
+
+
+def _extension(source: str) -> Any:
+    """Describe a module that is written in C."""
+    from setuptools import Extension
+
+    name = source.removesuffix(".c").replace("/", ".")
+    flags = () if sys.platform == "win32" else ("-O2", *_C_FLAGS)
+    return Extension(name, [source], extra_compile_args=[*flags], extra_link_args=[*_LINK_FLAGS])
 
 
 def _c_file(module: str) -> str:

@@ -7,8 +7,12 @@ from __future__ import annotations
 
 from typing import Any, Final, final
 
+from mypy_extensions import i64
+
 from ..messages import REGISTRY
 from ..primitives import MessageInfo
+
+NEVER: Final = 1 << 15
 
 
 @final
@@ -30,16 +34,21 @@ class Side:
 
 @final
 class Api:
-    """An API by its key; name and sides are None for a key that none has."""
+    """An API by its key; name and sides are None for a key that none has. tagged: the first version
+    whose requests have tagged fields in their header.
+    """
 
     def __init__(self, key: int) -> None:
         self.name: str | None = None
+        self.tagged: i64 = NEVER
         self.request: Side | None = None
         self.response: Side | None = None
         request, response = REGISTRY.request(key), REGISTRY.response(key)
         if request is not None:
             self.name = request.name.removesuffix("Request")
             self.request = Side(request)
+            if request.flexible is not None:
+                self.tagged = request.flexible
         if response is not None:
             self.response = Side(response)
 

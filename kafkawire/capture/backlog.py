@@ -9,7 +9,7 @@ missing, until another packet brings it.
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 from mypy_extensions import mypyc_attr
 
@@ -35,7 +35,8 @@ class Overlap(NamedTuple):
     standing: bytes
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
+@final
+@mypyc_attr(acyclic=True)
 class Backlog:
     """Held bytes and cut stretches, both sorted by position; held bytes do not overlap."""
 

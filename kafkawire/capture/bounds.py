@@ -6,9 +6,9 @@ Law: whatever waits is counted here, and what does not fit is given up by an eve
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, final
 
-from mypy_extensions import mypyc_attr
+from mypy_extensions import i64, mypyc_attr
 
 if TYPE_CHECKING:
     from .flows import Flow
@@ -56,17 +56,18 @@ class ReassemblyLimits:
 DEFAULT_REASSEMBLY: Final = ReassemblyLimits()
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
+@final
 class Budget:
     """Bytes that all flows together keep, and which of them hold any behind a hole."""
 
     def __init__(self) -> None:
-        self.held = 0
-        self.remembered = 0
+        self.held: i64 = 0
+        self.remembered: i64 = 0
         self.holding: dict[Flow, None] = {}
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
+@final
+@mypyc_attr(acyclic=True)
 class Totals:
     """What became of the payload bytes of one side.
 
@@ -80,12 +81,12 @@ class Totals:
     __slots__ = ("conflicting", "delivered", "discarded", "duplicate", "keep_alive", "missing")
 
     def __init__(self) -> None:
-        self.delivered = 0
-        self.duplicate = 0
-        self.conflicting = 0
-        self.keep_alive = 0
-        self.discarded = 0
-        self.missing = 0
+        self.delivered: i64 = 0
+        self.duplicate: i64 = 0
+        self.conflicting: i64 = 0
+        self.keep_alive: i64 = 0
+        self.discarded: i64 = 0
+        self.missing: i64 = 0
 
     @property
     def captured(self) -> int:

@@ -6,16 +6,24 @@ first.
 
 from __future__ import annotations
 
-from functools import lru_cache
+import sys
 from ipaddress import IPv6Address
-from typing import NamedTuple
+from typing import Final, NamedTuple, final
 
-from mypy_extensions import mypyc_attr
+from mypy_extensions import i64
 
 from .blocks import NO_TIME
 from .bounds import Budget, ReassemblyLimits
-from .events import Arrival, Event
+from .events import Event
 from .flows import Flow
+
+END: Final = 18
+"""Bytes of one end in the key of a direction: an address and a port."""
+
+ADDRESS: Final = 16
+MOST_TEXTS: Final = 1 << 12
+
+_texts: Final[dict[bytes, str]] = {}
 
 
 class Endpoint(NamedTuple):
@@ -26,50 +34,51 @@ class Endpoint(NamedTuple):
 
     @property
     def address(self) -> str:
-        return _address(self.number)
+        address = IPv6Address(self.number)
+        return str(address.ipv4_mapped or address)
 
     def __str__(self) -> str:
-        address = _address(self.number)
-        return f"[{address}]:{self.port}" if ":" in address else f"{address}:{self.port}"
+        return _joined(self.address, self.port)
 
 
-@lru_cache(maxsize=4096)
-def _address(number: int) -> str:
-    address = IPv6Address(number)
-    return str(address.ipv4_mapped or address)
-
-
-@mypyc_attr(allow_interpreted_subclasses=True)
+@final
 class Connection:
     """One connection; `id` counts them in order of their first packet, from 0.
 
-    client: 0 where the opening was seen, else None. reset: whether a RST was seen; reset_ns: when
-    that was first. outside: segments in a row that were too far off to belong to it. When it is
-    closed, captured_bytes and repeated_bytes say what its totals were.
+    key: of the direction from side 0 to side 1. client: 0 where the opening was seen, else None.
+    reset: whether a RST was seen; reset_ns: when that was first. outside: segments in a row that
+    were too far off to belong to it. When it is closed, captured_bytes and repeated_bytes say what
+    its totals were. totals: what became of the bytes of each side.
     """
 
     def __init__(
         self,
         number: int,
-        endpoints: tuple[Endpoint, Endpoint],
+        key: bytes,
         limits: ReassemblyLimits,
         budget: Budget,
-        when: Arrival,
+        packet: i64,
+        time_ns: i64,
     ) -> None:
-        self.id = number
-        self.endpoints = endpoints
+        self.id: int = number
+        self.key: bytes = key
         self.client: int | None = None
-        self.first_packet = self.last_packet = when.packet
-        self.first_ns = self.last_ns = when.time_ns
-        self.reset = False
-        self.reset_ns = NO_TIME
-        self.closed = False
-        self.outside = 0
-        self.captured_bytes = self.repeated_bytes = 0
-        self.flows = (Flow(self, 0, limits, budget), Flow(self, 1, limits, budget))
-        self.flows[0].peer, self.flows[1].peer = self.flows[1], self.flows[0]
+        self.first_packet: i64 = packet
+        self.last_packet: i64 = packet
+        self.first_ns: i64 = time_ns
+        self.last_ns: i64 = time_ns
+        self.reset: bool = False
+        self.reset_ns: i64 = NO_TIME
+        self.closed: bool = False
+        self.outside: i64 = 0
+        self.captured_bytes: i64 = 0
+        self.repeated_bytes: i64 = 0
+        first, second = Flow(self, 0, limits, budget), Flow(self, 1, limits, budget)
+        first.peer, second.peer = second, first
+        self.flows: tuple[Flow, ...] = first, second
+        self.totals = first.totals, second.totals
 
-    def seen(self, packet: int, time_ns: int) -> None:
+    def seen(self, packet: i64, time_ns: i64) -> None:
         """Note the packet that was seen last; what comes when all is over counts no more."""
         if self.closed:
             return
@@ -80,9 +89,20 @@ class Connection:
                 self.first_ns = time_ns
 
     @property
-    def last(self) -> Arrival:
-        """The packet seen last."""
-        return Arrival(self.last_packet, self.last_ns)
+    def endpoints(self) -> tuple[Endpoint, Endpoint]:
+        """The ends of side 0 and of side 1."""
+        return _endpoint(self.key[:END]), _endpoint(self.key[END:])
+
+    def name(self, side: int) -> str:
+        """Write an end as rows show it, as the str of its endpoint."""
+        at = END if side else 0
+        address = self.key[at : at + ADDRESS]
+        text = _texts.get(address)
+        if text is None:
+            if len(_texts) >= MOST_TEXTS:
+                _texts.clear()
+            text = _texts[address] = self.endpoints[side].address
+        return _joined(text, int.from_bytes(self.key[at + ADDRESS : at + END], sys.byteorder))
 
     @property
     def finished(self) -> bool:
@@ -92,15 +112,34 @@ class Connection:
     @property
     def over(self) -> bool:
         """Whether both sides know, too: the last acknowledgment was seen."""
-        return self.finished and self.flows[0].fin_acked and self.flows[1].fin_acked
+        first, second = self.flows
+        return first.fin_acked and second.fin_acked and first.finished and second.finished
 
-    def finish(self, when: Arrival, out: list[Event]) -> None:
+    def finish(self, packet: i64, time_ns: i64, out: list[Event]) -> None:
         """Give up all that is awaited, and close the accounts."""
         for flow in self.flows:
-            flow.finish(when, out)
-        totals = [flow.totals for flow in self.flows]
-        self.captured_bytes = sum(each.captured for each in totals)
-        self.repeated_bytes = sum(each.duplicate + each.keep_alive for each in totals)
+            flow.finish(packet, time_ns, out)
+            totals = flow.totals
+            self.captured_bytes += totals.captured
+            self.repeated_bytes += totals.duplicate + totals.keep_alive
+
+    def part(self) -> None:
+        """Let go of the flows, of a connection that nobody looks up any more: flows know their
+        connection and each other, and such circles wait in memory for somebody to look for them.
+        """
+        for flow in self.flows:
+            flow.peer = None
+        self.flows = ()
 
     def __repr__(self) -> str:
-        return f"<connection {self.id} {self.endpoints[0]} - {self.endpoints[1]}>"
+        return f"<connection {self.id} {self.name(0)} - {self.name(1)}>"
+
+
+def _endpoint(key: bytes) -> Endpoint:
+    order = sys.byteorder
+    high, low = int.from_bytes(key[:8], order), int.from_bytes(key[8:ADDRESS], order)
+    return Endpoint(high << 64 | low, int.from_bytes(key[ADDRESS:], order))
+
+
+def _joined(address: str, port: int) -> str:
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

@@ -12,16 +12,17 @@ believed where the stream is known to be in step, or where its content proves it
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, final
 
-from mypy_extensions import mypyc_attr
+from librt.strings import read_i32_be
+from mypy_extensions import i64
 
 from ..messages.api_key import ApiKey
 from ..primitives import DEFAULT_LIMITS, Limits
 from .inference import Inference, walk_responses
 from .pairing import Item, Pairing
 from .partial import partial_request
-from .reading import Sealed, asked_by, seal_request
+from .reading import RequestHeads, Sealed, asked_by, seal_request
 from .recognise import (
     HEAD,
     LEAST_REQUEST,
@@ -45,7 +46,7 @@ MAX_HELD: Final = 1 << 20
 DIRECTIONS: Final = ("request", "response")
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
+@final
 class Conversation:
     """One connection between sides 0 and 1.
 
@@ -70,6 +71,7 @@ class Conversation:
         self._inference = Inference(limits)
         self._walked = 0
         self._tokens = False
+        self._heads = RequestHeads()
 
     # -- events, and the rows that they lead to
 
@@ -91,6 +93,38 @@ class Conversation:
         return [item.open(self.limits) if isinstance(item, Sealed) else item for item in items]
 
     # -- the same, and frames stay sealed: whoever asks for their rows may do that elsewhere
+
+    def whole(self, side: i64, data: bytes, packet: i64, time_ns: i64) -> Sealed | None:
+        """Take bytes that are one frame, where that is all they can be: as `take` would, which is
+        for everything else. None: nothing was taken.
+        """
+        stream = self._streams[side]
+        size: i64 = len(data) - SIZE
+        if (
+            size < LEAST_REQUEST
+            or not stream.at_a_frame
+            or not self.decided
+            or self._tokens
+            or read_i32_be(data, 0) != size
+            or size > self.limits.max_frame_bytes
+            or self._pairing.waits
+        ):
+            return None
+        frame = data[SIZE:]
+        if side == self.client:
+            sealed = self._heads.seal(frame, packet, time_ns)
+            if sealed is None:
+                return None
+            self._pairing.request(sealed.asked)
+        else:
+            asked = self._pairing.next(read_i32_be(frame, 0))
+            if asked is None or asked.api_key == HANDSHAKE:
+                return None
+            self._pairing.answer()
+            sealed = Sealed(False, frame, packet, time_ns, asked, SIZE, "")
+            self._inference.keep(sealed, asked)
+        stream.position += size + SIZE
+        return sealed
 
     def take(self, side: int, data: bytes, packet: int, time_ns: int) -> list[Item]:
         """Take the next bytes of a side, all brought by the arrival of one packet."""

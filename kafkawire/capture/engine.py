@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple, final
 
-from mypy_extensions import mypyc_attr
+from mypy_extensions import i64, mypyc_attr
 
 from ..errors import CaptureError
 from ..primitives import DEFAULT_LIMITS, Limits
 from .bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
 from .connections import Connection, Endpoint
 from .conversation import DIRECTIONS, Conversation
-from .events import Closed, Conflict, Discarded, Event, Gap, Run
+from .events import Closed, Conflict, Discarded, Gap
 from .flows import UNKNOWN
 from .packets import PacketParser, Segments
 from .pairing import Item
@@ -28,6 +28,7 @@ from .parcels import Told
 from .reading import Sealed
 from .reassembly import Reassembler
 from .rows import Row, Status
+from .runs import Run
 from .source import Watch, read_capture
 
 
@@ -43,6 +44,11 @@ class Located(NamedTuple):
     client: str | None
     broker: str | None
     row: Row
+
+
+BATCH_ROWS: Final = 512
+BATCH_BYTES: Final = 1 << 19
+"""Rows, or bytes of payload, that are given at a time at most."""
 
 
 def endpoint(text: str) -> Endpoint:
@@ -79,7 +85,7 @@ class Engine:
         self.on_end = on_end
         self.limits = limits
         self._reassembler = Reassembler(reassembly)
-        self._talks: dict[int, _Talk] = {}
+        self._talks: dict[Connection, _Talk] = {}
         self.known_at = 0
 
     def feed(self, segments: Segments) -> Iterator[Located]:
@@ -99,35 +105,58 @@ class Engine:
 
     def take(self, segments: Segments) -> Iterator[Told]:
         """Take the next segments of the capture, in packet order."""
-        return self._told(self._reassembler.feed(segments))
+        return self._one_by_one(self.batches(segments))
 
     def end(self) -> Iterator[Told]:
         """Close the capture: what is still held goes out as what it is."""
-        return self._told(self._reassembler.finish())
+        return self._one_by_one(self.batches(None))
 
-    def _told(self, events: list[Event]) -> Iterator[Told]:
-        for event, at, self.known_at in in_turn(events):
+    def _one_by_one(self, batches: Iterator[list[Told]]) -> Iterator[Told]:
+        for batch in batches:
+            for told in batch:
+                self.known_at = told.known_at
+                yield told
+
+    def batches(self, segments: Segments | None) -> Iterator[list[Told]]:
+        """Do as `take`, or with None as `end`, and give some rows at a time."""
+        reassembler, talks = self._reassembler, self._talks
+        events = reassembler.finish() if segments is None else reassembler.feed(segments)
+        batch: list[Told] = []
+        held: i64 = 0
+        for event in events:
             connection = event.connection
-            talk = self._talks.get(connection.id)
+            talk = talks.get(connection)
             if talk is None:
-                talk = self._talks[connection.id] = _Talk(connection, self._open(connection))
+                talk = talks[connection] = _Talk(connection, self._open(connection))
             conversation = talk.conversation
             if isinstance(event, Run):
-                _, side, position, data, ends, packets, times, _ = event
-                if len(ends) > 1:
-                    start = ends[at - 1] - position if at else 0
-                    data = data[start : ends[at] - position]
-                items = conversation.take(side, data, packets[at], times[at])
+                data, side, packet, time_ns = event.data, event.side, event.packet, event.time_ns
+                held += len(data)
+                sealed = conversation.whole(side, data, packet, time_ns)
+                if sealed is None:
+                    for item in conversation.take(side, data, packet, time_ns):
+                        batch.append(talk.tells(item, event.known))
+                else:
+                    batch.append(talk.tells(sealed, event.known))
             else:
-                items = _tell(conversation, event)
-            if items:
-                client, broker = talk.ends()
-                for item in items:
-                    yield _make(Told, (connection.id, client, broker, item))
+                for item in _tell(conversation, event):
+                    batch.append(talk.tells(item, event.packet))
             if isinstance(event, Closed):
-                del self._talks[connection.id]
+                del talks[connection]
                 if self.on_end is not None:
+                    if batch:
+                        yield batch
+                        batch = []
+                        held = 0
                     self.on_end(connection, conversation.client or 0)
+            if len(batch) >= BATCH_ROWS or held >= BATCH_BYTES:
+                yield batch
+                batch = []
+                held = 0
+        if segments is None:
+            reassembler.part()
+        if batch:
+            yield batch
 
     def _open(self, connection: Connection) -> Conversation:
         broker = self._broker(connection)
@@ -140,6 +169,8 @@ class Engine:
 
     def _broker(self, connection: Connection) -> int | None:
         """Say which side is known to be a broker, if exactly one is."""
+        if not self.ports and not self.brokers:
+            return None
         at = [
             side
             for side, end in enumerate(connection.endpoints)
@@ -148,24 +179,29 @@ class Engine:
         return at[0] if len(at) == 1 else None
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
+@final
 class _Talk:
     """A connection, its conversation, and who they are in words."""
 
     def __init__(self, connection: Connection, conversation: Conversation) -> None:
         self.connection: Connection = connection
         self.conversation: Conversation = conversation
-        self._client: int = -1
-        self._ends: tuple[str, str] = "", ""
+        self._side: i64 = -1
+        self._client: str = ""
+        self._broker: str = ""
 
-    def ends(self) -> tuple[str, str]:
-        """Name client and broker; written anew only where they turn out to be the other way."""
-        client = self.conversation.client or 0
-        if client != self._client:
-            self._client = client
-            ends = self.connection.endpoints
-            self._ends = str(ends[client]), str(ends[1 - client])
-        return self._ends
+    def tells(self, item: Item, known_at: i64) -> Told:
+        """Say whose item that is; the ends are written anew only where they turn out to be the
+        other way.
+        """
+        client = self.conversation.client
+        side: i64 = 0 if client is None else client
+        connection = self.connection
+        if side != self._side:
+            self._side = side
+            self._client, self._broker = connection.name(side), connection.name(1 - side)
+        told: Told = _make(Told, (connection.id, self._client, self._broker, item, known_at))
+        return told
 
 
 _make: Final[Any] = tuple.__new__
@@ -173,38 +209,10 @@ _make: Final[Any] = tuple.__new__
 
 def located(told: Told, limits: Limits = DEFAULT_LIMITS) -> Located:
     """Open what is sealed."""
-    connection, client, broker, item = told
+    connection, client, broker, item, _ = told
     row = item.open(limits) if isinstance(item, Sealed) else item
     made: Located = _make(Located, (connection, client, broker, row))
     return made
-
-
-INDEX_BITS: Final = 28
-"""Enough for every event there can be at once, and few enough for a key to stay a machine word."""
-
-
-def in_turn(events: list[Event]) -> list[tuple[Event, int, int]]:
-    """Put events in the order in which they became known, both sides of a connection interleaved; a
-    run comes once for each packet of it, with that packet's index. Last: the packet that made it
-    known.
-
-    The events are those of one `feed` or `finish`: within a batch a run may hold many packets of
-    one side, while the other side's answers lie between them.
-    """
-    turns: list[tuple[Event, int, int]] = []
-    keys: list[int] = []
-    for event in events:
-        if isinstance(event, Run):
-            released = event.released
-            for at, packet in enumerate(event.packets):
-                known = released or packet
-                keys.append(known << INDEX_BITS | len(turns))
-                turns.append((event, at, known))
-        else:
-            keys.append(event.packet << INDEX_BITS | len(turns))
-            turns.append((event, 0, event.packet))
-    keys.sort()
-    return [turns[key & ((1 << INDEX_BITS) - 1)] for key in keys]
 
 
 def _tell(conversation: Conversation, event: Gap | Conflict | Discarded | Closed) -> list[Item]:
@@ -260,16 +268,33 @@ def read_sealed(
     """Read a capture as `decode_capture` does, and leave the bodies of messages unread: `located`
     opens them, also in another process (see `parcels`).
     """
+    for batch in read_batches(
+        source, ports=ports, limits=limits, reassembly=reassembly, brokers=brokers, watch=watch
+    ):
+        yield from batch
+
+
+def read_batches(
+    source: str | Path | BinaryIO,
+    *,
+    ports: Collection[int] = (),
+    limits: Limits = DEFAULT_LIMITS,
+    reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
+    brokers: Collection[str] = (),
+    watch: Watch | None = None,
+) -> Iterator[list[Told]]:
+    """Do as `read_sealed`, some rows at a time."""
     capture = read_capture(source, watch)
     parser = PacketParser()
     engine = Engine(ports, limits, reassembly, brokers=brokers)
     packets = 0
     for block in capture:
         packets = block.first + len(block) - 1
-        yield from engine.take(parser.parse(block))
-    yield from engine.end()
-    for problem in [*capture.problems, *parser.problems]:
-        yield _about(problem, packets)
+        yield from engine.batches(parser.parse(block))
+    yield from engine.batches(None)
+    problems = [*capture.problems, *parser.problems]
+    if problems:
+        yield [_about(problem, packets) for problem in problems]
 
 
 def _about(problem: CaptureError, packets: int) -> Told:

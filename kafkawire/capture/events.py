@@ -1,9 +1,9 @@
 """What reassembly says: runs of bytes, gaps between them, and what became of every other captured
 byte.
 
-Law: for each side of a connection runs and gaps come in stream order and leave nothing out: each
-begins at the position where the one before it ended. Positions count payload bytes from the first
-one that the side sent, or was seen to send.
+Law: events told together come in the order in which they became known. For each side of a
+connection runs and gaps leave nothing out: each begins at the position where the one before it
+ended. Positions count payload bytes from the first one that the side sent, or was seen to send.
 
     side 0   Run 0..900   Gap 900..1000   Run 1000..5000        Conflict, Discarded: captured bytes
     that are in no run
@@ -11,10 +11,10 @@ one that the side sent, or was seen to send.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from .runs import Run
 
 if TYPE_CHECKING:
     from .connections import Connection
@@ -62,41 +62,6 @@ class CloseReason(StrEnum):
     """There were too many connections; this one was silent for longest."""
     END = "end"
     """The capture ended."""
-
-
-class Arrival(NamedTuple):
-    """A packet (1-based number) and its time (nanoseconds since the epoch, or NO_TIME)."""
-
-    packet: int
-    time_ns: int
-
-
-class Run(NamedTuple):
-    """Contiguous bytes of a side, from `position` on.
-
-    ends, packets, times: the bytes up to stream position ends[i] (not included) were made
-    contiguous by the arrival of packet packets[i] at times[i] nanoseconds. released: the packet
-    after which the run was known, which is later where a gap before it had to be waited out; 0
-    where every byte was known as it came.
-    """
-
-    connection: Connection
-    side: int
-    position: int
-    data: bytes
-    ends: list[int]
-    packets: list[int]
-    times: list[int]
-    released: int
-
-    @property
-    def end(self) -> int:
-        return self.position + len(self.data)
-
-    def arrival(self, position: int) -> Arrival:
-        """Tell which packet made the byte at a stream position contiguous."""
-        at = bisect_left(self.ends, position + 1)
-        return Arrival(self.packets[at], self.times[at])
 
 
 class Gap(NamedTuple):
@@ -150,43 +115,3 @@ class Closed(NamedTuple):
 
 
 Event: TypeAlias = Run | Gap | Conflict | Discarded | Closed
-
-
-class Piece(NamedTuple):
-    """Bytes of a side that one packet made contiguous."""
-
-    connection: Connection
-    side: int
-    data: bytes
-    packet: int
-    time_ns: int
-
-
-Told: TypeAlias = Piece | Gap | Conflict | Discarded | Closed
-
-
-def in_order(events: Iterable[Event | Piece]) -> Iterator[Told]:
-    """Cut runs into pieces and give everything in the order in which it became known, both sides
-    interleaved.
-
-    The events are those of one `feed` or `finish`: within a batch a run may hold many packets of
-    one side, while the other side's answers lie between them.
-    """
-    return (event for _, _, event in timed(events))
-
-
-def timed(events: Iterable[Event | Piece]) -> list[tuple[int, int, Told]]:
-    """Give the same with the packet that made each known, and a number that keeps their order."""
-    found: list[tuple[int, int, Told]] = []
-    for event in events:
-        if isinstance(event, Run):
-            at = event.position
-            for end, packet, time_ns in zip(event.ends, event.packets, event.times, strict=True):
-                data = event.data[at - event.position : end - event.position]
-                piece = Piece(event.connection, event.side, data, packet, time_ns)
-                found.append((event.released or packet, len(found), piece))
-                at = end
-        else:
-            found.append((event.packet, len(found), event))
-    found.sort(key=lambda item: item[:2])
-    return found

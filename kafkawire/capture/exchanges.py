@@ -74,30 +74,28 @@ class Exchanges:
     def __init__(self) -> None:
         self._open: dict[int, _Open] = {}
 
-    def take(self, found: Located) -> Iterator[Exchange]:
+    def take(self, found: Located) -> list[Exchange]:
         """Take the next row; give the exchanges that it completes."""
         row = found.row
         if found.connection is None or found.client is None or found.broker is None:
-            return
+            return []
         if not _has_a_place(row):
-            return
+            return []
         waiting = self._open.get(found.connection)
         if waiting is None:
             waiting = self._open[found.connection] = _Open(
                 found.connection, found.client, found.broker
             )
-        yield from waiting.request(row) if row.direction == "request" else waiting.response(row)
+        return waiting.request(row) if row.direction == "request" else waiting.response(row)
 
-    def end(self, connection: int) -> Iterator[Exchange]:
+    def end(self, connection: int) -> list[Exchange]:
         """Give what a connection that ended leaves without a response."""
         waiting = self._open.pop(connection, None)
-        if waiting is not None:
-            yield from waiting.finish()
+        return [] if waiting is None else waiting.finish()
 
-    def finish(self) -> Iterator[Exchange]:
+    def finish(self) -> list[Exchange]:
         """Give what is left of all connections."""
-        for connection in list(self._open):
-            yield from self.end(connection)
+        return [exchange for connection in list(self._open) for exchange in self.end(connection)]
 
 
 class _Open:
@@ -108,35 +106,38 @@ class _Open:
         self.rows: deque[Row] = deque()
         self.bytes = 0
 
-    def request(self, row: Row) -> Iterator[Exchange]:
+    def request(self, row: Row) -> list[Exchange]:
         self.rows.append(row)
         self.bytes += row.length
+        given_up: list[Exchange] = []
         while len(self.rows) > MAX_OPEN or (self.bytes > MAX_OPEN_BYTES and len(self.rows) > 1):
-            yield self._alone()
+            given_up.append(self._alone(None))
+        return given_up
 
-    def response(self, row: Row) -> Iterator[Exchange]:
+    def response(self, row: Row) -> list[Exchange]:
         at = self._asked(row)
         if at is None:
-            yield Exchange(*self.where, None, row)
-            return
-        for _ in range(at):
-            yield self._alone()
-        yield self._alone()._replace(response=row)
+            return [Exchange(*self.where, None, row)]
+        found = [self._alone(None) for _ in range(at)]
+        found.append(self._alone(row))
+        return found
 
-    def finish(self) -> Iterator[Exchange]:
-        while self.rows:
-            yield self._alone()
+    def finish(self) -> list[Exchange]:
+        return [self._alone(None) for _ in range(len(self.rows))]
 
     def _asked(self, row: Row) -> int | None:
         for at, request in enumerate(self.rows):
-            if (request.packet, request.correlation_id) == (row.request_packet, row.correlation_id):
+            if (
+                request.packet == row.request_packet
+                and request.correlation_id == row.correlation_id
+            ):
                 return at
         return None
 
-    def _alone(self) -> Exchange:
+    def _alone(self, response: Row | None) -> Exchange:
         row = self.rows.popleft()
         self.bytes -= row.length
-        return Exchange(*self.where, row, None)
+        return Exchange(*self.where, row, response)
 
 
 def _has_a_place(row: Row) -> bool:

@@ -11,15 +11,16 @@ Pure logic; time and packets come in as arguments. Source: RFC 9293 (keep-alive 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, final
 
-from mypy_extensions import mypyc_attr
+from mypy_extensions import i64, mypyc_attr
 
 from .backlog import Backlog, Held
 from .bounds import Budget, ReassemblyLimits, Totals
-from .events import Arrival, Conflict, Discarded, DiscardReason, Event, Gap, GapReason, Run
+from .events import Conflict, Discarded, DiscardReason, Event, Gap, GapReason
 from .past import Past, differences
 from .patience import Patience
+from .runs import Run
 
 if TYPE_CHECKING:
     from .connections import Connection
@@ -29,25 +30,34 @@ PSH: Final = 0x08
 UNKNOWN: Final = -1
 
 
-class Segment(NamedTuple):
+@final
+@mypyc_attr(acyclic=True)
+class Segment:
     """A TCP segment: `size` bytes from sequence number `seq` on, of which `data` was captured."""
 
-    seq: int
-    size: int
-    data: bytes
-    flags: int
-    ack: int
-    when: Arrival
+    __slots__ = ("ack", "data", "flags", "packet", "seq", "size", "time_ns")
+
+    def __init__(
+        self, seq: i64, size: i64, data: bytes, flags: i64, ack: i64, packet: i64, time_ns: i64
+    ) -> None:
+        self.seq: i64 = seq
+        self.size: i64 = size
+        self.data: bytes = data
+        self.flags: i64 = flags
+        self.ack: i64 = ack
+        self.packet: i64 = packet
+        self.time_ns: i64 = time_ns
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
+@final
 class Flow:
     """One direction of a connection.
 
-    position: stream position of the next byte awaited; next_seq: its sequence number. initial: the
-    sequence number of the SYN, UNKNOWN where it was not seen. origin: that of position 0, UNKNOWN
-    before anything was seen. acked: up to where the peer is known to have received. fin_at: where
-    the side ends; fin_acked: whether the peer has acknowledged that.
+    peer: the other one; None once the connection has let go of both. position: stream position of
+    the next byte awaited; next_seq: its sequence number. initial: the sequence number of the SYN,
+    UNKNOWN where it was not seen. origin: that of position 0, UNKNOWN before anything was seen.
+    acked: up to where the peer is known to have received. fin_at: where the side ends; fin_acked:
+    whether the peer has acknowledged that.
     """
 
     __slots__ = (
@@ -72,21 +82,27 @@ class Flow:
     )
 
     def __init__(
-        self, connection: Connection, side: int, limits: ReassemblyLimits, budget: Budget
+        self, connection: Connection, side: i64, limits: ReassemblyLimits, budget: Budget
     ) -> None:
-        self.connection = connection
-        self.peer = self
-        self.waiting = self.fin_acked = False
-        self.side = side
-        self.origin = self.initial = self.fin_at = UNKNOWN
-        self.next_seq = self.position = self.acked = 0
-        self.totals = Totals()
-        self._limits = limits
-        self._budget = budget
-        self._backlog = Backlog()
-        self._past = Past(limits.remembered_bytes)
-        self._patience = Patience(limits)
-        self._peer_ack = UNKNOWN
+        self.connection: Connection = connection
+        self.peer: Flow | None = None
+        self.waiting: bool = False
+        self.fin_acked: bool = False
+        self.side: i64 = side
+        self.origin: i64 = UNKNOWN
+        self.initial: i64 = UNKNOWN
+        self.fin_at: i64 = UNKNOWN
+        self.next_seq: i64 = 0
+        self.position: i64 = 0
+        self.acked: i64 = 0
+        self.totals: Totals = Totals()
+        self._limits: ReassemblyLimits = limits
+        self._budget: Budget = budget
+        self._past: Past = Past(limits.remembered_bytes)
+        # nearly no flow needs these two
+        self._backlog: Backlog | None = None
+        self._patience: Patience | None = None
+        self._peer_ack: i64 = UNKNOWN
 
     # -- what is known
 
@@ -96,25 +112,25 @@ class Flow:
 
     @property
     def held_bytes(self) -> int:
-        return self._backlog.bytes
+        return 0 if self._backlog is None else self._backlog.bytes
 
     @property
     def finished(self) -> bool:
         return self.fin_at != UNKNOWN and self.position >= self.fin_at
 
-    def where(self, seq: int) -> int:
+    def where(self, seq: i64) -> i64:
         """Turn a sequence number into the stream position nearest to the awaited one."""
         return self.position + ((seq - self.next_seq + (1 << 31)) & MASK) - (1 << 31)
 
-    # -- events
+    # -- segments
 
-    def open(self, initial: int) -> None:
-        """Take note of the SYN: position 0 is the byte after it."""
+    def open(self, initial: i64) -> None:
+        """Take note of a SYN: position 0 is the byte after it."""
         self.initial = initial
         if self.origin == UNKNOWN:
             self._anchor((initial + 1) & MASK)
 
-    def join(self, seq: int) -> None:
+    def join(self, seq: i64) -> None:
         """Begin in the middle: at what the peer still awaits, if that is known and near, else at
         this segment.
         """
@@ -122,7 +138,7 @@ class Flow:
         near = awaited != UNKNOWN and (seq - awaited) & MASK <= self._limits.max_held_bytes
         self._anchor(awaited if near else seq)
 
-    def _anchor(self, seq: int) -> None:
+    def _anchor(self, seq: i64) -> None:
         self.origin = self.next_seq = seq
 
     def take(self, segment: Segment, out: list[Event]) -> bool:
@@ -130,217 +146,240 @@ class Flow:
 
         False if it is too far from everything else to belong here; then nothing was done.
         """
-        seq, size, data, flags, _, when = segment
-        start = self.where(seq)
+        size, data = segment.size, segment.data
+        packet, time_ns = segment.packet, segment.time_ns
+        start = self.where(segment.seq)
         if start == 1 and self.position == 0 and self.initial == UNKNOWN and not self.waiting:
             # Joined at an empty keep-alive probe, which stands one byte before the next.
-            self._anchor(seq)
+            self._anchor(segment.seq)
             start = 0
         if start == self.position and len(data) == size and not self.waiting:
-            self.append(data, [start + size], [when.packet], [when.time_ns], when.packet, out)
+            self.append(data, packet, time_ns, packet, out)
             return True
-        if abs(start - self.position) > self._limits.max_window_bytes:
+        ahead, most = start - self.position, i64(self._limits.max_window_bytes)
+        if ahead > most or -ahead > most:
             return False
-        if size == 1 and self._is_probe(start, data, flags):
+        if size == 1 and self._is_probe(start, data, segment.flags):
             self.totals.keep_alive += len(data)
             return True
         before = min(max(self.position - start, 0), size)
         if before:
-            self._again(start, data[:before], when, out)
+            self._again(start, data[:before], packet, time_ns, out)
         if before < size:
-            self._keep(start + before, start + size, data[before:], when, out)
+            self._keep(start + before, start + size, data[before:], packet, time_ns, out)
         return True
 
-    def append(
-        self,
-        data: bytes,
-        ends: list[int],
-        packets: list[int],
-        times: list[int],
-        released: int,
-        out: list[Event],
-    ) -> None:
+    def append(self, data: bytes, packet: i64, time_ns: i64, known: i64, out: list[Event]) -> None:
         """Deliver bytes that begin at the awaited position."""
-        out.append(
-            Run(self.connection, self.side, self.position, data, ends, packets, times, released)
-        )
-        size = len(data)
+        out.append(Run(self.connection, self.side, self.position, data, packet, time_ns, known))
+        size: i64 = len(data)
         self.totals.delivered += size
         self.position += size
         self.next_seq = (self.next_seq + size) & MASK
-        self._budget.remembered -= len(self._past.recent)
-        self._past.deliver(data)
-        self._budget.remembered += len(self._past.recent)
-        self._patience.moved(self.position)
+        past, budget = self._past, self._budget
+        budget.remembered -= past.kept
+        past.deliver(data)
+        budget.remembered += past.kept
+        patience = self._patience
+        if patience is not None:
+            patience.moved(self.position)
 
-    def acknowledge(self, ack: int, when: Arrival, out: list[Event]) -> None:
+    def acknowledge(self, ack: i64, packet: i64, time_ns: i64, out: list[Event]) -> None:
         """Take note that the peer awaits sequence number `ack`."""
         self._peer_ack = ack
         if self.origin == UNKNOWN:
             return
         acked = self.where(ack)
-        if self.fin_at != UNKNOWN:
-            self.fin_acked |= acked > self.fin_at
-            acked = min(acked, self.fin_at)
-        if self.acked < acked <= self.position + self._limits.max_window_bytes:
+        if self.fin_at != UNKNOWN and acked > self.fin_at:
+            self.fin_acked = True
+            acked = self.fin_at
+        if self.acked < acked and acked <= self.position + self._limits.max_window_bytes:
             self.acked = acked
             if acked > self.position:
-                self._patience.acknowledged(acked, when.time_ns)
+                self._waited().acknowledged(acked, time_ns)
         if self.waiting:
-            self.check(when, out)
+            self.check(packet, time_ns, out)
 
-    def is_ahead(self, ack: int) -> bool:
-        """Whether the peer awaits a place behind what was delivered or given up."""
-        return self.where(ack) > self.position
-
-    def end_at(self, seq: int) -> None:
+    def end_at(self, seq: i64) -> None:
         """Take note of a FIN: the side ends before this sequence number."""
         end = self.where(seq)
-        if self.fin_at == UNKNOWN and 0 <= end - self.position <= self._limits.max_window_bytes:
+        ahead = end - self.position
+        if self.fin_at == UNKNOWN and ahead >= 0 and ahead <= self._limits.max_window_bytes:
             self.fin_at = end
             self.fin_acked = self._peer_ack != UNKNOWN and self.where(self._peer_ack) > end
             self.acked = min(self.acked, end)
 
-    def check(self, when: Arrival, out: list[Event]) -> None:
+    def check(self, packet: i64, time_ns: i64, out: list[Event]) -> None:
         """Give up the holes that are certain to stay."""
-        while (known := self._backlog.first()) is not None:
-            reason = self._patience.verdict(known, self._backlog, when.time_ns)
+        backlog = self._backlog
+        while backlog is not None and (known := backlog.first()) is not None:
+            reason = self._waited().verdict(known, backlog, time_ns)
             if reason is None:
                 return
-            self._give_up(known, reason, when, out)
+            self._give_up(known, reason, packet, time_ns, out)
 
-    def give_up_hole(self, when: Arrival, out: list[Event]) -> None:
+    def give_up_hole(self, packet: i64, time_ns: i64, out: list[Event]) -> None:
         """Give up the first hole, for want of room."""
-        known = self._backlog.first()
+        known = None if self._backlog is None else self._backlog.first()
         if known is not None:
-            self._give_up(known, GapReason.LIMIT, when, out)
+            self._give_up(known, GapReason.LIMIT, packet, time_ns, out)
 
-    def finish(self, when: Arrival, out: list[Event]) -> None:
+    def finish(self, packet: i64, time_ns: i64, out: list[Event]) -> None:
         """Give up everything awaited, also what the peer acknowledged and was never seen."""
-        while (known := self._backlog.first()) is not None:
-            self._give_up(known, GapReason.END, when, out)
+        backlog = self._backlog
+        while backlog is not None and (known := backlog.first()) is not None:
+            self._give_up(known, GapReason.END, packet, time_ns, out)
         if self.fin_at > self.position:
-            self._skip(self.fin_at, GapReason.END, when, out)
+            self._skip(self.fin_at, GapReason.END, packet, time_ns, out)
         elif self.acked > self.position + 1:
             # One byte more than was seen would be a FIN that was not captured.
-            self._skip(self.acked, GapReason.LOST, when, out)
+            self._skip(self.acked, GapReason.LOST, packet, time_ns, out)
         self.forget()
 
     def forget(self) -> None:
         """Stop remembering bytes for comparison."""
-        self._budget.remembered -= len(self._past.recent)
-        self._past.recent = b""
+        self._budget.remembered -= self._past.kept
+        self._past.forget()
 
     def refuse(self, segment: Segment, reason: DiscardReason, out: list[Event]) -> None:
         """Account for a segment that is not taken; a repetition of delivered bytes is just that,
         unless the connection is closed, and told about.
         """
-        start = self.where(segment.seq)
+        start, data = self.where(segment.seq), segment.data
+        packet, time_ns = segment.packet, segment.time_ns
         if not self.connection.closed and start >= 0 and start + segment.size <= self.position:
-            self._again(start, segment.data, segment.when, out)
+            self._again(start, data, packet, time_ns, out)
         else:
-            self._discard(start, len(segment.data), reason, segment.when, out)
+            self._discard(start, len(data), reason, packet, time_ns, out)
+
+    def _waited(self) -> Patience:
+        patience = self._patience
+        if patience is None:
+            patience = self._patience = Patience(self._limits)
+        return patience
 
     # -- holes
 
-    def _give_up(self, hole_end: int, reason: GapReason, when: Arrival, out: list[Event]) -> None:
-        self._skip(hole_end, reason, when, out)
-        self._settle(when, out, behind_gap=True)
+    def _give_up(
+        self, hole_end: i64, reason: GapReason, packet: i64, time_ns: i64, out: list[Event]
+    ) -> None:
+        self._skip(hole_end, reason, packet, time_ns, out)
+        self._settle(packet, time_ns, out, behind_gap=True)
 
-    def _skip(self, end: int, reason: GapReason, when: Arrival, out: list[Event]) -> None:
+    def _skip(
+        self, end: i64, reason: GapReason, packet: i64, time_ns: i64, out: list[Event]
+    ) -> None:
         """Declare the bytes from the awaited position to `end` missing."""
         size = end - self.position
-        out.append(Gap(self.connection, self.side, self.position, size, reason, *when))
+        at = self.position
+        out.append(Gap(self.connection, self.side, at, size, reason, packet, time_ns))
         self.totals.missing += size
         self.position = end
         self.next_seq = (self.next_seq + size) & MASK
         self.forget()
         self._past.skip(end)
-        self._patience.moved(end)
+        self._waited().moved(end)
 
-    def _keep(self, start: int, end: int, data: bytes, when: Arrival, out: list[Event]) -> None:
+    def _keep(
+        self, start: i64, end: i64, data: bytes, packet: i64, time_ns: i64, out: list[Event]
+    ) -> None:
         """Put what is new into the backlog, and deliver what can be."""
-        backlog, budget = self._backlog, self._budget
+        budget, backlog = self._budget, self._backlog
+        if backlog is None:
+            backlog = self._backlog = Backlog()
         budget.held -= backlog.bytes
-        for overlap in backlog.add(Held(start, data, *when)):
+        for overlap in backlog.add(Held(start, data, packet, time_ns)):
             differing = differences(overlap.data, overlap.standing)
             self.totals.duplicate += len(overlap.data) - len(differing)
             if differing:
-                self._conflict(overlap.start + differing[0], len(differing), when, out)
+                at = overlap.start + differing[0]
+                self._conflict(at, len(differing), packet, time_ns, out)
         budget.held += backlog.bytes
         budget.holding[self] = None
         if start + len(data) < end:
             backlog.cut(start + len(data), end)
-        self._settle(when, out)
+        self._settle(packet, time_ns, out)
         if self.waiting:
-            self.check(when, out)
+            self.check(packet, time_ns, out)
 
-    def _settle(self, when: Arrival, out: list[Event], *, behind_gap: bool = False) -> None:
+    def _settle(
+        self, packet: i64, time_ns: i64, out: list[Event], *, behind_gap: bool = False
+    ) -> None:
         """Deliver what continues the stream, and give up what is known to be cut there."""
+        backlog = self._backlog
+        assert backlog is not None
         while True:
-            ready = self._backlog.take(self.position)
+            ready = backlog.take(self.position)
             if ready:
-                self._deliver(ready, when, behind_gap, out)
+                self._deliver(ready, packet, time_ns, behind_gap, out)
                 continue
-            cut = self._backlog.take_cut(self.position)
+            cut = backlog.take_cut(self.position)
             if cut == self.position:
                 break
-            self._skip(cut, GapReason.CUT, when, out)
+            self._skip(cut, GapReason.CUT, packet, time_ns, out)
             behind_gap = True
-        self.waiting = len(self._backlog) > 0
-        if not self._backlog.bytes:
+        self.waiting = len(backlog) > 0
+        if not backlog.bytes:
             self._budget.holding.pop(self, None)
 
     def _deliver(
-        self, ready: list[Held], when: Arrival, behind_gap: bool, out: list[Event]
+        self, ready: list[Held], packet: i64, time_ns: i64, behind_gap: bool, out: list[Event]
     ) -> None:
         """Deliver held bytes.
 
         The packet at hand made all of them contiguous; behind a gap each was so by its own, or by a
         later one before it.
         """
-        data = ready[0].data if len(ready) == 1 else b"".join([held.data for held in ready])
-        self._budget.held -= len(data)
         if not behind_gap:
-            end = self.position + len(data)
-            self.append(data, [end], [when.packet], [when.time_ns], when.packet, out)
+            data = ready[0].data if len(ready) == 1 else b"".join([held.data for held in ready])
+            self._budget.held -= len(data)
+            self.append(data, packet, time_ns, packet, out)
             return
-        packets: list[int] = []
-        times: list[int] = []
+        last: i64 = 0
+        last_ns: i64 = 0
         for held in ready:
-            late = bool(packets) and packets[-1] > held.packet
-            packets.append(packets[-1] if late else held.packet)
-            times.append(times[-1] if late else held.time_ns)
-        self.append(data, [held.end for held in ready], packets, times, when.packet, out)
+            if last <= held.packet:
+                last, last_ns = held.packet, held.time_ns
+            self._budget.held -= len(held.data)
+            self.append(held.data, last, last_ns, packet, out)
 
     # -- bytes that are there already
 
-    def _is_probe(self, start: int, data: bytes, flags: int) -> bool:
+    def _is_probe(self, start: i64, data: bytes, flags: i64) -> bool:
         """Whether one byte is a keep-alive probe: often garbage, for a place that the peer has
         acknowledged.
         """
         if start < self.position:
             standing = self._past.last(self.position - start)
             return data != standing if standing else start == self.position - 1
-        return start >= self.position and self.acked > start and not flags & PSH
+        return self.acked > start and not flags & PSH
 
-    def _again(self, start: int, data: bytes, when: Arrival, out: list[Event]) -> None:
+    def _again(self, start: i64, data: bytes, packet: i64, time_ns: i64, out: list[Event]) -> None:
         """Account for bytes before the awaited position."""
         again = self._past.judge(start, data)
         self.totals.duplicate += again.duplicate
-        self._discard(start, again.before, DiscardReason.BEFORE, when, out)
+        self._discard(start, again.before, DiscardReason.BEFORE, packet, time_ns, out)
         for position, size in again.late:
-            self._discard(position, size, DiscardReason.LATE, when, out)
+            self._discard(position, size, DiscardReason.LATE, packet, time_ns, out)
         if again.conflicting:
-            self._conflict(again.conflict_at, again.conflicting, when, out)
+            self._conflict(again.conflict_at, again.conflicting, packet, time_ns, out)
 
-    def _conflict(self, position: int, size: int, when: Arrival, out: list[Event]) -> None:
+    def _conflict(
+        self, position: i64, size: i64, packet: i64, time_ns: i64, out: list[Event]
+    ) -> None:
         self.totals.conflicting += size
-        out.append(Conflict(self.connection, self.side, position, size, *when))
+        out.append(Conflict(self.connection, self.side, position, size, packet, time_ns))
 
     def _discard(
-        self, position: int, size: int, reason: DiscardReason, when: Arrival, out: list[Event]
+        self,
+        position: i64,
+        size: i64,
+        reason: DiscardReason,
+        packet: i64,
+        time_ns: i64,
+        out: list[Event],
     ) -> None:
         if size:
             self.totals.discarded += size
-            out.append(Discarded(self.connection, self.side, position, size, reason, *when))
+            event = Discarded(self.connection, self.side, position, size, reason, packet, time_ns)
+            out.append(event)

@@ -95,14 +95,14 @@ class Inference:
         for at, item in enumerate(items):
             if isinstance(item, Sealed):
                 if not item.is_request and item.asked is not None:
-                    self._keep(item, item.asked)
+                    self.keep(item, item.asked)
             elif item.status is Status.UNPAIRED:
                 items[at] = self.infer(item)
         return items
 
-    def _keep(self, answer: Sealed, asked: Asked) -> None:
+    def keep(self, answer: Sealed, asked: Asked) -> None:
         """Keep a response unread: whether it can be read matters only once one is inferred."""
-        if (asked.api_key, asked.api_version) in self._seen:
+        if self._seen and (asked.api_key, asked.api_version) in self._seen:
             return
         self._unread.append(answer)
         self._unread_bytes += len(answer.frame)

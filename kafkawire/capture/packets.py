@@ -189,7 +189,7 @@ class PacketParser:
 def _in_packet_order(layers: list[Layer]) -> Layer:
     if len(layers) == 1:
         return layers[0]
-    none = np.empty(0, np.int64)
+    none: Ints = np.empty(0, np.int64)
     rows = np.concatenate([none, *(layer.rows for layer in layers)])
     order = np.argsort(rows, kind="stable")
     return Layer(

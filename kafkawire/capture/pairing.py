@@ -54,6 +54,23 @@ class Pairing:
         self._waiting: deque[_Waiting] = deque()
         self._waiting_bytes: int = 0
 
+    @property
+    def waits(self) -> bool:
+        """Whether a response waits for its request."""
+        return self._waiting_bytes > 0 or len(self._waiting) > 0
+
+    def next(self, correlation_id: int) -> Asked | None:
+        """Give the oldest request without a response, if that is its number."""
+        if self._asked:
+            asked = self._asked[0]
+            if asked.correlation_id == correlation_id:
+                return asked
+        return None
+
+    def answer(self) -> None:
+        """Take note that the oldest request has its response."""
+        self._asked.popleft()
+
     def awaited(self) -> dict[int, tuple[int, int]]:
         """Correlation id -> API key and version of the requests without a response."""
         return {a.correlation_id: (a.api_key, a.api_version) for a in reversed(self._asked)}

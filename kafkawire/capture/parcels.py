@@ -16,12 +16,16 @@ from .reading import Asked, Sealed
 
 
 class Told(NamedTuple):
-    """A row that may still be sealed, and the connection it belongs to, as in Located."""
+    """A row that may still be sealed, and the connection it belongs to, as in Located.
+
+    known_at: the packet that made it known.
+    """
 
     connection: int | None
     client: str | None
     broker: str | None
     item: Item
+    known_at: int = 0
 
 
 class Parcel(NamedTuple):

@@ -6,12 +6,15 @@ same beyond.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, final
 
-from mypy_extensions import mypyc_attr
+from mypy_extensions import i64, mypyc_attr
 
 REMEMBERED_GAPS: Final = 16
 """Gaps whose late bytes are told from duplicates."""
+
+MOST_PIECES: Final = 64
+"""Pieces of what is remembered, before they are put together."""
 
 
 class Again(NamedTuple):
@@ -29,49 +32,80 @@ class Again(NamedTuple):
     duplicate: int
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
+@final
+@mypyc_attr(acyclic=True)
 class Past:
-    """The end of what was delivered: its last bytes, and the last gaps."""
+    """The end of what was delivered: its last bytes, and the last gaps.
 
-    __slots__ = ("_gaps", "_limit", "position", "recent")
+    kept: how many bytes that takes, which may be twice what is remembered: they are put together
+    only now and then.
+    """
+
+    __slots__ = ("_gaps", "_limit", "_pieces", "kept", "position")
 
     def __init__(self, remembered_bytes: int) -> None:
-        self.position = 0
-        self.recent = b""
-        self._limit = remembered_bytes
-        self._gaps: list[tuple[int, int]] = []
+        self.position: i64 = 0
+        self.kept: i64 = 0
+        self._limit: i64 = remembered_bytes
+        self._pieces: list[bytes] | None = None
+        self._gaps: tuple[tuple[int, int], ...] = ()
 
     def deliver(self, data: bytes) -> None:
         """Note bytes delivered."""
-        self.position += len(data)
-        if len(data) >= self._limit:
-            self.recent = data[len(data) - self._limit :]
+        size: i64 = len(data)
+        self.position += size
+        pieces = self._pieces
+        if size >= self._limit:
+            self._pieces = [data[size - self._limit :]]
+            self.kept = self._limit
+        elif pieces is None:
+            self._pieces = [data]
+            self.kept = size
         else:
-            recent = self.recent + data
-            self.recent = recent[max(0, len(recent) - self._limit) :]
+            pieces.append(data)
+            self.kept += size
+            if self.kept > 2 * self._limit or len(pieces) > MOST_PIECES:
+                self.recent()
+
+    def recent(self) -> bytes:
+        """Put together the bytes that are remembered."""
+        if self._pieces is None:
+            return b""
+        recent = b"".join(self._pieces)
+        recent = recent[max(0, len(recent) - self._limit) :]
+        self._pieces = [recent]
+        self.kept = len(recent)
+        return recent
+
+    def forget(self) -> None:
+        """Remember no bytes."""
+        self._pieces = None
+        self.kept = 0
 
     def skip(self, end: int) -> None:
         """Note that the bytes up to `end` are given up."""
-        self._gaps = [*self._gaps[1 - REMEMBERED_GAPS :], (self.position, end)]
+        self._gaps = (*self._gaps[1 - REMEMBERED_GAPS :], (self.position, end))
         self.position = end
-        self.recent = b""
+        self.forget()
 
     def last(self, back: int) -> bytes:
         """Give the byte so far before the awaited position; none if it is not remembered."""
-        return self.recent[-back:][:1] if back <= len(self.recent) else b""
+        recent = self.recent()
+        return recent[-back:][:1] if back <= len(recent) else b""
 
     def judge(self, start: int, data: bytes) -> Again:
         """Judge bytes that came again, all of them before the awaited position."""
         before = min(max(-start, 0), len(data))
         start, data = start + before, data[before:]
-        known = self.position - len(self.recent)
+        recent = self.recent()
+        known = self.position - len(recent)
         end = start + len(data)
         late = [
             (max(start, gap_start), min(end, gap_end) - max(start, gap_start))
             for gap_start, gap_end in self._gaps
             if min(end, gap_end) > max(start, gap_start)
         ]
-        ours = self.recent[max(start - known, 0) : max(end - known, 0)]
+        ours = recent[max(start - known, 0) : max(end - known, 0)]
         differing = differences(data[len(data) - len(ours) :], ours)
         duplicate = len(data) - sum(length for _, length in late) - len(differing)
         conflict_at = end - len(ours) + differing[0] if differing else end

@@ -9,7 +9,7 @@ Source: RFC 9293, section 3.4 (cumulative acknowledgment).
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Final
+from typing import Final, final
 
 from mypy_extensions import mypyc_attr
 
@@ -22,7 +22,8 @@ MAX_ACKS: Final = 256
 """Acknowledgments of missing bytes that are remembered; an even number."""
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
+@final
+@mypyc_attr(acyclic=True)
 class Patience:
     """What is known about the hole at the awaited position; times are nanoseconds or NO_TIME."""
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple, final
 
 from librt.strings import read_i16_be, read_i32_be
+from mypy_extensions import i64, mypyc_attr
 
 from ..errors import DecodeError, TrailingBytes
 from ..messages import REGISTRY
@@ -31,9 +32,14 @@ from .rows import Row, Status
 from .stream import Mark
 
 API_VERSIONS: Final = 18
+CONTROLLED_SHUTDOWN: Final = 7
+
+LEAST_HEAD: Final = 10
+"""Bytes of a request header up to the length of its client id."""
 
 
 @final
+@mypyc_attr(acyclic=True)
 class Asked:
     """A request that awaits its response."""
 
@@ -65,6 +71,7 @@ class Asked:
 
 
 @final
+@mypyc_attr(acyclic=True)
 class Sealed:
     """A frame (without its size) whose header was read, and whose body was not.
 
@@ -156,6 +163,47 @@ def seal_request(frame: bytes, mark: Mark, limits: Limits = DEFAULT_LIMITS) -> S
     )
     error = "" if header.bent is None else f"client id: {header.bent}"
     return Sealed(True, frame, mark.packet, mark.time_ns, asks, head.end, error)
+
+
+@final
+class RequestHeads:
+    """Reads the headers of a connection's requests, where nothing about them is unusual.
+
+    Law: a header is read as `seal_request` would, or not at all.
+    """
+
+    def __init__(self) -> None:
+        self._client_id: str | None = None
+        self._client_bytes: bytes = b""
+
+    def seal(self, frame: bytes, packet: i64, time_ns: i64) -> Sealed | None:
+        """Read the header of a request frame (without its size); None leaves it to others."""
+        size: i64 = len(frame)
+        if size < LEAST_HEAD:
+            return None
+        key, version = i64(read_i16_be(frame, 0)), i64(read_i16_be(frame, 2))
+        known = api(key)
+        if known.request is None or key == CONTROLLED_SHUTDOWN:
+            return None
+        length = i64(read_i16_be(frame, 8))
+        end = LEAST_HEAD if length == -1 else LEAST_HEAD + length
+        body = end
+        if version >= known.tagged:
+            body += 1
+            if body > size or frame[end] != 0:
+                return None
+        if length < -1 or body > size:
+            return None
+        client_id: str | None = None
+        if length >= 0:
+            text = frame[LEAST_HEAD:end]
+            if text != self._client_bytes or self._client_id is None:
+                if not text.isascii():
+                    return None
+                self._client_bytes, self._client_id = text, text.decode("ascii")
+            client_id = self._client_id
+        asked = Asked(key, version, read_i32_be(frame, 4), client_id, packet, time_ns)
+        return Sealed(True, frame, packet, time_ns, asked, body, "")
 
 
 def seal_response(frame: bytes, mark: Mark, asked: Asked) -> Sealed:

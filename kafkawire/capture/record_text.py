@@ -16,15 +16,13 @@ from json import JSONDecoder, JSONEncoder
 from json.encoder import encode_basestring_ascii
 from typing import Any, Final, NamedTuple, final
 
-from librt.strings import BytesWriter
-from mypy_extensions import i64
-
 from ..errors import WireError
 from ..primitives.structure import Structure
 from ..protocol.json_form import uuid_text
+from ..records.batch import Batch
 from ..records.batches import RecordBatches
 from ..records.record import Record
-from .text import put_int, put_text
+from .quick_text import Text
 
 TOPIC_FIELDS: Final = ("name", "topic", "topic_name")
 PARTITION_FIELDS: Final = ("index", "partition", "partition_index")
@@ -33,9 +31,6 @@ JSON_NAMES: Final = frozenset({"records", "unalignedRecords"})
 """Fields under which the JSON form of a message has records."""
 
 NO_CONTENT: Final[list[str]] = []
-OPENING: Final = b"{["
-"""What JSON begins with."""
-
 RECORDS: Final = 0
 TOPIC: Final = 1
 TOPIC_ID: Final = 2
@@ -140,7 +135,9 @@ def walk(
 
 @final
 class Count:
-    """What a field holds, from the headers of its batches; `error` where one cannot be read."""
+    """What a field holds, from the headers of its batches, which are `held`; `error` where one
+    cannot be read.
+    """
 
     def __init__(self, data: bytes) -> None:
         self.batches: int = 0
@@ -148,10 +145,12 @@ class Count:
         self.cut_tail: int = 0
         self.codecs: list[str] = []
         self.error: str | None = None
+        self.held: list[Batch] = []
         field = RecordBatches(data)
         try:
             for batch in field:
                 self.batches += 1
+                self.held.append(batch)
                 # a compressed one of magic 0 or 1 does not say how many it has
                 known = batch.records_count
                 self.records += known if known >= 0 else len(batch.records())
@@ -225,69 +224,41 @@ def opened(place: Place, redact: bool) -> str:
     return members(place, count, content)
 
 
-def put_opened(out: BytesWriter, place: Place) -> None:
-    """Write what `opened` gives, straight from the records' bytes."""
+def put_opened(out: Text, place: Place) -> None:
+    """Write what `opened` gives, straight from the records' bytes where they are plain."""
     at = len(out)
     try:
         count = Count(place.data)
-        if count.error is None:
-            out.write(members(place, count, NO_CONTENT).encode())
-            out.truncate(len(out) - 2)
-            begin = b'{"offset":'
-            for batch in RecordBatches(place.data):
-                end = b',"control":true}' if batch.control else b"}"
-                for record in batch.records():
-                    out.write(begin)
-                    put_record(out, record)
-                    out.write(end)
-                    begin = b',{"offset":'
-            out.write(b"]}")
+        if count.error is None and put_content(out, place, count):
             return
     except WireError:  # then it is said up to where they could be read
         pass
     out.truncate(at)
-    out.write(opened(place, False).encode())
+    out.write(opened(place, False))
 
 
-def put_record(out: BytesWriter, record: Record) -> None:
-    put_int(out, record.offset)
-    out.write(b',"timestamp":')
-    put_int(out, record.timestamp)
-    out.write(b',"key":')
-    put_value(out, record.key)
-    out.write(b',"value":')
-    put_value(out, record.value)
-    headers = record.headers
-    if headers:
-        begin = b',"headers":[['
-        for name, inner in headers:
-            out.write(begin)
-            out.write(encode_basestring_ascii(name).encode())
-            out.append(44)
-            put_value(out, inner)
-            out.append(93)
-            begin = b",["
-        out.append(93)
-
-
-def put_value(out: BytesWriter, data: bytes | None) -> None:
-    """Write what `value_text` gives: what is plain text without a look at more than its bytes."""
-    if data is None:
-        out.write(b"null")
-        return
-    size: i64 = len(data)
-    at: i64 = 0
-    while at < size:
-        c: i64 = data[at]
-        if c < 32 or c > 126:
-            break
-        at += 1
-    if at == size and (size == 0 or data[0] not in OPENING):
-        out.write(b'{"text":')
-        put_text(out, data, 0, size)
-        out.append(125)
-    else:
-        out.write(value_text(data, False).encode())
+def put_content(out: Text, place: Place, count: Count) -> bool:
+    out.write(members(place, count, NO_CONTENT)[:-2])
+    is_first = True
+    for batch in count.held:
+        if batch.magic != 2:
+            return False
+        data, start, end = batch.body()
+        if not out.records(
+            data,
+            start,
+            end,
+            batch.records_count,
+            batch.base_offset,
+            batch.base_timestamp,
+            batch.max_timestamp if batch.log_append else None,
+            batch.control,
+            is_first,
+        ):
+            return False
+        is_first = is_first and not batch.records_count
+    out.write("]}")
+    return True
 
 
 def record_text(record: Record, control: bool, redact: bool) -> str:

@@ -13,9 +13,6 @@ from datetime import UTC, datetime
 from json.encoder import encode_basestring_ascii
 from typing import Any, Final, final
 
-from librt.strings import BytesWriter
-from mypy_extensions import i64
-
 from ..primitives.limits import DEFAULT_LIMITS, Limits
 from ..primitives.structure import Message
 from ..protocol.embedded import PLACES, embedded_payloads
@@ -23,18 +20,28 @@ from ..protocol.header import response_header_version
 from ..protocol.json_form import to_json
 from ..protocol.json_text import Template, template
 from .apis import api
-from .body_text import BodyText, Layout, layout_of
 from .parcels import Told
+from .programs import program_of
+from .quick_text import Program, Text
 from .reading import API_VERSIONS, Asked, Sealed
-from .record_text import Place, counted, in_words, opened, places, plan, put_opened, replaced
+from .record_text import (
+    Place,
+    counted,
+    in_words,
+    opened,
+    places,
+    plan,
+    put_opened,
+    replaced,
+    value_text,
+)
 from .redaction import redacted
 from .rows import Row, Status
-from .text import put_int
 
 SECOND: Final = 1_000_000_000
-NEWLINE: Final = 10
-COMMA: Final = 44
-CLOSE: Final = 93
+MOST_KNOWN: Final = 1 << 12
+"""Connections, or client ids, whose text is kept."""
+
 SECRET_API: Final = "SaslAuthenticate"
 
 
@@ -51,8 +58,8 @@ class Form:
 
 @final
 class Head:
-    """What the rows of an API's requests or responses at a version begin with, and how their bodies
-    are laid out; None where they are to be opened. tagged: whether the header ends in tagged
+    """What the rows of an API's requests or responses at a version begin with, and the program of
+    their bodies; None where they are to be opened. tagged: whether the header ends in tagged
     fields; plain_if_zero: an ApiVersions response with an error may be another version's.
     """
 
@@ -61,20 +68,19 @@ class Head:
         known = api(key)
         side = known.request if is_request else known.response
         direction = "request" if is_request else "response"
-        self.layout: Layout | None = None
+        self.program: Program | None = None
         self.tagged: bool = False
         self.plain_if_zero: bool = not is_request and key == API_VERSIONS
-        self.text: bytes = (
+        self.text: str = (
             f',"direction":"{direction}","api_key":{key},"api_name":{text_or_null(known.name)},'
             f'"api_version":{version},"correlation_id":'
-        ).encode()
+        )
         if side is None or not side.first <= version <= side.last:
             return
         cls = side.load()
         flexible = side.info.flexible is not None and version >= side.info.flexible
-        found = layout_of(cls, version, flexible, secrets)
-        if found.plain and cls.__name__ not in PLACES:
-            self.layout = found
+        if cls.__name__ not in PLACES:
+            self.program = program_of(cls, version, flexible, secrets)
             self.tagged = not is_request and response_header_version(key, version) == 1
 
 
@@ -96,60 +102,60 @@ class Lines:
         self.clean: bool = True
         self.second: int = -1
         self.second_text: str = ""
-        self.second_bytes: bytes = b""
         self.connection: int | None = -1
         self.client: str | None = None
         self.ends: str = ""
         self.forms: dict[tuple[type[Message], int], Form] = {}
         self.heads: dict[int, Head] = {}
-        self.body: BodyText = BodyText()
-        self.ends_bytes: bytes = b""
-        self.client_id: str | None = None
-        self.client_id_bytes: bytes = b"null"
-        self.start: bytes = f'{{"capture":{self.capture},"packet":'.encode()
+        self.out: Text = Text(shown_value)
+        self.known_ends: dict[tuple[int | None, str | None], str] = {}
+        self.client_ids: dict[str | None, str] = {}
+        self.start: str = f'{{"capture":{self.capture},"packet":'
 
     def text(self, told: list[Told], limits: Limits = DEFAULT_LIMITS) -> str:
         """Write the rows that these are when they are opened, with the ends of their lines; `clean`
         becomes false with the first one that is not decoded byte for byte.
         """
-        body = self.body
-        out = body.out = BytesWriter()
-        for one in told:
-            connection, client, broker, item = one
+        out = self.out
+        for connection, client, broker, item, _ in told:
             if connection != self.connection or client is not self.client:
                 self.connect(connection, client, broker)
             if isinstance(item, Sealed):
-                at = len(out)
                 if self.put(item, limits):
                     continue
-                out.truncate(at)
                 row = item.open(limits)
                 if row.status is Status.OK:  # so all nulls that were met may be there
-                    for step in body.doubts:
-                        step.nulls = True
+                    out.allow()
             else:
                 row = item
             if row.status is not Status.OK:
                 self.clean = False
-            out.write(self.line(connection, client, broker, row).encode("ascii"))
-            out.append(NEWLINE)
-        text = out.getvalue().decode("ascii")
-        body.out = BytesWriter()
-        return text
+            out.write(self.line(connection, client, broker, row) + "\n")
+        return out.take()
 
     def connect(self, connection: int | None, client: str | None, broker: str | None) -> None:
         """Write what rows of a connection have in common."""
         self.connection, self.client = connection, client
-        self.ends = (
-            f'"connection":{or_null(connection)},"client":{text_or_null(client)},'
-            f'"broker":{text_or_null(broker)}'
-        )
-        self.ends_bytes = self.ends.encode()
+        known = self.known_ends.get((connection, client))
+        if known is None:
+            if len(self.known_ends) == MOST_KNOWN:
+                self.known_ends.clear()
+            known = self.known_ends[connection, client] = (
+                f'"connection":{or_null(connection)},"client":{text_or_null(client)},'
+                f'"broker":{text_or_null(broker)}'
+            )
+        self.ends = known
+
+    def client_id(self, client_id: str | None) -> str:
+        known = self.client_ids.get(client_id)
+        if known is None:
+            if len(self.client_ids) == MOST_KNOWN:
+                self.client_ids.clear()
+            known = self.client_ids[client_id] = text_or_null(client_id)
+        return known
 
     def put(self, sealed: Sealed, limits: Limits) -> bool:
         """Write the row of a frame straight from its bytes; False where it has to be opened."""
-        body = self.body
-        body.doubts = []
         asked = sealed.asked
         if asked is None or sealed.body < 0 or sealed.error or self.redact:
             return False
@@ -157,8 +163,8 @@ class Lines:
         head = self.heads.get(number)
         if head is None:
             head = self.heads[number] = Head(asked, sealed.is_request, self.secrets)
-        layout = head.layout
-        if layout is None:
+        program = head.program
+        if program is None:
             return False
         frame, at = sealed.frame, sealed.body
         if head.plain_if_zero and frame[at : at + 2] != b"\0\0":
@@ -167,56 +173,35 @@ class Lines:
             if frame[at : at + 1] != b"\0":
                 return False
             at += 1
-        out = body.out
-        out.write(self.start)
-        put_int(out, sealed.packet)
-        out.write(b',"time":')
-        self.put_time(sealed.time_ns)
-        out.append(COMMA)
-        out.write(self.ends_bytes)
-        out.write(head.text)
-        put_int(out, asked.correlation_id)
-        if asked.client_id != self.client_id:
-            self.client_id = asked.client_id
-            self.client_id_bytes = text_or_null(asked.client_id).encode()
-        out.write(b',"client_id":')
-        out.write(self.client_id_bytes)
-        out.write(b',"length":')
-        put_int(out, len(frame))
-        out.write(b',"status":"ok","error":null,"body":')
-        if not body.write(layout, frame, at, limits.max_elements):
+        out = self.out
+        held: Any = out.row(
+            self.start,
+            sealed.packet,
+            sealed.time_ns,
+            self.ends,
+            head.text,
+            asked.correlation_id,
+            self.client_id(asked.client_id),
+            frame,
+            at,
+            program,
+            limits.max_elements,
+        )
+        if held is None:
+            return True
+        if held is False:
             return False
-        held = body.places
-        if held:
-            out.write(b',"records":[')
-            first = True
-            for place in held:
-                if not first:
-                    out.append(COMMA)
-                first = False
-                if self.records:
-                    put_opened(out, place)
-                else:
-                    out.write(counted(place).encode())
-            out.append(CLOSE)
-        out.write(b"}\n")
+        begin = ',"records":['
+        for path, topic, partition, data in held:
+            out.write(begin)
+            place = Place(path, topic, partition, data)
+            if self.records:
+                put_opened(out, place)
+            else:
+                out.write(counted(place))
+            begin = ","
+        out.write("]}\n")
         return True
-
-    def put_time(self, time_ns: i64) -> None:
-        out = self.body.out
-        second = time_ns // SECOND
-        if time_ns <= 0 or second != self.second:
-            out.write(self.time_text(time_ns).encode())
-            return
-        out.write(self.second_bytes)
-        rest = time_ns - second * SECOND
-        unit: i64 = SECOND // 10
-        while unit > 0:
-            digit = rest // unit
-            out.append(48 + digit)
-            rest -= digit * unit
-            unit //= 10
-        out.write(b'Z"')
 
     def line(self, connection: int | None, client: str | None, broker: str | None, row: Row) -> str:
         """Write a row, without the end of the line."""
@@ -262,7 +247,6 @@ class Lines:
         if second != self.second:
             self.second = second
             self.second_text = datetime.fromtimestamp(second, UTC).strftime('"%Y-%m-%dT%H:%M:%S.')
-            self.second_bytes = self.second_text.encode()
         return f'{self.second_text}{str(time_ns - second * SECOND).zfill(9)}Z"'
 
     def message_text(self, message: Message, version: int) -> str:
@@ -303,6 +287,11 @@ def raw_text(row: Row, secrets: bool, redact: bool) -> str:
     if raw and (redact or (secret and not secrets)):
         return f"(redacted, {len(raw)} bytes)"
     return raw.hex()
+
+
+def shown_value(data: bytes) -> str:
+    """Show a key or value that is not hidden."""
+    return value_text(data, False)
 
 
 def or_null(value: int | None) -> str:

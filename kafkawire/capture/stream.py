@@ -5,11 +5,14 @@ Law: positions count from the first byte given; a byte leaves by `take`, never s
 
 from __future__ import annotations
 
+from typing import final
+
 from librt.strings import read_i32_be
 from mypy_extensions import mypyc_attr
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
+@final
+@mypyc_attr(acyclic=True)
 class Mark:
     """The packet that brought the bytes up to `end` (a stream position), and when."""
 
@@ -19,7 +22,8 @@ class Mark:
         self.time_ns: int = time_ns
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
+@final
+@mypyc_attr(acyclic=True)
 class Stream:
     """Bytes of one direction.
 
@@ -54,6 +58,11 @@ class Stream:
     @property
     def ready(self) -> bool:
         return self.held >= self.need
+
+    @property
+    def at_a_frame(self) -> bool:
+        """Whether the next byte is known to begin a frame."""
+        return self.in_step and not self.held and not self.skip
 
     def peek(self) -> bytes:
         """Look at all bytes held."""

@@ -143,3 +143,8 @@ def _find(cls: type[Structure], version: int) -> list[_Step]:
             if inner:
                 steps.append((row.attribute, inner, ""))
     return steps
+
+
+def may_name(cls: type[Structure], version: int) -> bool:
+    """Whether a message of that version may state names for ids."""
+    return bool(_steps(cls, version))

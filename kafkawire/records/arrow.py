@@ -10,7 +10,7 @@ know no views yet: cast to `PLAIN_SCHEMA` for those, at about the cost of making
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
@@ -60,19 +60,20 @@ PLAIN_SCHEMA: Final = pa.schema(
 
 INT32, INT64, BYTES, TEXT = pa.int32(), pa.int64(), pa.binary_view(), pa.string_view()
 HEADERS: Final = SCHEMA.field("headers").type
-NOTHING: Final = pa.py_buffer(b"")
 NO_HEADERS: Final = pa.array([], HEADER)
 
 
 def record_batch(columns: Columns) -> pa.RecordBatch:
     """Make Arrow arrays of the columns, by `SCHEMA`."""
-    rows = int(columns.rows)
+    rows = columns.rows
     data = [pa.py_buffer(buffer) for buffer in columns.buffers]
     return pa.RecordBatch.from_arrays(
         [
             pa.Array.from_buffers(INT32, rows, [None, steps(columns.batch, rows)], 0),
-            pa.Array.from_buffers(INT64, rows, [None, buffer(columns.offset)], 0),
-            pa.Array.from_buffers(INT64, rows, [None, buffer(columns.timestamp)], 0),
+            pa.Array.from_buffers(INT64, rows, [None, memory(columns.offset.numbers, 8 * rows)], 0),
+            pa.Array.from_buffers(
+                INT64, rows, [None, memory(columns.timestamp.numbers, 8 * rows)], 0
+            ),
             view_array(BYTES, rows, columns.key, data),
             view_array(BYTES, rows, columns.value, data),
             header_array(rows, columns, data),
@@ -81,29 +82,29 @@ def record_batch(columns: Columns) -> pa.RecordBatch:
     )
 
 
-def buffer(filled: Any) -> pa.Buffer:
-    """Make a buffer of a vector, which keeps it alive."""
-    return pa.py_buffer(filled) if len(filled) else NOTHING
+def memory(taken: bytearray, size: int) -> pa.Buffer:
+    """Make a buffer of the first `size` bytes, which keeps them alive; behind them is nothing."""
+    made = pa.py_buffer(taken)
+    return made if len(taken) == size else made.slice(0, size)
 
 
 def steps(column: Steps, rows: int) -> pa.Buffer:
     """Make a buffer of int32: zeros where the column never took memory."""
-    numbers: Any = column.numbers
-    return pa.py_buffer(numbers if len(numbers) else bytes(4 * rows))
+    return memory(column.numbers, 4 * rows) if column.numbers else pa.py_buffer(bytes(4 * rows))
 
 
 def view_array(type: pa.DataType, rows: int, views: Views, data: list[pa.Buffer]) -> pa.Array:
     """Make an array of views into `data`."""
-    nulls = int(views.nulls)
-    if nulls == rows:
+    if views.nulls == rows:
         return pa.nulls(rows, type)
-    valid = buffer(views.valid) if nulls else None
-    return pa.Array.from_buffers(type, rows, [valid, buffer(views.words), *data], nulls)
+    valid = memory(views.valid, rows // 8 + 1) if views.nulls else None
+    words = memory(views.words, 16 * rows)
+    return pa.Array.from_buffers(type, rows, [valid, words, *data], views.nulls)
 
 
 def header_array(rows: int, columns: Columns, data: list[pa.Buffer]) -> pa.Array:
     """Make the array of each row's headers."""
-    count = int(columns.headers)
+    count = columns.headers
     children = NO_HEADERS
     if count:
         keys = view_array(TEXT, count, columns.header_key, data)

@@ -239,7 +239,7 @@ class Batch:
         if self.magic != 2:
             data, spans = self._spans(budget)
             return [span.record(data) for span in spans]
-        data, start, end = self._body(budget)
+        data, start, end = self.body(budget)
         return decode_records(
             data,
             start,
@@ -266,7 +266,7 @@ class Batch:
             for span in spans:
                 columns.add_span(data, span, self.index, buffer)
             return
-        data, start, end = self._body(budget)
+        data, start, end = self.body(budget)
         add_records(
             columns,
             data,
@@ -281,8 +281,9 @@ class Batch:
             0 if data is self.data else columns.add_buffer(data),
         )
 
-    def _body(self, budget: Budget) -> tuple[bytes, int, int]:
-        """Find the bytes of magic 2's records: (where, from, to)."""
+    def body(self, budget: Budget | None = None) -> tuple[bytes, int, int]:
+        """Find the bytes of magic 2's records, checked and decompressed: (where, from, to)."""
+        budget = Budget(self.limits) if budget is None else budget
         if self.check_crcs:
             self.verify()
         base_offset: i64 = self.base_offset

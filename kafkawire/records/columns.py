@@ -6,20 +6,23 @@ in the view itself.
 
     length: int32 │ first 4 bytes │ buffer: int32 │ position: int32          length > 12
     length: int32 │ the bytes, zeros after them: 12                          length <= 12
+
+Numbers are little-endian. A column's memory may be longer than its rows; what lies behind them is
+nothing.
 """
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import TYPE_CHECKING, Final, final
 
-from librt.strings import read_i32_le
-from librt.vecs import extend, vec
-from mypy_extensions import i32, i64, mypyc_attr, u8
+from mypy_extensions import i64, mypyc_attr
 
 from ..errors import LimitExceeded
 from .cursor import Cursor
 from .decoding import check_header_count, check_header_key, overrun
 from .legacy import Span
+from .rows import room
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,6 +31,22 @@ INLINE: Final = 12
 """The longest value that stands in its view."""
 MAX_INT32: Final = 0x7FFFFFFF
 
+VIEW: Final = Struct("<i4sii")
+SHORT_VIEW: Final = Struct("<i12s")
+NO_VIEW: Final = bytes(16)
+VALID: Final = bytearray(b"\xff")
+LONG: Final = Struct("<q")
+STEP: Final = Struct("<i")
+NO_MEMORY: Final = bytearray()
+"""Never written to: memory is replaced when a column grows."""
+
+
+def longer(memory: bytearray, size: int) -> bytearray:
+    """Copy into new memory of `size` bytes: arrays made so far keep what they point to."""
+    made = room(size)
+    made[: len(memory)] = memory
+    return made
+
 
 @final
 @mypyc_attr(acyclic=True)
@@ -35,54 +54,49 @@ class Views:
     """A column of nullable bytes. It takes no memory until the first row that is not null."""
 
     def __init__(self) -> None:
-        self.words: vec[i64] = vec[i64]()  # two a row, little-endian
-        self.valid: vec[u8] = vec[u8]()  # a bit a row
-        self.nulls: i64 = 0
-        self.room: i64 = 0  # rows there is memory for
-        self.asked: i64 = 0  # rows there should be memory for
+        self.words: bytearray = NO_MEMORY
+        self.valid: bytearray = NO_MEMORY  # a bit a row
+        self.nulls: int = 0
+        self.room: int = 0  # rows there is memory for
+        self.asked: int = 0  # rows there should be memory for
 
-    def reserve(self, rows: i64) -> None:
-        """Make room for `rows` rows in all; new ones are null."""
+    def reserve(self, rows: int) -> None:
+        """Make room for `rows` rows in all."""
         self.asked = rows
-        if self.room != 0:
+        if self.room:
             self.make_room()
 
     def make_room(self) -> None:
-        """Take the memory that was asked for."""
+        """Take the memory that was asked for; rows so far are null if there was none."""
         rows = self.asked
-        room: i64 = self.room
-        if room == 0:
-            self.words = vec[i64]([0] * (rows * 2))
-            self.valid = vec[u8]([255] * (rows // 8 + 1))
-            row: i64 = 0
-            while row < self.nulls:  # so far there were only these
-                self.valid[row >> 3] &= u8(255 - (1 << (row & 7)))
-                row += 1
-        elif rows > room:
-            self.words = extend(self.words, vec[i64]([0] * ((rows - room) * 2)))
-            more: i64 = rows // 8 + 1 - len(self.valid)
-            self.valid = extend(self.valid, vec[u8]([255] * more))
+        if self.room:
+            self.words = longer(self.words, 16 * rows)
+            self.valid = self.valid + VALID * (rows // 8 + 1 - len(self.valid))
+        elif self.nulls:
+            whole, bits = divmod(self.nulls, 8)
+            self.words = bytearray(16 * rows)
+            self.valid = bytearray(whole) + VALID * (rows // 8 + 1 - whole)
+            self.valid[whole] = 0xFF << bits & 0xFF
+        else:
+            self.words = room(16 * rows)
+            self.valid = VALID * (rows // 8 + 1)
         self.room = rows
 
-    def put_null(self, row: i64) -> None:
+    def put_null(self, row: int) -> None:
         """Make the row null."""
-        if self.room != 0:
-            self.valid[row >> 3] &= u8(255 - (1 << (row & 7)))
+        if self.room:
+            self.words[row * 16 : row * 16 + 16] = NO_VIEW
+            self.valid[row >> 3] &= ~(1 << (row & 7))
         self.nulls += 1
 
-    def put(self, row: i64, data: bytes, pos: i64, length: i64, buffer: i64) -> None:
+    def put(self, row: int, data: bytes, pos: int, length: int, buffer: int) -> None:
         """Make the row `data[pos:pos + length]`, already checked; `buffer` numbers `data`."""
         if self.room == 0:
             self.make_room()
-        words = self.words
-        at = row * 2
         if length > INLINE:
-            words[at] = i64(read_i32_le(data, pos)) << 32 | length
-            words[at + 1] = pos << 32 | buffer
+            VIEW.pack_into(self.words, row * 16, length, data[pos : pos + 4], buffer, pos)
         else:
-            words[at] = piece(data, pos, length) << 32 | length
-            high = piece(data, pos + 8, length - 8) << 32
-            words[at + 1] = high | (piece(data, pos + 4, length - 4) & 0xFFFFFFFF)
+            SHORT_VIEW.pack_into(self.words, row * 16, length, data[pos : pos + length])
 
     def put_next(self, row: i64, cursor: Cursor, data: bytes, stop: i64, buffer: i64) -> None:
         """Read a length and put so many bytes, if the record that ends at `stop` has them."""
@@ -97,18 +111,25 @@ class Views:
         cursor.pos = pos + length
 
 
-def piece(data: bytes, pos: i64, length: i64) -> i64:
-    """Read up to four bytes as a little-endian number, signed if there are four."""
-    if length >= 4:
-        return i64(read_i32_le(data, pos))
-    value: i64 = 0
-    if length > 0:
-        value = data[pos]
-    if length > 1:
-        value |= i64(data[pos + 1]) << 8
-    if length > 2:
-        value |= i64(data[pos + 2]) << 16
-    return value
+@final
+@mypyc_attr(acyclic=True)
+class Longs:
+    """A column of int64."""
+
+    def __init__(self) -> None:
+        self.numbers: bytearray = NO_MEMORY
+
+    def reserve(self, rows: int) -> None:
+        """Make room for `rows` rows in all."""
+        self.numbers = longer(self.numbers, 8 * rows) if self.numbers else room(8 * rows)
+
+    def put(self, row: int, number: int) -> None:
+        """Set a row."""
+        LONG.pack_into(self.numbers, row * 8, number)
+
+    def fill(self, row: int, stop: int, number: int) -> None:
+        """Put a number into the rows from `row` to before `stop`."""
+        self.numbers[row * 8 : stop * 8] = LONG.pack(number) * (stop - row)
 
 
 @final
@@ -117,33 +138,22 @@ class Steps:
     """A column of int32. It takes no memory while all rows are zero."""
 
     def __init__(self) -> None:
-        self.numbers: vec[i32] = vec[i32]()
-        self.asked: i64 = 0
+        self.numbers: bytearray = NO_MEMORY
+        self.asked: int = 0
 
-    def reserve(self, rows: i64) -> None:
+    def reserve(self, rows: int) -> None:
         """Make room for `rows` rows in all; new ones are zero."""
         self.asked = rows
-        if len(self.numbers) != 0:
-            self.make_room()
+        if self.numbers:
+            self.numbers = self.numbers + bytes(4 * rows - len(self.numbers))
 
-    def make_room(self) -> None:
-        """Take the memory that was asked for."""
-        more: i64 = self.asked - len(self.numbers)
-        if len(self.numbers) == 0:
-            self.numbers = vec[i32]([0] * more)
-        elif more > 0:
-            self.numbers = extend(self.numbers, vec[i32]([0] * more))
-
-    def fill(self, row: i64, stop: i64, number: i32) -> None:
+    def fill(self, row: int, stop: int, number: int) -> None:
         """Put a number into the rows from `row` to before `stop`."""
-        if len(self.numbers) == 0:
+        if not self.numbers:
             if number == 0:
                 return
-            self.make_room()
-        numbers = self.numbers
-        while row < stop:
-            numbers[row] = number
-            row += 1
+            self.numbers = bytearray(4 * self.asked)
+        self.numbers[row * 4 : stop * 4] = STEP.pack(number) * (stop - row)
 
 
 @final
@@ -157,20 +167,20 @@ class Columns:
     def __init__(self, data: bytes) -> None:
         self.buffers: list[bytes] = []
         self.add_buffer(data)
-        self.rows: i64 = 0
-        self.room: i64 = 0
+        self.rows: int = 0
+        self.room: int = 0
         self.batch: Steps = Steps()
-        self.offset: vec[i64] = vec[i64]()
-        self.timestamp: vec[i64] = vec[i64]()
+        self.offset: Longs = Longs()
+        self.timestamp: Longs = Longs()
         self.key: Views = Views()
         self.value: Views = Views()
         self.header_ends: Steps = Steps()  # one more than rows: where headers end
         self.header_key: Views = Views()
         self.header_value: Views = Views()
-        self.headers: i64 = 0
+        self.headers: int = 0
 
     def __len__(self) -> int:
-        return int(self.rows)
+        return self.rows
 
     def to_arrow(self) -> pa.RecordBatch:
         """Make Arrow arrays of the columns without copying them; see `arrow.SCHEMA`."""
@@ -185,34 +195,48 @@ class Columns:
         self.buffers.append(data)
         return len(self.buffers) - 1
 
-    def reserve(self, more: i64) -> None:
+    def memory(self) -> tuple[bytearray, ...]:
+        """List what a batch's rows are written into, in the order that `rows.c` knows."""
+        return (
+            self.offset.numbers,
+            self.timestamp.numbers,
+            self.header_ends.numbers,
+            self.key.words,
+            self.key.valid,
+            self.value.words,
+            self.value.valid,
+            self.header_key.words,
+            self.header_key.valid,
+            self.header_value.words,
+            self.header_value.valid,
+        )
+
+    def reserve(self, more: int) -> None:
         """Make room for `more` rows: exactly at first, then by doubling."""
         rows = self.rows + more
-        room: i64 = self.room
-        if rows <= room:
+        if rows <= self.room:
             return
-        if room == 0:
-            self.offset = vec[i64]([0] * rows)
-            self.timestamp = vec[i64]([0] * rows)
-        else:
-            rows = max(rows, room * 2)
-            self.offset = extend(self.offset, vec[i64]([0] * (rows - room)))
-            self.timestamp = extend(self.timestamp, vec[i64]([0] * (rows - room)))
+        if self.room:
+            rows = max(rows, self.room * 2)
         self.room = rows
+        self.offset.reserve(rows)
+        self.timestamp.reserve(rows)
         self.batch.reserve(rows)
         self.header_ends.reserve(rows + 1)
         self.key.reserve(rows)
         self.value.reserve(rows)
+        if self.value.room == 0:
+            self.value.make_room()
 
     def add_span(self, data: bytes, span: Span, batch: int, buffer: int) -> None:
         """Add one message of magic 0 or 1."""
         self.reserve(1)
         row = self.rows
         self.rows = row + 1
-        self.batch.fill(row, row + 1, i32(batch))
-        self.offset[row] = span.offset
-        self.timestamp[row] = span.timestamp
-        self.header_ends.fill(row + 1, row + 2, i32(self.headers))
+        self.batch.fill(row, row + 1, batch)
+        self.offset.put(row, span.offset)
+        self.timestamp.put(row, span.timestamp)
+        self.header_ends.fill(row + 1, row + 2, self.headers)
         if span.key_length < 0:
             self.key.put_null(row)
         else:
@@ -226,12 +250,13 @@ class Columns:
         """Add one record's headers."""
         check_header_count(cursor, stop, count)
         row = self.headers
-        if row + count > self.header_key.asked:
-            room = max(row + count, self.header_key.asked * 2)
+        rows = row + int(count)
+        if rows > self.header_key.asked:
+            room = max(rows, self.header_key.asked * 2)
             self.header_key.reserve(room)
             self.header_value.reserve(room)
-        self.headers = row + count
-        while row < self.headers:
+        self.headers = rows
+        while row < rows:
             length = cursor.varint(data)
             pos = cursor.pos
             check_header_key(data, pos, length, stop)

@@ -24,11 +24,10 @@ from ..capture.engine import Engine, Located, located
 from ..capture.exchanges import Ended
 from ..capture.packets import Segments
 from ..capture.parcels import Told
-from ..capture.rows import Row
 from ..capture.tables.context import Context
 from ..capture.tables.traffic import FILE_BITS, about, as_ended, place_of
 from .errors import OutOfOrder, Unreadable
-from .facts import Facts, Unresolved
+from .facts import END, Facts, Unresolved
 from .options import Options
 from .packets import Kind, joined, segments_in, taken
 from .parts import Notice
@@ -40,15 +39,13 @@ ENOUGH_BYTES: Final = 4 << 20
 MOST: Final = 1 << 15
 """Segments that it takes at a time."""
 
-END: Final = 1 << 62
-"""Stands before the packet that tells what only the end of the capture shows."""
+_IN_FILE: Final = (1 << FILE_BITS) - 1
 
 _make: Final[Any] = tuple.__new__
 
 
 class ToldEngine(Engine):
-    """An engine that also says which connection it speaks of, by its first packet, and when that
-    was known: the same in every partition.
+    """An engine that also says which connection it speaks of, by its first packet.
 
     firsts: number in this engine -> first packet.
     """
@@ -61,17 +58,6 @@ class ToldEngine(Engine):
             brokers=options.brokers,
         )
         self.firsts: dict[int, int] = {}
-        self._base = 0
-
-    def end(self) -> Iterator[Told]:
-        """Close the capture."""
-        self._base = END
-        return super().end()
-
-    @property
-    def at(self) -> int:
-        """What sorts that which is being told among the connections of all partitions."""
-        return self._base + self.known_at
 
     def _open(self, connection: Connection) -> Conversation:
         self.firsts[connection.id] = connection.first_packet
@@ -102,15 +88,9 @@ class Traffic:
         self._ended: list[Ended] = []
         self._engine = ToldEngine(options, self._end)
 
-    @property
-    def at(self) -> int:
-        """What sorts the item given last among those of all connections."""
-        return self._engine.at
-
     def place(self, packet: int) -> tuple[str, int]:
         """Say in which file a packet is, and its number there."""
-        file, number = place_of(packet)
-        return self._names[file], number
+        return self._names[packet >> FILE_BITS], packet & _IN_FILE
 
     def __iter__(self) -> Iterator[Located | Ended]:
         for one in self.sealed():
@@ -123,12 +103,12 @@ class Traffic:
         for segments in in_order(self._rows, notices.take):
             for set, mine in by_set(segments, self._sets):
                 if set != current and current is not None:
-                    yield from self._told(self._engine.end())
+                    yield from self._told(None)
                     self._engine = ToldEngine(self._options, self._end)
                 current = set
                 self.facts.sums["captured_bytes"] += int(mine.captured.sum())
-                yield from self._told(self._engine.take(mine))
-        yield from self._told(self._engine.end())
+                yield from self._told(mine)
+        yield from self._told(None)
         yield from notices.told(self._options, self.place)
 
     def _end(self, connection: Connection, client: int) -> None:
@@ -136,13 +116,17 @@ class Traffic:
         self.facts.ended(ended)
         self._ended.append(ended)
 
-    def _told(self, items: Iterator[Told]) -> Iterator[Told | Ended]:
-        firsts, note, ended = self._engine.firsts, self.facts.item, self._ended
-        for told in items:
+    def _told(self, segments: Segments | None) -> Iterator[Told | Ended]:
+        """Feed the engine, or with None end it."""
+        firsts, facts, ended = self._engine.firsts, self.facts, self._ended
+        base = END if segments is None else 0
+        for batch in self._engine.batches(segments):
             while ended:
                 yield ended.pop(0)
-            note(told.item)
-            yield _make(Told, (firsts[told.connection or 0], *told[1:]))
+            facts.items(batch)
+            for connection, client, broker, item, known_at in batch:
+                facts.at = base + known_at
+                yield _make(Told, (firsts[connection or 0], client, broker, item, known_at))
         while ended:
             yield ended.pop(0)
 
@@ -155,7 +139,7 @@ class Gathering(Context):
 
     def __init__(self, traffic: Traffic, sets: Sequence[int], *, bare: bool = False) -> None:
         super().__init__(traffic)  # type: ignore[arg-type]  # what tables ask of a Traffic
-        self.names = self._unresolved = Unresolved(traffic.facts, sets)
+        self.names = Unresolved(traffic.facts, sets)
         self._bare = bare
 
     def located(self) -> Iterator[Located | Ended]:
@@ -165,11 +149,7 @@ class Gathering(Context):
 
     def learn(self, row: Row) -> None:
         """Take note of the names that a message states."""
-        self._unresolved.packet = row.packet
-        super()._learn(row)
-
-    def _learn(self, row: Row) -> None:
-        self.learn(row)
+        self._learn(row)
 
 
 def without_bodies(items: Iterable[Located | Ended]) -> Iterator[Located | Ended]:
@@ -271,4 +251,4 @@ class Notices:
             for text in [*told.problems, *(said for _, said in told.once)]:
                 if options.fail_on_error:
                     raise Unreadable(place(packet)[0], text)
-                yield Told(None, None, None, about(text, packet).row)
+                yield Told(None, None, None, about(text, packet))

@@ -47,7 +47,7 @@ def items(
     """Find what a partition's connections say of groups; sets: of each file."""
     pairs = Exchanges()
     for n, item in enumerate(context.located()):
-        at = traffic.at
+        at = traffic.facts.at
         if item.connection is None:
             continue
         set = sets[place_of(item.connection)[0]]

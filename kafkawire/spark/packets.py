@@ -203,9 +203,10 @@ def _gathered(segments: Segments, order: Ints) -> tuple[memoryview, list[int]]:
     """Put payloads one behind the other; say where each begins, and the last one ends."""
     sizes = segments.captured[order]
     offsets: list[int] = [0, *np.cumsum(sizes).tolist()]
-    starts = segments.at[order]
+    filled = sizes > 0
+    starts = segments.at[order[filled]]
     data = segments.data
-    pairs = zip(starts.tolist(), (starts + sizes).tolist(), strict=True)
+    pairs = zip(starts.tolist(), (starts + sizes[filled]).tolist(), strict=True)
     return memoryview(b"".join([data[start:end] for start, end in pairs])), offsets
 
 

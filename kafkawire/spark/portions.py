@@ -8,7 +8,7 @@ Law: however the items of a connection are cut into portions, the rows are those
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -52,7 +52,8 @@ class Portion(Context):
 
     def __init__(self, names: Sequence[str], sets: Sequence[int], facts: Facts) -> None:
         super().__init__(Places(names))  # type: ignore[arg-type]  # what tables ask of a Traffic
-        self.names = self._unresolved = Unresolved(facts, sets)
+        self.names = Unresolved(facts, sets)
+        self._facts = facts
         self.items: list[Located | Ended] = []
         self.told: list[Exchange] = []
         self.reminders: list[Exchange] = []
@@ -61,6 +62,12 @@ class Portion(Context):
     def located(self) -> Iterator[Located | Ended]:
         """Give the items."""
         return iter(self.items)
+
+    def carriers(self, wanted: Collection[tuple[int | None, str]]) -> Iterator[Located]:
+        """Give the requests and responses of some APIs."""
+        for item in self.items:
+            if isinstance(item, Located) and (item.row.api_key, item.row.direction) in wanted:
+                yield item
 
     def exchanges(self) -> Iterator[Exchange]:
         """Give the exchanges, those that remind first."""
@@ -71,7 +78,7 @@ class Portion(Context):
 
     def learn(self, row: Row) -> None:
         """Take note of the names that a message states."""
-        self._unresolved.packet = row.packet
+        self._facts.at = row.packet
         self._learn(row)
 
     def rows(self, table: str) -> Iterator[Values]:

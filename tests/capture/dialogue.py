@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from kafkawire.capture.bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
 from kafkawire.capture.connections import Connection
-from kafkawire.capture.events import Closed, CloseReason, Conflict, Discarded, Event, Gap, Run
+from kafkawire.capture.events import Closed, CloseReason, Conflict, Discarded, Event, Gap
 from kafkawire.capture.packets import PacketParser
 from kafkawire.capture.reassembly import Reassembler
+from kafkawire.capture.runs import Run
 
 from .wire import (
     ACK,
@@ -87,8 +88,15 @@ def packets(story: Sequence[Sent]) -> list[Packet]:
     return out
 
 
+def known(event: Event) -> int:
+    """Tell the packet after which an event was known."""
+    return event.known if isinstance(event, Run) else event.packet
+
+
 class Told:
-    """Events, by connection and side; checks on the way that runs and gaps leave nothing out."""
+    """Events, by connection and side; checks on the way that runs and gaps leave nothing out, and
+    that those told together come in the order in which they became known.
+    """
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -96,6 +104,7 @@ class Told:
         self._ends: dict[tuple[Connection, int], int] = {}
 
     def add(self, events: Sequence[Event]) -> None:
+        latest = 0
         for event in events:
             if event.connection not in self.connections:
                 self.connections.append(event.connection)
@@ -104,10 +113,9 @@ class Told:
                 assert event.position == self._ends.get(side, 0)
                 assert event.end > event.position
                 self._ends[side] = event.end
-            if isinstance(event, Run):
-                assert event.ends[-1] == event.end
-                assert event.ends == sorted(event.ends)
-                assert len(event.ends) == len(event.packets) == len(event.times)
+                assert known(event) >= event.packet
+            assert known(event) >= latest
+            latest = known(event)
         self.events += events
 
     def runs(self, side: int, connection: int = 0) -> list[Run]:
@@ -141,7 +149,7 @@ class Told:
     def arrivals(self, side: int, connection: int = 0) -> dict[int, int]:
         """Stream position -> packet that made the byte contiguous."""
         return {
-            at: run.arrival(at).packet
+            at: run.packet
             for run in self.runs(side, connection)
             for at in range(run.position, run.end)
         }

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkawire.capture.bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
-from kafkawire.capture.events import Closed, in_order
+from kafkawire.capture.events import Closed, Event
 from kafkawire.capture.packets import PacketParser, Segments
 from kafkawire.capture.reassembly import Reassembler
+from kafkawire.capture.runs import Run
 
 from .dialogue import Sent, packets
 from .wire import pcap, read
@@ -49,6 +50,13 @@ def rows(segments: Segments, which: Any) -> Segments:
 TOTALS = ("delivered", "duplicate", "conflicting", "keep_alive", "discarded", "missing")
 
 
+def values(event: Event) -> tuple[Any, ...]:
+    """Give all that an event says, but for the connection."""
+    if isinstance(event, Run):
+        return event.side, event.position, event.data, event.packet, event.time_ns, event.known
+    return event[1:]
+
+
 def said(segments: Segments, steps: list[int], limits: ReassemblyLimits) -> dict[int, Said]:
     """What is said of each connection, in order, by its first packet; `steps`: sizes of blocks."""
     reassembler = Reassembler(limits)
@@ -61,15 +69,14 @@ def said(segments: Segments, steps: list[int], limits: ReassemblyLimits) -> dict
         at, turn = at + step, turn + 1
     batches.append(reassembler.finish())
     for batch in batches:
-        for event in in_order(batch):
+        for event in batch:
             mine = found.setdefault(event.connection.first_packet, [])
-            mine.append((type(event).__name__, *event[1:]))
+            mine.append((type(event).__name__, *values(event)))
             if isinstance(event, Closed):
                 ended = event.connection
-                mine.append((ended.last, ended.first_ns, ended.client, ended.reset))
-                mine += [
-                    tuple(getattr(flow.totals, name) for name in TOTALS) for flow in ended.flows
-                ]
+                mine.append((ended.last_packet, ended.last_ns))
+                mine.append((ended.first_ns, ended.client, ended.reset))
+                mine += [tuple(getattr(side, name) for name in TOTALS) for side in ended.totals]
     return found
 
 

@@ -10,11 +10,12 @@ import pytest
 
 from kafkawire.capture.bounds import DEFAULT_REASSEMBLY
 from kafkawire.capture.conversation import Conversation
-from kafkawire.capture.events import Closed, Piece, in_order
+from kafkawire.capture.events import Closed
 from kafkawire.capture.inference import layouts
 from kafkawire.capture.packets import PacketParser
 from kafkawire.capture.reassembly import Reassembler
 from kafkawire.capture.rows import Row, Status
+from kafkawire.capture.runs import Run
 from kafkawire.capture.source import read_capture
 from kafkawire.messages import REGISTRY
 
@@ -32,9 +33,9 @@ def responses_alone(path: Path) -> dict[int, list[Row]]:
     events += reassembler.finish()
     conversations: dict[int, Conversation] = defaultdict(Conversation)
     rows: dict[int, list[Row]] = defaultdict(list)
-    for event in in_order(events):
+    for event in events:
         here = event.connection.id
-        if isinstance(event, Piece) and event.side == BROKER:
+        if isinstance(event, Run) and event.side == BROKER:
             rows[here] += conversations[here].feed(BROKER, event.data, event.packet, event.time_ns)
         elif isinstance(event, Closed):
             rows[here] += conversations[here].finish()

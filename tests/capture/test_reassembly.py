@@ -8,9 +8,10 @@ import pytest
 
 from kafkawire.capture.blocks import NO_TIME
 from kafkawire.capture.bounds import DEFAULT_REASSEMBLY
-from kafkawire.capture.events import CloseReason, DiscardReason, Gap, GapReason, Piece, in_order
+from kafkawire.capture.events import Closed, CloseReason, DiscardReason, Gap, GapReason
 from kafkawire.capture.packets import PacketParser
 from kafkawire.capture.reassembly import Reassembler
+from kafkawire.capture.runs import Run
 from kafkawire.capture.source import Capture
 
 from .dialogue import ISNS, Sent, Told, goodbye, hello, packets, tell
@@ -40,7 +41,7 @@ def test_in_order(step: int) -> None:
     assert connection.client == 0
     assert [str(end) for end in connection.endpoints] == ["10.0.0.1:50000", "10.0.0.2:9092"]
     assert (connection.first_packet, connection.last_packet) == (1, 10)
-    assert connection.flows[0].totals.captured == 200
+    assert connection.totals[0].captured == 200
 
 
 @STEPS
@@ -59,7 +60,7 @@ def test_duplicates_from_two_taps(step: int) -> None:
     twice = [packet for packet in packets(story) for _ in range(2)]
     told = tell(twice, step=step)
     assert (told.joined(0), told.joined(1)) == (A, B)
-    assert told.connections[0].flows[0].totals.duplicate == 100
+    assert told.connections[0].totals[0].duplicate == 100
     assert told.closed == [(0, CloseReason.FINISHED)]
     assert told.conflicts == []
 
@@ -70,7 +71,7 @@ def test_overlap_first_byte_wins_and_conflicts_are_reported() -> None:
     assert told.joined(0) == A + C + D[80:]
     ((position, length),) = {(c.position, c.length) for c in told.conflicts}
     assert (position, length) == (120, 80)
-    totals = told.connections[0].flows[0].totals
+    totals = told.connections[0].totals[0]
     assert (totals.duplicate, totals.conflicting) == (50, 80)
 
 
@@ -103,7 +104,7 @@ def test_keep_alive_probes_are_no_data() -> None:
     ]
     told = tell(packets(story))
     assert told.joined(0) == A + B
-    assert told.connections[0].flows[0].totals.keep_alive == 1
+    assert told.connections[0].totals[0].keep_alive == 1
     assert told.conflicts == []
 
 
@@ -145,7 +146,7 @@ def test_an_acknowledged_hole_is_a_gap_once_nothing_late_can_come() -> None:
     ]
     assert told.joined(0) == A + C + D
     run = told.runs(0)[1]
-    assert (run.data, run.packets, run.released) == (C, [5], 8)
+    assert (run.data, run.packet, run.known) == (C, 5, 8)
 
 
 def test_without_times_an_acknowledged_hole_is_a_gap_at_once() -> None:
@@ -203,7 +204,7 @@ def test_late_bytes_are_discarded_and_reported() -> None:
     assert told.joined(0) == B + C
     late = [(d.position, d.length, d.reason) for d in told.discarded]
     assert late == [(50, 50, DiscardReason.LATE), (0, 100, DiscardReason.LATE)]
-    assert told.connections[0].flows[0].totals.captured == 400
+    assert told.connections[0].totals[0].captured == 400
 
 
 def test_what_the_snaplen_cut_is_a_gap_at_once() -> None:
@@ -376,7 +377,7 @@ def test_data_after_the_end_is_discarded() -> None:
     assert told.joined(0) == A
     # what was told when it closed stands: bytes that were there before are not told from others
     assert [d.reason for d in told.discarded] == [DiscardReason.AFTER, DiscardReason.AFTER]
-    assert told.connections[0].flows[0].totals.captured == 300
+    assert told.connections[0].totals[0].captured == 300
     assert told.connections[0].captured_bytes == 100
 
 
@@ -406,23 +407,23 @@ def test_both_sides_interleaved_within_a_block() -> None:
     for i in range(20):
         story += [Sent(0, i * 100, A, acked=i * 100), Sent(1, i * 100, B, acked=i * 100 + 100)]
     told = tell(packets(story))
-    pieces = [event for event in in_order(told.events) if isinstance(event, Piece)]
-    assert [piece.packet for piece in pieces] == list(range(4, 44))
-    assert [piece.side for piece in pieces] == [0, 1] * 20
-    assert all(piece.data == (A, B)[piece.side] for piece in pieces)
+    runs = [event for event in told.events if isinstance(event, Run)]
+    assert [run.packet for run in runs] == list(range(4, 44))
+    assert [run.side for run in runs] == [0, 1] * 20
+    assert all(run.data == (A, B)[run.side] for run in runs)
 
 
-def test_pieces_behind_a_gap_come_after_it() -> None:
+def test_runs_behind_a_gap_come_after_it() -> None:
     limits = replace(DEFAULT_REASSEMBLY, max_held_bytes=250)
     story = [*hello(), Sent(0, 100, A), Sent(1, 0, D), Sent(0, 200, B), Sent(0, 300, C)]
     told = tell(packets(story), limits)
-    found = [event for event in in_order(told.events) if isinstance(event, Piece | Gap)]
+    found = [event for event in told.events if isinstance(event, Run | Gap)]
     assert [(event.side, type(event).__name__) for event in found] == [
-        (1, "Piece"),
+        (1, "Run"),
         (0, "Gap"),
-        (0, "Piece"),
-        (0, "Piece"),
-        (0, "Piece"),
+        (0, "Run"),
+        (0, "Run"),
+        (0, "Run"),
     ]
     assert [event.packet for event in found] == [5, 7, 4, 6, 7]
 
@@ -444,3 +445,18 @@ def test_connections_between_the_same_ports_of_other_addresses() -> None:
     told = tell(data)
     assert len({connection.id for connection in told.connections}) == 2000
     assert len(told.connections) == 2000
+
+
+def test_connections_that_are_forgotten_let_go_of_their_flows() -> None:
+    story: list[Sent] = []
+    for port in range(1000, 1100):
+        story += [*hello(ports=(port, 9092)), Sent(0, 0, A, ports=(port, 9092))]
+    told = tell(packets(story), replace(DEFAULT_REASSEMBLY, max_connections=4), step=1)
+    forgotten = [
+        event.connection
+        for event in told.events
+        if isinstance(event, Closed) and event.reason is CloseReason.FORGOTTEN
+    ]
+    assert len(forgotten) > 50
+    assert not any(connection.flows for connection in forgotten)
+    assert all(connection.totals[0].delivered == 100 for connection in forgotten)

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkawire.capture.bounds import DEFAULT_REASSEMBLY
-from kafkawire.capture.events import Discarded, Run
+from kafkawire.capture.events import Discarded
+from kafkawire.capture.runs import Run
 
 from .dialogue import Sent, Told, hello, packets, tell
 
@@ -88,16 +89,15 @@ def check_bytes(told: Told) -> None:
 
 
 def check_totals(told: Told, seen: list[Sent]) -> None:
-    for flow in told.connections[0].flows:
-        side = flow.side
+    for side, totals in enumerate(told.connections[0].totals):
         sizes = [
             len(one.payload) if one.captured is None else one.captured
             for one in seen
             if one.side == side
         ]
-        assert flow.totals.captured == sum(sizes)
-        assert flow.totals.delivered == len(told.joined(side))
-        assert flow.totals.missing == len(told.missing(side))
+        assert totals.captured == sum(sizes)
+        assert totals.delivered == len(told.joined(side))
+        assert totals.missing == len(told.missing(side))
 
 
 @settings(max_examples=80, deadline=None)
@@ -119,7 +119,7 @@ def test_the_right_bytes_or_a_gap(ordeal: Ordeal, step: int) -> None:
 
 def probes(told: Told, seen: list[Sent], side: int) -> set[int]:
     """Single bytes that cannot be told from keep-alive probes."""
-    if not told.connections[0].flows[side].totals.keep_alive:
+    if not told.connections[0].totals[side].keep_alive:
         return set()
     return {one.at for one in seen if one.side == side and len(one.payload) == 1}
 
@@ -172,13 +172,13 @@ def test_joined_in_the_middle(ordeal: Ordeal, skipped: int, step: int) -> None:
     seen = seen[skipped:]
     told = tell(packets(seen), step=step)
     for connection in told.connections:
-        for flow in connection.flows:
+        for side, totals in enumerate(connection.totals):
             events = [e for e in told.events if e.connection is connection]
-            runs = [e for e in events if isinstance(e, Run) and e.side == flow.side]
-            lost = [e for e in events if isinstance(e, Discarded) and e.side == flow.side]
-            assert flow.totals.delivered == sum(len(run.data) for run in runs)
-            assert flow.totals.discarded == sum(event.length for event in lost)
-            stream = STREAMS[connection.endpoints[flow.side].port == 9092]
+            runs = [e for e in events if isinstance(e, Run) and e.side == side]
+            lost = [e for e in events if isinstance(e, Discarded) and e.side == side]
+            assert totals.delivered == sum(len(run.data) for run in runs)
+            assert totals.discarded == sum(event.length for event in lost)
+            stream = STREAMS[connection.endpoints[side].port == 9092]
             assert any(
                 all(stream[at + run.position :].startswith(run.data) for run in runs)
                 for at in range(len(stream))
@@ -201,6 +201,6 @@ def test_random_segments_break_nothing(lots: random.Random, step: int) -> None:
         story.append(Sent(lots.randrange(2), at, payload, acked, flags, after, cut, ports=ports))
     told = tell(packets(story), step=step)
     there = sum(len(one.payload) if one.captured is None else one.captured for one in story)
-    flows = [flow for connection in told.connections for flow in connection.flows]
-    assert sum(flow.totals.captured for flow in flows) == there
+    sides = [side for connection in told.connections for side in connection.totals]
+    assert sum(side.captured for side in sides) == there
     assert sorted(number for number, _ in told.closed) == list(range(len(told.connections)))

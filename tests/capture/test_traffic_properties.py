@@ -14,10 +14,10 @@ from hypothesis import Phase, given, settings
 
 from kafkawire.capture.connections import Connection
 from kafkawire.capture.engine import Engine, Located
-from kafkawire.capture.events import Piece, in_order
 from kafkawire.capture.packets import PacketParser
 from kafkawire.capture.reassembly import Reassembler
 from kafkawire.capture.rows import Row, Status
+from kafkawire.capture.runs import Run
 from kafkawire.capture.source import Capture, read_capture
 from tests.conftest import FIXTURES, SHARED
 
@@ -44,8 +44,8 @@ def spoken(name: str) -> list[Spoken]:
     parser, reassembler = PacketParser(), Reassembler()
     events = [e for block in read_capture(path) for e in reassembler.feed(parser.parse(block))]
     said: dict[int, list[tuple[int, bytes]]] = {}
-    for event in in_order(events + reassembler.finish()):
-        if isinstance(event, Piece):
+    for event in events + reassembler.finish():
+        if isinstance(event, Run):
             said.setdefault(event.connection.id, []).append((event.side, bytes(event.data)))
     rows: dict[int, list[Row]] = {}
     for found in decoded(path)[0]:
@@ -112,7 +112,7 @@ def account(found: list[Located], ending: Ending, payload: int) -> None:
             told[connection, side, "conflicting"] += row.length
     captured = 0
     for (connection, side), ended in ending.sides.items():
-        totals = ended.flows[side].totals
+        totals = ended.totals[side]
         captured += totals.captured
         for kind in ("delivered", "missing", "discarded", "conflicting"):
             assert told.pop((connection, side, kind), 0) == getattr(totals, kind), (

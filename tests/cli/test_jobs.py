@@ -52,3 +52,9 @@ def test_what_is_no_capture_is_said_as_ever(tmp_path: Path) -> None:
     missing = run(str(tmp_path / "none.pcap"), "--jobs", "2")
     assert missing.exit_code == 2
     assert "none.pcap: No such file" in missing.stderr
+
+
+def test_tables_are_made_by_one_process() -> None:
+    refused = run(PCAPS[0], "--table", "exchanges", "--jobs", "2")
+    assert refused.exit_code == 2
+    assert "is for rows" in refused.stderr

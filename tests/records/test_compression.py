@@ -9,8 +9,8 @@ from struct import pack
 import cramjam
 import pytest
 
-from kafkawire.errors import CorruptBatch, UnsupportedCompression, WireError
-from kafkawire.records import Compression, checksum, lz4, snappy
+from kafkawire.errors import CorruptBatch, UnsupportedCompression
+from kafkawire.records import Compression, lz4, snappy
 from kafkawire.records.compression import compress, decompress
 from kafkawire.records.compression import cramjam as cramjam_of
 
@@ -110,22 +110,3 @@ def test_missing_package_is_named(codec: Compression, monkeypatch: pytest.Monkey
     with pytest.raises(UnsupportedCompression, match=r"needs the package cramjam"):
         decompress(codec, stream, 2, PLENTY)
     assert decompress(Compression.GZIP, compress(Compression.GZIP, b"", 2), 2, 0) == b""
-
-
-def test_missing_checksum_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "crc32c", None)
-    checksum.crc32c_function.cache_clear()
-    with pytest.raises(WireError, match="needs the package crc32c"):
-        checksum.crc32c(b"", 0, 0)
-
-
-def test_checksums() -> None:
-    data = b"--123456789--"
-    assert checksum.crc32c(data, 2, 11) == 0xE3069283
-    assert checksum.crc32(data, 2, 11) == 0xCBF43926
-
-
-def test_crc32c_uses_the_processor() -> None:
-    import crc32c
-
-    assert crc32c.hardware_based

@@ -82,6 +82,59 @@ def batches(
         )
 
 
+class Sink:
+    """Values of rows column by column, for tables whose rows come many at a time."""
+
+    def __init__(self, columns: Columns) -> None:
+        self.values: list[list[Any]] = [[] for _ in columns]
+
+    def __len__(self) -> int:
+        return len(self.values[0])
+
+    def repeat(self, first: int, values: Sequence[Any], rows: int) -> None:
+        """Add values of the columns from `first` on that so many rows have in common."""
+        for at, value in enumerate(values):
+            if rows == 1:
+                self.values[first + at].append(value)
+            else:
+                self.values[first + at] += [value] * rows
+
+    def cut(self, start: int, end: int) -> list[list[Any]]:
+        """Give the values of some rows."""
+        return [values[start:end] for values in self.values]
+
+    def drop(self, rows: int) -> None:
+        """Forget the first rows."""
+        for values in self.values:
+            del values[:rows]
+
+
+def filled_batches(
+    columns: Columns,
+    sink: Sink,
+    filling: Iterable[None],
+    size: int,
+    before: Callable[[], None],
+) -> Iterator[pa.RecordBatch]:
+    """Make record batches of what is put into a sink, as `batches` does of rows."""
+    schema = schema_of(columns)
+
+    def made(values: list[list[Any]]) -> pa.RecordBatch:
+        before()
+        arrays = [_array(column, v) for column, v in zip(columns, values, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    for _ in filling:
+        start = 0
+        while len(sink) - start >= size:
+            yield made(sink.cut(start, start + size))
+            start += size
+        if start:
+            sink.drop(start)
+    if len(sink):
+        yield made(sink.values)
+
+
 def _array(column: Column, values: list[Any]) -> pa.Array:
     if column.late is not None:
         values = [None if value is None else column.late(value) for value in values]

@@ -6,16 +6,18 @@ that have no name yet, the rest of the capture is read once for names, if it can
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from mypy_extensions import mypyc_attr
 
 from ...primitives import DEFAULT_LIMITS, Limits
-from ..engine import Located
+from ..apis import api
+from ..engine import Located, located
 from ..exchanges import Ended, Exchange, exchanges
+from ..reading import Asked, Sealed
 from ..rows import Row, Status
-from ..topic_ids import TopicNames
+from ..topic_ids import TopicNames, may_name
 from .columns import INT64, TEXT, TIME, Column, known, micros
 from .traffic import Traffic
 
@@ -54,6 +56,24 @@ class Context:
                 self._learn(item.row)
             yield item
 
+    def carriers(self, wanted: Collection[tuple[int | None, str]]) -> Iterator[Located]:
+        """Read the capture for the requests and responses of some APIs; of the others only those
+        are opened that may name topics.
+        """
+        limits = self.limits
+        for told in self.traffic.sealed():
+            if isinstance(told, Ended):
+                continue
+            item = told.item
+            if isinstance(item, Sealed) and item.asked is not None:
+                direction = "request" if item.is_request else "response"
+                is_wanted = (item.asked.api_key, direction) in wanted
+                if not is_wanted and not _may_name(item.asked, item.is_request):
+                    continue
+            found = located(told, limits)
+            self._learn(found.row)
+            yield found
+
     def exchanges(self) -> Iterator[Exchange]:
         """Read the capture as exchanges."""
         return exchanges(self.located())
@@ -78,3 +98,14 @@ class Context:
             return  # a guess is shown, not built upon
         if row.message is not None and row.body_version is not None:
             self.names.learn(row.message, row.body_version)
+
+
+def _may_name(asked: Asked, is_request: bool) -> bool:
+    """Whether a message may state names for topic ids, as far as its header tells."""
+    known = api(asked.api_key)
+    side = known.request if is_request else known.response
+    if side is None:
+        return False
+    if not side.first <= asked.api_version <= side.last:
+        return True
+    return may_name(side.load(), asked.api_version)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ...records import Batch, Record
-from ..engine import Located
 from .columns import (
     BOOL,
     BYTES,
@@ -18,13 +17,14 @@ from .columns import (
     TIME,
     Column,
     Columns,
+    Sink,
     list_of,
     micros_of_ms,
     struct_of,
     topic_name,
 )
 from .context import WHERE, Context
-from .record_batches import Broken, batches_in, carried
+from .record_batches import CARRIERS, Broken, batches_in, carried
 
 HEADERS: Final = list_of(struct_of(key=TEXT, value=BYTES))
 
@@ -60,12 +60,24 @@ before the offset asked for are here too.
 DIRECTION: Final = {0: "produce", 1: "fetch", 78: "share_fetch"}
 
 
+HEADERLESS: Final[list[dict[str, Any]]] = []
+AT: Final = {column.name: at for at, column in enumerate(COLUMNS)}
+
+
 def rows(context: Context) -> Iterator[tuple[Any, ...]]:
     """Make the rows of the table."""
-    for item in context.located():
-        if not isinstance(item, Located) or item.row.message is None:
-            continue
+    sink = Sink(COLUMNS)
+    for _ in fill(context, sink):
+        yield from zip(*sink.values, strict=True)
+        sink.drop(len(sink))
+
+
+def fill(context: Context, sink: Sink) -> Iterator[None]:
+    """Make the rows of the table, column by column, and stop behind each message."""
+    for item in context.carriers(CARRIERS):
         row = item.row
+        if row.message is None:
+            continue
         for field in carried(row, context.names):
             where = (
                 *context.where(row, *item[:3]),
@@ -78,29 +90,33 @@ def rows(context: Context) -> Iterator[tuple[Any, ...]]:
             )
             for found in batches_in(field):
                 if not isinstance(found, Broken):
-                    yield from _rows(where, *found)
+                    add(sink, where, *found)
+        yield
 
 
-def _rows(where: tuple[Any, ...], batch: Batch, records: list[Record]) -> Iterator[tuple[Any, ...]]:
-    kind = batch.timestamp_type.name.lower()
-    tail = (
-        batch.magic,
-        batch.compression.name.lower(),
-        batch.producer_id,
-        batch.producer_epoch,
-    )
+def add(sink: Sink, where: tuple[Any, ...], batch: Batch, records: list[Record]) -> None:
+    """Add the records of a batch."""
+    count = len(records)
+    if not count:
+        return
+    sink.repeat(0, where, count)
+    values = sink.values
+    values[AT["offset"]] += [record.offset for record in records]
+    values[AT["timestamp"]] += [
+        None if record.timestamp < 0 else micros_of_ms(record.timestamp) for record in records
+    ]
+    values[AT["timestamp_ms"]] += [record.timestamp for record in records]
+    values[AT["key"]] += [record.key for record in records]
+    values[AT["value"]] += [record.value for record in records]
+    values[AT["headers"]] += [
+        [{"key": key, "value": value} for key, value in record.headers]
+        if record.headers
+        else HEADERLESS
+        for record in records
+    ]
+    values[AT["sequence"]] += [batch.sequence(record.offset) for record in records]
+    sink.repeat(AT["timestamp_type"], (batch.timestamp_type.name.lower(),), count)
+    said = (batch.magic, batch.compression.name.lower(), batch.producer_id, batch.producer_epoch)
+    sink.repeat(AT["magic"], said, count)
     end = (batch.transactional, batch.control, batch.partition_leader_epoch, batch.base_offset)
-    for record in records:
-        yield (
-            *where,
-            record.offset,
-            None if record.timestamp < 0 else micros_of_ms(record.timestamp),
-            record.timestamp,
-            kind,
-            record.key,
-            record.value,
-            [{"key": key, "value": value} for key, value in record.headers],
-            *tail,
-            batch.sequence(record.offset),
-            *end,
-        )
+    sink.repeat(AT["transactional"], end, count)

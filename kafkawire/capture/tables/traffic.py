@@ -21,9 +21,10 @@ from ...primitives import DEFAULT_LIMITS, Limits
 from ..blocks import NO_TIME, PacketBlock
 from ..bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
 from ..connections import Connection
-from ..engine import Engine, Located
+from ..engine import Engine, Located, located
 from ..exchanges import Ended
 from ..packets import PacketParser
+from ..parcels import Told
 from ..rows import Row, Status
 from ..source import Watch, read_capture
 
@@ -80,6 +81,12 @@ class Traffic:
         """Read the captures. Raises BadMagic, TruncatedCapture where a file is none at all, OSError
         where it cannot be opened.
         """
+        limits = self.limits
+        for one in self.sealed():
+            yield located(one, limits) if isinstance(one, Told) else one
+
+    def sealed(self) -> Iterator[Told | Ended]:
+        """Read the captures, and leave the bodies of messages unread."""
         ended: list[Ended] = []
         engine = Engine(
             self.ports,
@@ -95,13 +102,14 @@ class Traffic:
             for block in capture:
                 first = numbered(file, block.first)
                 last = first + len(block) - 1
-                for found in engine.feed(parser.parse(replace(block, first=first))):
+                for batch in engine.batches(parser.parse(replace(block, first=first))):
                     yield from _drain(ended)
-                    yield found
+                    yield from batch
                 yield from _drain(ended)
             for problem in [*capture.problems, *parser.problems]:
-                yield about(str(problem), last)
-        yield from engine.finish()
+                yield Told(None, None, None, about(str(problem), last))
+        for batch in engine.batches(None):
+            yield from batch
         yield from _drain(ended)
 
     def open(self, source: Source) -> Blocks:
@@ -126,9 +134,9 @@ class Traffic:
         return str(source) if isinstance(source, str | Path) else "-", number
 
 
-def about(problem: str, packet: int) -> Located:
+def about(problem: str, packet: int) -> Row:
     """Say what is wrong with a file, at the last packet that was read of it (0 for none)."""
-    return Located(None, None, None, Row(packet, NO_TIME, "", 0, Status.UNREADABLE, problem))
+    return Row(packet, NO_TIME, "", 0, Status.UNREADABLE, problem)
 
 
 def _drain(ended: list[Ended]) -> Iterator[Ended]:

@@ -23,7 +23,7 @@ from ...capture.rows import Row
 from ...capture.tables.traffic import as_ended
 from ...messages.api_key import ApiKey
 from ..decoding import ToldEngine
-from ..facts import Facts
+from ..facts import END, Facts
 from ..groups import APIS
 from ..options import Options
 from ..outputs import Output
@@ -84,7 +84,7 @@ class Carried:
         self._items: list[Located | Ended] = []
         self._exchanges: list[Exchange] = []
         self._reminders: list[Exchange] = []
-        self._bytes = self._n = 0
+        self._bytes = self._n = self._base = 0
 
     def restore(self, known: list[int], state: bytes) -> None:
         """Go on from what an earlier batch left; known: connections that were open then."""
@@ -113,6 +113,7 @@ class Carried:
 
     def close(self, why: str = "") -> list[int]:
         """Give up what is awaited; say which connections began in this batch."""
+        self._base = END
         self._take(_because(self._engine.finish(), why))
         self.flush()
         return sorted(self._gone - self._known)
@@ -134,7 +135,7 @@ class Carried:
         for found in rows:
             self._drain()
             assert found.connection is not None
-            self._facts.item(found.row)
+            self._facts.row(found.row)
             self._portion.learn(found.row)
             self._item(found._replace(connection=self._engine.firsts[found.connection]))
         self._drain()
@@ -173,7 +174,9 @@ class Carried:
             # Text that is no UTF-8 on the wire is kept as it is, and Arrow takes none of that.
             group_id = message.group_id.encode("utf-8", "backslashreplace").decode()
             self._n += 1
-            self._out.other("item", group_id, self._engine.at, self._n, pickle.dumps(told))
+            self._out.other(
+                "item", group_id, self._base + self._engine.known_at, self._n, pickle.dumps(told)
+            )
 
     # -- portions
 

@@ -1,0 +1,247 @@
+"""JSON straight from the wire: what is written of decoded messages, or nothing at all.
+
+Without a compiler nothing is written straight, and these tests say that all is written all the
+same.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from kafkawire.capture import quick_text
+from kafkawire.capture.engine import located, read_sealed
+from kafkawire.capture.programs import program_of
+from kafkawire.capture.quick_text import Program, Text
+from kafkawire.capture.record_text import Place, opened, put_opened, value_text
+from kafkawire.capture.row_text import Lines
+from kafkawire.errors import DecodeError
+from kafkawire.messages import REGISTRY
+from kafkawire.protocol.json_text import to_json_text
+from kafkawire.records import Compression, RecordBatches
+from kafkawire.records.checksum import crc32c
+from tests.records.drawn import Batch, batches
+from tests.vectors import NAMES, by_message
+
+from .truth import capture_of, captures
+
+ELEMENTS = 1 << 20
+NATIVE = not str(quick_text.__file__).endswith(".py")
+
+
+def text() -> Text:
+    return Text(lambda data: value_text(data, False))
+
+
+def written(program: Program, data: bytes) -> str | None:
+    """Write a body, twice where nulls have to be allowed first."""
+    out = text()
+    for _ in range(2):
+        if out.body(data, 0, program, ELEMENTS) is not False:
+            return out.take()
+        assert len(out) == 0
+        out.allow()
+    return None
+
+
+def damaged(data: bytes) -> Iterator[bytes]:
+    """Give the bytes with one or two of them changed, the same each time."""
+    lots = random.Random(data)
+    for _ in range(40 if data else 0):
+        bad = bytearray(data)
+        for _ in range(lots.randint(1, 2)):
+            bad[lots.randrange(len(bad))] = lots.choice([0, 1, 2, 127, 128, 255])
+        yield bytes(bad)
+
+
+def test_what_is_written_of_vectors_is_their_json() -> None:
+    plain = count = 0
+    for name in NAMES:
+        info = REGISTRY.get(name)
+        cls = REGISTRY.load(name)
+        for row in by_message("messages").get(name, []):
+            version, data = row["version"], bytes.fromhex(row["hex"])
+            program = program_of(cls, version, info.is_flexible(version), True)
+            count += 1
+            told = None if program is None else written(program, data)
+            if told is not None:
+                plain += 1
+                assert told == to_json_text(cls.decode(data, version), version), row
+    assert plain > count // 3 if NATIVE else plain == 0
+
+
+def test_nothing_is_written_of_what_the_decoder_refuses() -> None:
+    refused = 0
+    for name in NAMES:
+        info = REGISTRY.get(name)
+        cls = REGISTRY.load(name)
+        for row in by_message("messages").get(name, [])[::25]:
+            version, data = row["version"], bytes.fromhex(row["hex"])
+            program = program_of(cls, version, info.is_flexible(version), True)
+            if program is None or len(data) > 300:
+                continue
+            cuts = [(data + b"\0")[:cut] for cut in (*range(len(data)), len(data) + 1)]
+            for bad in (*cuts, *damaged(data)):
+                try:
+                    message = cls.decode(bad, version)
+                except DecodeError:
+                    refused += 1
+                    assert text().body(bad, 0, program, ELEMENTS) is False, (row, bad)
+                else:
+                    expected = to_json_text(message, version)
+                    assert written(program, bad) in (None, expected), (row, bad)
+    assert refused > 500
+
+
+@pytest.mark.parametrize("truth", captures(), ids=lambda path: path.name)
+@pytest.mark.parametrize("options", [(False, True), (True, False)])
+def test_lines_of_frames_are_those_of_rows(truth: Path, options: tuple[bool, bool]) -> None:
+    told = list(read_sealed(capture_of(truth)))
+    straight, opened_lines = Lines("c", *options), Lines("c", *options)
+    for _ in range(2):  # what nulls are allowed is known the second time
+        expected = "".join(opened_lines.line(*located(one)) + "\n" for one in told)
+        assert straight.text(told) == expected
+
+
+def test_more_elements_than_are_allowed_are_left_to_the_decoder() -> None:
+    cls = REGISTRY.load("MetadataRequest")
+    program = program_of(cls, 0, False, True)
+    assert program is not None
+    data = b"\0\0\0\2\0\1a\0\1b"
+    assert (text().body(data, 0, program, 2) is None) == NATIVE
+    assert text().body(data, 0, program, 1) is False
+
+
+# -- keys and values
+
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.decimals(-1000, 1000, places=3).map(float),
+    st.text(max_size=8),
+    st.sampled_from(["\x7f", '"\\/', "\u2028", "😀", "é\n"]),
+)
+TREES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=12,
+)
+
+
+@st.composite
+def values(draw: st.DrawFn) -> bytes:
+    """JSON as programs write it, and the same with a few bytes changed."""
+    tree = draw(st.lists(TREES, max_size=3) | st.dictionaries(st.text(max_size=3), TREES))
+    told: Any = json.dumps(
+        tree, ensure_ascii=draw(st.booleans()), indent=draw(st.sampled_from([None, 1]))
+    )
+    data = bytearray(told.encode())
+    for _ in range(draw(st.integers(0, 2))):
+        at = draw(st.integers(0, len(data) - 1))
+        data[at] = draw(st.sampled_from(list(b'{}[],:"\\0123456789.eE-+ \n\xc3\xa9tfnu')))
+    return bytes(data)
+
+
+ODD_JSON = (
+    b'{"a":1,"a":2}',
+    b'{"k":{"a":1,"b":2,"a":3}}',
+    b"[-0,-0.0,0.0,1E400]",
+    b"[0.00012,0.00001,1.50,100.0,123456789012345.6,1e5,12345678901234567890]",
+    b"[01]",
+    b"[1 2]",
+    b"[NaN]",
+    b'["\\ud83d\\ude00","\\uD83D","\\/","\\u00e9","\\u000a","\\x"]',
+    b'["\\u00e"]',
+    b'["tab\there"]',
+    b'{"a":[]} \n',
+    b"{} x",
+    b"[" * 200 + b"]" * 200,
+    b"[" + b"9" * 5000 + b"]",
+    b'{"' + b'":1,"'.join(b"%d" % n for n in range(100)) + b'":1}',
+    b"{",
+    b'["\xed\xa0\x80"]',
+    b'["\xf4\x90\x80\x80"]',
+    b'["\xc0\x80"]',
+    b'["' + b"\xc3\xa9" * 5000 + b'"]',
+    b'"' + b"\xe6\x97\xa5" * 3000,
+    b"a" * 4095 + b"\xf0\x9f\x98\x80" + b"\x01\n" * 3000,
+    b"\x7f",
+    b"a\0b",
+    b"\xff",
+    "\u200b".encode(),
+    b"",
+)
+
+
+def check_value(data: bytes) -> None:
+    out = text()
+    out.value(data)
+    assert out.take() == value_text(data, False)
+
+
+@pytest.mark.parametrize("data", ODD_JSON, ids=range(len(ODD_JSON)))
+def test_odd_values_are_shown_as_the_decoder_shows_them(data: bytes) -> None:
+    check_value(data)
+
+
+@given(values())
+def test_json_in_values_is_shown_as_the_decoder_shows_it(data: bytes) -> None:
+    check_value(data)
+
+
+@given(st.binary(max_size=40) | st.text(max_size=20).map(str.encode))
+@example(b"\n\xc2")
+def test_values_are_shown_as_the_decoder_shows_them(data: bytes) -> None:
+    check_value(data)
+
+
+# -- records
+
+
+def check_records(data: bytes) -> None:
+    place = Place("records", "t", 0, data)
+    out = text()
+    put_opened(out, place)
+    assert out.take() == opened(place, False)
+
+
+@given(st.lists(batches(), min_size=1, max_size=2), st.integers(0, 1 << 40).map(random.Random))
+def test_records_are_shown_as_the_decoder_shows_them(
+    some: list[Batch], lots: random.Random
+) -> None:
+    data = bytearray(b"".join(batch.encode() for batch in some))
+    check_records(bytes(data))
+    data[lots.randrange(len(data))] = lots.randrange(256)
+    check_records(bytes(data))
+    check_records(bytes(data[: lots.randrange(len(data))]))
+
+
+@given(batches(magic=2), st.integers(0, 1 << 40).map(random.Random))
+def test_damaged_records_are_shown_as_the_decoder_shows_them(
+    batch: Batch, lots: random.Random
+) -> None:
+    """Under a checksum that is right, so that only header and records are wrong."""
+    data = bytearray(batch._replace(compression=Compression.NONE).encode())
+    for _ in range(lots.randint(1, 2)):
+        at = lots.randrange(lots.choice([21, 61]), len(data))
+        data[at] = lots.choice([0, 1, 2, 127, 128, 255, data[at] ^ 1, lots.randrange(256)])
+    data[17:21] = crc32c(bytes(data), 21, len(data)).to_bytes(4, "big")
+    check_records(bytes(data))
+
+
+@given(batches(magic=2))
+def test_what_is_plain_is_not_left_to_the_decoder(batch: Batch) -> None:
+    (made,) = RecordBatches(batch.encode())
+    data, start, end = made.body()
+    count, base = made.records_count, made.base_offset
+    told = text().records(data, start, end, count, base, made.base_timestamp, None, False, True)
+    assert told == NATIVE
