@@ -17,7 +17,6 @@ record batches in Arrow's own form, which Spark moves without looking into them.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -32,7 +31,7 @@ from ..capture.tables import TABLES
 from ..capture.tables.context import Context
 from .chunks import CHUNKED, cut, portion
 from .columns import is_bare, needed, to_batches
-from .decoding import Gathering, Traffic, sorted_rows
+from .decoding import Gathering, Traffic, sorted_rows, tune
 from .errors import ascii_safe
 from .facts import AllFacts, Facts, sum_up
 from .finishing import Finish
@@ -215,9 +214,7 @@ class Work:
 
         @ascii_safe
         def step(batches: Iterable[pa.RecordBatch]) -> Batches:
-            # Decoded messages have no cycles: with Python's default the collector walks them in
-            # vain.
-            gc.set_threshold(100_000, 50, 1000)
+            tune()
             facts = Facts()
             rest = iter(batches)
             first = next((batch for batch in rest if len(batch)), None)
@@ -244,7 +241,7 @@ class Work:
 
         @ascii_safe
         def step(batches: Iterable[pa.RecordBatch]) -> Batches:
-            gc.set_threshold(100_000, 50, 1000)
+            tune()
             for batch in batches:
                 for body in batch.column("body"):
                     yield from self._made(portion(body.as_py(), plan.names, plan.sets, bare=bare))

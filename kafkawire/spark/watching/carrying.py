@@ -9,7 +9,6 @@ same shuffle; one of which nothing comes is passed on as it is.
 
 from __future__ import annotations
 
-import gc
 import pickle
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
@@ -18,7 +17,7 @@ import pyarrow as pa
 
 from ...capture.blocks import NO_TIME
 from ...capture.engine import located
-from ..decoding import Notices, in_order, sorted_rows
+from ..decoding import Notices, in_order, sorted_rows, tune
 from ..errors import ascii_safe
 from ..facts import Facts
 from ..outputs import Output, packed
@@ -161,6 +160,5 @@ class Carrier:
 @ascii_safe
 def carry(batches: Iterable[pa.RecordBatch], terms: Terms) -> Iterator[pa.RecordBatch]:
     """Decode a bucket's states and packets, in order."""
-    # Decoded messages have no cycles: with Python's default the collector walks them in vain.
-    gc.set_threshold(100_000, 50, 1000)
+    tune()
     yield from Carrier(terms).run(batches)
