@@ -145,10 +145,12 @@ def partitions(spark: SparkSession, bytes: int, options: Options) -> int:
 
 
 def placed(spark: SparkSession, plan: Plan, options: Options) -> Placing:
-    """Say in how many buckets connections are decoded, and which have one of their own."""
-    count = partitions(spark, plan.bytes, options)
-    share = plan.bytes // max(2 * spark.sparkContext.defaultParallelism, count)
-    return plan.placing(count, max(share, 2 * options.chunk_bytes))
+    """Say in how many buckets connections are decoded, and which have one of their own: those with
+    more than half of what a core would get, where there is more than one.
+    """
+    cores = spark.sparkContext.defaultParallelism
+    share = plan.bytes // (2 * cores) if cores > 1 else plan.bytes
+    return plan.placing(partitions(spark, plan.bytes, options), max(share, 2 * options.chunk_bytes))
 
 
 def packet_rows(

@@ -1,4 +1,4 @@
-"""A connection that is too large for a task: its chunks are made rows of anywhere, and no row tells."""
+"""A connection too large for a task: rows are made of its chunks anywhere, and no row tells."""
 
 from __future__ import annotations
 
