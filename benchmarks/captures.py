@@ -17,7 +17,11 @@ from typing import Final, NamedTuple
 from kafkawire.capture.source import read_capture
 
 ETHERNET: Final = 1
+RAW_IP: Final = 101
 IPV4: Final = b"\x08\x00"
+FRAME: Final = bytes(12) + IPV4
+"""An Ethernet header for packets that came without one."""
+
 TURNS: Final = 8
 """Copies whose packets alternate."""
 
@@ -34,13 +38,15 @@ class Recorded(NamedTuple):
 
 
 def recorded(path: Path) -> list[Recorded]:
-    """Read the IPv4 packets of an Ethernet capture."""
+    """Read the IPv4 packets of an Ethernet capture, or of one without a link layer."""
     found: list[Recorded] = []
     first: int | None = None
     for block in read_capture(path):
         columns = (block.ts, block.original, block.start, block.captured, block.link)
         for ts, original, start, size, link in zip(*(c.tolist() for c in columns), strict=True):
             data = block.data[start : start + size]
+            if link == RAW_IP and data[:1] == b"\x45":
+                link, data, original = ETHERNET, FRAME + data, len(FRAME) + original
             if link == ETHERNET and data[12:14] == IPV4:
                 first = ts if first is None else first
                 found.append(Recorded(ts - first, original, data))

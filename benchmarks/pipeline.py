@@ -1,23 +1,21 @@
 """A capture file to rows: kafkawire beside tshark, each as a command of its own.
 
-    python -m benchmarks.pipeline [--megabytes 100 1000] [--rounds N]
+    python -m benchmarks.pipeline [--traffic calls bulk] [--megabytes 100 1000] [--rounds N]
 
 Law: contenders read the same file and take turns; a figure is processor time (user and system), so
 that a neighbour's load meets the ratio as little as can be; every command must say as many messages
-as the recordings hold. What is the same work:
+as the recordings hold.
 
     tshark -T fields    30 fields of each message, keys, values and headers of records among them
-      ours              the tables that hold those fields: `exchanges` and `records`, as Parquet,
-                        two commands whose times are added
     tshark -T json      every field of each message and every record
+      `kafka only`      the same without the layers below Kafka (-J kafka)
       ours              `decode --format jsonl --records`: every field, every record, and on which
                         connection, in answer to what
-      `kafka only`      the same without the layers below Kafka (-J kafka), which ours has not
+      `tables`          for those who want columns: `exchanges` and `records`, as Parquet
 
-The mix is every recording of which tshark 4.0 decodes 3 of 4 messages at least (clients of 2017 to
-2022), each as often as the others, so weighted by its own bytes. Of newer ones tshark gives up on
-the body, and is the faster for it. `--each` measures them one by one, as seconds of processor a MB:
-from a small capture to a larger one, so without what starting takes.
+    calls    many short connections of clients of 2017 to 2022 that tshark 4.0 decodes nearly whole
+             (3 of 4 messages at least), 300 bytes a message: what test scenarios look like
+    bulk     producers and consumers at work, thousands of records a second (`benchmarks.bulk`)
 """
 
 from __future__ import annotations
@@ -33,7 +31,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from . import report
-from .captures import grown, recorded
+from .bulk import PORT, record
+from .captures import Recorded, grown, recorded
 from .measure import Figure, figure
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -50,6 +49,7 @@ RECORDINGS: Final = {
 repository are left out where they are absent.
 """
 
+TRAFFIC: Final = ("calls", "bulk")
 FOLDERS: Final = ("fixtures/captures", "../shared/captures/live")
 
 FIELDS: Final = """
@@ -97,7 +97,7 @@ def measured(command: Sequence[str], out: Path) -> Run:
 
 def tshark(capture: Path, form: Sequence[str]) -> list[str]:
     """Make tshark's command: ports said, messages put together as ours are."""
-    ports = sorted({port for _, ports in recordings() for port in ports})
+    ports = sorted({PORT, *(port for _, ports in recordings() for port in ports)})
     said = [word for port in ports for word in ("-d", f"tcp.port=={port},kafka")]
     order = ["-o", "tcp.reassemble_out_of_order:TRUE"]
     return ["tshark", "-r", str(capture), *said, *order, "-Y", "kafka", *form]
@@ -125,7 +125,7 @@ def commands(capture: Path, folder: Path) -> dict[str, list[list[str]]]:
 
 
 PAIRS: Final = (
-    ("pcap to rows vs -T fields", "kafkawire tables", ("kafkawire jsonl", "tshark fields")),
+    ("pcap to rows vs -T fields", "kafkawire jsonl", ("tshark fields", "kafkawire tables")),
     (
         "pcap to rows vs -T json",
         "kafkawire jsonl",
@@ -135,11 +135,18 @@ PAIRS: Final = (
 """Suite -> who does the same work: ours first."""
 
 
-def run_size(megabytes: int, rounds: int, folder: Path) -> list[Figure]:
+def sources(traffic: str, folder: Path) -> list[list[Recorded]]:
+    """Give the recordings of a kind of traffic."""
+    if traffic == "bulk":
+        return [recorded(record(folder / "bulk.pcap"))]
+    return [recorded(path) for path, _ in recordings()]
+
+
+def run_size(traffic: str, megabytes: int, rounds: int, folder: Path) -> list[Figure]:
     """Measure a capture of some size."""
     capture = folder / "capture.pcap"
     with capture.open("wb", buffering=1 << 20) as out:
-        for piece in grown([recorded(path) for path, _ in recordings()], megabytes * 10**6):
+        for piece in grown(sources(traffic, folder), megabytes * 10**6):
             out.write(piece)
     size = capture.stat().st_size / 1e6
     contenders = commands(capture, folder)
@@ -161,7 +168,7 @@ def run_size(megabytes: int, rounds: int, folder: Path) -> list[Figure]:
             if name == "kafkawire jsonl":
                 with out_file.open("rb") as lines:
                     messages = sum(1 for _ in lines)
-    case = f"{size:.0f} MB, {messages} rows"
+    case = f"{traffic}, {size:.0f} MB, {messages} rows"
     figures = []
     for suite, first, others in PAIRS:
         for name in (first, *others):
@@ -216,18 +223,22 @@ def _of_a_megabyte(path: Path, rounds: int, folder: Path) -> dict[str, list[floa
     return taken
 
 
-def run(rounds: int, sizes: Sequence[int] = (MEGABYTES,)) -> list[Figure]:
+def run(
+    rounds: int, sizes: Sequence[int] = (MEGABYTES,), traffic: Sequence[str] = TRAFFIC
+) -> list[Figure]:
     """Measure captures of some sizes, in MB."""
     figures: list[Figure] = []
-    for megabytes in sizes:
-        with tempfile.TemporaryDirectory(prefix="kafkawire-pipeline-") as folder:
-            figures += run_size(megabytes, rounds, Path(folder))
+    for kind in traffic:
+        for megabytes in sizes:
+            with tempfile.TemporaryDirectory(prefix="kafkawire-pipeline-") as folder:
+                figures += run_size(kind, megabytes, rounds, Path(folder))
     return figures
 
 
 def main() -> None:
     """Print the tables and keep the figures."""
     parser = argparse.ArgumentParser(prog="benchmarks.pipeline", description=__doc__)
+    parser.add_argument("--traffic", choices=TRAFFIC, nargs="+", default=list(TRAFFIC))
     parser.add_argument("--megabytes", type=int, nargs="+", default=[MEGABYTES])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--each", action="store_true", help="each recording by itself")
@@ -235,7 +246,7 @@ def main() -> None:
     if chosen.each:
         figures = run_each(chosen.rounds)
     else:
-        figures = run(chosen.rounds, chosen.megabytes)
+        figures = run(chosen.rounds, chosen.megabytes, chosen.traffic)
     for suite in dict.fromkeys(each.suite for each in figures):
         print(f"\n{report.table([each for each in figures if each.suite == suite])}")
     print(f"\n{report.save(figures)}")

@@ -3,6 +3,7 @@
 Law: the case is run as the suites run it, once to warm up and once watched.
 
     native modules       Linux `perf`, where it is installed and allowed: functions of C, by name
+                         if the build kept them (KAFKAWIRE_COMPILE_SYMBOLS=1)
     otherwise            cProfile: Python's functions; what is compiled is counted in its caller
 """
 
@@ -80,7 +81,7 @@ def table(name: str) -> Callable[[Path], None]:
     return run
 
 
-def decode_bodies(_: Path) -> None:
+def decode_bodies() -> None:
     """The codec suite's eight messages, decoded."""
     taken = [(type(each.message), each.data, each.version) for each in bodies()]
     for _turn in range(20_000):
@@ -88,7 +89,7 @@ def decode_bodies(_: Path) -> None:
             cls.decode(data, version)  # type: ignore[attr-defined]  # every generated message has it
 
 
-def encode_bodies(_: Path) -> None:
+def encode_bodies() -> None:
     """The codec suite's eight messages, encoded."""
     taken = [(each.message, each.version) for each in bodies()]
     for _turn in range(20_000):
@@ -96,38 +97,65 @@ def encode_bodies(_: Path) -> None:
             message.encode(version)
 
 
-def decode_records(_: Path) -> None:
-    """Batches of 16 KiB, as objects and as columns."""
-    data = encode_own(Compression.NONE, 16 << 10)()
-    for _turn in range(5_000):
-        list(RecordBatches(data).records())
-        RecordBatches(data).columns()
+def record_objects() -> None:
+    """Batches of 16 KiB and 1 MiB, as objects."""
+    for size, turns in RECORD_TURNS.items():
+        data = encode_own(Compression.NONE, size)()
+        for _turn in range(turns // 4):
+            list(RecordBatches(data).records())
 
 
-CASES: Final[dict[str, Callable[[Path], None]]] = {
+def record_columns() -> None:
+    """Batches of 16 KiB and 1 MiB, as columns."""
+    for size, turns in RECORD_TURNS.items():
+        data = encode_own(Compression.NONE, size)()
+        for _turn in range(turns):
+            RecordBatches(data).columns()
+
+
+def record_batches() -> None:
+    """Batches of 16 KiB and 1 MiB, written."""
+    for size, turns in RECORD_TURNS.items():
+        encode = encode_own(Compression.NONE, size)
+        for _turn in range(turns // 4):
+            encode()
+
+
+RECORD_TURNS: Final = {16 << 10: 200_000, 1 << 20: 6_000}
+"""Bytes of a batch, and how often the quickest case reads it: about as long for each."""
+
+CAPTURE_CASES: Final[dict[str, Callable[[Path], None]]] = {
     "packets": packets,
     "runs": runs,
     "frames": frames,
     "rows": rows,
     "jsonl": jsonl,
     **{name: table(name) for name in ("exchanges", "messages", "partitions", "records")},
+}
+CODEC_CASES: Final[dict[str, Callable[[], None]]] = {
     "decode": decode_bodies,
     "encode": encode_bodies,
-    "records-codec": decode_records,
+    "record-objects": record_objects,
+    "record-columns": record_columns,
+    "record-batches": record_batches,
 }
 
 
-def grow(folder: Path) -> Path:
-    """Make the capture that the cases read."""
+def run_case(case: str, folder: Path) -> None:
+    """Run a case; what it reads is made in the folder when it is first needed."""
+    if case in CODEC_CASES:
+        CODEC_CASES[case]()
+        return
     capture = folder / "capture.pcap"
-    with capture.open("wb", buffering=1 << 20) as out:
-        for piece in grown([recorded(path) for path, _ in recordings()], MEGABYTES * 10**6):
-            out.write(piece)
-    return capture
+    if not capture.exists():
+        with capture.open("wb", buffering=1 << 20) as out:
+            for piece in grown([recorded(path) for path, _ in recordings()], MEGABYTES * 10**6):
+                out.write(piece)
+    CAPTURE_CASES[case](capture)
 
 
 def with_perf(case: str, folder: Path, lines: int) -> bool:
-    """Show the hottest functions of C; False where perf cannot be used."""
+    """Show the hottest libraries and functions of C; False where perf cannot be used."""
     if shutil.which("perf") is None:
         return False
     data = folder / "perf.data"
@@ -135,36 +163,36 @@ def with_perf(case: str, folder: Path, lines: int) -> bool:
     record = ["perf", "record", "--quiet", "--freq", "2000", "--output", str(data), *again]
     if subprocess.run(record, stderr=subprocess.DEVNULL, check=False).returncode:
         return False
-    show = ["perf", "report", "--stdio", "--no-children", "--input", str(data)]
-    shown = subprocess.run(show, capture_output=True, text=True, check=True).stdout
-    found = [line for line in shown.splitlines() if line and not line.startswith("#")]
-    print("\n".join(found[:lines]))
+    for keys, count in (("dso", 8), ("dso,symbol", lines)):
+        show = ["perf", "report", "--stdio", "--no-children", "--sort", keys, "--input", str(data)]
+        shown = subprocess.run(show, capture_output=True, text=True, check=True).stdout
+        found = [line for line in shown.splitlines() if line and not line.startswith("#")]
+        print("\n".join(found[:count]), end="\n\n")
     return True
 
 
-def with_cprofile(case: str, capture: Path, lines: int) -> None:
+def with_cprofile(case: str, folder: Path, lines: int) -> None:
     """Show the Python functions with the most time of their own."""
     profile = cProfile.Profile()
-    profile.runcall(CASES[case], capture)
+    profile.runcall(run_case, case, folder)
     pstats.Stats(profile).sort_stats("tottime").print_stats(lines)
 
 
 def main() -> None:
     """Profile a case."""
     parser = argparse.ArgumentParser(prog="benchmarks.profile", description=__doc__)
-    parser.add_argument("case", choices=CASES)
+    parser.add_argument("case", choices=[*CAPTURE_CASES, *CODEC_CASES])
     parser.add_argument("--lines", type=int, default=40, help="how many functions are shown")
     parser.add_argument("--once", metavar="FOLDER", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.once:
-        CASES[chosen.case](Path(chosen.once) / "capture.pcap")
+        run_case(chosen.case, Path(chosen.once))
         return
     with tempfile.TemporaryDirectory(prefix="kafkawire-profile-") as folder:
-        capture = grow(Path(folder))
-        CASES[chosen.case](capture)
+        run_case(chosen.case, Path(folder))
         if not with_perf(chosen.case, Path(folder), chosen.lines):
             print("perf cannot be used here")
-        with_cprofile(chosen.case, capture, chosen.lines)
+        with_cprofile(chosen.case, Path(folder), chosen.lines)
 
 
 if __name__ == "__main__":

@@ -179,7 +179,12 @@ class Reading:
 
 
 def _print(data: bytes) -> None:
-    sys.stdout.buffer.write(data)
+    """Write all of it, or raise: unbuffered (PYTHONUNBUFFERED), a write may take a part only, and
+    that as its last before the reader leaves.
+    """
+    left = memoryview(data)
+    while left:
+        left = left[sys.stdout.buffer.write(left) :]
     sys.stdout.buffer.flush()
 
 

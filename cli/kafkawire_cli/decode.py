@@ -73,12 +73,19 @@ def decode(
         int, typer.Option("--jobs", "-j", min=1, help="Processes to decode capture files with.")
     ] = 1,
     table: Annotated[
-        str | None,
-        typer.Option("--table", help="exchanges, records, connections, ...: see docs/tables.md."),
+        list[str] | None,
+        typer.Option(
+            "--table", help="exchanges, records, ...; several in one pass: see docs/tables.md."
+        ),
     ] = None,
     to: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="With --table: a .jsonl, .csv or .parquet file."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="With --table: a .jsonl, .csv or .parquet file; of several a directory, or a name "
+            "with {table} in it.",
+        ),
     ] = None,
 ) -> None:
     """Decode every Kafka message in captures, frames or hex text.
@@ -90,8 +97,9 @@ def decode(
     kafkawire decode 0000001f0019... --format tree
     kafkawire decode body.bin --api Metadata --version 12 --direction response
     kafkawire decode trace*.pcap --table records -o records.parquet
+    kafkawire decode trace*.pcap --table exchanges --table records -o DIR
     """
-    if table is not None or to is not None:
+    if table or to is not None:
         if wanted or shape or api:
             raise typer.BadParameter("takes no --filter, --format or --api", param_hint="--table")
         if jobs > 1:
@@ -109,7 +117,7 @@ def decode(
     failed = False
     with until_the_reader_leaves():
         if form is Shape.TABLE:
-            print(output.heading())
+            print(output.heading(), flush=True)
         files = _captures(given, input_format, bare)
         for name in [] if files else _each(given):
             try:
@@ -128,7 +136,7 @@ def decode(
 
             for printed in decoded(files, Asked(form, view, chosen, brokers), jobs):
                 clean = clean and printed.clean
-                write(printed.text)
+                sys.stdout.buffer.write(printed.text)
                 if printed.error is not None:
                     refuse("decode", printed.error)
                     failed = True
@@ -139,16 +147,16 @@ def decode(
 
 
 def _table(
-    given: list[str], table: str | None, to: Path | None, brokers: Known, secrets: bool
+    given: list[str], names: list[str] | None, to: Path | None, brokers: Known, secrets: bool
 ) -> None:
-    """Write a table of the captures, which are read as one."""
+    """Write tables of the captures, which are read as one."""
     from . import tables
 
-    if table is None:
+    if not names:
         raise typer.BadParameter("needs --table", param_hint="--output")
     with until_the_reader_leaves():
         try:
-            refused = tables.write(given, table, to, brokers, secrets)
+            refused = tables.write(given, names, to, brokers, secrets)
         except InputError as error:
             refuse("decode", error)
             raise typer.Exit(2) from None

@@ -50,11 +50,11 @@ class Asked(NamedTuple):
 
 
 class Printed(NamedTuple):
-    """Text of some rows, and whether all of them were decoded byte for byte; or what is wrong with
-    a capture.
+    """Text of some rows, encoded for stdout, and whether all of them were decoded byte for byte; or
+    what is wrong with a capture.
     """
 
-    text: str
+    text: bytes
     clean: bool
     error: InputError | None = None
 
@@ -67,7 +67,7 @@ def decoded(files: Sequence[Path], asked: Asked, jobs: int) -> Iterator[Printed]
                 for told in _batches(file, asked.brokers, _drawn()):
                     yield _printed(str(file), told, asked)
             except InputError as error:
-                yield Printed("", True, error)
+                yield Printed(b"", True, error)
         return
     with ProcessPoolExecutor(
         jobs if len(files) > 1 else jobs - 1, get_context("spawn"), tune
@@ -78,7 +78,7 @@ def decoded(files: Sequence[Path], asked: Asked, jobs: int) -> Iterator[Printed]
             else:
                 yield from _one(files[0], asked, pool, WAITING * (jobs - 1))
         except InputError as error:
-            yield Printed("", True, error)
+            yield Printed(b"", True, error)
         except BaseException:  # a reader that left, an interrupt: nobody waits for the rest
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -94,10 +94,10 @@ def _each(files: Sequence[Path], asked: Asked, pool: ProcessPoolExecutor) -> Ite
             try:
                 clean = result.result()
             except InputError as error:
-                yield Printed("", True, error)
+                yield Printed(b"", True, error)
                 continue
             path = Path(folder, str(at))
-            with path.open(encoding="utf-8", newline="") as lines:
+            with path.open("rb") as lines:
                 while text := lines.read(CHUNK):
                     yield Printed(text, clean)
             path.unlink()
@@ -106,7 +106,7 @@ def _each(files: Sequence[Path], asked: Asked, pool: ProcessPoolExecutor) -> Ite
 def _into_file(file: Path, asked: Asked, to: Path) -> bool:
     """Decode a capture into a file of text; says whether all rows are clean."""
     clean = True
-    with to.open("w", encoding="utf-8", newline="") as out:
+    with to.open("wb") as out:
         for told in _batches(file, asked.brokers):
             printed = _printed(str(file), told, asked)
             out.write(printed.text)
@@ -163,7 +163,8 @@ def _printed(name: str, told: list[Told], asked: Asked) -> Printed:
         if not asked.wanted or filters.keeps(asked.wanted, entry):
             clean = clean and entry.row.status == "ok"
             texts.append(text(entry))
-    return Printed("".join(texts), clean)
+    stdout = sys.stdout
+    return Printed("".join(texts).encode(stdout.encoding, stdout.errors or "strict"), clean)
 
 
 @lru_cache(maxsize=1)

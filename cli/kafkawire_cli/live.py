@@ -23,6 +23,13 @@ BootstrapOption = Annotated[
     str,
     typer.Option(CLUSTER, "-b", metavar="HOST:PORT,...", help="Brokers to begin with."),
 ]
+CapturesOption = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="FILE...", help="Captures, read as one; directories of them; - for stdin."
+    ),
+]
+"""Of verbs that are about captures, or with `ClusterOption` about a cluster."""
 ClusterOption = Annotated[
     str | None,
     typer.Option(CLUSTER, "-b", metavar="HOST:PORT,...", help="A live cluster: its brokers."),

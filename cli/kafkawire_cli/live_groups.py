@@ -12,7 +12,7 @@ import typer
 from . import live
 from .captures import BrokerOption, Form, FormOption, PortOption
 from .groups import groups as of_captures
-from .live import ClusterOption, SettingOption
+from .live import CapturesOption, ClusterOption, SettingOption
 from .report import Section, count_text, plural, ranges_text
 
 if TYPE_CHECKING:
@@ -52,12 +52,7 @@ class Group(NamedTuple):
 
 def groups(
     context: typer.Context,
-    given: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="FILE...", help="Captures, read as one; directories of them; - for stdin."
-        ),
-    ] = None,
+    given: CapturesOption = None,
     bootstrap: ClusterOption = None,
     wanted: Annotated[
         list[str] | None, typer.Option("--group", help="Only this group; may be repeated.")

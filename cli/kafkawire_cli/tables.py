@@ -1,7 +1,12 @@
-"""`kafkawire decode --table NAME`: a table of captures as JSON lines, CSV or Parquet.
+"""`kafkawire decode --table NAME`: tables of captures as JSON lines, CSV or Parquet.
 
-Law: the name of the output file says the format; nested columns are JSON text in CSV, bytes are
-base64 in both texts, and times are ISO 8601 in UTC.
+Law: the name of the output file says the format, and where several tables are asked for, each has a
+file of its own; nested columns are JSON text in CSV, bytes are base64 in both texts, and times are
+ISO 8601 in UTC.
+
+    -o a.csv            one table
+    -o DIR              DIR/exchanges.parquet, DIR/records.parquet, ...
+    -o a-{table}.jsonl  a-exchanges.jsonl, a-records.jsonl, ...
 """
 
 from __future__ import annotations
@@ -11,7 +16,7 @@ import json
 import sys
 from base64 import b64encode
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
@@ -24,80 +29,172 @@ from .progress import progress
 if TYPE_CHECKING:
     import pyarrow as pa
 
+TABLE: Final = "{table}"
+"""Stands for the name of a table in the name of an output file."""
+
+Write = Callable[["pa.RecordBatch"], None]
+
 
 def write(
     given: list[str],
-    table: str,
+    names: list[str],
     output: Path | None,
     brokers: captures.Known,
     secrets: bool,
 ) -> int:
-    """Write a table of the captures given, which are read as one; to standard output as JSON lines
-    without a file. Return how many files were named and left out for being none. InputError where
-    there is no capture; a usage error for a table or a name of a file that we do not know.
+    """Write tables of the captures given, which are read as one, in one pass; to standard output as
+    JSON lines without a file. Return how many files were named and left out for being none.
+    InputError where there is no capture; a usage error for a table or a name of a file that we do
+    not know.
     """
     captures.needs_arrow()
     from kafkawire.capture import tables
 
-    if table not in tables.TABLES:
-        raise typer.BadParameter(
-            f"no table is called {table!r}; tables: {', '.join(tables.TABLES)}",
-            param_hint="--table",
-        )
-    writer = _writer(output)
+    for name in names:
+        if name not in tables.TABLES:
+            raise typer.BadParameter(
+                f"no table is called {name!r}; tables: {', '.join(tables.TABLES)}",
+                param_hint="--table",
+            )
+    files = _files(list(dict.fromkeys(names)), output)
     # rows of a live capture that somebody watches must not wait for a full batch
     size = 1 if given == ["-"] and output is None else tables.BATCH_ROWS
     sources, refused = captures.sources("decode", given)
     drawn = output is not None or not sys.stdout.isatty()
-    with progress(sources, drawn=drawn) as watch, captures.readable(given, output):
-        batches = tables.read(
+    with (
+        progress(sources, drawn=drawn) as watch,
+        captures.readable(given, output),
+        ExitStack() as opened,
+    ):
+        batches = tables.read_tables(
             sources,
-            table,
+            files,
             ports=brokers.ports,
             brokers=brokers.addresses,
             batch_rows=size,
             secrets=secrets,
             watch=watch,
         )
-        writer(batches, tables.TABLES[table].schema, output)
+        to = {
+            name: opened.enter_context(_format(file)(file, tables.TABLES[name].schema))
+            for name, file in files.items()
+        }
+        for name, batch in batches:
+            to[name](batch)
     return refused
+
+
+def _files(names: list[str], output: Path | None) -> dict[str, Path | None]:
+    """Say which table goes into which file."""
+    several = len(names) > 1
+    if output is None:
+        if several:
+            raise typer.BadParameter("several tables need a directory", param_hint="--output")
+        return {names[0]: None}
+    if TABLE in output.name:
+        files = {name: output.with_name(output.name.replace(TABLE, name)) for name in names}
+    elif output.is_dir() or (several and not output.suffix):
+        output.mkdir(parents=True, exist_ok=True)
+        files = {name: output / f"{name}.parquet" for name in names}
+    elif several:
+        raise typer.BadParameter(
+            f"{str(output)!r} is one file: give a directory, or a name with {TABLE} in it",
+            param_hint="--output",
+        )
+    else:
+        files = {names[0]: output}
+    _format(next(iter(files.values())))
+    return dict(files)
 
 
 # -- formats
 
 
-def _jsonl(batches: Iterator[pa.RecordBatch], _: pa.Schema, output: Path | None) -> None:
+@contextmanager
+def _jsonl(output: Path | None, _: pa.Schema) -> Iterator[Write]:
+    def write(batch: pa.RecordBatch) -> None:
+        for row in batch.to_pylist():
+            out.write(json.dumps(_plain(row), separators=(",", ":")) + "\n")
+        out.flush()
+
     with _text(output) as out:
-        for batch in batches:
-            for row in batch.to_pylist():
-                out.write(json.dumps(_plain(row), separators=(",", ":")) + "\n")
-            out.flush()
+        yield write
 
 
-def _csv(batches: Iterator[pa.RecordBatch], schema: pa.Schema, output: Path | None) -> None:
+@contextmanager
+def _csv(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
+    def write(batch: pa.RecordBatch) -> None:
+        for row in batch.to_pylist():
+            lines.writerow(_cell(value) for value in _plain(row).values())
+
     with _text(output) as out:
         lines = csv.writer(out, lineterminator="\n")
         lines.writerow(schema.names)
-        for batch in batches:
-            for row in batch.to_pylist():
-                lines.writerow(_cell(value) for value in _plain(row).values())
+        yield write
 
 
-def _parquet(batches: Iterator[pa.RecordBatch], schema: pa.Schema, output: Path | None) -> None:
+GROUP_ROWS: Final = 1 << 16
+GROUP_BYTES: Final = 1 << 25
+"""Rows of a row group of a Parquet file at most, and bytes after which it is written."""
+
+
+@contextmanager
+def _parquet(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
+    import pyarrow as pa
     from pyarrow.parquet import ParquetWriter
 
-    with ParquetWriter(str(output), schema, compression="zstd") as out:
-        for batch in batches:
-            out.write_batch(batch)
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+
+    def write(batch: pa.RecordBatch) -> None:
+        nonlocal rows, size
+        if rows + len(batch) > GROUP_ROWS or size > GROUP_BYTES:
+            flush()
+        held.append(batch)
+        rows += len(batch)
+        size += batch.nbytes
+
+    def flush() -> None:
+        nonlocal rows, size
+        if held:
+            out.write_table(pa.Table.from_batches(held, schema), row_group_size=GROUP_ROWS)
+        held.clear()
+        rows = size = 0
+
+    repeating = list(_repeating(schema))
+    with ParquetWriter(str(output), schema, compression="zstd", use_dictionary=repeating) as out:
+        yield write
+        flush()
 
 
-FORMATS: Final = {".jsonl": _jsonl, ".csv": _csv, ".parquet": _parquet}
+def _repeating(schema: pa.Schema) -> Iterator[str]:
+    """List the columns whose values repeat, for a dictionary: not times and counters."""
+    import pyarrow as pa
+
+    def leaves(path: str, type: pa.DataType) -> Iterator[str]:
+        if pa.types.is_list(type):
+            yield from leaves(f"{path}.list.element", type.value_type)
+        elif pa.types.is_struct(type):
+            for field in type:
+                yield from leaves(f"{path}.{field.name}", field.type)
+        elif type.bit_width != 64 if pa.types.is_primitive(type) else True:
+            yield path
+
+    for field in schema:
+        yield from leaves(field.name, field.type)
+
+
+FORMATS: Final[dict[str, Callable[[Path | None, pa.Schema], AbstractContextManager[Write]]]] = {
+    ".jsonl": _jsonl,
+    ".csv": _csv,
+    ".parquet": _parquet,
+}
 """Ending of a file's name -> what writes it."""
 
 
-def _writer(
+def _format(
     output: Path | None,
-) -> Callable[[Iterator[pa.RecordBatch], pa.Schema, Path | None], None]:
+) -> Callable[[Path | None, pa.Schema], AbstractContextManager[Write]]:
     found = FORMATS.get(".jsonl" if output is None else output.suffix)
     if found is None:
         raise typer.BadParameter(

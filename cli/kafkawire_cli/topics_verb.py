@@ -11,7 +11,7 @@ import typer
 
 from . import live
 from .captures import BrokerOption, Form, FormOption, PortOption, TopOption
-from .live import ClusterOption, SettingOption
+from .live import CapturesOption, ClusterOption, SettingOption
 from .report import Section, count_text, plural
 from .topics import Sort
 from .topics import topics as of_captures
@@ -24,12 +24,7 @@ CAPTURES_ONLY: Final = ("sort", "most", "port", "broker")
 
 def topics(
     context: typer.Context,
-    given: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="FILE...", help="Captures, read as one; directories of them; - for stdin."
-        ),
-    ] = None,
+    given: CapturesOption = None,
     bootstrap: ClusterOption = None,
     named: Annotated[
         list[str] | None, typer.Option("--topic", help="Tell more of this one. May be repeated.")

@@ -30,13 +30,19 @@ _MYPY_OPTIONS: Final = ("--config-file=", "--follow-imports=skip", "--ignore-mis
 _C_FLAGS: Final = (
     () if sys.platform == "win32" else ("-fvisibility=hidden", "-fno-asynchronous-unwind-tables")
 )
-_SMALL_FLAGS: Final = () if sys.platform == "win32" else ("-Os",)
+_SMALL_FLAGS: Final = () if sys.platform == "win32" else ("-Os", "-ffunction-sections")
 
 # no symbols but those exported (a profiler wants the others too); sections of a small file not
 # padded to a page each
 _STRIP: Final = () if os.environ.get("KAFKAWIRE_COMPILE_SYMBOLS") == "1" else ("-Wl,-s",)
 _LINK_FLAGS: Final = (
-    (*_STRIP, "-Wl,-z,noseparate-code", "-Wl,--hash-style=gnu", "-Wl,--build-id=none")
+    (
+        *_STRIP,
+        "-Wl,--gc-sections",
+        "-Wl,-z,noseparate-code",
+        "-Wl,--hash-style=gnu",
+        "-Wl,--build-id=none",
+    )
     if sys.platform == "linux"
     else ()
 )
@@ -49,6 +55,13 @@ _SHIM_FLAGS: Final = ("-nostartfiles", "-Wl,-z,norelro") if sys.platform == "lin
 # a deallocator that does not begin by untracking its instance: the class is not garbage collected
 _ACYCLIC_DEALLOC: Final = re.compile(
     r"\{\n *CPy_TRASHCAN_BEGIN\(self, \w+\)\n((?: .*\n)*?) *CPy_TRASHCAN_END\(self\)\n"
+)
+
+
+# where a generated C file begins, and a row of its table of what Python may call
+_INCLUDED: Final = re.compile(r'^#include "__native_internal_\w+\.h"\n', re.MULTILINE)
+_PRIVATE_FUNCTION: Final = re.compile(
+    r'^    \{"_[a-z]\w*", \(PyCFunction\)CPyPy_\w+, .*\},\n', re.MULTILINE
 )
 
 
@@ -72,7 +85,8 @@ def compile_modules(
     library: names what the modules share, `<library>__mypyc`, which lies beside the package: inside
         it, mypyc would give some modules a wrong `__file__`.
     context: modules that stay interpreted, and whose types the compiled ones rely on.
-    small: those of `modules` that had better be small than fast.
+    small: those of `modules` that had better be small than fast: their private functions cannot be
+        called from Python, and tracebacks do not show their lines.
     sources: C files that are each an extension module by itself, where `x/y.c` is `x.y`.
 
     Raises NotCompiled: no mypy, no compiler, or code that mypyc does not take.
@@ -81,7 +95,11 @@ def compile_modules(
     with chdir(root), tempfile.TemporaryDirectory(prefix="mypyc-") as work:
         extensions = _translate(list(modules), list(context), library, work)
         extensions += [_extension(source) for source in sources]
-        return sorted(_build(extensions, Path(work), out, {_c_file(module) for module in small}))
+        small_files = {_c_file(module) for module in small}
+        for file in Path(work).rglob("*.c"):
+            if file.name in small_files:
+                _shrink(file)
+        return sorted(_build(extensions, Path(work), out, small_files))
 
 
 def native_files(root: Path, package: str, library: str) -> list[Path]:
@@ -143,6 +161,17 @@ def _mend_acyclic(file: Path) -> None:
     mended = _ACYCLIC_DEALLOC.sub(r"{\n\1", text)
     if mended != text:
         file.write_text(mended, "utf-8")
+
+
+def _shrink(file: Path) -> None:
+    """Take out what is a quarter of a file, and what nobody misses in a rarely used module.
+
+    That is the code that adds a line to a traceback, at each place where an error may pass, and the
+    wrappers by which Python would call private functions.
+    """
+    text = file.read_text("utf-8")
+    text = _INCLUDED.sub(r"\g<0>#define CPy_AddTraceback(...) ((void)0)\n", text, count=1)
+    file.write_text(_PRIVATE_FUNCTION.sub("", text), "utf-8")
 
 
 def _build(extensions: list[Any], work: Path, out: Path, small: set[str]) -> list[str]:

@@ -10,7 +10,7 @@ from .model import EMPTY_STRUCT, Field, Message, Struct, literal, shown
 from .naming import snake
 from .versions import condition
 
-ROW_AROUND: Final = 2 * len(INDENT) + len('"",')
+ROW_AROUND: Final = 2 * len(INDENT) + len('"\\n"')
 """What stands around the text of a field's row."""
 
 WITH_FLEXIBLE: Final = ("string", "bytes", "records")
@@ -74,8 +74,8 @@ class Naming:
         words = [f.type, str(f.versions.low), str(f.versions.high)]
         rest = " ".join(words if f.tag is None else [*words, str(f.tag)])
         if len(names) + len(rest) + ROW_AROUND <= LINE:
-            return [f'"{names}{rest}"']
-        return [f'"{names}"', f'"{rest}"']
+            return [f'"{names}{rest}\\n"']
+        return [f'"{names}"', f'"{rest}\\n"']
 
     def store(self, f: Field) -> list[str]:
         return fitted([f"self.{f.attribute}: {self.annotation(f)} = {self.stored(f)}"], 2)

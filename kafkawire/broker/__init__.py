@@ -2,7 +2,7 @@
 
 from .broker import Endpoint
 from .cluster import Cluster
-from .effects import AwaitDrain, Close, Effect, Persist, Reply, Report
+from .effects import AwaitDrain, Close, Effect, Kept, Persist, Reply, Report, Trim
 from .events import (
     BrokerStarted,
     BrokerStopped,
@@ -30,10 +30,12 @@ __all__ = [
     "Endpoint",
     "Event",
     "Fault",
+    "Kept",
     "LeaderMoved",
     "Persist",
     "Received",
     "Reply",
     "Report",
     "Request",
+    "Trim",
 ]

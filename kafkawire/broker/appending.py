@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..protocol import ErrorCode
 from ..records import Batch, BatchBuilder
-from .effects import Persist
+from .effects import Persist, Trim
+from .log import Stored
 from .topics import Partition
 from .validation import Checked, Refused, check, rules
 
@@ -58,24 +59,33 @@ class Appender:
             error = partition.producers.refusal(batch)
             if error:
                 raise Refused(error, f"{error.name} of producer {batch.producer_id}")
-        base_offset = self._store(partition, checked, now)
+        stored = self._store(partition, checked, now)
         if batch.producer_id >= 0:
-            partition.producers.note(batch, base_offset)
+            partition.producers.note(batch, stored)
         self._retain(partition, configs)
-        return Appended(base_offset, checked.log_append_time_ms)
+        return Appended(stored.base_offset, checked.log_append_time_ms)
 
     def write(self, partition: Partition, builder: BatchBuilder, now: float) -> int:
         """Write records of the broker's own; their first offset."""
         data = builder.build()
-        return self._store(partition, Checked(Batch(data, 0, len(data))), now)
+        return self._store(partition, Checked(Batch(data, 0, len(data))), now).base_offset
 
-    def _store(self, partition: Partition, checked: Checked, now: float) -> int:
-        base_offset = partition.log.log_end_offset
-        stored = checked.stored(base_offset, partition.leader_epoch)
+    def trim(self, partition: Partition, start: int, end: int | None = None) -> None:
+        """Drop what lies before `start`, and lose what lies from `end` on."""
+        log = partition.log
+        if end is not None:
+            log.truncate(end)
+            partition.producers.forget_from(log.log_end_offset)
+        log.delete_before(start)
+        bounds = log.log_start_offset, log.log_end_offset
+        self.cluster.emit(Trim(partition.topic, partition.index, *bounds))
+
+    def _store(self, partition: Partition, checked: Checked, now: float) -> Stored:
+        stored = checked.stored(partition.log.log_end_offset, partition.leader_epoch)
         partition.log.append(stored, partition.leader_epoch)
         self.cluster.emit(Persist(partition.topic, partition.index, stored.data))
         self.cluster.appended(partition, now)
-        return base_offset
+        return stored
 
     def _configs(self, partition: Partition) -> dict[str, str]:
         topic = self.cluster.topics.get(partition.topic)
@@ -93,4 +103,5 @@ class Appender:
                 break
             excess -= len(stored.data)
             keep_from = stored.last_offset + 1
-        log.delete_before(keep_from)
+        if keep_from > log.log_start_offset:
+            self.trim(partition, keep_from)

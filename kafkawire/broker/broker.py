@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ..protocol import ErrorCode
 from .fetching.sessions import Sessions
 from .fetching.waiting import Waiting
-from .groups.coordinator import Coordinator
 from .request import Request
 from .topics import NO_LEADER, OFFSETS_TOPIC, Partition, Topic
 
 if TYPE_CHECKING:
     from .cluster import Cluster
+    from .groups.coordinator import Coordinator
 
 E = ErrorCode
 NO_EPOCH: Final = -1
@@ -80,13 +80,18 @@ class Broker:
             return E.NOT_COORDINATOR
         return self.cluster.groups.of(partition.index)
 
-    def coordinators(self) -> list[Coordinator]:
-        """Give the coordinators that are on this broker."""
+    def coordinators(self) -> list[Coordinator] | ErrorCode:
+        """Give the coordinators that are on this broker, if all of them know their groups."""
         topic: Topic | None = self.cluster.topics.get(OFFSETS_TOPIC)
         if topic is None:
             return []
         mine = [each.index for each in topic.partitions if each.leader_id == self.node_id]
-        return [self.cluster.groups.of(index) for index in mine]
+        found = []
+        for coordinator in map(self.cluster.groups.of, mine):
+            if isinstance(coordinator, ErrorCode):
+                return coordinator
+            found.append(coordinator)
+        return found
 
     def drop(self, request: Request) -> None:
         """Forget what was parked for a client that went."""

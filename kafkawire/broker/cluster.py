@@ -10,7 +10,7 @@ chance come in as functions. Answers are in the order of the requests, connectio
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from ..primitives import Message
@@ -20,7 +20,7 @@ from .configs import Settings
 from .connection import Connection
 from .creation import Creation
 from .deadlines import Deadlines
-from .effects import AwaitDrain, Close, Effect, Reply
+from .effects import AwaitDrain, Close, Effect, Kept, Reply
 from .events import (
     BrokerStarted,
     BrokerStopped,
@@ -34,17 +34,19 @@ from .events import (
     IdleConnection,
     LeaderMoved,
     OffsetsDue,
+    OffsetsLoaded,
     Received,
     ReplyDue,
 )
 from .faults import Fault
 from .fetching.reading import fetch_waited, wake
 from .groups.coordinators import Coordinators
+from .leading import broker_started, broker_stopped, leader_moved
 from .producer_ids import ProducerIds
 from .releases import LATEST, listed, offered
 from .sasl.server import Authentication, Users
 from .serving import Serving
-from .topics import NO_LEADER, Partition, Topics
+from .topics import Partition, Topics
 
 UNSENT: Final = 1 << 20
 """Bytes of answers after which a client must read before it is answered further."""
@@ -57,6 +59,7 @@ class Cluster:
 
     epoch_ms: milliseconds since 1970 at `now` 0. new_uuid: 16 bytes, never the same. draw: a number
     from 0 up to 1, for faults. passwords: user -> password, for those `settings` lets authenticate.
+    load_seconds: how long a new coordinator reads its groups; so long it answers that it does.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class Cluster:
         release: str = LATEST,
         cluster_id: str = "kafkawire",
         passwords: Mapping[str, str] | None = None,
+        load_seconds: float = 0.0,
     ) -> None:
         self.settings = Settings({} if settings is None else settings)
         self.release = release
@@ -79,6 +83,7 @@ class Cluster:
         self.epoch_ms = epoch_ms
         self.new_uuid = new_uuid
         self.draw = draw
+        self.load_seconds = load_seconds
         self.faults: list[Fault] = []
         self.effects: list[Effect] = []
         self.deadlines: Deadlines[Deadline] = Deadlines()
@@ -89,7 +94,7 @@ class Cluster:
         self.appender = Appender(self)
         self.brokers = {each.node_id: Broker(self, each) for each in brokers}
         self.groups = Coordinators(self)
-        self.producer_ids = ProducerIds()
+        self.producer_ids = ProducerIds(self.creation.reserve_producer_ids)
         self.serving = Serving(self)
         self._runnable: deque[int] = deque()
 
@@ -109,6 +114,16 @@ class Cluster:
         while (due := self.deadlines.pop_due(now)) is not None:
             _DUE[type(due)](self, due, now)
             self._run(now)
+        return self._finish(now)
+
+    def restore(self, kept: Iterable[Kept], now: float) -> list[Effect]:
+        """Become what an earlier cluster was, from its `Persist` and `Trim`, before anything else.
+
+        Raises ValueError where they do not fit together.
+        """
+        from .restoring import restore  # few clusters have an earlier one
+
+        restore(self, kept, now)
         return self._finish(now)
 
     def wall_ms(self, now: float) -> int:
@@ -202,43 +217,6 @@ class Cluster:
             self.deadlines.cancel(IdleConnection(connection.id))
             self.serving.forget(connection)
 
-    def _broker_stopped(self, event: BrokerStopped, now: float) -> None:
-        self.topics.alive.discard(event.node_id)
-        for connection in self.connections.values():
-            if connection.node_id == event.node_id and not connection.closing:
-                self.close(connection, "the broker stopped")
-        self.brokers[event.node_id] = Broker(self, self.brokers[event.node_id].endpoint)
-        self._note_alive(event.node_id, False, now)
-
-    def _broker_started(self, event: BrokerStarted, now: float) -> None:
-        self.topics.alive.add(event.node_id)
-        self._note_alive(event.node_id, True, now)
-
-    def _note_alive(self, node_id: int, alive: bool, now: float) -> None:
-        for partition in self.topics.partitions():
-            if partition.note_alive(node_id, alive):
-                self._led_elsewhere(partition, now)
-
-    def _leader_moved(self, event: LeaderMoved, now: float) -> None:
-        partition = self.topics.partition(event.topic, event.partition)
-        if partition is None:
-            raise ValueError(f"there is no partition {event.topic}-{event.partition}")
-        if event.leader_id not in self.topics.alive and event.leader_id != NO_LEADER:
-            raise ValueError(f"broker {event.leader_id} is not up")
-        if event.leader_id not in (*partition.replicas, NO_LEADER):
-            partition.replicas = [event.leader_id, *partition.replicas[1:]]
-            partition.isr = [node for node in partition.replicas if node in self.topics.alive]
-        if event.truncate_to is not None:
-            partition.log.truncate(event.truncate_to)
-            partition.producers.forget_from(partition.log.log_end_offset)
-        partition.move_to(event.leader_id)
-        self._led_elsewhere(partition, now)
-
-    def _led_elsewhere(self, partition: Partition, now: float) -> None:
-        self.creation.persist_leader(partition, now)
-        self.groups.led_elsewhere(partition, now)
-        self.appended(partition, now)
-
     # -- deadlines
 
     def _idle(self, due: IdleConnection, now: float) -> None:
@@ -267,6 +245,9 @@ class Cluster:
     def _offsets_due(self, _due: OffsetsDue, now: float) -> None:
         self.groups.expire_offsets(now)
 
+    def _offsets_loaded(self, due: OffsetsLoaded, now: float) -> None:
+        self.groups.load(due.partition, now)
+
     # -- after each event
 
     def _run(self, now: float) -> None:
@@ -288,9 +269,9 @@ _HANDLERS: Final[Mapping[type, Callable[..., None]]] = {
     Received: Cluster._received,
     Drained: Cluster._drained,
     Disconnected: Cluster._disconnected,
-    BrokerStopped: Cluster._broker_stopped,
-    BrokerStarted: Cluster._broker_started,
-    LeaderMoved: Cluster._leader_moved,
+    BrokerStopped: broker_stopped,
+    BrokerStarted: broker_started,
+    LeaderMoved: leader_moved,
 }
 _DUE: Final[Mapping[type, Callable[..., None]]] = {
     IdleConnection: Cluster._idle,
@@ -298,4 +279,5 @@ _DUE: Final[Mapping[type, Callable[..., None]]] = {
     ReplyDue: Cluster._reply_due,
     GroupDue: Cluster._group_due,
     OffsetsDue: Cluster._offsets_due,
+    OffsetsLoaded: Cluster._offsets_loaded,
 }

@@ -6,12 +6,13 @@ Law: what changes the cluster's shape is kept as Kafka keeps it: typed records o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ..messages.config_record import ConfigRecord
 from ..messages.partition_change_record import PartitionChangeRecord
 from ..messages.partition_record import PartitionRecord
+from ..messages.producer_ids_record import ProducerIdsRecord
 from ..messages.remove_topic_record import RemoveTopicRecord
 from ..messages.topic_record import TopicRecord
 from ..primitives import Message
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 METADATA_LOG: Final = "__cluster_metadata"
 TOPIC_RESOURCE: Final = 2
+BROKER_RESOURCE: Final = 4
 
 
 class Creation:
@@ -67,7 +69,7 @@ class Creation:
         topic = self.cluster.topics.create(name, assignments, configs)
         records: list[Message] = [TopicRecord(name=name, topic_id=topic.topic_id)]
         records += [_partition_record(topic, each) for each in topic.partitions]
-        records += [_config_record(name, key, value) for key, value in configs.items()]
+        records += [_config_record(TOPIC_RESOURCE, name, *each) for each in configs.items()]
         self._persist(records, now)
         return topic
 
@@ -90,9 +92,15 @@ class Creation:
         gone = [key for key in topic.configs if key not in configs]
         changed = {key: value for key, value in configs.items() if topic.configs.get(key) != value}
         topic.configs = dict(configs)
-        records: list[Message] = [_config_record(topic.name, key, None) for key in gone]
-        records += [_config_record(topic.name, key, value) for key, value in changed.items()]
+        news = dict.fromkeys(gone) | changed
+        records = [_config_record(TOPIC_RESOURCE, topic.name, *each) for each in news.items()]
         self._persist(records, now)
+
+    def configure_brokers(self, changed: Mapping[str, str | None], now: float) -> None:
+        """Give all brokers other settings; None goes back to the default."""
+        for name, value in changed.items():
+            self.cluster.settings.alter(name, value)
+        self._persist([_config_record(BROKER_RESOURCE, "", *each) for each in changed.items()], now)
 
     def persist_leader(self, partition: Partition, now: float) -> None:
         """Keep that a partition has another leader."""
@@ -106,6 +114,15 @@ class Creation:
                 replicas=partition.replicas,
             )
             self._persist([change], now)
+
+    def reserve_producer_ids(self, next_producer_id: int, now: float) -> None:
+        """Keep that producer ids before this one may have been given."""
+        record = ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=next_producer_id)
+        self._persist([record], now)
+
+    def go_on_from(self, offset: int) -> None:
+        """Write what is kept next from this offset on."""
+        self._offset = offset
 
     def _persist(self, records: Sequence[Message], now: float) -> None:
         if not records:
@@ -129,5 +146,5 @@ def _partition_record(topic: Topic, partition: Partition) -> PartitionRecord:
     )
 
 
-def _config_record(topic: str, name: str, value: str | None) -> ConfigRecord:
-    return ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name=topic, name=name, value=value)
+def _config_record(kind: int, resource: str, name: str, value: str | None) -> ConfigRecord:
+    return ConfigRecord(resource_type=kind, resource_name=resource, name=name, value=value)

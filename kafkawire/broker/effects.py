@@ -1,6 +1,7 @@
 """What a cluster asks of whoever runs it.
 
-Law: effects are to be carried out in order; `Persist` stands before the `Reply` that promises it.
+Law: effects are to be carried out in order; `Persist` and `Trim` stand before the `Reply` that
+promises them.
 """
 
 from __future__ import annotations
@@ -42,6 +43,15 @@ class Persist(NamedTuple):
     batch: bytes
 
 
+class Trim(NamedTuple):
+    """Drop what is kept of a partition outside these offsets: deleted in front, lost behind."""
+
+    topic: str
+    partition: int
+    log_start_offset: int
+    log_end_offset: int
+
+
 class Report(NamedTuple):
     """Tell whoever watches of a request and its answer.
 
@@ -54,4 +64,6 @@ class Report(NamedTuple):
     took: float
 
 
-Effect = Reply | Close | AwaitDrain | Persist | Report
+Kept = Persist | Trim
+"""What a cluster that is to survive is built from again, in order (`Cluster.restore`)."""
+Effect = Reply | Close | AwaitDrain | Persist | Trim | Report

@@ -102,4 +102,11 @@ class OffsetsDue:
     """Deadline: time to look for committed offsets that expired."""
 
 
-Deadline = IdleConnection | FetchWaited | ReplyDue | GroupDue | OffsetsDue
+@dataclass(frozen=True, slots=True)
+class OffsetsLoaded:
+    """Deadline: a new coordinator has read the partition of `__consumer_offsets` that is its."""
+
+    partition: int
+
+
+Deadline = IdleConnection | FetchWaited | ReplyDue | GroupDue | OffsetsDue | OffsetsLoaded

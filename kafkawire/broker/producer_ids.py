@@ -6,12 +6,15 @@ before it, which fences them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from ..protocol import ErrorCode
 
 LAST_EPOCH: Final = 2**15 - 1
 NONE: Final = -1
+BLOCK: Final = 1000
+"""Ids that are reserved at once, and lost when their broker is: Kafka keeps no more either."""
 
 
 class Producer(NamedTuple):
@@ -22,32 +25,45 @@ class Producer(NamedTuple):
 
 
 class ProducerIds:
-    """Gives them out."""
+    """Gives them out, a block of them after the other.
 
-    def __init__(self, first: int = 1000) -> None:
-        self._next = first
+    reserve: told (next id, now) before ids up to that one are given, so that it can be kept.
+    """
+
+    def __init__(self, reserve: Callable[[int, float], None]) -> None:
+        self._reserve = reserve
+        self._next = self._reserved = BLOCK
         self._transactional: dict[str, Producer] = {}
 
-    def new(self) -> Producer:
+    def go_on_from(self, next_producer_id: int) -> None:
+        """Give no id before this one: others have them."""
+        self._next = self._reserved = next_producer_id
+
+    def new(self, now: float) -> Producer:
         """Give an id that nobody has."""
+        if self._next == self._reserved:
+            self._reserved += BLOCK
+            self._reserve(self._reserved, now)
         self._next += 1
         return Producer(self._next - 1, 0)
 
-    def initialise(self, transactional_id: str | None, known: Producer) -> Producer | ErrorCode:
+    def initialise(
+        self, transactional_id: str | None, known: Producer, now: float
+    ) -> Producer | ErrorCode:
         """Give a producer its id and epoch; `known` is what a transactional one had before."""
         if transactional_id is None:
-            return self.new()
+            return self.new(now)
         current = self._transactional.get(transactional_id)
         if current is None:
-            given = self.new()
+            given = self.new(now)
         elif known.producer_id != NONE and known != current:
             return ErrorCode.PRODUCER_FENCED
         else:
-            given = self._bumped(current)
+            given = self._bumped(current, now)
         self._transactional[transactional_id] = given
         return given
 
-    def _bumped(self, known: Producer) -> Producer:
+    def _bumped(self, known: Producer, now: float) -> Producer:
         if known.producer_id == NONE or known.producer_epoch >= LAST_EPOCH - 1:
-            return self.new()
+            return self.new(now)
         return known._replace(producer_epoch=known.producer_epoch + 1)

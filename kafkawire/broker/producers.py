@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from ..protocol import ErrorCode
 from ..records import Batch
+from .log import Stored
 
 REMEMBERED: Final = 5
 """Batches a producer may have in flight."""
@@ -39,11 +40,11 @@ class ProducerState:
     batches: deque[Written] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
 
 
+@dataclass(slots=True)
 class Producers:
     """All producer ids in one partition."""
 
-    def __init__(self) -> None:
-        self._states: dict[int, ProducerState] = {}
+    _states: dict[int, ProducerState] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self._states)
@@ -75,13 +76,18 @@ class Producers:
                 return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
         return ErrorCode.NONE
 
-    def note(self, batch: Batch, base_offset: int) -> None:
-        """Remember a batch that was written."""
+    def note(self, batch: Batch, stored: Stored) -> None:
+        """Remember a batch that was written, and where."""
         state = self._states.get(batch.producer_id)
         if state is None or batch.producer_epoch != state.producer_epoch:
             state = self._states[batch.producer_id] = ProducerState(batch.producer_epoch)
         state.batches.append(
-            Written(batch.base_sequence, batch.last_sequence, base_offset, batch.max_timestamp)
+            Written(
+                batch.base_sequence,
+                batch.last_sequence,
+                stored.base_offset,
+                stored.max_timestamp,
+            )
         )
 
     def forget_from(self, offset: int) -> None:

@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from ..messages.api_key import ApiKey
+from ..messages.produce_request import ProduceRequest
 from ..primitives import Message
 
 
@@ -27,6 +28,12 @@ class Request(NamedTuple):
     body: Message
     at: float
     size: int = 0
+
+    @property
+    def wants_answer(self) -> bool:
+        """Whether the protocol has an answer to it: not to a Produce with acks=0."""
+        body = self.body
+        return not (isinstance(body, ProduceRequest) and body.acks == 0)
 
 
 class Outcome(Enum):

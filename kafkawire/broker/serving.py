@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 BEFORE_AUTHENTICATION = frozenset(
     {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
 )
+KNOWN = frozenset(int(key) for key in ApiKey)
 
 
 class Serving:
@@ -70,8 +71,7 @@ class Serving:
         head = decode_request_header(frame, limits=self._limits)
         header = head.header
         number, version = header.request_api_key, header.request_api_version
-        known = {int(key) for key in ApiKey}
-        if number not in known:
+        if number not in KNOWN:
             self.cluster.send(connection, unknown_key(header.correlation_id))
             return
         key = ApiKey(number)
@@ -134,8 +134,10 @@ class Serving:
     ) -> Answer:
         if not served:
             return refusal(request)
-
         if fault is not None and fault.action is Action.ERROR:
+            if not request.wants_answer:  # an error of a Produce with acks=0 closes
+                self.cluster.close(connection, f"a fault: {fault.error.name}, acks=0")
+                return NO_ANSWER
             return refused(request, fault.error)
         broker = self.cluster.brokers[request.node_id]
         return HANDLERS[request.api_key].handle(broker, request, connection, now)

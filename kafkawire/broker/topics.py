@@ -136,10 +136,16 @@ class Topics:
         self, name: str, assignments: Iterable[Sequence[int]], configs: dict[str, str]
     ) -> Topic:
         """Make a topic with those replicas, a list a partition."""
-        topic = Topic(name, self._new_uuid(), [], dict(configs))
-        self._by_name[name] = self._by_id[topic.topic_id] = topic
-        self._made += 1
+        topic = self.add(name, self._new_uuid())
+        topic.configs = dict(configs)
         self.extend(topic, assignments)
+        return topic
+
+    def add(self, name: str, topic_id: bytes) -> Topic:
+        """Make a topic without partitions, with that id."""
+        topic = Topic(name, topic_id, [])
+        self._by_name[name] = self._by_id[topic_id] = topic
+        self._made += 1
         return topic
 
     def extend(self, topic: Topic, assignments: Iterable[Sequence[int]]) -> None:

@@ -21,6 +21,7 @@ END: Final = 18
 """Bytes of one end in the key of a direction: an address and a port."""
 
 ADDRESS: Final = 16
+LITTLE: Final = sys.byteorder == "little"
 MOST_TEXTS: Final = 1 << 12
 
 _texts: Final[dict[bytes, str]] = {}
@@ -102,7 +103,8 @@ class Connection:
             if len(_texts) >= MOST_TEXTS:
                 _texts.clear()
             text = _texts[address] = self.endpoints[side].address
-        return _joined(text, int.from_bytes(self.key[at + ADDRESS : at + END], sys.byteorder))
+        one, other = self.key[at + ADDRESS], self.key[at + ADDRESS + 1]
+        return _joined(text, one | other << 8 if LITTLE else one << 8 | other)
 
     @property
     def finished(self) -> bool:

@@ -31,7 +31,7 @@ from .recognise import (
     find_request,
     find_response,
     judge_request,
-    sight_request,
+    looks_like_request,
     signature,
 )
 from .rows import Row, Status
@@ -103,7 +103,7 @@ class Conversation:
         if (
             size < LEAST_REQUEST
             or not stream.at_a_frame
-            or not self.decided
+            or not (self.decided or self._begins(side, data))
             or self._tokens
             or read_i32_be(data, 0) != size
             or size > self.limits.max_frame_bytes
@@ -115,7 +115,9 @@ class Conversation:
             sealed = self._heads.seal(frame, packet, time_ns)
             if sealed is None:
                 return None
-            self._pairing.request(sealed.asked)
+            self.decided = True
+            assert sealed.asked is not None
+            self._pairing.ask(sealed.asked)
         else:
             asked = self._pairing.next(read_i32_be(frame, 0))
             if asked is None or asked.api_key == HANDSHAKE:
@@ -125,6 +127,15 @@ class Conversation:
             self._inference.keep(sealed, asked)
         stream.position += size + SIZE
         return sealed
+
+    def _begins(self, side: i64, data: bytes) -> bool:
+        """Whether the first bytes of the client are the first of all, and a request's."""
+        return (
+            side == self.client
+            and self.other is None
+            and not self._streams[1 - side].held
+            and looks_like_request(data, 0, self.limits.max_frame_bytes)
+        )
 
     def take(self, side: int, data: bytes, packet: int, time_ns: int) -> list[Item]:
         """Take the next bytes of a side, all brought by the arrival of one packet."""
@@ -148,6 +159,9 @@ class Conversation:
     def end(self) -> list[Item]:
         """Take note that nothing more comes: what is still held goes out as what it is."""
         rows: list[Item] = []
+        first, second = self._streams
+        if first.is_empty and second.is_empty and not self._pairing.waits:
+            return rows
         if not self.decided and self.other is None:
             rows += self._decide()
         for side in (0, 1):
@@ -180,7 +194,7 @@ class Conversation:
     def _looks_like_client(self, stream: Stream, data: bytes) -> bool:
         limit = self.limits.max_frame_bytes
         if stream.in_step and self.client is not None:
-            return sight_request(data, 0, limit) is not None
+            return looks_like_request(data, 0, limit)
         found = find_request(data, limit)
         return found is not None and found.proven
 
@@ -242,7 +256,9 @@ class Conversation:
         size, stream.skipped = stream.skipped, 0
         if not size:
             return []
-        mark, reason = stream.last, "of a frame that lost bytes before these"
+        mark = stream.last
+        assert mark is not None
+        reason = "of a frame that lost bytes before these"
         return [
             Row(mark.packet, mark.time_ns, self._direction(side), size, Status.UNPARSED, reason)
         ]

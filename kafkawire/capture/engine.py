@@ -20,7 +20,7 @@ from ..primitives import DEFAULT_LIMITS, Limits
 from .bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
 from .connections import Connection, Endpoint
 from .conversation import DIRECTIONS, Conversation
-from .events import Closed, Conflict, Discarded, Gap
+from .events import Closed, Conflict, Discarded, Event, Gap
 from .flows import UNKNOWN
 from .packets import PacketParser, Segments
 from .pairing import Item
@@ -119,50 +119,57 @@ class Engine:
 
     def batches(self, segments: Segments | None) -> Iterator[list[Told]]:
         """Do as `take`, or with None as `end`, and give some rows at a time."""
-        reassembler, talks = self._reassembler, self._talks
+        reassembler = self._reassembler
         events = reassembler.finish() if segments is None else reassembler.feed(segments)
-        batch: list[Told] = []
-        held: i64 = 0
-        for event in events:
-            connection = event.connection
-            talk = talks.get(connection)
-            if talk is None:
-                talk = talks[connection] = _Talk(connection, self._open(connection))
-            conversation = talk.conversation
-            if isinstance(event, Run):
-                data, side, packet, time_ns = event.data, event.side, event.packet, event.time_ns
-                held += len(data)
-                sealed = conversation.whole(side, data, packet, time_ns)
-                if sealed is None:
-                    for item in conversation.take(side, data, packet, time_ns):
-                        batch.append(talk.tells(item, event.known))
-                else:
-                    batch.append(talk.tells(sealed, event.known))
-            else:
-                for item in _tell(conversation, event):
-                    batch.append(talk.tells(item, event.packet))
-            if isinstance(event, Closed):
-                del talks[connection]
-                if self.on_end is not None:
-                    if batch:
-                        yield batch
-                        batch = []
-                        held = 0
-                    self.on_end(connection, conversation.client or 0)
-            if len(batch) >= BATCH_ROWS or held >= BATCH_BYTES:
+        at = 0
+        while at < len(events):
+            batch: list[Told] = []
+            at = self._hear(events, at, batch)
+            if batch:
                 yield batch
-                batch = []
-                held = 0
+            ended = events[at - 1]
+            if self.on_end is not None and isinstance(ended, Closed):
+                conversation = self._talks.pop(ended.connection).conversation
+                self.on_end(ended.connection, conversation.client or 0)
         if segments is None:
             reassembler.part()
-        if batch:
-            yield batch
+
+    def _hear(self, events: list[Event], start: i64, batch: list[Told]) -> i64:
+        """Take events from an index on, to the end or until that makes a batch, or to the end of a
+        connection, if somebody has to be told. Returns the index reached.
+        """
+        tells_end = self.on_end is not None
+        held: i64 = 0
+        at = start
+        end: i64 = len(events)
+        while at < end and held < BATCH_BYTES and len(batch) < BATCH_ROWS:
+            event = events[at]
+            at += 1
+            if isinstance(event, Run):
+                held += len(event.data)
+                self._talk(event.connection).hear(event, batch)
+                continue
+            talk = self._talk(event.connection)
+            for item in _tell(talk.conversation, event):
+                batch.append(talk.tells(item, event.packet))
+            if isinstance(event, Closed):
+                if tells_end:
+                    break
+                del self._talks[event.connection]
+        return at
+
+    def _talk(self, connection: Connection) -> _Talk:
+        talk = self._talks.get(connection)
+        if talk is None:
+            talk = self._talks[connection] = _Talk(connection, self._open(connection))
+        return talk
 
     def _open(self, connection: Connection) -> Conversation:
         broker = self._broker(connection)
+        first, second = connection.flows
         return Conversation(
             client=connection.client if broker is None else 1 - broker,
-            in_step=tuple(flow.initial != UNKNOWN for flow in connection.flows),
+            in_step=(first.initial != UNKNOWN, second.initial != UNKNOWN),
             known_kafka=broker is not None,
             limits=self.limits,
         )
@@ -185,10 +192,22 @@ class _Talk:
 
     def __init__(self, connection: Connection, conversation: Conversation) -> None:
         self.connection: Connection = connection
+        self._number: int | None = connection.id
         self.conversation: Conversation = conversation
         self._side: i64 = -1
         self._client: str = ""
         self._broker: str = ""
+
+    def hear(self, run: Run, batch: list[Told]) -> None:
+        """Take bytes of a side; what they tell goes into the batch."""
+        conversation, known = self.conversation, run.known
+        data, side, packet, time_ns = run.data, run.side, run.packet, run.time_ns
+        sealed = conversation.whole(side, data, packet, time_ns)
+        if sealed is not None:
+            batch.append(self.tells(sealed, known))
+            return
+        for item in conversation.take(side, data, packet, time_ns):
+            batch.append(self.tells(item, known))
 
     def tells(self, item: Item, known_at: i64) -> Told:
         """Say whose item that is; the ends are written anew only where they turn out to be the
@@ -196,12 +215,11 @@ class _Talk:
         """
         client = self.conversation.client
         side: i64 = 0 if client is None else client
-        connection = self.connection
         if side != self._side:
+            connection = self.connection
             self._side = side
             self._client, self._broker = connection.name(side), connection.name(1 - side)
-        told: Told = _make(Told, (connection.id, self._client, self._broker, item, known_at))
-        return told
+        return Told(self._number, self._client, self._broker, item, known_at)
 
 
 _make: Final[Any] = tuple.__new__
@@ -209,9 +227,9 @@ _make: Final[Any] = tuple.__new__
 
 def located(told: Told, limits: Limits = DEFAULT_LIMITS) -> Located:
     """Open what is sealed."""
-    connection, client, broker, item, _ = told
+    item = told.item
     row = item.open(limits) if isinstance(item, Sealed) else item
-    made: Located = _make(Located, (connection, client, broker, row))
+    made: Located = _make(Located, (told.connection, told.client, told.broker, row))
     return made
 
 

@@ -11,7 +11,7 @@ after a disconnect; and what is said of a connection never depends on another.)
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from ..messages.api_key import ApiKey
 from ..messages.fetch_request import FetchPartition, FetchRequest
@@ -41,8 +41,65 @@ class Asked(NamedTuple):
     complete: bool
 
 
-_Key = tuple[object, int]
-_Session = dict[_Key, Wanted]
+Key = tuple[object, int]
+"""What tells a partition from others: its topic's key, its number."""
+
+Held = TypeVar("Held")
+
+
+class Sessions(Generic[Held]):
+    """The sessions of a capture, whatever is held of their partitions."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[tuple[int, int], tuple[dict[Key, Held], bool]] = {}
+
+    def turn(
+        self,
+        connection: int,
+        id: int,
+        epoch: int,
+        listed: dict[Key, Held],
+        forgotten: set[Key],
+        answer: tuple[int, int] | None,
+    ) -> tuple[dict[Key, Held], bool]:
+        """Take a Fetch; say what it asks for, and whether that is all. What is given back is not to
+        be changed; it is the same object as before while a session stays as it is.
+
+        answer: error code and session id of the response.
+        """
+        if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+            self._sessions.pop((connection, id), None)
+            wanted, complete = listed, True
+        else:
+            wanted, complete = self._sessions.pop((connection, id), ({}, False))
+            if listed or forgotten:
+                # what is forgotten leaves, unless the same request lists it anew
+                wanted = {
+                    key: one
+                    for key, one in (wanted | listed).items()
+                    if key not in forgotten or key in listed
+                }
+        if epoch != FINAL_EPOCH:
+            self._remember(connection, id, answer, wanted, complete)
+        return wanted, complete
+
+    def _remember(
+        self,
+        connection: int,
+        id: int,
+        answer: tuple[int, int] | None,
+        wanted: dict[Key, Held],
+        complete: bool,
+    ) -> None:
+        """Keep the session that the response names; without a response, the one that was asked."""
+        if answer is not None:
+            error_code, id = answer
+            if error_code:
+                return  # the broker knows no such session: the client begins anew
+        if id:
+            self._sessions[connection, id] = wanted, complete
+            if len(self._sessions) > MAX_SESSIONS:
+                del self._sessions[next(iter(self._sessions))]
 
 
 class FetchSessions:
@@ -50,7 +107,7 @@ class FetchSessions:
 
     def __init__(self, names: TopicNames) -> None:
         self._names = names
-        self._sessions: dict[tuple[int, int], tuple[_Session, bool]] = {}
+        self._sessions: Sessions[Wanted] = Sessions()
 
     def expand(self, exchange: Exchange) -> Asked | None:
         """Say what a Fetch asks for; None for other exchanges, and where its request cannot be
@@ -62,46 +119,36 @@ class FetchSessions:
         request = told.message
         if not isinstance(request, FetchRequest):
             return None
-        connection, id = exchange.connection, request.session_id
-        listed = self._listed(request)
-        if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
-            self._sessions.pop((connection, id), None)
-            wanted, complete = listed, True
-        else:
-            before, complete = self._sessions.pop((connection, id), ({}, False))
-            wanted = {key: one._replace(listed=False) for key, one in before.items()}
-            wanted = self._without_forgotten(request, wanted | listed, listed)
-        if request.session_epoch != FINAL_EPOCH:
-            self._remember(exchange, id, wanted, complete)
-        return Asked(tuple(wanted.values()), complete)
-
-    def _listed(self, request: FetchRequest) -> _Session:
-        made: _Session = {}
-        for entry in request.topics:
-            topic = self._names.topic(entry.topic, entry.topic_id)
-            for one in entry.partitions:
-                made[topic.key, one.partition] = Wanted(topic, one.partition, one, True)
-        return made
-
-    def _without_forgotten(
-        self, request: FetchRequest, wanted: _Session, listed: _Session
-    ) -> _Session:
-        """Leave out what is forgotten, unless the same request lists it anew."""
-        forgotten = {
-            (self._names.topic(entry.topic, entry.topic_id).key, partition)
-            for entry in request.forgotten_topics_data
-            for partition in entry.partitions
-        }
-        return {k: one for k, one in wanted.items() if k not in forgotten or k in listed}
-
-    def _remember(self, exchange: Exchange, id: int, wanted: _Session, complete: bool) -> None:
-        """Keep the session that the response names; without a response, the one that was asked."""
         answer = exchange.response.message if exchange.response is not None else None
-        if isinstance(answer, FetchResponse):
-            if answer.error_code:
-                return  # the broker knows no such session: the client begins anew
-            id = answer.session_id
-        if id:
-            self._sessions[exchange.connection, id] = wanted, complete
-            if len(self._sessions) > MAX_SESSIONS:
-                del self._sessions[next(iter(self._sessions))]
+        listed = listed_by(request, self._names)
+        wanted, complete = self._sessions.turn(
+            exchange.connection,
+            request.session_id,
+            request.session_epoch,
+            listed,
+            forgotten_by(request, self._names),
+            (answer.error_code, answer.session_id) if isinstance(answer, FetchResponse) else None,
+        )
+        partitions = tuple(
+            one if key in listed else one._replace(listed=False) for key, one in wanted.items()
+        )
+        return Asked(partitions, complete)
+
+
+def listed_by(request: FetchRequest, names: TopicNames) -> dict[Key, Wanted]:
+    """Find the partitions that a Fetch lists itself."""
+    made: dict[Key, Wanted] = {}
+    for entry in request.topics:
+        topic = names.topic(entry.topic, entry.topic_id)
+        for one in entry.partitions:
+            made[topic.key, one.partition] = Wanted(topic, one.partition, one, True)
+    return made
+
+
+def forgotten_by(request: FetchRequest, names: TopicNames) -> set[Key]:
+    """Find the partitions that a Fetch takes out of its session."""
+    return {
+        (names.topic(entry.topic, entry.topic_id).key, partition)
+        for entry in request.forgotten_topics_data
+        for partition in entry.partitions
+    }

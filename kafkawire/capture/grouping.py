@@ -1,15 +1,15 @@
-"""Segments as rows of bytes: what is asked of each of them, side by side, for compiled code to read
-without an object for every number.
+"""Columns of segments as bytes, which compiled code reads without an object for every number.
 
-Law: a row says what the columns say; its first bytes tell the direction of a connection from all
-others.
+Law: they say what the columns say, in packet order; a key tells the direction of a connection from
+all others.
 
-    | source, destination: address and port each | packet | ts | seq | ack | at | captured | ...
+    keys    | source: address, port; destination: address, port | ...     36 bytes each
+    others  | packet | packet | ...                                       little-endian int64 each
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -28,21 +28,18 @@ KEY: Final = np.dtype(
 """What tells one direction of a connection from all others."""
 
 NUMBERS: Final = ("packet", "ts", "seq", "ack", "at", "captured", "original", "flags")
-"""Behind the key, little-endian int64 each."""
-
-ROW: Final = np.dtype([("key", KEY), *((name, "<i8") for name in NUMBERS)])
 
 
-def rows_of(segments: Segments) -> bytes:
-    """Put segments into rows, in packet order."""
-    rows = np.empty(len(segments), ROW)
-    key = rows["key"]
-    key["source_high"], key["source_low"] = segments.source_high, segments.source_low
-    key["destination_high"] = segments.destination_high
-    key["destination_low"] = segments.destination_low
-    key["source_port"], key["destination_port"] = segments.ports >> 16, segments.ports & 0xFFFF
-    for name in NUMBERS:
-        rows[name] = getattr(segments, name)
+def columns_of(segments: Segments) -> tuple[bytes, ...]:
+    """Give the keys of segments, and the columns NUMBERS."""
+    keys = np.empty(len(segments), KEY)
+    keys["source_high"], keys["source_low"] = segments.source_high, segments.source_low
+    keys["destination_high"] = segments.destination_high
+    keys["destination_low"] = segments.destination_low
+    keys["source_port"], keys["destination_port"] = segments.ports >> 16, segments.ports & 0xFFFF
+    columns: list[np.ndarray[Any, Any]] = [keys]
+    columns += [getattr(segments, name).astype("<i8", copy=False) for name in NUMBERS]
     if (segments.packet[1:] < segments.packet[:-1]).any():
-        rows = rows[np.argsort(segments.packet, kind="stable")]
-    return rows.tobytes()
+        order = np.argsort(segments.packet, kind="stable")
+        columns = [column[order] for column in columns]
+    return tuple(column.tobytes() for column in columns)

@@ -51,13 +51,13 @@ class Pairing:
     def __init__(self, limits: Limits) -> None:
         self._limits: Limits = limits
         self._asked: deque[Asked] = deque()
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: deque[_Waiting] | None = None
         self._waiting_bytes: int = 0
 
     @property
     def waits(self) -> bool:
         """Whether a response waits for its request."""
-        return self._waiting_bytes > 0 or len(self._waiting) > 0
+        return bool(self._waiting)
 
     def next(self, correlation_id: int) -> Asked | None:
         """Give the oldest request without a response, if that is its number."""
@@ -66,6 +66,12 @@ class Pairing:
             if asked.correlation_id == correlation_id:
                 return asked
         return None
+
+    def ask(self, asked: Asked) -> None:
+        """Note a request for which no response can wait."""
+        self._asked.append(asked)
+        if len(self._asked) > MAX_ASKED:
+            self._asked.popleft()
 
     def answer(self) -> None:
         """Take note that the oldest request has its response."""
@@ -79,10 +85,8 @@ class Pairing:
         """Note a request; returns the responses that waited for it."""
         if asked is None:
             return []
-        self._asked.append(asked)
-        if len(self._asked) > MAX_ASKED:
-            self._asked.popleft()
-        for at, waiting in enumerate(self._waiting):
+        self.ask(asked)
+        for at, waiting in enumerate(self._waiting or ()):
             if waiting.correlation_id == asked.correlation_id:
                 items: list[Item] = [self._unpaired() for _ in range(at)]
                 found = self._release()
@@ -98,6 +102,8 @@ class Pairing:
             items = self.finish()
             items.append(seal_response(frame, mark, asked))
             return items
+        if self._waiting is None:
+            self._waiting = deque()
         self._waiting.append(_Waiting(frame, mark))
         self._waiting_bytes += len(frame)
         given_up: list[Item] = []
@@ -112,7 +118,7 @@ class Pairing:
 
     def finish(self) -> list[Item]:
         """Give up the responses that wait: their requests are not in the capture."""
-        return [self._unpaired() for _ in range(len(self._waiting))]
+        return [self._unpaired() for _ in range(len(self._waiting or ()))]
 
     def _answered(self, frame: bytes) -> Asked | None:
         correlation_id = correlation_id_of(frame)
@@ -124,6 +130,7 @@ class Pairing:
         return None
 
     def _release(self) -> _Waiting:
+        assert self._waiting is not None
         waiting = self._waiting.popleft()
         self._waiting_bytes -= len(waiting.frame)
         return waiting

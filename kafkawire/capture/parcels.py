@@ -9,40 +9,64 @@ open it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple, final
+
+from librt.strings import BytesWriter, read_i64_le, write_i64_le
+from mypy_extensions import i64, mypyc_attr
 
 from .pairing import Item
 from .reading import Asked, Sealed
 
 
-class Told(NamedTuple):
+@final
+@mypyc_attr(acyclic=True)
+class Told:
     """A row that may still be sealed, and the connection it belongs to, as in Located.
 
     known_at: the packet that made it known.
     """
 
-    connection: int | None
-    client: str | None
-    broker: str | None
-    item: Item
-    known_at: int = 0
+    __slots__ = ("broker", "client", "connection", "item", "known_at")
+
+    def __init__(
+        self,
+        connection: int | None,
+        client: str | None,
+        broker: str | None,
+        item: Item,
+        known_at: i64 = 0,
+    ) -> None:
+        self.connection: int | None = connection
+        self.client: str | None = client
+        self.broker: str | None = broker
+        self.item: Item = item
+        self.known_at: i64 = known_at
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Told, (self.connection, self.client, self.broker, self.item, self.known_at)
 
 
 class Parcel(NamedTuple):
-    """Many of them. A request has 11 integers, a response 13, and texts by place in `texts`; the
-    frames' bytes lie behind one another. others: what is a row already, by its place.
+    """Many of them. A request has 11 integers, a response 13, each of them 8 bytes of `numbers`,
+    and texts by place in `texts`; the frames' bytes lie behind one another. others: what is a row
+    already, by its place.
     """
 
-    numbers: list[int]
+    numbers: bytes
     texts: list[str | None]
     frames: bytes
     others: dict[int, Told]
 
 
+NUMBER: Final = 8
+OF_REQUEST: Final = 11 * NUMBER
+OF_RESPONSE: Final = 13 * NUMBER
+
+
 def pack(told: list[Told]) -> Parcel:
     """Put rows into a parcel."""
-    numbers: list[int] = []
-    texts: dict[str | None, int] = {}
+    numbers = BytesWriter()
+    texts: dict[str | None, i64] = {}
     frames: list[bytes] = []
     others: dict[int, Told] = {}
     for at, one in enumerate(told):
@@ -52,61 +76,74 @@ def pack(told: list[Told]) -> Parcel:
             continue
         asked = item.asked
         frames.append(item.frame)
-        numbers.append(one.connection)
-        numbers.append(texts.setdefault(one.client, len(texts)))
-        numbers.append(texts.setdefault(one.broker, len(texts)))
-        numbers.append(len(item.frame))
-        numbers.append(item.packet)
-        numbers.append(item.time_ns)
-        numbers.append(item.body)
-        numbers.append(texts.setdefault(item.error, len(texts)))
-        numbers.append(
-            (asked.api_key & 0xFFFF) << 17 | (asked.api_version & 0xFFFF) << 1 | item.is_request
-        )
-        numbers.append(asked.correlation_id)
-        numbers.append(texts.setdefault(asked.client_id, len(texts)))
+        write_i64_le(numbers, one.connection)
+        write_i64_le(numbers, _place(texts, one.client))
+        write_i64_le(numbers, _place(texts, one.broker))
+        write_i64_le(numbers, len(item.frame))
+        write_i64_le(numbers, item.packet)
+        write_i64_le(numbers, item.time_ns)
+        write_i64_le(numbers, item.body)
+        write_i64_le(numbers, _place(texts, item.error))
+        key, version = i64(asked.api_key) & 0xFFFF, i64(asked.api_version) & 0xFFFF
+        write_i64_le(numbers, key << 17 | version << 1 | (1 if item.is_request else 0))
+        write_i64_le(numbers, asked.correlation_id)
+        write_i64_le(numbers, _place(texts, asked.client_id))
         if not item.is_request:
-            numbers.append(asked.packet)
-            numbers.append(asked.time_ns)
-    return Parcel(numbers, list(texts), b"".join(frames), others)
+            write_i64_le(numbers, asked.packet)
+            write_i64_le(numbers, asked.time_ns)
+    return Parcel(numbers.getvalue(), list(texts), b"".join(frames), others)
+
+
+def _place(texts: dict[str | None, i64], text: str | None) -> i64:
+    found = texts.get(text)
+    if found is None:
+        found = texts[text] = len(texts)
+    return found
 
 
 def unpack(parcel: Parcel) -> list[Told]:
     """Take rows out of a parcel."""
     numbers, texts, frames, others = parcel
     told: list[Told] = []
-    at = start = 0
-    end = len(numbers)
+    at: i64 = 0
+    start: i64 = 0
+    end: i64 = len(numbers)
     while at < end or len(told) in others:
-        other = others.get(len(told))
-        if other is not None:
-            told.append(other)
-            continue
-        connection, client, broker = numbers[at], texts[numbers[at + 1]], texts[numbers[at + 2]]
-        size, packet, time_ns, body = numbers[at + 3 : at + 7]
-        error = texts[numbers[at + 7]] or ""
-        kind = numbers[at + 8]
-        correlation_id, client_id = numbers[at + 9], texts[numbers[at + 10]]
-        at += 11
-        is_request = kind & 1 == 1
-        asked_packet, asked_ns = packet, time_ns
-        if not is_request:
-            asked_packet, asked_ns = numbers[at], numbers[at + 1]
-            at += 2
-        asked = Asked(
-            signed16(kind >> 17),
-            signed16(kind >> 1 & 0xFFFF),
-            correlation_id,
-            client_id,
-            asked_packet,
-            asked_ns,
-        )
-        frame = frames[start : start + size]
+        if others:
+            other = others.get(len(told))
+            if other is not None:
+                told.append(other)
+                continue
+        size = read_i64_le(numbers, at + 3 * NUMBER)
+        one = _unpacked(numbers, at, texts, frames[start : start + size])
         start += size
-        item = Sealed(is_request, frame, packet, time_ns, asked, body, error)
-        told.append(Told(connection, client, broker, item))
+        at += OF_REQUEST if read_i64_le(numbers, at + 8 * NUMBER) & 1 else OF_RESPONSE
+        told.append(one)
     return told
 
 
-def signed16(value: int) -> int:
+def _unpacked(numbers: bytes, at: i64, texts: list[str | None], frame: bytes) -> Told:
+    packet = read_i64_le(numbers, at + 4 * NUMBER)
+    time_ns = read_i64_le(numbers, at + 5 * NUMBER)
+    kind = read_i64_le(numbers, at + 8 * NUMBER)
+    is_request = kind & 1 == 1
+    asked = Asked(
+        signed16(kind >> 17),
+        signed16(kind >> 1 & 0xFFFF),
+        read_i64_le(numbers, at + 9 * NUMBER),
+        texts[read_i64_le(numbers, at + 10 * NUMBER)],
+        packet if is_request else read_i64_le(numbers, at + OF_REQUEST),
+        time_ns if is_request else read_i64_le(numbers, at + OF_REQUEST + NUMBER),
+    )
+    error = texts[read_i64_le(numbers, at + 7 * NUMBER)] or ""
+    body = read_i64_le(numbers, at + 6 * NUMBER)
+    return Told(
+        read_i64_le(numbers, at),
+        texts[read_i64_le(numbers, at + NUMBER)],
+        texts[read_i64_le(numbers, at + 2 * NUMBER)],
+        Sealed(is_request, frame, packet, time_ns, asked, body, error),
+    )
+
+
+def signed16(value: i64) -> i64:
     return value - 0x10000 if value > 0x7FFF else value

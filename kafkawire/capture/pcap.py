@@ -14,14 +14,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from contextlib import suppress
-from itertools import repeat
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from ..errors import BadMagic, CaptureError, CorruptCapture, TruncatedCapture
 from .blocks import MAX_PACKET_BYTES, MAX_PACKETS, Ints, PacketBlock, take_rows
+from .chains import packets
 from .inbox import Inbox
 from .resync import Shape, find_packet, looks_wrong
 
@@ -98,28 +97,6 @@ def read_header(head: bytes) -> PcapHeader:
     raise BadMagic(f"not a pcap file: it begins with {head[:4].hex()}")
 
 
-def walk(data: bytes, start: int, shape: Shape, limit: int) -> tuple[list[int], int]:
-    """Find the first `limit` packets that lie whole in `data` from `start` on.
-
-    Returns the offsets of their headers, and the offset behind the last. One unpack per packet is
-    all that is serial in reading a pcap; everything else is done by columns.
-    """
-    captured = struct.Struct(shape.order + "I").unpack_from
-    step = shape.size
-    at = start
-    places: list[int] = []
-    append = places.append
-    # The last place noted has no header, unless the limit was reached.
-    with suppress(struct.error):
-        for _ in repeat(None, limit):
-            append(at)
-            at += step + captured(data, at + 8)[0]
-        append(at)
-    while len(places) > 1 and places[-1] > len(data):
-        places.pop()
-    return places[:-1], places[-1]
-
-
 class PcapDecoder:
     """Reads a pcap from its first byte, or from any packet on if the header is given.
 
@@ -167,18 +144,19 @@ class PcapDecoder:
         limit = MAX_PACKETS
         while True:
             if self._damage is not None:
-                found = self._search(data, start, shape, ended=ended)
-                if found is None:
+                begin = self._search(data, start, shape, ended=ended)
+                if begin is None:
                     return
-                start, limit = found, PACKETS_BEHIND_DAMAGE
-            places, end = walk(data, start, shape, limit)
+                start, limit = begin, PACKETS_BEHIND_DAMAGE
+            found, end = packets(data, start, shape.size, shape.order == ">", limit)
+            places = np.frombuffer(found, "<i8")
             good = len(places)
-            if places:
-                block = self._block(data, np.array(places, np.int64), shape)
+            if good:
+                block = self._block(data, places, shape)
                 good = len(block)
                 yield block
             if good < len(places):
-                start = places[good]
+                start = int(places[good])
             elif len(data) - end >= shape.size and self._is_wrong(data, end, shape):
                 start = end
             elif good == limit:

@@ -15,9 +15,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import repeat
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -25,6 +23,7 @@ import numpy.typing as npt
 
 from ..errors import CaptureError, CorruptCapture, TruncatedCapture, UnsupportedLinkType
 from .blocks import MAX_PACKETS, NO_TIME, Ints, PacketBlock, take_rows
+from .chains import blocks
 from .inbox import Inbox
 from .interfaces import Interface, read_interface
 from .resync import windows, words_at
@@ -200,19 +199,9 @@ class PcapngDecoder:
 
         Stepping is all that is done one by one; whether the blocks are sound is seen by columns.
         """
-        head = struct.Struct(self._section.order + "II").unpack_from
-        least = LEAST[kind]
-        at = start
-        places: list[int] = []
-        append = places.append
-        with suppress(struct.error):
-            for _ in repeat(None, MAX_PACKETS):
-                block_type, length = head(data, at)
-                if block_type != kind or length < least:
-                    break
-                append(at)
-                at += length
-        starts = np.array(places, np.int64)
+        big = self._section.order == ">"
+        places, at = blocks(data, start, kind, LEAST[kind], big, MAX_PACKETS)
+        starts = np.frombuffer(places, "<i8")
         ends = np.append(starts[1:], at)
         sizes = ends - starts
         good = _leading((sizes <= MAX_BLOCK) & (sizes & 3 == 0) & (ends <= len(data)))

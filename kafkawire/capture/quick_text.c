@@ -113,6 +113,9 @@ typedef struct {
     char *start;
     Py_ssize_t size, room;
     PyObject *value_text;       /* value_text(data: bytes) -> str: writes the values that are left to it */
+    PyObject *place_text;       /* place_text(path, topic, partition, data) -> str: the same for fields of records */
+    PyObject *batch_body;       /* batch_body(data, start, end) -> (data, start, end) | None: see `record_text` */
+    int has_content;            /* whether records are written, not only counted */
     Step *doubts[MOST_DOUBTS];  /* nulls of the last row that nobody has allowed */
     PyObject *owner;            /* the program that they belong to */
     int doubted;
@@ -222,6 +225,24 @@ static Bytes character(Bytes p, Bytes end, uint32_t *found)
     return p + more + 1;
 }
 
+/* Find the first byte that does not stand for itself in a JSON string, eight at a time. */
+static inline Bytes run_of_plain(Bytes p, Bytes end)
+{
+#define EACH(byte) (0x0101010101010101u * (byte))
+#define HAS_NONE(word) (((word) - EACH(1)) & ~(word))
+    while (end - p >= 8) {
+        uint64_t word;
+        memcpy(&word, p, 8);
+        uint64_t odd = word | (word - EACH(0x20)) | HAS_NONE(word ^ EACH('"')) | HAS_NONE(word ^ EACH('\\')) | HAS_NONE(word ^ EACH(0x7f));
+        if (odd & EACH(0x80))
+            break;
+        p += 8;
+    }
+    while (p < end && is_plain[*p])
+        p++;
+    return p;
+}
+
 /* Put UTF-8 as a JSON string. */
 static int put_string(Text *to, Bytes p, Py_ssize_t size)
 {
@@ -233,8 +254,7 @@ static int put_string(Text *to, Bytes p, Py_ssize_t size)
         ROOM(to, 6 * (piece - p) + 16);
         while (p < piece) {
             Bytes run = p;
-            while (p < piece && is_plain[*p])
-                p++;
+            p = run_of_plain(p, piece);
             put(to, run, p - run);
             if (p == piece)
                 break;
@@ -578,9 +598,7 @@ static int json_string(Json *json)
     ROOM(to, 1);
     put_one(to, '"');
     for (;;) {
-        Bytes run = json->at, piece = json->end - run > PIECE ? run + PIECE : json->end, p = run;
-        while (p < piece && is_plain[*p])
-            p++;
+        Bytes run = json->at, piece = json->end - run > PIECE ? run + PIECE : json->end, p = run_of_plain(run, piece);
         ROOM(to, p - run + 16);
         put(to, run, p - run);
         json->at = p;
@@ -806,17 +824,14 @@ static int json_value(Json *json, int depth)
 
 /* -- keys and values */
 
-/* Put what `record_text.value_text` gives. */
-static int left_to_python(Text *to, Bytes data, Py_ssize_t size)
+/* Put the text that a call gave, and let go of it. */
+static int put_given(Text *to, PyObject *text)
 {
-    PyObject *bytes = PyBytes_FromStringAndSize((const char *)data, size);
-    PyObject *text = bytes ? PyObject_CallOneArg(to->value_text, bytes) : NULL;
-    Py_XDECREF(bytes);
     if (!text)
         return FAILED;
     int made = FINE;
     if (!PyUnicode_Check(text) || !PyUnicode_IS_ASCII(text)) {
-        PyErr_SetString(PyExc_TypeError, "value_text gives ASCII");
+        PyErr_SetString(PyExc_TypeError, "what is left to Python is ASCII");
         made = FAILED;
     } else if (to->room - to->size < PyUnicode_GET_LENGTH(text))
         made = more_room(to, PyUnicode_GET_LENGTH(text));
@@ -824,6 +839,15 @@ static int left_to_python(Text *to, Bytes data, Py_ssize_t size)
         put(to, PyUnicode_1BYTE_DATA(text), PyUnicode_GET_LENGTH(text));
     Py_DECREF(text);
     return made;
+}
+
+/* Put what `record_text.value_text` gives. */
+static int left_to_python(Text *to, Bytes data, Py_ssize_t size)
+{
+    PyObject *bytes = PyBytes_FromStringAndSize((const char *)data, size);
+    PyObject *text = bytes ? PyObject_CallOneArg(to->value_text, bytes) : NULL;
+    Py_XDECREF(bytes);
+    return put_given(to, text);
 }
 
 static int put_hex(Text *to, Bytes p, Py_ssize_t size)
@@ -844,7 +868,7 @@ static int put_hex(Text *to, Bytes p, Py_ssize_t size)
 static int is_readable(Bytes p, Bytes end)
 {
     int is_printable = 1, has_lines = 0;
-    while (p < end) {
+    while ((p = run_of_plain(p, end)) < end) {
         uint32_t c = *p;
         if (c < 128)
             p++;
@@ -998,6 +1022,171 @@ static int put_records(Text *to, const Shared *shared, Bytes p, Bytes end, int64
     return p == end ? FINE : ODD;
 }
 
+/* -- fields of records */
+
+/*  base offset: int64 | length: int32 | leader epoch: int32 | magic: int8 | crc: uint32 | attributes: int16 | last offset
+    delta: int32 | base timestamp: int64 | max timestamp: int64 | producer: 14 bytes | count: int32 | records */
+enum { LENGTH_AT = 8, MAGIC_AT = 16, ATTRIBUTES_AT = 21, BASE_TIMESTAMP_AT = 27, MAX_TIMESTAMP_AT = 35, COUNT_AT = 57, HEADER = 61 };
+enum { OVERHEAD = 12, SMALLEST = 14, CODEC_BITS = 7, APPEND_TIME_BIT = 8, CONTROL_BIT = 32 };
+
+/* Find the end of the batch at `p`: NULL where the data cut it off. */
+static int batch_end(Bytes p, Bytes end, Bytes *found)
+{
+    *found = NULL;
+    if (end - p < OVERHEAD)
+        return FINE;
+    int64_t size = big_endian(p + LENGTH_AT, 4);
+    if (size < SMALLEST)
+        return ODD;
+    if (end - p < MAGIC_AT + 1 || size > end - p - OVERHEAD)
+        return FINE;
+    *found = p + OVERHEAD + size;
+    return p[MAGIC_AT] == 2 && *found - p >= HEADER && big_endian(p + COUNT_AT, 4) >= 0 ? FINE : ODD;
+}
+
+static int put_counts(Text *to, Bytes p, Bytes end)
+{
+    static const char *const names[] = {"none", "gzip", "snappy", "lz4", "zstd"};
+    Bytes next, start = p;
+    int64_t batches = 0, records = 0;
+    int codecs[5], kinds = 0;
+    for (;; p = next) {
+        TRY(batch_end(p, end, &next));
+        if (!next)
+            break;
+        batches++;
+        records += big_endian(p + COUNT_AT, 4);
+        int codec = p[ATTRIBUTES_AT + 1] & CODEC_BITS, at = 0;
+        if (codec > 4)
+            return ODD;
+        while (at < kinds && codecs[at] != codec)
+            at++;
+        if (at == kinds)
+            codecs[kinds++] = codec;
+    }
+    ROOM(to, 256);
+    PUT(to, ",\"bytes\":");
+    put_number(to, end - start);
+    PUT(to, ",\"batches\":");
+    put_number(to, batches);
+    PUT(to, ",\"records\":");
+    put_number(to, records);
+    PUT(to, ",\"codecs\":[");
+    for (int i = 0; i < kinds; i++) {
+        put(to, ",\"" + !i, 2 - !i);
+        put(to, names[codecs[i]], (Py_ssize_t)strlen(names[codecs[i]]));
+        put_one(to, '"');
+    }
+    put_one(to, ']');
+    if (p < end) {
+        PUT(to, ",\"cut_tail\":");
+        put_number(to, end - p);
+    }
+    return FINE;
+}
+
+/* Put the records of the batch `data[p:next]`, whose body Python checks and unpacks. */
+static int put_batch(Text *to, PyObject *data, Bytes p, Bytes next, int is_first)
+{
+    Bytes start = (Bytes)PyBytes_AS_STRING(data);
+    int attributes = p[ATTRIBUTES_AT + 1];
+    Shared shared = {
+        .base_offset = big_endian(p, 8),
+        .base_timestamp = big_endian(p + BASE_TIMESTAMP_AT, 8),
+        .append_timestamp = big_endian(p + MAX_TIMESTAMP_AT, 8),
+        .has_append_time = attributes & APPEND_TIME_BIT,
+        .is_control = attributes & CONTROL_BIT,
+    };
+    if (shared.base_offset > INT64_MAX - INT32_MAX || shared.base_offset < INT64_MIN - INT32_MIN)
+        return ODD;
+    PyObject *found = PyObject_CallFunction(to->batch_body, "Onn", data, (Py_ssize_t)(p - start), (Py_ssize_t)(next - start));
+    if (!found)
+        return FAILED;
+    PyObject *bytes;
+    Py_ssize_t from, until;
+    int made = ODD;
+    if (found != Py_None) {
+        made = PyArg_ParseTuple(found, "Snn", &bytes, &from, &until) ? FINE : FAILED;
+        if (made == FINE && (from < 0 || from > until || until > PyBytes_GET_SIZE(bytes)))
+            made = ODD;
+        if (made == FINE)
+            made = put_records(to, &shared, (Bytes)PyBytes_AS_STRING(bytes) + from, (Bytes)PyBytes_AS_STRING(bytes) + until, big_endian(p + COUNT_AT, 4), is_first);
+    }
+    Py_DECREF(found);
+    return made;
+}
+
+static int put_plain_place(Text *to, PyObject *path, PyObject *topic, PyObject *partition, PyObject *data)
+{
+    Bytes p = (Bytes)PyBytes_AS_STRING(data), end = p + PyBytes_GET_SIZE(data), next;
+    ROOM(to, PyUnicode_GET_LENGTH(path) + 64);
+    PUT(to, "{\"path\":\"");
+    put(to, PyUnicode_1BYTE_DATA(path), PyUnicode_GET_LENGTH(path));
+    PUT(to, "\",\"topic\":");
+    if (topic == Py_None)
+        PUT(to, "null");
+    else {
+        Py_ssize_t size;
+        const char *name = PyUnicode_AsUTF8AndSize(topic, &size);
+        if (!name)
+            return FAILED;
+        TRY(put_string(to, (Bytes)name, size));
+    }
+    ROOM(to, 64);
+    PUT(to, ",\"partition\":");
+    if (partition == Py_None)
+        PUT(to, "null");
+    else {
+        long long number = PyLong_AsLongLong(partition);
+        if (number == -1 && PyErr_Occurred())
+            return FAILED;
+        put_number(to, number);
+    }
+    TRY(put_counts(to, p, end));
+    ROOM(to, 16);
+    if (to->has_content) {
+        PUT(to, ",\"content\":[");
+        int is_first = 1;
+        for (;; p = next) {
+            TRY(batch_end(p, end, &next));
+            if (!next)
+                break;
+            TRY(put_batch(to, data, p, next, is_first));
+            is_first = is_first && !big_endian(p + COUNT_AT, 4);
+        }
+        ROOM(to, 16);
+        put_one(to, ']');
+    }
+    put_one(to, '}');
+    return FINE;
+}
+
+/* Put what `place_text` gives of a place: (path, topic | None, partition | None, data). */
+static int put_place(Text *to, PyObject *place)
+{
+    Py_ssize_t before = to->size;
+    int made = put_plain_place(to, PyTuple_GET_ITEM(place, 0), PyTuple_GET_ITEM(place, 1), PyTuple_GET_ITEM(place, 2), PyTuple_GET_ITEM(place, 3));
+    if (made != ODD)
+        return made;
+    to->size = before;
+    return put_given(to, PyObject_CallObject(to->place_text, place));
+}
+
+static int put_places(Text *to, PyObject *places)
+{
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(places); i++) {
+        ROOM(to, 16);
+        if (i)
+            put_one(to, ',');
+        else
+            PUT(to, ",\"records\":[");
+        TRY(put_place(to, PyList_GET_ITEM(places, i)));
+    }
+    ROOM(to, 1);
+    put_one(to, ']');
+    return FINE;
+}
+
 /* -- rows */
 
 /* Write a time as ISO 8601 in UTC with nanoseconds, in quotes; 32 bytes at most. */
@@ -1081,14 +1270,14 @@ static int put_row(Text *to, PyObject *const *args, Body *body)
     TRY(put_struct(body, program, 0, (Whose){.topic_size = -1}, 0));
     if (body->at != body->end || to->doubted)
         return ODD;
-    if (!body->places) {
-        ROOM(to, 2);
-        PUT(to, "}\n");
-    }
+    if (body->places)
+        TRY(put_places(to, body->places));
+    ROOM(to, 2);
+    PUT(to, "}\n");
     return FINE;
 }
 
-/* row(start, packet, time_ns, ends, head, correlation_id, client_id, frame, at, program, elements) -> list | None | False */
+/* row(start, packet, time_ns, ends, head, correlation_id, client_id, frame, at, program, elements) -> bool */
 static PyObject *text_row(Text *self, PyObject *const *args, Py_ssize_t count)
 {
     if (count != ARGUMENTS)
@@ -1098,14 +1287,13 @@ static PyObject *text_row(Text *self, PyObject *const *args, Py_ssize_t count)
     self->doubted = 0;
     Py_XSETREF(self->owner, Py_NewRef(args[PROGRAM]));
     int made = put_row(self, args, &body);
-    if (made == FINE)
-        return body.places ? body.places : Py_NewRef(Py_None);
     Py_XDECREF(body.places);
-    self->size = before;
-    return made == FAILED ? NULL : Py_NewRef(Py_False);
+    if (made != FINE)
+        self->size = before;
+    return made == FAILED ? NULL : PyBool_FromLong(made == FINE);
 }
 
-/* body(data, at, program, elements) -> list | None | False: the body alone */
+/* body(data, at, program, elements) -> bool: the body alone */
 static PyObject *text_body(Text *self, PyObject *args)
 {
     PyObject *data, *program;
@@ -1118,12 +1306,13 @@ static PyObject *text_body(Text *self, PyObject *args)
     Py_ssize_t before = self->size;
     self->doubted = 0;
     Py_XSETREF(self->owner, Py_NewRef(program));
-    int made = at < 0 || body.at > body.end ? ODD : put_struct(&body, (Program *)program, 0, (Whose){.topic_size = -1}, 0);
-    if (made == FINE && body.at == body.end && !self->doubted)
-        return body.places ? body.places : Py_NewRef(Py_None);
+    int made = at < 0 || at > PyBytes_GET_SIZE(data) ? ODD : put_struct(&body, (Program *)program, 0, (Whose){.topic_size = -1}, 0);
+    if (made == FINE && (body.at != body.end || self->doubted))
+        made = ODD;
     Py_XDECREF(body.places);
-    self->size = before;
-    return made == FAILED ? NULL : Py_NewRef(Py_False);
+    if (made != FINE)
+        self->size = before;
+    return made == FAILED ? NULL : PyBool_FromLong(made == FINE);
 }
 
 /* allow() -> bool: let the nulls pass at which the last row was left to others; whether there were any */
@@ -1136,29 +1325,20 @@ static PyObject *text_allow(Text *self, PyObject *Py_UNUSED(nothing))
     return PyBool_FromLong(had);
 }
 
-/* records(data, start, end, count, base_offset, base_timestamp, append_timestamp | None, control, first) -> bool */
-static PyObject *text_records(Text *self, PyObject *args)
+/* place(path, topic | None, partition | None, data: bytes): a field of records */
+static PyObject *text_place(Text *self, PyObject *args)
 {
-    PyObject *data, *append;
-    Py_ssize_t start, end;
-    long long count, base_offset, base_timestamp;
-    int is_control, is_first;
-    if (!PyArg_ParseTuple(args, "SnnLLLOpp", &data, &start, &end, &count, &base_offset, &base_timestamp, &append, &is_control, &is_first))
+    PyObject *path, *topic, *partition, *data;
+    if (!PyArg_ParseTuple(args, "UOOS", &path, &topic, &partition, &data))
         return NULL;
-    Shared shared = {.base_offset = base_offset, .base_timestamp = base_timestamp, .is_control = is_control, .has_append_time = append != Py_None};
-    if (append != Py_None && (shared.append_timestamp = PyLong_AsLongLong(append)) == -1 && PyErr_Occurred())
+    if (!PyUnicode_IS_ASCII(path) || (topic != Py_None && !PyUnicode_Check(topic)) || (partition != Py_None && !PyLong_Check(partition)))
+        return PyErr_Format(PyExc_TypeError, "a path of ASCII, text or None, a number or None");
+    if (put_place(self, args) == FAILED)
         return NULL;
-    if (start < 0 || start > end || end > PyBytes_GET_SIZE(data) || base_offset > INT64_MAX - INT32_MAX || base_offset < INT64_MIN - INT32_MIN)
-        Py_RETURN_FALSE;
-    Bytes bytes = (Bytes)PyBytes_AS_STRING(data);
-    Py_ssize_t before = self->size;
-    int made = put_records(self, &shared, bytes + start, bytes + end, count, is_first);
-    if (made != FINE)
-        self->size = before;
-    return made == FAILED ? NULL : PyBool_FromLong(made == FINE);
+    Py_RETURN_NONE;
 }
 
-/* value(data: bytes | None) -> None: a key or a value */
+/* value(data: bytes): a key or a value */
 static PyObject *text_value(Text *self, PyObject *data)
 {
     if (!PyBytes_Check(data))
@@ -1191,12 +1371,10 @@ static PyObject *text_truncate(Text *self, PyObject *size)
     Py_RETURN_NONE;
 }
 
-/* take() -> str: all that was written since the last time */
+/* take() -> bytes: all that was written since the last time */
 static PyObject *text_take(Text *self, PyObject *Py_UNUSED(nothing))
 {
-    PyObject *text = PyUnicode_New(self->size, 127);
-    if (text && self->size)
-        memcpy(PyUnicode_1BYTE_DATA(text), self->start, (size_t)self->size);
+    PyObject *text = PyBytes_FromStringAndSize(self->start, self->size);
     self->size = 0;
     return text;
 }
@@ -1205,12 +1383,16 @@ static Py_ssize_t text_length(Text *self) { return self->size; }
 
 static PyObject *text_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names))
 {
-    PyObject *value_text;
-    if (!PyArg_ParseTuple(args, "O", &value_text))
+    PyObject *value_text, *place_text, *batch_body;
+    int has_content;
+    if (!PyArg_ParseTuple(args, "OOOp", &value_text, &place_text, &batch_body, &has_content))
         return NULL;
     Text *self = (Text *)type->tp_alloc(type, 0);
     if (self) {
         self->value_text = Py_NewRef(value_text);
+        self->place_text = Py_NewRef(place_text);
+        self->batch_body = Py_NewRef(batch_body);
+        self->has_content = has_content;
         self->second = -1;
     }
     return (PyObject *)self;
@@ -1220,6 +1402,8 @@ static void text_dealloc(Text *self)
 {
     PyMem_Free(self->start);
     Py_XDECREF(self->value_text);
+    Py_XDECREF(self->place_text);
+    Py_XDECREF(self->batch_body);
     Py_XDECREF(self->owner);
     Py_TYPE(self)->tp_free(self);
 }
@@ -1228,7 +1412,7 @@ static PyMethodDef text_methods[] = {
     {"row", (PyCFunction)(void (*)(void))text_row, METH_FASTCALL, NULL},
     {"body", (PyCFunction)text_body, METH_VARARGS, NULL},
     {"allow", (PyCFunction)text_allow, METH_NOARGS, NULL},
-    {"records", (PyCFunction)text_records, METH_VARARGS, NULL},
+    {"place", (PyCFunction)text_place, METH_VARARGS, NULL},
     {"value", (PyCFunction)text_value, METH_O, NULL},
     {"write", (PyCFunction)text_write, METH_O, NULL},
     {"truncate", (PyCFunction)text_truncate, METH_O, NULL},

@@ -8,7 +8,6 @@ is said there alone, and C only makes it quick.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 
 class Program:
@@ -30,11 +29,20 @@ class Program:
 class Text:
     """A buffer of ASCII that rows, records and texts are added to.
 
-    value_text: writes the keys and values that are left to it.
+    value_text, place_text: write keys and values, and fields of records, that are left to them.
+    batch_body: finds the records of a batch (see `record_text`). has_content: whether records are
+    written, not only counted.
     """
 
-    def __init__(self, value_text: Callable[[bytes], str]) -> None:
+    def __init__(
+        self,
+        value_text: Callable[[bytes], str],
+        place_text: Callable[[str, str | None, int | None, bytes], str],
+        batch_body: Callable[[bytes, int, int], tuple[bytes, int, int] | None],  # noqa: ARG002
+        has_content: bool,  # noqa: ARG002
+    ) -> None:
         self._value_text = value_text
+        self._place_text = place_text
         self._parts: list[str] = []
         self._size = 0
 
@@ -54,14 +62,13 @@ class Text:
         at: int,  # noqa: ARG002
         program: Program,  # noqa: ARG002
         max_elements: int,  # noqa: ARG002
-    ) -> Any:
-        """Write the row of a frame whose body begins at `at`; False where it is left to others,
-        None if it is done, and for one with records (path, topic, partition, data) of each field
-        that holds them: then the row ends behind its body.
+    ) -> bool:
+        """Write the row of a frame whose body begins at `at`; False where it is left to others, and
+        then nothing is written.
         """
         return False
 
-    def body(self, data: bytes, at: int, program: Program, max_elements: int) -> Any:  # noqa: ARG002
+    def body(self, data: bytes, at: int, program: Program, max_elements: int) -> bool:  # noqa: ARG002
         """Write a body alone; returns what `row` does."""
         return False
 
@@ -71,22 +78,9 @@ class Text:
         """
         return False
 
-    def records(
-        self,
-        data: bytes,  # noqa: ARG002
-        start: int,  # noqa: ARG002
-        end: int,  # noqa: ARG002
-        count: int,  # noqa: ARG002
-        base_offset: int,  # noqa: ARG002
-        base_timestamp: int,  # noqa: ARG002
-        append_timestamp: int | None,  # noqa: ARG002
-        control: bool,  # noqa: ARG002
-        first: bool,  # noqa: ARG002
-    ) -> bool:
-        """Write the records of a batch of magic 2 in `data[start:end]`, a comma before each but the
-        first; False where they are left to others, and then nothing is written.
-        """
-        return False
+    def place(self, path: str, topic: str | None, partition: int | None, data: bytes) -> None:
+        """Write a field of records: where it is, whose, and what it holds."""
+        self.write(self._place_text(path, topic, partition, data))
 
     def value(self, data: bytes) -> None:
         """Write a key or a value."""
@@ -102,9 +96,9 @@ class Text:
         self._parts = ["".join(self._parts)[:size]]
         self._size = size
 
-    def take(self) -> str:
+    def take(self) -> bytes:
         """Give all that was written since the last time."""
-        text = "".join(self._parts)
+        text = "".join(self._parts).encode("ascii")
         self._parts = []
         self._size = 0
         return text

@@ -186,13 +186,15 @@ class RequestHeads:
         if known.request is None or key == CONTROLLED_SHUTDOWN:
             return None
         length = i64(read_i16_be(frame, 8))
+        if length < -1:
+            return None
         end = LEAST_HEAD if length == -1 else LEAST_HEAD + length
         body = end
         if version >= known.tagged:
             body += 1
             if body > size or frame[end] != 0:
                 return None
-        if length < -1 or body > size:
+        if body > size:
             return None
         client_id: str | None = None
         if length >= 0:

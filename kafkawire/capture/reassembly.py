@@ -4,8 +4,8 @@ Law: what is said of a connection is said of its segments one by one, in the ord
 Most of them continue their side and say nothing else: those go the short way, which says what the
 long one would.
 
-    Segments --> rows --continues--> the bytes are delivered
-                   `--> SYN, FIN, RST, holes, repeats, port reuse: the long way
+    segment --continues--> the bytes are delivered
+       `-->  SYN, FIN, RST, holes, repeats, port reuse: the long way
 """
 
 from __future__ import annotations
@@ -13,28 +13,53 @@ from __future__ import annotations
 from typing import Final, final
 
 from librt.strings import read_i64_le
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from .bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
 from .events import CloseReason, DiscardReason, Event
 from .flows import MASK, UNKNOWN, Flow, Segment
-from .grouping import KEY, NUMBERS, ROW, rows_of
+from .grouping import KEY, columns_of
 from .packets import ACK, FIN, RST, SYN, Segments
 from .table import ConnectionTable
 
 KEY_BYTES: Final = 36
-ROW_BYTES: Final = 100
-PACKET: Final = 36
-TS: Final = 44
-SEQ: Final = 52
-ACKED: Final = 60
-AT: Final = 68
-CAPTURED: Final = 76
-ORIGINAL: Final = 84
-FLAGS: Final = 92
-"""Where the numbers of a row stand."""
+NUMBER: Final = 8
+"""Bytes of a key and of a number in the columns."""
 
-assert (KEY.itemsize, ROW.itemsize, len(NUMBERS)) == (KEY_BYTES, ROW_BYTES, 8)
+assert KEY.itemsize == KEY_BYTES
+
+
+@final
+@mypyc_attr(acyclic=True)
+class Rows:
+    """Segments by their index; `data` is what `at` points into."""
+
+    def __init__(self, segments: Segments) -> None:
+        columns = columns_of(segments)
+        self.data: bytes = segments.data
+        self.keys: bytes = columns[0]
+        self.packets: bytes = columns[1]
+        self.times: bytes = columns[2]
+        self.seqs: bytes = columns[3]
+        self.acks: bytes = columns[4]
+        self.starts: bytes = columns[5]
+        self.captured: bytes = columns[6]
+        self.sizes: bytes = columns[7]
+        self.flags: bytes = columns[8]
+
+    def segment(self, index: i64) -> Segment:
+        """Give one segment."""
+        at = index * NUMBER
+        start = read_i64_le(self.starts, at)
+        return Segment(
+            read_i64_le(self.seqs, at),
+            read_i64_le(self.sizes, at),
+            self.data[start : start + read_i64_le(self.captured, at)],
+            read_i64_le(self.flags, at),
+            read_i64_le(self.acks, at),
+            read_i64_le(self.packets, at),
+            read_i64_le(self.times, at),
+        )
 
 
 @final
@@ -53,19 +78,20 @@ class Reassembler:
         out: list[Event] = []
         table = self._table
         table.part()
-        rows, data = rows_of(segments), segments.data
         flows = table.flows
+        rows = Rows(segments)
+        keys = rows.keys
         at: i64 = 0
-        end: i64 = len(rows)
+        end: i64 = len(segments)
         while at < end:
-            key = rows[at : at + KEY_BYTES]
+            key = keys[at * KEY_BYTES : (at + 1) * KEY_BYTES]
             flow = flows.get(key)
-            if flow is None or not self._continue(flow, rows, at, data, out):
-                self._take(key, rows, at, data, out)
-            at += ROW_BYTES
+            if flow is None or not self._continue(flow, rows, at, out):
+                self._take(key, rows.segment(at), out)
+            at += 1
         if end:
-            at = end - ROW_BYTES
-            table.tidy(read_i64_le(rows, at + PACKET), read_i64_le(rows, at + TS), out)
+            last = (end - 1) * NUMBER
+            table.tidy(read_i64_le(rows.packets, last), read_i64_le(rows.times, last), out)
         return out
 
     def finish(self) -> list[Event]:
@@ -78,13 +104,14 @@ class Reassembler:
         """Let go of the connections that are over, of which all events have been read."""
         self._table.part()
 
-    def _continue(self, flow: Flow, rows: bytes, at: i64, data: bytes, out: list[Event]) -> bool:
+    def _continue(self, flow: Flow, rows: Rows, index: i64, out: list[Event]) -> bool:
         """Take a segment that just continues its side; False where it might do anything else."""
-        size = read_i64_le(rows, at + ORIGINAL)
+        at = index * NUMBER
+        size = read_i64_le(rows.sizes, at)
         if (
-            read_i64_le(rows, at + SEQ) != flow.next_seq
-            or read_i64_le(rows, at + FLAGS) & (SYN | FIN | RST | ACK) != ACK
-            or read_i64_le(rows, at + CAPTURED) != size
+            read_i64_le(rows.seqs, at) != flow.next_seq
+            or read_i64_le(rows.flags, at) & (SYN | FIN | RST | ACK) != ACK
+            or read_i64_le(rows.captured, at) != size
             or flow.waiting
             or flow.origin == UNKNOWN
             or flow.fin_at != UNKNOWN
@@ -93,30 +120,19 @@ class Reassembler:
         connection, peer = flow.connection, flow.peer
         if connection.closed or connection.reset or peer is None:
             return False
-        packet = read_i64_le(rows, at + PACKET)
-        time_ns = read_i64_le(rows, at + TS)
+        packet = read_i64_le(rows.packets, at)
+        time_ns = read_i64_le(rows.times, at)
         connection.seen(packet, time_ns)
-        peer.acknowledge(read_i64_le(rows, at + ACKED), packet, time_ns, out)
+        peer.acknowledge(read_i64_le(rows.acks, at), packet, time_ns, out)
         if size:
-            start = read_i64_le(rows, at + AT)
-            flow.append(data[start : start + size], packet, time_ns, packet, out)
+            start = read_i64_le(rows.starts, at)
+            flow.append(rows.data[start : start + size], packet, time_ns, packet, out)
             connection.outside = 0
             self._table.make_room(packet, time_ns, out)
         return True
 
-    def _take(self, key: bytes, rows: bytes, at: i64, data: bytes, out: list[Event]) -> None:
-        start = read_i64_le(rows, at + AT)
-        packet = read_i64_le(rows, at + PACKET)
-        time_ns = read_i64_le(rows, at + TS)
-        segment = Segment(
-            read_i64_le(rows, at + SEQ),
-            read_i64_le(rows, at + ORIGINAL),
-            data[start : start + read_i64_le(rows, at + CAPTURED)],
-            read_i64_le(rows, at + FLAGS),
-            read_i64_le(rows, at + ACKED),
-            packet,
-            time_ns,
-        )
+    def _take(self, key: bytes, segment: Segment, out: list[Event]) -> None:
+        packet, time_ns = segment.packet, segment.time_ns
         flow = self._table.flow(key, segment, out)
         connection, flags = flow.connection, segment.flags
         connection.seen(packet, time_ns)
@@ -128,10 +144,13 @@ class Reassembler:
             peer = flow.peer
             assert peer is not None
             peer.acknowledge(segment.ack, packet, time_ns, out)
+        end = (segment.seq + segment.size) & MASK
         if segment.size:
+            if flags & SYN:  # which counts as a byte before them
+                segment.seq = (segment.seq + 1) & MASK
             self._take_payload(flow, segment, out)
         if flags & FIN:
-            flow.end_at((segment.seq + segment.size) & MASK)
+            flow.end_at(end)
         if flow.waiting:
             flow.check(packet, time_ns, out)
         if flags & RST:
@@ -147,9 +166,6 @@ class Reassembler:
 
     def _take_payload(self, flow: Flow, segment: Segment, out: list[Event]) -> None:
         connection = flow.connection
-        syn = segment.flags & SYN != 0
-        if syn:  # which counts as one byte
-            segment.seq = (segment.seq + 1) & MASK
         if connection.closed or segment.flags & RST:
             flow.refuse(segment, DiscardReason.AFTER, out)
         elif flow.take(segment, out):
@@ -158,5 +174,3 @@ class Reassembler:
         else:
             connection.outside += 1
             flow.refuse(segment, DiscardReason.OUTSIDE, out)
-        if syn:
-            segment.seq = (segment.seq - 1) & MASK

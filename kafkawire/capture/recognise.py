@@ -12,6 +12,9 @@ from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from librt.strings import read_i16_be, read_i32_be
+from mypy_extensions import i64
+
 from ..errors import WireError
 from ..messages import REGISTRY
 from ..primitives import DEFAULT_LIMITS, Reader
@@ -58,6 +61,9 @@ _SIGNATURES: Final = (
 )
 
 
+_last_versions: Final[dict[int, int]] = {}
+
+
 class RequestSight(NamedTuple):
     """A plausible request: its size prefix, key and version."""
 
@@ -78,29 +84,47 @@ def sight_request(data: bytes, start: int, max_frame_bytes: int) -> RequestSight
     """Look for a request at `start`: None where the bytes that are there rule it out, or are fewer
     than 14.
     """
+    if not looks_like_request(data, start, max_frame_bytes):
+        return None
+    key, version = int(read_i16_be(data, start + 4)), int(read_i16_be(data, start + 6))
+    return RequestSight(int(read_i32_be(data, start)), key, version)
+
+
+def looks_like_request(data: bytes, start: i64, max_frame_bytes: i64) -> bool:
+    """Whether there is a request at `start`, as `sight_request` sees it."""
     if len(data) - start < HEAD:
-        return None
-    size = int.from_bytes(data[start : start + 4], "big", signed=True)
-    api_key = int.from_bytes(data[start + 4 : start + 6], "big", signed=True)
-    version = int.from_bytes(data[start + 6 : start + 8], "big", signed=True)
-    if not LEAST_REQUEST <= size <= max_frame_bytes or data[start + 8] > 0x7F:
-        return None
-    info = REGISTRY.request(api_key)
-    if info is None or not 0 <= version <= info.last:
-        return None
-    if not _plausible_client_id(data, start, size):
-        return None
-    return RequestSight(size, api_key, version)
+        return False
+    size = i64(read_i32_be(data, start))
+    if size < LEAST_REQUEST or size > max_frame_bytes or data[start + 8] > 0x7F:
+        return False
+    version = i64(read_i16_be(data, start + 6))
+    if version < 0 or version > _last_version(int(read_i16_be(data, start + 4))):
+        return False
+    return _plausible_client_id(data, start, size)
 
 
-def _plausible_client_id(data: bytes, start: int, size: int) -> bool:
-    length = int.from_bytes(data[start + 12 : start + 14], "big", signed=True)
+def _last_version(api_key: int) -> int:
+    """Tell the last version of a request; -1 of an API that there is not."""
+    found = _last_versions.get(api_key)
+    if found is None:
+        info = REGISTRY.request(api_key)
+        found = _last_versions[api_key] = -1 if info is None else info.last
+    return found
+
+
+def _plausible_client_id(data: bytes, start: i64, size: i64) -> bool:
+    length = i64(read_i16_be(data, start + 12))
     if length == -1 or size < HEAD - SIZE:
         return True
-    if not 0 <= length <= min(MAX_CLIENT_ID, size - (HEAD - SIZE)):
+    if length < 0 or length > MAX_CLIENT_ID or length > size - (HEAD - SIZE):
         return False
-    text = data[start + HEAD : start + HEAD + length]
-    return all(byte >= 0x20 and byte != 0x7F for byte in text)
+    at = start + HEAD
+    end = min(at + length, i64(len(data)))
+    while at < end:
+        if data[at] < 0x20 or data[at] == 0x7F:
+            return False
+        at += 1
+    return True
 
 
 class Sight(IntEnum):

@@ -22,7 +22,6 @@ from ..protocol.json_form import uuid_text
 from ..records.batch import Batch
 from ..records.batches import RecordBatches
 from ..records.record import Record
-from .quick_text import Text
 
 TOPIC_FIELDS: Final = ("name", "topic", "topic_name")
 PARTITION_FIELDS: Final = ("index", "partition", "partition_index")
@@ -30,7 +29,6 @@ PARTITION_FIELDS: Final = ("index", "partition", "partition_index")
 JSON_NAMES: Final = frozenset({"records", "unalignedRecords"})
 """Fields under which the JSON form of a message has records."""
 
-NO_CONTENT: Final[list[str]] = []
 RECORDS: Final = 0
 TOPIC: Final = 1
 TOPIC_ID: Final = 2
@@ -135,9 +133,7 @@ def walk(
 
 @final
 class Count:
-    """What a field holds, from the headers of its batches, which are `held`; `error` where one
-    cannot be read.
-    """
+    """What a field holds, from the headers of its batches; `error` where one cannot be read."""
 
     def __init__(self, data: bytes) -> None:
         self.batches: int = 0
@@ -145,12 +141,10 @@ class Count:
         self.cut_tail: int = 0
         self.codecs: list[str] = []
         self.error: str | None = None
-        self.held: list[Batch] = []
         field = RecordBatches(data)
         try:
             for batch in field:
                 self.batches += 1
-                self.held.append(batch)
                 # a compressed one of magic 0 or 1 does not say how many it has
                 known = batch.records_count
                 self.records += known if known >= 0 else len(batch.records())
@@ -224,41 +218,33 @@ def opened(place: Place, redact: bool) -> str:
     return members(place, count, content)
 
 
-def put_opened(out: Text, place: Place) -> None:
-    """Write what `opened` gives, straight from the records' bytes where they are plain."""
-    at = len(out)
+# -- the same, asked for by `quick_text`
+
+
+def opened_place(path: str, topic: str | None, partition: int | None, data: bytes) -> str:
+    """Write a field with its records, none of which is hidden."""
+    return opened(Place(path, topic, partition, data), False)
+
+
+def counted_place(path: str, topic: str | None, partition: int | None, data: bytes) -> str:
+    """Write what a field holds."""
+    return counted(Place(path, topic, partition, data))
+
+
+def shown_value(data: bytes) -> str:
+    """Write a key or value that is not hidden."""
+    return value_text(data, False)
+
+
+def batch_body(data: bytes, start: int, end: int) -> tuple[bytes, int, int] | None:
+    """Find the records of a batch of magic 2, checked and decompressed: (where, from, to)."""
     try:
-        count = Count(place.data)
-        if count.error is None and put_content(out, place, count):
-            return
-    except WireError:  # then it is said up to where they could be read
-        pass
-    out.truncate(at)
-    out.write(opened(place, False))
+        return Batch(data, start, end).body()
+    except WireError:
+        return None
 
 
-def put_content(out: Text, place: Place, count: Count) -> bool:
-    out.write(members(place, count, NO_CONTENT)[:-2])
-    is_first = True
-    for batch in count.held:
-        if batch.magic != 2:
-            return False
-        data, start, end = batch.body()
-        if not out.records(
-            data,
-            start,
-            end,
-            batch.records_count,
-            batch.base_offset,
-            batch.base_timestamp,
-            batch.max_timestamp if batch.log_append else None,
-            batch.control,
-            is_first,
-        ):
-            return False
-        is_first = is_first and not batch.records_count
-    out.write("]}")
-    return True
+# -- records
 
 
 def record_text(record: Record, control: bool, redact: bool) -> str:

@@ -26,14 +26,16 @@ from .quick_text import Program, Text
 from .reading import API_VERSIONS, Asked, Sealed
 from .record_text import (
     Place,
+    batch_body,
     counted,
+    counted_place,
     in_words,
     opened,
+    opened_place,
     places,
     plan,
-    put_opened,
     replaced,
-    value_text,
+    shown_value,
 )
 from .redaction import redacted
 from .rows import Row, Status
@@ -107,17 +109,19 @@ class Lines:
         self.ends: str = ""
         self.forms: dict[tuple[type[Message], int], Form] = {}
         self.heads: dict[int, Head] = {}
-        self.out: Text = Text(shown_value)
+        place_text = opened_place if records else counted_place
+        self.out: Text = Text(shown_value, place_text, batch_body, records)
         self.known_ends: dict[tuple[int | None, str | None], str] = {}
         self.client_ids: dict[str | None, str] = {}
         self.start: str = f'{{"capture":{self.capture},"packet":'
 
-    def text(self, told: list[Told], limits: Limits = DEFAULT_LIMITS) -> str:
+    def text(self, told: list[Told], limits: Limits = DEFAULT_LIMITS) -> bytes:
         """Write the rows that these are when they are opened, with the ends of their lines; `clean`
         becomes false with the first one that is not decoded byte for byte.
         """
         out = self.out
-        for connection, client, broker, item, _ in told:
+        for one in told:
+            connection, client, broker, item = one.connection, one.client, one.broker, one.item
             if connection != self.connection or client is not self.client:
                 self.connect(connection, client, broker)
             if isinstance(item, Sealed):
@@ -173,8 +177,7 @@ class Lines:
             if frame[at : at + 1] != b"\0":
                 return False
             at += 1
-        out = self.out
-        held: Any = out.row(
+        return self.out.row(
             self.start,
             sealed.packet,
             sealed.time_ns,
@@ -187,21 +190,6 @@ class Lines:
             program,
             limits.max_elements,
         )
-        if held is None:
-            return True
-        if held is False:
-            return False
-        begin = ',"records":['
-        for path, topic, partition, data in held:
-            out.write(begin)
-            place = Place(path, topic, partition, data)
-            if self.records:
-                put_opened(out, place)
-            else:
-                out.write(counted(place))
-            begin = ","
-        out.write("]}\n")
-        return True
 
     def line(self, connection: int | None, client: str | None, broker: str | None, row: Row) -> str:
         """Write a row, without the end of the line."""
@@ -287,11 +275,6 @@ def raw_text(row: Row, secrets: bool, redact: bool) -> str:
     if raw and (redact or (secret and not secrets)):
         return f"(redacted, {len(raw)} bytes)"
     return raw.hex()
-
-
-def shown_value(data: bytes) -> str:
-    """Show a key or value that is not hidden."""
-    return value_text(data, False)
 
 
 def or_null(value: int | None) -> str:

@@ -37,7 +37,7 @@ class Stream:
         self.position: int = 0
         self.skip: int = 0
         self.skipped: int = 0
-        self.last: Mark = Mark(0, 0, 0)
+        self.last: Mark | None = None
         self.need: int = 1
         self.held: int = 0
         self._data: bytes = b""
@@ -63,6 +63,11 @@ class Stream:
     def at_a_frame(self) -> bool:
         """Whether the next byte is known to begin a frame."""
         return self.in_step and not self.held and not self.skip
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left to tell of it."""
+        return not self.held and not self.skipped
 
     def peek(self) -> bytes:
         """Look at all bytes held."""

@@ -114,8 +114,8 @@ class ConnectionTable:
         """Close all connections, each at its own last packet."""
         self.part()
         connections = list(dict.fromkeys([flow.connection for flow in self.flows.values()]))
-        connections.sort(key=lambda connection: connection.last_packet)
-        for connection in connections:
+        left = [connection for connection in connections if not connection.closed]
+        for connection in sorted(left, key=lambda connection: connection.last_packet):
             reason = CloseReason.FINISHED if connection.finished else CloseReason.END
             if connection.reset:
                 reason = CloseReason.RESET

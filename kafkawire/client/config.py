@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, Protocol
 
 from ..primitives import Limits
 from .backoff import Backoff
@@ -20,7 +20,15 @@ from .failures import ConfigurationError
 from .network import NetworkSettings
 from .sasl import MECHANISMS, Credentials
 
-Setting = str | int | float | bool | Sequence[str] | None
+
+class Named(Protocol):
+    """A thing of the user's own making, in place of a name: an assignor."""
+
+    @property
+    def name(self) -> str: ...
+
+
+Setting = str | int | float | bool | Named | Sequence[str | Named] | None
 """What a user may give: Kafka's own text, or the Python value that it stands for."""
 
 Values = Mapping[str, object]
@@ -89,8 +97,11 @@ def one_of(*choices: str) -> Callable[[Setting], object]:
 
 def addresses(value: Setting) -> object:
     """`host:port,host:port`, or a list of such; an IPv6 host in brackets."""
-    parts = value.split(",") if isinstance(value, str) else value
-    if not isinstance(parts, Sequence) or not all(isinstance(part, str) for part in parts):
+    listed = value.split(",") if isinstance(value, str) else value
+    if not isinstance(listed, Sequence):
+        raise ValueError(f"{value!r} is no list of host:port")
+    parts = [each for each in listed if isinstance(each, str)]
+    if len(parts) < len(listed):
         raise ValueError(f"{value!r} is no list of host:port")
     found = tuple(address(part.strip()) for part in parts if part.strip())
     if not found:

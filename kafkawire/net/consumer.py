@@ -159,10 +159,10 @@ class Consumer(ConsumerSession):
         return self
 
     async def __anext__(self) -> ConsumerRecord:
-        if self._at == len(self._records) or self._overdue():
+        if self._at == len(self._records) or self._clock() >= self._fresh_until:
             records = await self.poll()
             self._records, self._at = records, 0
-            self._fresh_until = self._running()[0].now() + FRESH_SECONDS
+            self._fresh_until = self._clock() + FRESH_SECONDS
         record = self._records[self._at]
         self._at += 1
         return record

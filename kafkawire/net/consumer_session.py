@@ -77,6 +77,7 @@ class ConsumerSession:
         self._records: list[ConsumerRecord] = []
         self._at = 0
         self._fresh_until = 0.0
+        self._clock: Callable[[], float] = float  # the loop's, once there is one
         self._error: Exception | None = None
         self._polling = False
         self._most: int | None = None
@@ -92,6 +93,7 @@ class ConsumerSession:
         if self._driver is not None:
             raise ClientClosed("a consumer is opened once; this one was, or")
         self._driver = open_client(self._values, self._owners, self._take)
+        self._clock = self._driver.now
 
     async def close(self, timeout_s: float = 30.0) -> None:
         """Commit what was read if that is done automatically, leave the group, and end.
@@ -156,9 +158,6 @@ class ConsumerSession:
         if left:
             self._running()[0].handle(events.GiveBack(left))
         return bool(left)
-
-    def _overdue(self) -> bool:
-        return self._running()[0].now() >= self._fresh_until
 
     def _has_answer(self) -> bool:
         return self._at < len(self._records) or self._error is not None or self._closed

@@ -12,13 +12,12 @@ from __future__ import annotations
 import asyncio
 import random
 import socket
-import ssl
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from ..broker import (
     AwaitDrain,
@@ -30,15 +29,21 @@ from ..broker import (
     Effect,
     Endpoint,
     Event,
+    Kept,
     LeaderMoved,
     Persist,
     Received,
     Reply,
     Report,
+    Trim,
 )
 from ..broker.releases import LATEST
-from .server_recording import Recording
 from .server_wire import Wire
+
+if TYPE_CHECKING:
+    import ssl
+
+    from .server_recording import Recording
 
 HOST: Final = "127.0.0.1"
 
@@ -71,7 +76,8 @@ class Server:
     """A cluster that listens. Use as `async with Server(config) as server`.
 
     on_report: told of every request and its answer. on_persist: given what must survive. on_close:
-    told of connections that the broker closes, and why.
+    told of connections that the broker closes, and why. kept: what an earlier server gave to its
+    `on_persist`, in order: this one goes on from there.
     """
 
     def __init__(
@@ -79,11 +85,13 @@ class Server:
         config: ServerConfig = DEFAULT,
         *,
         on_report: Callable[[Report], None] | None = None,
-        on_persist: Callable[[Persist], None] | None = None,
+        on_persist: Callable[[Kept], None] | None = None,
         on_close: Callable[[Close], None] | None = None,
         recording: Recording | None = None,
+        kept: Sequence[Kept] = (),
     ) -> None:
         self.config = config
+        self.kept = kept
         self.on_report = on_report
         self.on_persist = on_persist
         self.on_close = on_close
@@ -129,8 +137,11 @@ class Server:
             release=self.config.release,
             passwords=self.config.passwords,
         )
+        if self.kept:
+            self._perform(self.cluster.restore(self.kept, self.now()))
         for name, partitions in self.config.topics.items():
-            self.create_topic(name, partitions)
+            if name not in self.cluster.topics:
+                self.create_topic(name, partitions)
         for endpoint, bound in zip(self.endpoints, sockets, strict=True):
             await self._listen(endpoint, bound)
 
@@ -216,7 +227,7 @@ class Server:
                     self.wires[effect.connection].close()
                 case AwaitDrain():
                     self.wires[effect.connection].await_drain()
-                case Persist():
+                case Persist() | Trim():
                     if self.on_persist is not None:
                         self.on_persist(effect)
                 case Report():

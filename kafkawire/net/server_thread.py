@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from ..broker import Action, Close, Fault, Persist, Report, Request
+from ..broker import Action, Close, Fault, Kept, Report, Request
 from ..messages.api_key import ApiKey
 from ..protocol import ErrorCode
 from .server import Server, ServerConfig
-from .server_recording import Recording
+
+if TYPE_CHECKING:
+    from .server_recording import Recording
 
 T = TypeVar("T")
 PATIENCE_SECONDS: Final = 30.0
@@ -27,14 +29,19 @@ class ServerThread:
     """A cluster that clients of this process, or of others, can connect to.
 
     requests: what was asked, with the answers, in the order they were answered. persisted: what a
-    cluster that survives would have kept. closed: connections that the broker closed, and why.
+    cluster that survives keeps; given to another one as `kept`, that one goes on from there.
+    closed: connections that the broker closed, and why.
     """
 
     def __init__(
-        self, config: ServerConfig = DEFAULT, *, recording: Recording | None = None
+        self,
+        config: ServerConfig = DEFAULT,
+        *,
+        recording: Recording | None = None,
+        kept: Iterable[Kept] = (),
     ) -> None:
         self.requests: list[Report] = []
-        self.persisted: list[Persist] = []
+        self.persisted: list[Kept] = [*kept]
         self.closed: list[Close] = []
         self.server = Server(
             config,
@@ -42,6 +49,7 @@ class ServerThread:
             on_persist=self.persisted.append,
             on_close=self.closed.append,
             recording=recording,
+            kept=tuple(self.persisted),
         )
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="kafkawire-broker", daemon=True)

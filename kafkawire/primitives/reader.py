@@ -29,6 +29,9 @@ MAX_STRING: Final = 0x7FFF
 
 UNLIMITED: Final = 1 << 62
 
+_NO_INTS: Final = NO_INTS
+"""The same, where compiled code finds it without looking up a name."""
+
 
 # free_list_len: each decode makes one reader, and takes the last one's memory
 @final
@@ -236,7 +239,7 @@ class Reader:
     def read_int32_items(self, n: i64) -> list[int]:
         """Read int32: replicas, partitions. Short lists repeat, and are shared."""
         if n == 0:
-            return NO_INTS
+            return _NO_INTS
         p = self.pos
         size = n * 4
         if size > self.end - p:

@@ -21,8 +21,11 @@ LARGEST: Final = 32
 
 SLOTS: Final = 1024
 MIX_FIRST: Final = 0x1E3779B97F4A7C15
-MIX_LAST: Final = 0x42B2AE3D27D4EB4F
-"""Odd numbers without a pattern: they spread what differs in a bit over the high bits."""
+MIX_LAST: Final = 0x22B2AE3D27D4EB4F
+"""Odd numbers without a pattern: they spread what differs in a bit over the high bits.
+
+Below 2**62: compiled code would make an object of a larger one, and read it at each use.
+"""
 
 
 @final

@@ -10,6 +10,9 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from mypy_extensions import mypyc_attr
 
+from .failure import encode_failure
+from .writer import Writer
+
 ZERO_UUID: Final = bytes(16)
 
 EMPTY: Final[Any] = []
@@ -38,13 +41,13 @@ class FieldRow(NamedTuple):
     tag: int
 
 
-def field_rows(*lines: str) -> tuple[FieldRow, ...]:
+def field_rows(text: str) -> tuple[FieldRow, ...]:
     """Read the rows that generated code has: a line each, its words the columns of FieldRow in
-    order, the last one left out where a field has no tag. Compiled, a line takes an eighth of the
-    code that a call with six arguments would.
+    order, the last one left out where a field has no tag. Compiled, a line takes no code, where a
+    call with six arguments would.
     """
     rows: list[FieldRow] = []
-    for line in lines:
+    for line in text.splitlines():
         attribute, json_name, type, first, last, *tag = line.split()
         number = int(tag[0]) if tag else -1
         rows.append(FieldRow(attribute, json_name, type, int(first), int(last), number))
@@ -96,6 +99,9 @@ class Structure:
             return NotImplemented
         return all(getattr(self, name) == getattr(other, name) for name in self.__match_args__)
 
+    def __ne__(self, other: object) -> bool:  # else each class would be compiled with its own
+        return not self == other
+
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         # the default pickled state differs between compiled, slotted and plain classes, and loading
         # one as another loses every value silently
@@ -112,11 +118,24 @@ class Message(Structure):
 
     bent: Bent | None
 
-    def encode(self, version: int, *, lenient: bool = False) -> bytes:  # noqa: ARG002
+    def encode(self, version: int, *, lenient: bool = False) -> bytes:
         """Write the message as that version; EncodeError names the field that cannot be.
 
         lenient: write text that a lenient decode kept as it was, and the bytes that trailed.
         """
+        w = Writer(lenient=lenient)
+        try:
+            self.encode_to(w, version)
+        except (ValueError, TypeError, AttributeError, OverflowError) as error:
+            module = type(self).__module__
+            raise encode_failure(error, module, self, version, lenient) from None
+        bent = self.bent
+        if lenient and bent is not None and bent.trailing:
+            return w.getvalue() + bent.trailing
+        return w.getvalue()
+
+    def encode_to(self, w: Writer, version: int) -> None:  # noqa: ARG002
+        """Write the message behind what the writer holds; errors are the writer's own."""
         raise TypeError(f"{type(self).__name__} is not a generated message")
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:

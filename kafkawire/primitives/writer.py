@@ -4,7 +4,9 @@ Law: a value that its wire type cannot hold raises; nothing is ever cut to fit. 
 as `u8`: with any other type compiled code would box it and call a method by its name.
 """
 
-from typing import Final, final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
 
 from librt.strings import (
     BytesWriter,
@@ -16,7 +18,9 @@ from librt.strings import (
 from mypy_extensions import i16, i32, i64, mypyc_attr, u8
 
 from ..errors import InvalidValue, OutOfRange
-from .structure import Tags
+
+if TYPE_CHECKING:
+    from .structure import Tags
 
 MAX_STRING: Final = 0x7FFF
 MAX_LENGTH: Final = 0x7FFF_FFFE

@@ -60,7 +60,8 @@ PLAIN_SCHEMA: Final = pa.schema(
 
 INT32, INT64, BYTES, TEXT = pa.int32(), pa.int64(), pa.binary_view(), pa.string_view()
 HEADERS: Final = SCHEMA.field("headers").type
-NO_HEADERS: Final = pa.array([], HEADER)
+NOTHING: Final = pa.py_buffer(b"")
+NO_HEADERS: Final = pa.nulls(0, HEADER)
 
 
 def record_batch(columns: Columns) -> pa.RecordBatch:

@@ -6,7 +6,7 @@ Law: bytes in, bytes out: requests are encoded and answers decoded strictly, in 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 import kafkawire
@@ -23,10 +23,12 @@ from kafkawire.broker import (
     Effect,
     Endpoint,
     Event,
+    Kept,
     LeaderMoved,
     Persist,
     Received,
     Reply,
+    Trim,
 )
 from kafkawire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kafkawire.messages.metadata_response import MetadataResponse
@@ -112,8 +114,10 @@ class Scene:
         release: str = "all",
         passwords: Mapping[str, str] | None = None,
         seed: int = 1,
+        load_seconds: float = 0.0,
     ) -> None:
         self.now = 0.0
+        self.settings = dict(settings or {})
         chance = random.Random(seed)
         self.cluster = Cluster(
             [Endpoint(node, f"broker-{node}", 9090 + node) for node in range(1, brokers + 1)],
@@ -123,12 +127,21 @@ class Scene:
             settings=settings,
             release=release,
             passwords=passwords,
+            load_seconds=load_seconds,
         )
         self.clients: dict[int, Client] = {}
-        self.persisted: list[Persist] = []
+        self.persisted: list[Kept] = []
         self.effects: list[Effect] = []
         for name, partitions in (topics or {}).items():
             self.make(name, partitions)
+
+    def again(self, kept: Iterable[Kept] | None = None) -> Scene:
+        """A cluster built from what this one kept, at the same time, with ids of its own."""
+        scene = Scene(len(self.cluster.brokers), settings=self.settings, seed=2)
+        scene.now = self.now
+        scene.persisted = list(self.persisted if kept is None else kept)
+        scene._take(scene.cluster.restore(list(scene.persisted), self.now))
+        return scene
 
     def make(self, name: str, partitions: int = 1, factor: int = 1, **configs: str) -> None:
         """Make a topic; underscores in configs stand for dots."""
@@ -184,7 +197,7 @@ class Scene:
                     self.clients[effect.connection].closed = effect.reason
                 case AwaitDrain():
                     self.happens(Drained(effect.connection))
-                case Persist():
+                case Persist() | Trim():
                     self.persisted.append(effect)
 
 

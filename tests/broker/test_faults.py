@@ -10,7 +10,7 @@ from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.messages.metadata_response import MetadataResponse
 
 from .scene import Client, Scene, metadata
-from .test_log import batch, offset_at, produce
+from .test_log import batch, offset_at, produce, produce_request
 
 E = ErrorCode
 
@@ -129,3 +129,12 @@ def test_a_match_may_be_a_function() -> None:
 def test_a_match_that_is_no_api_is_refused(match: str) -> None:
     with pytest.raises(ValueError, match=match):
         Fault(match)
+
+
+def test_an_error_where_there_is_no_answer_closes() -> None:
+    scene, client, fault = struck(match="Produce", error=E.NOT_LEADER_OR_FOLLOWER)
+    client.sends(produce_request(batch(b"a"), acks=0), 9)
+    assert fault.hit == 1
+    assert client.frame() is None
+    assert client.closed == "a fault: NOT_LEADER_OR_FOLLOWER, acks=0"
+    assert offset_at(scene.client(), -1).offset == 0

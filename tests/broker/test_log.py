@@ -51,18 +51,16 @@ def batch(*values: bytes, at: int = EPOCH_MS, key: bytes | None = b"k", **fields
     return builder.build()
 
 
+def produce_request(records: bytes | None, acks: int = -1, topic: str = "t") -> ProduceRequest:
+    data = PartitionProduceData(index=0, records=records)
+    topics = [TopicProduceData(name=topic, partition_data=[data])]
+    return ProduceRequest(acks=acks, timeout_ms=1000, topic_data=topics)
+
+
 def produce(
     client: Client, records: bytes | None, version: int = 9, acks: int = -1, topic: str = "t"
 ) -> PartitionProduceResponse:
-    request = ProduceRequest(
-        acks=acks,
-        timeout_ms=1000,
-        topic_data=[
-            TopicProduceData(
-                name=topic, partition_data=[PartitionProduceData(index=0, records=records)]
-            )
-        ],
-    )
+    request = produce_request(records, acks, topic)
     answer = client.asks(request, version, ProduceResponse)
     return answer.responses[0].partition_responses[0]
 

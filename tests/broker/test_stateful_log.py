@@ -111,6 +111,18 @@ class LogMachine(RuleBasedStateMachine):
         self.epochs = [each for each in self.epochs if each[1] < len(self.values)]
         self.epochs.append((partition.leader_epoch, len(self.values)))
 
+    @rule()
+    def is_built_again(self) -> None:
+        """From what was kept, and the story goes on: values, sequences and epochs are the same."""
+        was = self.scene.cluster.topics.partition("t", 0)
+        self.scene = self.scene.again()
+        now = self.scene.cluster.topics.partition("t", 0)
+        assert was is not None
+        assert now is not None
+        assert (list(now.log), now.log) == (list(was.log), was.log)
+        assert (now.leader_id, now.leader_epoch) == (was.leader_id, was.leader_epoch)
+        self.client = self.scene.client(self.leader)
+
     @rule(share=st.floats(0, 1), version=st.sampled_from([0, 2, 4, 12]))
     def reads(self, share: float, version: int) -> None:
         offset = self.start + int(share * (len(self.values) - self.start))

@@ -20,12 +20,17 @@ from kafkawire.capture import quick_text
 from kafkawire.capture.engine import located, read_sealed
 from kafkawire.capture.programs import program_of
 from kafkawire.capture.quick_text import Program, Text
-from kafkawire.capture.record_text import Place, opened, put_opened, value_text
+from kafkawire.capture.record_text import (
+    batch_body,
+    counted_place,
+    opened_place,
+    shown_value,
+)
 from kafkawire.capture.row_text import Lines
 from kafkawire.errors import DecodeError
 from kafkawire.messages import REGISTRY
 from kafkawire.protocol.json_text import to_json_text
-from kafkawire.records import Compression, RecordBatches
+from kafkawire.records import Compression
 from kafkawire.records.checksum import crc32c
 from tests.records.drawn import Batch, batches
 from tests.vectors import NAMES, by_message
@@ -37,15 +42,15 @@ NATIVE = not str(quick_text.__file__).endswith(".py")
 
 
 def text() -> Text:
-    return Text(lambda data: value_text(data, False))
+    return Text(shown_value, opened_place, batch_body, True)
 
 
 def written(program: Program, data: bytes) -> str | None:
     """Write a body, twice where nulls have to be allowed first."""
     out = text()
     for _ in range(2):
-        if out.body(data, 0, program, ELEMENTS) is not False:
-            return out.take()
+        if out.body(data, 0, program, ELEMENTS):
+            return out.take().decode()
         assert len(out) == 0
         out.allow()
     return None
@@ -93,7 +98,7 @@ def test_nothing_is_written_of_what_the_decoder_refuses() -> None:
                     message = cls.decode(bad, version)
                 except DecodeError:
                     refused += 1
-                    assert text().body(bad, 0, program, ELEMENTS) is False, (row, bad)
+                    assert not text().body(bad, 0, program, ELEMENTS), (row, bad)
                 else:
                     expected = to_json_text(message, version)
                     assert written(program, bad) in (None, expected), (row, bad)
@@ -107,7 +112,7 @@ def test_lines_of_frames_are_those_of_rows(truth: Path, options: tuple[bool, boo
     straight, opened_lines = Lines("c", *options), Lines("c", *options)
     for _ in range(2):  # what nulls are allowed is known the second time
         expected = "".join(opened_lines.line(*located(one)) + "\n" for one in told)
-        assert straight.text(told) == expected
+        assert straight.text(told).decode() == expected
 
 
 def test_more_elements_than_are_allowed_are_left_to_the_decoder() -> None:
@@ -115,8 +120,8 @@ def test_more_elements_than_are_allowed_are_left_to_the_decoder() -> None:
     program = program_of(cls, 0, False, True)
     assert program is not None
     data = b"\0\0\0\2\0\1a\0\1b"
-    assert (text().body(data, 0, program, 2) is None) == NATIVE
-    assert text().body(data, 0, program, 1) is False
+    assert text().body(data, 0, program, 2) == NATIVE
+    assert not text().body(data, 0, program, 1)
 
 
 # -- keys and values
@@ -185,7 +190,7 @@ ODD_JSON = (
 def check_value(data: bytes) -> None:
     out = text()
     out.value(data)
-    assert out.take() == value_text(data, False)
+    assert out.take().decode() == shown_value(data)
 
 
 @pytest.mark.parametrize("data", ODD_JSON, ids=range(len(ODD_JSON)))
@@ -208,10 +213,10 @@ def test_values_are_shown_as_the_decoder_shows_them(data: bytes) -> None:
 
 
 def check_records(data: bytes) -> None:
-    place = Place("records", "t", 0, data)
-    out = text()
-    put_opened(out, place)
-    assert out.take() == opened(place, False)
+    for place_text in (opened_place, counted_place):
+        out = Text(shown_value, place_text, batch_body, place_text is opened_place)
+        out.place("a[0].records", "t", 0, data)
+        assert out.take().decode() == place_text("a[0].records", "t", 0, data)
 
 
 @given(st.lists(batches(), min_size=1, max_size=2), st.integers(0, 1 << 40).map(random.Random))
@@ -238,10 +243,18 @@ def test_damaged_records_are_shown_as_the_decoder_shows_them(
     check_records(bytes(data))
 
 
-@given(batches(magic=2))
-def test_what_is_plain_is_not_left_to_the_decoder(batch: Batch) -> None:
-    (made,) = RecordBatches(batch.encode())
-    data, start, end = made.body()
-    count, base = made.records_count, made.base_offset
-    told = text().records(data, start, end, count, base, made.base_timestamp, None, False, True)
-    assert told == NATIVE
+@given(st.lists(batches(magic=2), max_size=3), st.none() | st.text(), st.none() | st.integers(0, 9))
+def test_what_is_plain_is_not_left_to_python(
+    some: list[Batch], topic: str | None, partition: int | None
+) -> None:
+    left: list[object] = []
+
+    def noted(*place: Any) -> str:
+        left.append(place)
+        return opened_place(*place)
+
+    data = b"".join(batch.encode() for batch in some)
+    out = Text(shown_value, noted, batch_body, True)
+    out.place("records", topic, partition, data)
+    assert out.take().decode() == opened_place("records", topic, partition, data)
+    assert len(left) == (0 if NATIVE else 1)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyarrow import parquet
@@ -64,7 +67,69 @@ def test_a_capture_from_standard_input() -> None:
     assert json.loads(lines[0])["first_file"] == "-"
 
 
+def rows_in(file: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = parquet.read_table(file).to_pylist()
+    return found
+
+
+def test_several_tables_have_a_file_each(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "folder"
+    names = ["exchanges", "records", "problems"]
+    asked = [each for name in names for each in ("--table", name)]
+    assert run(str(CAPTURE), *asked, "-o", str(folder)) == ""
+    assert sorted(path.name for path in folder.iterdir()) == sorted(f"{n}.parquet" for n in names)
+    for name in names:
+        one = tmp_path / f"{name}.parquet"
+        run(str(CAPTURE), "--table", name, "-o", str(one))
+        assert rows_in(one) == rows_in(folder / f"{name}.parquet")
+    run(str(CAPTURE), "--table", "connections", "-o", str(folder))  # it is there by now
+    assert len(rows_in(folder / "connections.parquet")) == wanted("connections")
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".csv"])
+def test_several_tables_in_other_formats(tmp_path: Path, ending: str) -> None:
+    asked = ["--table", "exchanges", "--table", "records", "--table", "exchanges"]
+    run(str(CAPTURE), *asked, "-o", str(tmp_path / f"ck-{{table}}{ending}"))
+    for name in ("exchanges", "records"):
+        one = tmp_path / f"one{ending}"
+        run(str(CAPTURE), "--table", name, "-o", str(one))
+        assert one.read_bytes() == (tmp_path / f"ck-{name}{ending}").read_bytes()
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_row_groups_hold_many_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "out.parquet"
+    with monkeypatch.context() as patch:
+        patch.setattr(tables, "BATCH_ROWS", 7)
+        run(str(CAPTURE), "--table", "exchanges", "-o", str(file))
+    found = parquet.ParquetFile(file).metadata
+    assert found.num_rows == wanted("exchanges") > 7
+    assert found.num_row_groups == 1
+
+
+def test_tables_do_not_import_pandas(tmp_path: Path) -> None:
+    """It takes as long as 10 MB do; pyarrow does so wherever it is asked to look at a list."""
+    code = (
+        "import sys; from kafkawire_cli.main import app\n"
+        "try: app()\n"
+        "finally: print('pandas' in sys.modules, 'pyarrow' in sys.modules)"
+    )
+    asked = ["decode", str(CAPTURE), "--table", "exchanges", "--table", "records"]
+    ran = subprocess.run(
+        [sys.executable, "-c", code, *asked, "-o", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert ran.stdout.split() == ["False", "True"]
+
+
 REFUSED = [
+    (["--table", "records", "--table", "exchanges"], "several tables need a directory"),
+    (["--table", "records", "--table", "exchanges", "-o", "out.csv"], "'out.csv' is one file"),
+    (["--table", "records", "-o", "out"], ".jsonl, .csv, .parquet"),
+    (["--table", "records", "--table", "exchanges", "-o", "{table}.txt"], ".jsonl, .csv, .parquet"),
     (["--table", "offsets"], "no table is called 'offsets'"),
     (["-o", "out.csv"], "needs --table"),
     (["--table", "records", "-o", "out.txt"], ".jsonl, .csv, .parquet"),

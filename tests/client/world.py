@@ -1,7 +1,8 @@
 """A world without sockets: client machines and a broker machine on a wire that misbehaves.
 
 Law: time is a number, chance comes from one seed, so a run can be replayed to the byte (`digest`);
-what is sent one way over a connection arrives in order or, after a reset, not at all.
+what is sent one way over a connection arrives in order or, after a reset, not at all; a witness
+sees to it that every request is answered once or parked.
 
     client machine ─ Write ─▶ [delayed, split] ─▶ Received ─▶ cluster machine
                    ◀─ BytesReceived ─ [delayed, split, reset] ◀─ Reply ─
@@ -12,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from random import Random
@@ -26,11 +26,16 @@ from kafkawire.broker import (
     Disconnected,
     Drained,
     Endpoint,
+    Fault,
+    Kept,
     LeaderMoved,
+    Persist,
     Received,
     Reply,
+    Trim,
 )
 from kafkawire.broker import Close as BrokerClose
+from kafkawire.broker.releases import LATEST
 from kafkawire.client.requests import (
     BytesReceived,
     Close,
@@ -42,36 +47,19 @@ from kafkawire.client.requests import (
 from kafkawire.client.routing import Client
 from kafkawire.records import RecordBatches
 
+from .weather import Pipe, Weather
+from .witness import Witness
+
+__all__ = ["Pipe", "Weather", "World"]
 BROKER_PORT = 9092
-
-
-@dataclass
-class Weather:
-    """How the wire misbehaves.
-
-    delay_s: the longest a chunk is on its way. split: the chance that a chunk is cut. reset: the
-    chance that a chunk meets the end of its connection.
-    """
-
-    delay_s: float = 0.02
-    split: float = 0.2
-    reset: float = 0.0
-
-
-@dataclass
-class Pipe:
-    """One connection: number is the world's; client and local name the client's end."""
-
-    number: int
-    client: str
-    local: int
-    node: int
-    open: bool = True
-    arrives: dict[str, float] = field(default_factory=lambda: {"up": 0.0, "down": 0.0})
+EPOCH_MS = 1_700_000_000_000
 
 
 class World:
-    """Runs everything, one event after the other."""
+    """Runs everything, one event after the other.
+
+    kept: what the cluster asked to be kept. load_s: how long a new coordinator reads.
+    """
 
     def __init__(
         self,
@@ -82,30 +70,37 @@ class World:
         settings: dict[str, str] | None = None,
         release: str | None = None,
         passwords: dict[str, str] | None = None,
+        load_s: float = 0.0,
     ) -> None:
         self.random = Random(seed)
         self.now = 0.0
         self.weather = weather or Weather()
         self.news: dict[str, list[object]] = {}
         self.on_news: dict[str, Callable[[object], None]] = {}
+        self.kept: list[Kept] = []
         self._digest = hashlib.sha256()
         self._clients: dict[str, Client] = {}
+        self._due: dict[str, float | None] = {}
         self._pipes: dict[int, Pipe] = {}
         self._local: dict[tuple[str, int], Pipe] = {}
         self._numbers = count(1)
         self._order = count()
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []
         self._nodes = {f"broker{node}": node for node in range(1, brokers + 1)}
-        names = {} if release is None else {"release": release}
-        self.cluster = Cluster(
-            [Endpoint(node, f"broker{node}", BROKER_PORT) for node in range(1, brokers + 1)],
+        self._crashes = False
+        self._build = partial(
+            Cluster,
+            [Endpoint(node, host, BROKER_PORT) for host, node in self._nodes.items()],
             new_uuid=lambda: self.random.randbytes(16),
             draw=self.random.random,
-            epoch_ms=1_700_000_000_000,
+            epoch_ms=EPOCH_MS,
             settings=settings,
+            release=release or LATEST,
             passwords=passwords,
-            **names,
+            load_seconds=load_s,
         )
+        self.cluster = self._build()
+        self.witness = Witness(self.cluster.faults)
 
     @property
     def bootstrap(self) -> list[tuple[str, int]]:
@@ -135,6 +130,11 @@ class World:
         """Do something later."""
         heapq.heappush(self._agenda, (max(when, self.now), next(self._order), action))
 
+    def create(self, topic: str, spread: Sequence[Sequence[int]]) -> None:
+        """Make a topic with those replicas, a list a partition."""
+        self.cluster.creation.create(topic, spread, {}, self.now)
+        self._answered(self.cluster.advance(self.now))
+
     def stop(self, node: int) -> None:
         if node in self.cluster.topics.alive:
             self._answered(self.cluster.handle(BrokerStopped(node), self.now))
@@ -148,6 +148,25 @@ class World:
         known = self.cluster.topics.partition(topic, partition) is not None
         if known and node in self.cluster.topics.alive:
             self._answered(self.cluster.handle(LeaderMoved(topic, partition, node), self.now))
+
+    def trouble(self, *faults: Fault) -> None:
+        """Let requests meet faults from now on."""
+        self.cluster.faults += faults
+
+    def calm(self) -> None:
+        """Let nothing go wrong from now on, and all brokers be up."""
+        self.witness.mended += self.cluster.faults
+        self.cluster.faults.clear()
+        self.weather.reset = 0.0
+        for node in self._nodes.values():
+            self.start(node)
+
+    def crash(self) -> None:
+        """Let the whole cluster die amid the next things it does, and be built from what it kept.
+
+        What stands behind that in its effects never happens, so what stands before had better do.
+        """
+        self._crashes = True
 
     def run(self, until: Callable[[], bool], limit_s: float = 600.0) -> None:
         """Let time pass until something is so; AssertionError where it never is."""
@@ -176,14 +195,21 @@ class World:
             for record in RecordBatches(stored.data).records()
         ]
 
+    def nothing_is_left(self) -> bool:
+        """Whether the cluster has forgotten all clients, now that they are gone."""
+        cluster = self.cluster
+        waiting = sum(len(broker.waiting) for broker in cluster.brokers.values())
+        return not (cluster.connections or cluster.serving.pending or waiting)
+
     # How it turns.
 
     def _step(self, end: float) -> bool:
         """Do the next thing there is to do until then; False where there is none."""
-        due = [(client.next_deadline(), name) for name, client in self._clients.items()]
-        moments = [(at, name) for at, name in due if at is not None]
         broker = self.cluster.next_deadline()
-        soonest = min([at for at, _ in moments] + ([] if broker is None else [broker]), default=end)
+        moments = [at for at in self._due.values() if at is not None]
+        soonest = min(moments, default=end)
+        if broker is not None and broker < soonest:
+            soonest = broker
         if self._agenda and self._agenda[0][0] <= max(soonest, self.now):
             if self._agenda[0][0] > end:
                 return False
@@ -197,9 +223,8 @@ class World:
         if broker is not None and broker <= self.now:
             self._answered(self.cluster.advance(self.now))
             return True
-        for at, name in moments:
-            if at <= self.now:
-                self._told(name, self._clients[name].advance(self.now))
+        for name in [name for name, at in self._due.items() if at is not None and at <= self.now]:
+            self._told(name, self._clients[name].advance(self.now))
         return True
 
     def _told(self, name: str, effects: Iterable[object]) -> None:
@@ -216,9 +241,13 @@ class World:
                     listener = self.on_news.get(name)
                     if listener is not None:
                         listener(effect)
+        # a machine's deadline changes only when it is told something
+        self._due[name] = self._clients[name].next_deadline()
 
     def _answered(self, effects: Sequence[object]) -> None:
-        for effect in effects:
+        crashes = self._crashes and len(effects) > 0
+        for effect in effects[: self.random.randrange(len(effects)) if crashes else None]:
+            self.witness.told(effect)
             match effect:
                 case Reply(connection=number, data=data):
                     self._send(self._pipes[number], "down", data)
@@ -227,52 +256,57 @@ class World:
                     self.at(pipe.arrives["down"], partial(self._reset, pipe))
                 case AwaitDrain(connection=number):
                     self.at(self.now, partial(self._drained, number))
+                case Persist() | Trim():
+                    self.kept.append(effect)
+        if crashes:
+            self._rebuild()
+
+    def _rebuild(self) -> None:
+        self._crashes = False
+        self._digest.update(f"{self.now!r} crash".encode())
+        faults = self.cluster.faults
+        self.cluster = self._build()
+        self.cluster.faults = faults
+        for pipe in self._pipes.values():
+            if pipe.open and pipe.reached:  # what was sent before still arrives
+                self.witness.gone(pipe.number)
+                self.at(pipe.arrives["down"], partial(self._reset, pipe))
+        self._answered(self.cluster.restore(list(self.kept), self.now))
 
     def _drained(self, number: int) -> None:
         if self._pipes[number].open:
             self._answered(self.cluster.handle(Drained(number), self.now))
+            self.witness.nothing_is_lost(self.cluster, number)
 
     def _connect(self, name: str, effect: Connect) -> None:
         # an answer that was changed on the way may name hosts that there are not
         node = self._nodes.get(effect.host, 0)
         pipe = Pipe(next(self._numbers), name, effect.connection, node)
         self._pipes[pipe.number] = self._local[name, effect.connection] = pipe
+        self.at(self.now + self._delay(), partial(self._reached, pipe))
 
-        def reached() -> None:
-            if not pipe.open:
-                return
-            if node not in self.cluster.topics.alive:
-                pipe.open = False
-                self._told(
-                    name,
-                    self._clients[name].handle(
-                        ConnectionLost(effect.connection, "refused"), self.now
-                    ),
-                )
-                return
-            self._answered(self.cluster.handle(Connected(pipe.number, node), self.now))
-            if pipe.open:
-                self._told(
-                    name,
-                    self._clients[name].handle(ConnectionMade(effect.connection), self.now),
-                )
-
-        self.at(self.now + self._delay(), reached)
+    def _reached(self, pipe: Pipe) -> None:
+        if not pipe.open:
+            return
+        client = self._clients[pipe.client]
+        if pipe.node not in self.cluster.topics.alive:
+            pipe.open = False
+            self._told(pipe.client, client.handle(ConnectionLost(pipe.local, "refused"), self.now))
+            return
+        pipe.reached = True
+        self._answered(self.cluster.handle(Connected(pipe.number, pipe.node), self.now))
+        if pipe.open:
+            self._told(pipe.client, client.handle(ConnectionMade(pipe.local), self.now))
 
     def _send(self, pipe: Pipe, way: str, data: bytes) -> None:
         """Put bytes on the wire, maybe in parts; maybe the wire breaks under them."""
         if not pipe.open:
             return
-        parts = [data]
-        while self.random.random() < self.weather.split and len(parts[-1]) > 1:
-            last = parts.pop()
-            cut = self.random.randrange(1, len(last))
-            parts += [last[:cut], last[cut:]]
-        for part in parts:
+        for part in self.weather.parts(data, self.random):
             when = max(pipe.arrives[way], self.now + self._delay())
             pipe.arrives[way] = when
             if self.random.random() < self.weather.reset:
-                self.at(when, lambda: self._reset(pipe))
+                self.at(when, partial(self._reset, pipe))
                 return
             self.at(when, partial(self._arrive, pipe, way, part))
 
@@ -281,33 +315,31 @@ class World:
             return
         self._digest.update(f"{self.now!r} {pipe.number} {way} ".encode() + data)
         if way == "up":
+            self.witness.received(pipe.number, data)
             self._answered(self.cluster.handle(Received(pipe.number, data), self.now))
+            self.witness.nothing_is_lost(self.cluster, pipe.number)
         else:
-            self._told(
-                pipe.client,
-                self._clients[pipe.client].handle(BytesReceived(pipe.local, data), self.now),
-            )
+            client = self._clients[pipe.client]
+            self._told(pipe.client, client.handle(BytesReceived(pipe.local, data), self.now))
 
     def _reset(self, pipe: Pipe) -> None:
         """End a connection for both."""
         if not pipe.open:
             return
-        pipe.open = False
         self._digest.update(f"{self.now!r} {pipe.number} reset".encode())
-        self._answered(self.cluster.handle(Disconnected(pipe.number), self.now))
-        self._told(
-            pipe.client,
-            self._clients[pipe.client].handle(ConnectionLost(pipe.local, "reset"), self.now),
-        )
+        self._gone(pipe)
+        client = self._clients[pipe.client]
+        self._told(pipe.client, client.handle(ConnectionLost(pipe.local, "reset"), self.now))
 
     def _hang_up(self, pipe: Pipe) -> None:
         """The client closes: what it wrote before still arrives."""
         if pipe.open:
-            self.at(pipe.arrives["up"], lambda: self._gone(pipe))
+            self.at(pipe.arrives["up"], partial(self._gone, pipe))
 
     def _gone(self, pipe: Pipe) -> None:
         if pipe.open:
             pipe.open = False
+            self.witness.gone(pipe.number)
             self._answered(self.cluster.handle(Disconnected(pipe.number), self.now))
 
     def _delay(self) -> float:

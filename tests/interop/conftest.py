@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import ExitStack
 from itertools import count
 
 import pytest
@@ -13,13 +12,15 @@ from kafkawire.client.failures import ClientError
 from kafkawire.net.admin import LATEST, Admin, GroupInfo
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
-from tests.net.server.clients import MAKES, Make
 from tests.net.server.conftest import LEFT_OPEN, nothing_left_to_others
 from tests.real.broker import MECHANISMS, PASSWORD, USER
 from tests.real.conftest import installation, kafka
 from tests.real.java import Installation
 
-from .clients import Java, KafkaJs, Ours
+from .makes import MAKES, Make
+from .makes.java import Java, JavaTools
+from .makes.kafkajs import KafkaJs
+from .makes.ours import Ours
 from .matrix import KAFKA
 from .node import Node, install
 
@@ -30,9 +31,20 @@ NUMBERS = count()
 class Place:
     """A cluster, looked at and changed by our admin client."""
 
-    def __init__(self, bootstrap: str, sasl_bootstrap: str) -> None:
+    def __init__(
+        self, bootstrap: str, sasl_bootstrap: str, secured: ServerThread | None = None
+    ) -> None:
         self.bootstrap = bootstrap
         self.sasl_bootstrap = sasl_bootstrap
+        self._secured = secured
+
+    def secret_topic(self) -> str:
+        """Make a topic that is read and written by way of `sasl_bootstrap`."""
+        if self._secured is None:
+            return self.topic(1)
+        name = f"secret-{next(NUMBERS)}"
+        self._secured.create_topic(name, 1, 1)
+        return name
 
     def topic(self, partitions: int) -> str:
         """Make a topic, and wait until its partitions have leaders."""
@@ -79,13 +91,11 @@ def node() -> Node:
 def our_cluster() -> Iterator[Place]:
     settings = {"group.initial.rebalance.delay.ms": "0"}
     secured = settings | {"sasl.enabled.mechanisms": ",".join(MECHANISMS)}
-    with ExitStack() as stack:
-        plain = ServerConfig(brokers=3, settings=settings)
-        sasl = ServerConfig(settings=secured, passwords={USER: PASSWORD}, topics={"secret": 1})
-        yield Place(
-            stack.enter_context(ServerThread(plain)).bootstrap,
-            stack.enter_context(ServerThread(sasl)).bootstrap,
-        )
+    with (
+        ServerThread(ServerConfig(brokers=3, settings=settings)) as plain,
+        ServerThread(ServerConfig(settings=secured, passwords={USER: PASSWORD})) as sasl,
+    ):
+        yield Place(plain.bootstrap, sasl.bootstrap, sasl)
 
 
 @pytest.fixture
@@ -103,9 +113,9 @@ def make(request: pytest.FixtureRequest, client: str) -> Make:
     """The client that a case names."""
     if client == KafkaJs.name:
         return KafkaJs(request.getfixturevalue("node"))
-    if client == Java.name:
+    if client in (Java.name, JavaTools.name):
         found: Installation = request.getfixturevalue("installation")
-        return Java(found)
+        return Java(found) if client == Java.name else JavaTools(found)
     return {each.name: each for each in (Ours(), *MAKES)}[client]
 
 

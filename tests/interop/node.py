@@ -20,6 +20,7 @@ from tests.conftest import missing
 
 HERE: Final = Path(__file__).parent
 PACKAGE: Final = HERE / "package.json"
+SCRIPT: Final = HERE / "makes" / "kafkajs_client.js"
 FETCH_SECONDS: Final = 180
 
 
@@ -32,7 +33,7 @@ class Node(NamedTuple):
     def popen(self, *words: str) -> subprocess.Popen[str]:
         """Run our script of kafkajs; stdin tells it to go on, and it says what it has by lines."""
         return subprocess.Popen(
-            [self.node, str(HERE / "kafkajs_client.js"), *words],
+            [self.node, str(SCRIPT), *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -16,6 +16,14 @@ def add(left: int, right: int) -> int:
     return left + right
 """
 
+ANSWER = """
+#include <Python.h>
+static PyObject *answer(PyObject *module, PyObject *none) { return PyLong_FromLong(42); }
+static PyMethodDef methods[] = {{"answer", answer, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
+static PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "answers", .m_methods = methods};
+PyMODINIT_FUNC PyInit_answers(void) { return PyModuleDef_Init(&module); }
+"""
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
@@ -40,6 +48,32 @@ def test_modules_share_one_library_and_know_their_files(project: Path) -> None:
     assert native_files(project, "mine", "mine") == [project / file for file in made]
     code = "from mine import more, sums; print(more.three, more.__file__, sums.__file__)"
     assert run_in(project, code) == f"3 {project / made[0]} {project / made[1]}"
+
+
+def test_a_module_in_c_takes_the_place_of_the_one_in_python(project: Path) -> None:
+    (project / "mine" / "answers.c").write_text(ANSWER)
+    (project / "mine" / "answers.py").write_text("def answer() -> int:\n    return 41\n")
+    (project / "mine" / "more.py").write_text("from .answers import answer\nfound = answer()\n")
+    code = "from mine import more; print(more.found, more.__file__.endswith('.py'))"
+    assert run_in(project, code) == "41 True"
+    made = compile_modules(
+        project,
+        ["mine/more.py"],
+        library="mine",
+        out=project,
+        context=["mine/answers.py"],
+        sources=["mine/answers.c"],
+    )
+    assert native_files(project, "mine", "mine") == [project / file for file in made]
+    assert run_in(project, code) == "42 False"
+
+
+def test_c_that_does_not_compile_is_not_compiled(project: Path) -> None:
+    (project / "mine" / "answers.c").write_text("no C")
+    with pytest.raises(NotCompiled, match="CompileError"):
+        compile_modules(
+            project, ["mine/sums.py"], library="mine", out=project, sources=["mine/answers.c"]
+        )
 
 
 def test_code_that_mypyc_refuses_is_not_compiled(project: Path) -> None:

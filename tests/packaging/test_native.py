@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import os
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -44,7 +45,8 @@ def hook(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def native_runtime(hook: ModuleType) -> dict[str, Path | None]:
-    modules = [path.removesuffix(".py").replace("/", ".") for path in hook.RUNTIME]
+    paths = [Path(path).with_suffix("") for path in (*hook.RUNTIME, *hook.C_SOURCES)]
+    modules = [path.as_posix().replace("/", ".") for path in paths]
     return {module: native_file(module) for module in modules}
 
 
@@ -62,18 +64,39 @@ def test_the_runtime_is_native_exactly_when_messages_are(hook: ModuleType) -> No
 
 def test_what_was_compiled_is_what_runs() -> None:
     native = native_messages()
-    kinds = {info.name: type(REGISTRY.load(info.name).encode).__name__ for info in REGISTRY}
+    kinds = {info.name: type(REGISTRY.load(info.name).encode_to).__name__ for info in REGISTRY}
     assert {name for name, kind in kinds.items() if kind != "function"} == set(native)
 
 
 def test_no_native_module_is_older_than_its_source(hook: ModuleType) -> None:
     found = [*native_messages().values(), *native_runtime(hook).values()]
-    sources = {
-        native: native.with_name(native.name.partition(".")[0] + ".py")
+    newer = [
+        source
         for native in found
-        if native
-    }
-    assert [s for n, s in sources.items() if s.stat().st_mtime > n.stat().st_mtime] == []
+        if native is not None
+        for source in sources_of(native)
+        if source.stat().st_mtime > native.stat().st_mtime
+    ]
+    assert newer == []
+
+
+def sources_of(native: Path) -> list[Path]:
+    """Find what a module was made from, so far as it is there: a wheel has no C."""
+    named = [native.with_name(native.name.partition(".")[0] + suffix) for suffix in (".py", ".c")]
+    return [source for source in named if source.exists()]
+
+
+def test_a_module_in_c_has_the_functions_of_its_twin(hook: ModuleType) -> None:
+    """What is compiled from C stands in for a module in Python, name for name."""
+    for path in hook.C_SOURCES:
+        name = path.removesuffix(".c").replace("/", ".")
+        module = importlib.import_module(name)
+        twin = Path(str(module.__file__)).parent / Path(path).with_suffix(".py").name
+        functions = {
+            n.name for n in ast.parse(twin.read_text()).body if isinstance(n, ast.FunctionDef)
+        }
+        assert functions
+        assert functions == {n for n in vars(module) if not n.startswith("_")}
 
 
 def test_an_installation_is_small(hook: ModuleType) -> None:

@@ -191,7 +191,10 @@ class Coordinator:
                     self._load_offset(key, value)
         for group_id, metadata in found.items():
             if metadata is not None:
-                offsets.restore(self.group(group_id, now), metadata, now)
+                group = self.group(group_id, now)
+                offsets.restore(group, metadata, now)
+                since_ms = metadata.current_state_timestamp
+                group.changed_at = (since_ms - self.cluster.epoch_ms) / 1000
         for group_id, kept in self.offsets.items():
             if kept:
                 self.group(group_id, now)

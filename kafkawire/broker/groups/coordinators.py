@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..events import GroupDue, OffsetsDue
+from ...protocol import ErrorCode
+from ..events import GroupDue, OffsetsDue, OffsetsLoaded
 from ..topics import NO_LEADER, OFFSETS_TOPIC, Partition
-from .coordinator import Coordinator
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
+    from .coordinator import Coordinator
 
 
 def java_hash(text: str) -> int:
@@ -37,6 +38,7 @@ class Coordinators:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self._by_partition: dict[int, Coordinator] = {}
+        self._loading: set[int] = set()
         self._watching = False
 
     def partition_of(self, group_id: str) -> int:
@@ -45,10 +47,18 @@ class Coordinators:
         assert topic is not None
         return partition_for(group_id, len(topic.partitions))
 
-    def of(self, index: int) -> Coordinator:
-        """Find a partition's coordinator."""
+    def of(self, index: int) -> Coordinator | ErrorCode:
+        """Find a partition's coordinator, unless it still reads what it must know."""
+        if index in self._loading:
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return self._of(index)
+
+    def _of(self, index: int) -> Coordinator:
         found = self._by_partition.get(index)
         if found is None:
+            # a cluster without groups is up sooner without what they need
+            from .coordinator import Coordinator
+
             found = self._by_partition[index] = Coordinator(self.cluster, index)
         return found
 
@@ -56,11 +66,32 @@ class Coordinators:
         """Take in that a partition has another leader: groups go with it."""
         if partition.topic != OFFSETS_TOPIC:
             return
-        old = self._by_partition.pop(partition.index, None)
+        index = partition.index
+        old = self._by_partition.pop(index, None)
         if old is not None:
             old.unload(now)
-        if partition.leader_id != NO_LEADER and partition.log.log_end_offset > 0:
-            self.of(partition.index).load(now)
+        self._loading.discard(index)
+        self.cluster.deadlines.cancel(OffsetsLoaded(index))
+        if partition.leader_id == NO_LEADER:
+            return
+        if self.cluster.load_seconds <= 0:
+            self.load(index, now)
+        else:
+            self._loading.add(index)
+            self.cluster.deadlines.set(OffsetsLoaded(index), now + self.cluster.load_seconds)
+
+    def load(self, index: int, now: float) -> None:
+        """Let a coordinator read its partition; from now on it answers."""
+        self._loading.discard(index)
+        self._of(index).load(now)
+
+    def load_all(self, now: float) -> None:
+        """Let all coordinators read what there is, and look for what expired."""
+        topic = self.cluster.topics.get(OFFSETS_TOPIC)
+        for partition in () if topic is None else topic.partitions:
+            self.led_elsewhere(partition, now)
+        if topic is not None:
+            self.watch(now)
 
     def due(self, due: GroupDue, now: float) -> None:
         """Let a group do what is due."""

@@ -6,8 +6,9 @@ can, for faults.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any, Final, Protocol, cast
 
 from ...messages.api_key import ApiKey
 from ...primitives import Message
@@ -15,36 +16,6 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
 from ..request import Answer, Request
-from . import (
-    api_versions,
-    create_partitions,
-    create_topics,
-    delete_groups,
-    delete_records,
-    delete_topics,
-    describe_cluster,
-    describe_configs,
-    describe_groups,
-    describe_topic_partitions,
-    fetch,
-    find_coordinator,
-    heartbeat,
-    incremental_alter_configs,
-    init_producer_id,
-    join_group,
-    leave_group,
-    list_groups,
-    list_offsets,
-    metadata,
-    offset_commit,
-    offset_delete,
-    offset_fetch,
-    offset_for_leader_epoch,
-    produce,
-    sasl_authenticate,
-    sasl_handshake,
-    sync_group,
-)
 
 
 class Handler(Protocol):
@@ -60,36 +31,62 @@ class Handler(Protocol):
         """A function of (body, error) that makes an answer which says the error."""
 
 
-HANDLERS: Final[Mapping[ApiKey, Handler]] = {
-    ApiKey.PRODUCE: produce,
-    ApiKey.FETCH: fetch,
-    ApiKey.LIST_OFFSETS: list_offsets,
-    ApiKey.METADATA: metadata,
-    ApiKey.OFFSET_COMMIT: offset_commit,
-    ApiKey.OFFSET_FETCH: offset_fetch,
-    ApiKey.FIND_COORDINATOR: find_coordinator,
-    ApiKey.JOIN_GROUP: join_group,
-    ApiKey.HEARTBEAT: heartbeat,
-    ApiKey.LEAVE_GROUP: leave_group,
-    ApiKey.SYNC_GROUP: sync_group,
-    ApiKey.DESCRIBE_GROUPS: describe_groups,
-    ApiKey.LIST_GROUPS: list_groups,
-    ApiKey.SASL_HANDSHAKE: sasl_handshake,
-    ApiKey.API_VERSIONS: api_versions,
-    ApiKey.CREATE_TOPICS: create_topics,
-    ApiKey.DELETE_TOPICS: delete_topics,
-    ApiKey.DELETE_RECORDS: delete_records,
-    ApiKey.INIT_PRODUCER_ID: init_producer_id,
-    ApiKey.OFFSET_FOR_LEADER_EPOCH: offset_for_leader_epoch,
-    ApiKey.DESCRIBE_CONFIGS: describe_configs,
-    ApiKey.SASL_AUTHENTICATE: sasl_authenticate,
-    ApiKey.CREATE_PARTITIONS: create_partitions,
-    ApiKey.DELETE_GROUPS: delete_groups,
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: incremental_alter_configs,
-    ApiKey.OFFSET_DELETE: offset_delete,
-    ApiKey.DESCRIBE_CLUSTER: describe_cluster,
-    ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions,
-}
+SERVED: Final = (
+    ApiKey.PRODUCE,
+    ApiKey.FETCH,
+    ApiKey.LIST_OFFSETS,
+    ApiKey.METADATA,
+    ApiKey.OFFSET_COMMIT,
+    ApiKey.OFFSET_FETCH,
+    ApiKey.FIND_COORDINATOR,
+    ApiKey.JOIN_GROUP,
+    ApiKey.HEARTBEAT,
+    ApiKey.LEAVE_GROUP,
+    ApiKey.SYNC_GROUP,
+    ApiKey.DESCRIBE_GROUPS,
+    ApiKey.LIST_GROUPS,
+    ApiKey.SASL_HANDSHAKE,
+    ApiKey.API_VERSIONS,
+    ApiKey.CREATE_TOPICS,
+    ApiKey.DELETE_TOPICS,
+    ApiKey.DELETE_RECORDS,
+    ApiKey.INIT_PRODUCER_ID,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH,
+    ApiKey.DESCRIBE_CONFIGS,
+    ApiKey.SASL_AUTHENTICATE,
+    ApiKey.CREATE_PARTITIONS,
+    ApiKey.DELETE_GROUPS,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS,
+    ApiKey.OFFSET_DELETE,
+    ApiKey.DESCRIBE_CLUSTER,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+)
+"""Each is served by the module of its name."""
+
+
+class Handlers(Mapping[ApiKey, Handler]):
+    """API key -> its module, imported when it is first asked for: a cluster is up without it."""
+
+    def __init__(self) -> None:
+        self._there: dict[ApiKey, Handler] = {}
+
+    def __getitem__(self, key: ApiKey) -> Handler:
+        found = self._there.get(key)
+        if found is None:
+            if key not in SERVED:
+                raise KeyError(key)
+            module = import_module(f"{__name__}.{key.name.lower()}")
+            found = self._there[key] = cast(Handler, module)
+        return found
+
+    def __iter__(self) -> Iterator[ApiKey]:
+        return iter(SERVED)
+
+    def __len__(self) -> int:
+        return len(SERVED)
+
+
+HANDLERS: Final = Handlers()
 
 
 def refused(request: Request, error: ErrorCode) -> Message:

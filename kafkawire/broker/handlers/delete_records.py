@@ -53,7 +53,7 @@ def _delete(
     offset = log.high_watermark if asked.offset == HIGH_WATERMARK else asked.offset
     if not 0 <= offset <= log.high_watermark:
         return _failed(asked.partition_index, E.OFFSET_OUT_OF_RANGE)
-    log.delete_before(offset)
+    broker.cluster.appender.trim(partition, offset)
     broker.cluster.appended(partition, now)
     return DeleteRecordsPartitionResult(
         partition_index=asked.partition_index, low_watermark=log.log_start_offset

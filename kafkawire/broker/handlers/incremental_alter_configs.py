@@ -71,8 +71,8 @@ def _alter(
     if not isinstance(found, dict):
         return found
     if not validate_only:
-        for each in asked.configs:
-            cluster.settings.alter(each.name, found.get(each.name))
+        changed = {each.name: found.get(each.name) for each in asked.configs}
+        cluster.creation.configure_brokers(changed, now)
     return None
 
 

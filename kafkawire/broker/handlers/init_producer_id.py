@@ -23,7 +23,7 @@ from ..request import Answer, Request
 E = ErrorCode
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> Answer:
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
     """Give out an id; of a transactional id the same with the next epoch."""
     body = request.body
     assert isinstance(body, InitProducerIdRequest)
@@ -33,7 +33,7 @@ def handle(broker: Broker, request: Request, _connection: Connection, _now: floa
     if body.transactional_id is not None and not 0 < body.transaction_timeout_ms <= longest:
         return refused(body, E.INVALID_TRANSACTION_TIMEOUT)
     known = Producer(body.producer_id, body.producer_epoch)
-    given = broker.cluster.producer_ids.initialise(body.transactional_id, known)
+    given = broker.cluster.producer_ids.initialise(body.transactional_id, known, now)
     if isinstance(given, ErrorCode):
         return refused(body, given)
     return InitProducerIdResponse(

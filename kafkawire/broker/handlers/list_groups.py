@@ -30,9 +30,10 @@ def handle(broker: Broker, request: Request, _connection: Connection, _now: floa
     assert isinstance(body, ListGroupsRequest)
     states = {state.lower() for state in body.states_filter}
     types = {kind.lower() for kind in body.types_filter}
-    groups = [
-        group for coordinator in broker.coordinators() for group in coordinator.groups.values()
-    ]
+    coordinators = broker.coordinators()
+    if isinstance(coordinators, ErrorCode):
+        return refused(body, coordinators)
+    groups = [group for coordinator in coordinators for group in coordinator.groups.values()]
     return ListGroupsResponse(
         groups=[
             ListedGroup(

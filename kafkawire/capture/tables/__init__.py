@@ -12,7 +12,7 @@ The only part of the capture engine that imports pyarrow (the `arrow` extra).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -21,8 +21,10 @@ from ...primitives import DEFAULT_LIMITS, Limits
 from ..bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
 from ..source import Watch
 from . import connections, exchanges, group_events, messages, partitions, problems, records
-from .columns import Columns, Sink, batches, filled_batches, schema_of
+from .columns import Columns, batches, schema_of
 from .context import Context
+from .passes import EXCHANGES, RECORDS
+from .together import together
 from .traffic import Source, Traffic
 
 BATCH_ROWS: Final = 4096
@@ -30,14 +32,11 @@ BATCH_ROWS: Final = 4096
 
 
 class Table(NamedTuple):
-    """A table: what a row of it is, its columns, and how rows are made; fill: how they are made
-    column by column, where that pays.
-    """
+    """A table: what a row of it is, its columns, and how rows are made of decoded messages."""
 
     says: str
     columns: Columns
     rows: Callable[[Context], Iterator[tuple[Any, ...]]]
-    fill: Callable[[Context, Sink], Iterator[None]] | None = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -48,9 +47,7 @@ class Table(NamedTuple):
 TABLES: Final[dict[str, Table]] = {
     "exchanges": Table("A request with its response.", exchanges.COLUMNS, exchanges.rows),
     "messages": Table("A frame, its body as JSON.", messages.COLUMNS, messages.rows),
-    "records": Table(
-        "A record that is produced or fetched.", records.COLUMNS, records.rows, records.fill
-    ),
+    "records": Table("A record that is produced or fetched.", records.COLUMNS, records.rows),
     "partitions": Table(
         "A partition that an exchange speaks of.", partitions.COLUMNS, partitions.rows
     ),
@@ -94,22 +91,51 @@ def read(
     Raises KeyError for a table there is none of; BadMagic or TruncatedCapture where a file is no
     capture; OSError.
     """
-    chosen = TABLES[table]
+    TABLES[table]
+    traffic = _traffic(source, ports, limits, brokers, watch, reassembly)
+    return _one(table, Context(traffic, secrets, limits), batch_rows)
+
+
+def read_tables(
+    source: Source | Sequence[Source],
+    names: Iterable[str],
+    *,
+    ports: Collection[int] = (),
+    batch_rows: int = BATCH_ROWS,
+    secrets: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+    brokers: Collection[str] = (),
+    watch: Watch | None = None,
+    reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Read several tables of a capture in one pass; each batch comes with its table's name. All
+    else is as `read` does it.
+    """
+    chosen = list(dict.fromkeys(names))
+    for name in chosen:
+        TABLES[name]
+    traffic = _traffic(source, ports, limits, brokers, watch, reassembly)
+    return together(Context(traffic, secrets, limits), chosen, batch_rows)
+
+
+def _traffic(
+    source: Source | Sequence[Source],
+    ports: Collection[int],
+    limits: Limits,
+    brokers: Collection[str],
+    watch: Watch | None,
+    reassembly: ReassemblyLimits,
+) -> Traffic:
     sources: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
-    traffic = Traffic(sources, ports, limits, brokers=brokers, watch=watch, reassembly=reassembly)
-    return _read(chosen, traffic, batch_rows, secrets)
+    return Traffic(sources, ports, limits, brokers=brokers, watch=watch, reassembly=reassembly)
 
 
-def _read(
-    table: Table, traffic: Traffic, batch_rows: int, secrets: bool
-) -> Iterator[pa.RecordBatch]:
-    context = Context(traffic, secrets, traffic.limits)
-    if table.fill is not None:
-        sink = Sink(table.columns)
-        filling = table.fill(context, sink)
-        yield from filled_batches(table.columns, sink, filling, batch_rows, context.name_topics)
+def _one(name: str, context: Context, batch_rows: int) -> Iterator[pa.RecordBatch]:
+    if name in (EXCHANGES, RECORDS):
+        yield from (batch for _, batch in together(context, [name], batch_rows))
         return
+    table = TABLES[name]
     yield from batches(table.columns, table.rows(context), batch_rows, context.name_topics)
 
 
-__all__ = ["BATCH_ROWS", "TABLES", "Table", "read"]
+__all__ = ["BATCH_ROWS", "TABLES", "Table", "read", "read_tables"]

@@ -77,7 +77,7 @@ def batches(
         before()
         values = zip(*chunk, strict=True)
         yield pa.RecordBatch.from_arrays(
-            [_array(column, list(v)) for column, v in zip(columns, values, strict=True)],
+            [array_of(column, list(v)) for column, v in zip(columns, values, strict=True)],
             schema=schema,
         )
 
@@ -99,59 +99,30 @@ class Sink:
             else:
                 self.values[first + at] += [value] * rows
 
-    def cut(self, start: int, end: int) -> list[list[Any]]:
-        """Give the values of some rows."""
-        return [values[start:end] for values in self.values]
-
     def drop(self, rows: int) -> None:
         """Forget the first rows."""
         for values in self.values:
             del values[:rows]
 
 
-def filled_batches(
-    columns: Columns,
-    sink: Sink,
-    filling: Iterable[None],
-    size: int,
-    before: Callable[[], None],
-) -> Iterator[pa.RecordBatch]:
-    """Make record batches of what is put into a sink, as `batches` does of rows."""
-    schema = schema_of(columns)
-
-    def made(values: list[list[Any]]) -> pa.RecordBatch:
-        before()
-        arrays = [_array(column, v) for column, v in zip(columns, values, strict=True)]
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-    for _ in filling:
-        start = 0
-        while len(sink) - start >= size:
-            yield made(sink.cut(start, start + size))
-            start += size
-        if start:
-            sink.drop(start)
-    if len(sink):
-        yield made(sink.values)
-
-
-def _array(column: Column, values: list[Any]) -> pa.Array:
+def array_of(column: Column, values: list[Any]) -> pa.Array:
+    """Make the array of a column."""
     if column.late is not None:
         values = [None if value is None else column.late(value) for value in values]
     try:
         return pa.array(values, column.type)
     except UnicodeEncodeError:  # text that was no UTF-8 on the wire, and kept all the same
-        return pa.array([_printable(value) for value in values], column.type)
+        return pa.array([printable(value) for value in values], column.type)
 
 
-def _printable(value: Any) -> Any:
+def printable(value: Any) -> Any:
     """Write what cannot be UTF-8 as \\udcXX, at any depth."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, list):
-        return [_printable(one) for one in value]
+        return [printable(one) for one in value]
     if isinstance(value, dict):
-        return {key: _printable(one) for key, one in value.items()}
+        return {key: printable(one) for key, one in value.items()}
     return value
 
 

@@ -169,12 +169,24 @@ def _when(packet: int, time_ns: int, context: Context) -> tuple[Any, ...]:
     return (*context.traffic.place(packet), micros(time_ns), known(time_ns))
 
 
+class Connections:
+    """The connections of a capture, as their rows come."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._lives: dict[int, _Life] = {}
+
+    def take(self, item: Located | Ended) -> list[tuple[Any, ...]]:
+        """Take the next row; give the connection's own when it ended."""
+        if not isinstance(item, Located):
+            return [self._lives.pop(item.connection, _Life()).row(item, self._context)]
+        if item.connection is not None:
+            self._lives.setdefault(item.connection, _Life()).take(item.row)
+        return []
+
+
 def rows(context: Context) -> Iterator[tuple[Any, ...]]:
     """Make the rows of the table."""
-    lives: dict[int, _Life] = {}
+    made = Connections(context)
     for item in context.located():
-        if isinstance(item, Located):
-            if item.connection is not None:
-                lives.setdefault(item.connection, _Life()).take(item.row)
-        else:
-            yield lives.pop(item.connection, _Life()).row(item, context)
+        yield from made.take(item)

@@ -15,6 +15,7 @@ from ...primitives import DEFAULT_LIMITS, Limits
 from ..apis import api
 from ..engine import Located, located
 from ..exchanges import Ended, Exchange, exchanges
+from ..parcels import Told
 from ..reading import Asked, Sealed
 from ..rows import Row, Status
 from ..topic_ids import TopicNames, may_name
@@ -60,8 +61,12 @@ class Context:
         """Read the capture for the requests and responses of some APIs; of the others only those
         are opened that may name topics.
         """
-        limits = self.limits
-        for told in self.traffic.sealed():
+        return self._opened(self.traffic, wanted)
+
+    def _opened(
+        self, traffic: Traffic, wanted: Collection[tuple[int | None, str]]
+    ) -> Iterator[Located]:
+        for told in traffic.sealed():
             if isinstance(told, Ended):
                 continue
             item = told.item
@@ -70,9 +75,13 @@ class Context:
                 is_wanted = (item.asked.api_key, direction) in wanted
                 if not is_wanted and not _may_name(item.asked, item.is_request):
                     continue
-            found = located(told, limits)
-            self._learn(found.row)
-            yield found
+            yield self.opened(told)
+
+    def opened(self, told: Told) -> Located:
+        """Open what is sealed, and learn the names that it states."""
+        found = located(told, self.limits)
+        self._learn(found.row)
+        return found
 
     def exchanges(self) -> Iterator[Exchange]:
         """Read the capture as exchanges."""
@@ -83,9 +92,8 @@ class Context:
         if self._looked_ahead or not self.traffic.repeatable or not self.names.unknown:
             return
         self._looked_ahead = True
-        for item in self.traffic.again():
-            if isinstance(item, Located):
-                self._learn(item.row)
+        for _ in self._opened(self.traffic.again(), ()):
+            pass  # names are learnt on the way
 
     def where(self, row: Row, connection: int | None, client: Any, broker: Any) -> tuple[Any, ...]:
         """Make the WHERE columns of a row."""

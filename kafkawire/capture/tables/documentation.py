@@ -25,7 +25,13 @@ for batch in tables.read("fixtures/captures/ck-848.pcap", "exchanges"):
 
 ```sh
 kafkawire decode trace*.pcap --table records -o records.parquet
+kafkawire decode trace*.pcap --table exchanges --table records -o DIR
 ```
+
+Several tables take one pass: `tables.read_tables(source, ["exchanges", "records"])` gives batches
+with the name of their table, and the command writes a file for each, `DIR/exchanges.parquet` and
+`DIR/records.parquet`. The ending of a name says the format, `.parquet`, `.csv` or `.jsonl`; in
+`-o 'a-{table}.csv'` the table's name takes the place of `{table}`.
 
 Several files are read as one capture, in the order of their first packets: connections and messages
 may span them. Topics that messages call by id get the name that the capture tells anywhere, before

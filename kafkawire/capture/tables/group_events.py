@@ -8,7 +8,7 @@ from typing import Any, Final
 from ...messages.api_key import ApiKey
 from ...protocol.error_code import ErrorCode
 from ..engine import Located
-from ..exchanges import Exchange, Exchanges
+from ..exchanges import Ended, Exchange, Exchanges
 from ..rows import Row
 from .classic_groups import ClassicGroups
 from .columns import (
@@ -133,16 +133,27 @@ class Groups:
 
 def happenings(context: Context) -> Iterator[Happening]:
     """Tell what happened to the groups of a capture, in the order in which it showed."""
-    groups = Groups(context)
-    pairs = Exchanges()
+    told = Happenings(context)
     for item in context.located():
+        yield from told.take(item)
+
+
+class Happenings:
+    """What happens to the groups of a capture, as its rows come."""
+
+    def __init__(self, context: Context) -> None:
+        self._groups = Groups(context)
+        self._pairs = Exchanges()
+
+    def take(self, item: Located | Ended) -> Iterator[Happening]:
+        """Take the next row; say what it shows."""
         if not isinstance(item, Located):
-            found = pairs.end(item.connection)
+            found = self._pairs.end(item.connection)
         else:
-            groups.requested(item.row)
-            found = pairs.take(item)
+            self._groups.requested(item.row)
+            found = self._pairs.take(item)
         for exchange in found:
-            yield from groups.take(exchange)
+            yield from self._groups.take(exchange)
 
 
 def _commit(

@@ -11,6 +11,7 @@ from ...protocol.embedded import PLACES, add_payloads
 from ...protocol.json_form import to_json
 from ...protocol.json_text import to_json_text
 from ..engine import Located
+from ..exchanges import Ended
 from ..redaction import redacted
 from ..rows import Row, Status
 from .columns import BYTES, INT16, INT32, INT64, TEXT, Column, Columns
@@ -42,26 +43,33 @@ SECRET: Final = frozenset({ApiKey.SASL_AUTHENTICATE, ApiKey.ALTER_USER_SCRAM_CRE
 def rows(context: Context) -> Iterator[tuple[Any, ...]]:
     """Make the rows of the table."""
     for item in context.located():
-        if isinstance(item, Located) and item.row.is_message:
-            row = item.row
-            asked = row.request_packet
-            yield (
-                *context.where(row, *item[:3]),
-                row.direction,
-                row.api_key,
-                row.api_name,
-                row.api_version,
-                row.body_version,
-                row.correlation_id,
-                row.client_id,
-                row.length,
-                row.status.value,
-                row.error or None,
-                None if asked is None else context.traffic.place(asked)[1],
-                since(row.request_time_ns, row.time_ns),
-                _body(row, context),
-                _raw(row, context),
-            )
+        yield from rows_of(item, context)
+
+
+def rows_of(item: Located | Ended, context: Context) -> list[tuple[Any, ...]]:
+    """Make the row of a message, if it is one."""
+    if not isinstance(item, Located) or not item.row.is_message:
+        return []
+    row = item.row
+    asked = row.request_packet
+    made = (
+        *context.where(row, *item[:3]),
+        row.direction,
+        row.api_key,
+        row.api_name,
+        row.api_version,
+        row.body_version,
+        row.correlation_id,
+        row.client_id,
+        row.length,
+        row.status.value,
+        row.error or None,
+        None if asked is None else context.traffic.place(asked)[1],
+        since(row.request_time_ns, row.time_ns),
+        _body(row, context),
+        _raw(row, context),
+    )
+    return [made]
 
 
 def _body(row: Row, context: Context) -> str | None:

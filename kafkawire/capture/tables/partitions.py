@@ -61,23 +61,30 @@ def rows(context: Context) -> Iterator[tuple[Any, ...]]:
     """Make the rows of the table."""
     sessions = FetchSessions(context.names)
     for exchange in context.exchanges():
-        asked = sessions.expand(exchange)
-        found = _partitions(exchange, asked, context)
-        if not found:
-            continue
-        head = exchange_columns(exchange, context)
-        for one in found:
-            said = one.said
-            if said.get("error_code"):
-                said["error"] = ErrorCode.name_of(said["error_code"])
-            yield (
-                *head,
-                one.group_id,
-                one.topic,
-                one.topic.id_text,
-                one.partition,
-                *map(said.get, _SAID),
-            )
+        yield from rows_of(exchange, sessions, context)
+
+
+def rows_of(
+    exchange: Exchange, sessions: FetchSessions, context: Context
+) -> Iterator[tuple[Any, ...]]:
+    """Make the rows of an exchange."""
+    asked = sessions.expand(exchange)
+    found = _partitions(exchange, asked, context)
+    if not found:
+        return
+    head = exchange_columns(exchange, context)
+    for one in found:
+        said = one.said
+        if said.get("error_code"):
+            said["error"] = ErrorCode.name_of(said["error_code"])
+        yield (
+            *head,
+            one.group_id,
+            one.topic,
+            one.topic.id_text,
+            one.partition,
+            *map(said.get, _SAID),
+        )
 
 
 def _partitions(exchange: Exchange, asked: Asked | None, context: Context) -> list[_Partition]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ..engine import Located
+from ..exchanges import Ended
 from ..rows import Row, Status
 from .columns import INT16, INT32, INT64, TEXT, Column, Columns
 from .context import WHERE, Context
@@ -36,15 +37,22 @@ NO_PROBLEM: Final = frozenset({Status.OK, Status.SASL_TOKEN})
 def rows(context: Context) -> Iterator[tuple[Any, ...]]:
     """Make the rows of the table."""
     for item in context.located():
-        if not isinstance(item, Located):
-            continue
-        row = item.row
-        if row.status not in NO_PROBLEM:
-            yield _row(item, row.status.value, row.length, row.error, context)
-        for field in carried(row, context.names):
-            for found in batches_in(field):
-                if isinstance(found, Broken):
-                    yield _row(item, "records", len(field.data), _said(found), context)
+        yield from rows_of(item, context)
+
+
+def rows_of(item: Located | Ended, context: Context) -> list[tuple[Any, ...]]:
+    """Make the rows that say what is wrong with a row, or with batches in it."""
+    if not isinstance(item, Located):
+        return []
+    row = item.row
+    made = []
+    if row.status not in NO_PROBLEM:
+        made.append(_row(item, row.status.value, row.length, row.error, context))
+    for field in carried(row, context.names):
+        for found in batches_in(field):
+            if isinstance(found, Broken):
+                made.append(_row(item, "records", len(field.data), _said(found), context))
+    return made
 
 
 def _row(item: Located, kind: str, length: int, error: str, context: Context) -> tuple[Any, ...]:

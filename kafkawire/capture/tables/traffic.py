@@ -87,6 +87,11 @@ class Traffic:
 
     def sealed(self) -> Iterator[Told | Ended]:
         """Read the captures, and leave the bodies of messages unread."""
+        for batch in self.batches():
+            yield from batch
+
+    def batches(self) -> Iterator[list[Told | Ended]]:
+        """Do as `sealed`, some rows at a time."""
         ended: list[Ended] = []
         engine = Engine(
             self.ports,
@@ -103,14 +108,16 @@ class Traffic:
                 first = numbered(file, block.first)
                 last = first + len(block) - 1
                 for batch in engine.batches(parser.parse(replace(block, first=first))):
-                    yield from _drain(ended)
-                    yield from batch
-                yield from _drain(ended)
-            for problem in [*capture.problems, *parser.problems]:
-                yield Told(None, None, None, about(str(problem), last))
+                    yield [*_drained(ended), *batch]
+                if ended:
+                    yield _drained(ended)
+            problems = [*capture.problems, *parser.problems]
+            if problems:
+                yield [Told(None, None, None, about(str(one), last)) for one in problems]
         for batch in engine.batches(None):
-            yield from batch
-        yield from _drain(ended)
+            yield list(batch)
+        if ended:
+            yield _drained(ended)
 
     def open(self, source: Source) -> Blocks:
         """Begin to read a file."""
@@ -139,9 +146,10 @@ def about(problem: str, packet: int) -> Row:
     return Row(packet, NO_TIME, "", 0, Status.UNREADABLE, problem)
 
 
-def _drain(ended: list[Ended]) -> Iterator[Ended]:
-    while ended:
-        yield ended.pop(0)
+def _drained(ended: list[Ended]) -> list[Told | Ended]:
+    found: list[Told | Ended] = [*ended]
+    ended.clear()
+    return found
 
 
 def as_ended(connection: Connection, client: int) -> Ended:

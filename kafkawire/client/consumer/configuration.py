@@ -121,20 +121,33 @@ def reset(value: Setting) -> object:
     return ResetPolicy(plain[name])
 
 
+ASSIGNOR_HAS: Final = ("name", "rebalance_protocols", "user_data", "understand", "assign")
+
+
 def assignors(value: Setting) -> object:
     """Read names, in a list or with commas; assignors of the user's own stand as they are."""
-    listed: Sequence[object] = value.split(",") if isinstance(value, str) else ()
-    if isinstance(value, list | tuple):
+    listed: Sequence[object] = [value]
+    if isinstance(value, str):
+        listed = value.split(",")
+    elif isinstance(value, list | tuple):
         listed = value
-    found: list[object] = []
-    for each in listed:
-        known = ASSIGNORS.get(each.strip()) if isinstance(each, str) else each
-        if known is None or not (hasattr(known, "assign") and hasattr(known, "name")):
-            raise ValueError(f"{each!r} is no assignor; Kafka's are {', '.join(ASSIGNORS)}")
-        found.append(known)
+    found = tuple(map(assignor, listed))
     if not found:
         raise ValueError(f"{value!r} names no assignor")
-    return tuple(found)
+    return found
+
+
+def assignor(value: object) -> object:
+    """Read one."""
+    if isinstance(value, str):
+        known = ASSIGNORS.get(value.strip())
+        if known is None:
+            raise ValueError(f"{value!r} is no assignor; Kafka's are {', '.join(ASSIGNORS)}")
+        return known
+    lacking = [each for each in ASSIGNOR_HAS if not hasattr(value, each)]
+    if lacking:
+        raise ValueError(f"{value!r} is no assignor: it has no {', '.join(lacking)}")
+    return value
 
 
 ISOLATION: Final = one_of("read_uncommitted", "read_committed")

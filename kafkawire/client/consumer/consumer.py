@@ -11,18 +11,16 @@ to another never leaves; what is left is for the network or the user.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from ...errors import LocalProtocolError
-from ...protocol.error_code import ErrorCode
 from ..backoff import Lot
 from ..requests import (
     Answered,
     ClusterFailed,
     ClusterView,
     MetadataChanged,
-    TrackTopics,
     Unanswered,
 )
 from . import (
@@ -41,18 +39,12 @@ from .leadership import Leadership
 from .member_states import MemberState
 from .partitions import TopicPartition
 from .parts import Parts
-from .places import Position, PositionFailed
+from .places import PositionFailed
 from .questions import Questions
 from .subscription import Mode
+from .wishes import CLOSING, WISHES, Wishes
 
 Effects: TypeAlias = list[object]
-
-UNSUBSCRIBED: Final = "the consumer unsubscribed from all topics"
-CLOSING: Final = "the consumer is being closed"
-SAID_ONCE: Final = frozenset(
-    {ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION}
-)
-"""Errors of a subscribed topic that the user must know."""
 
 
 class Consumer:
@@ -80,13 +72,12 @@ class Consumer:
         self._commits = Commits(parts)
         self._ours = Assignment(parts, self._commits)
         self._leadership = Leadership(parts)
+        self._wishes = Wishes(parts, self._ours, self._commits, self._leadership, owner)
         self._view = view
         self._owner = owner
         self._polling = False
         self._most = config.max_poll_records
         self._errors: deque[Exception] = deque()
-        self._told: set[str] = set()
-        self._tracked: frozenset[str] | None = frozenset()
         self._questions = Questions(parts)
         self.closed = False
 
@@ -99,10 +90,14 @@ class Consumer:
         """
         if self.closed:
             return []
-        handler = HANDLERS.get(type(event))
-        if handler is None:
+        wish, handler = WISHES.get(type(event)), HANDLERS.get(type(event))
+        if wish is not None:
+            effects = wish(self._wishes, event, now)
+        elif handler is not None:
+            effects = handler(self, event, now)
+        else:
             raise LocalProtocolError(f"a consumer does not know what {type(event).__name__} is")
-        return self._go_on(handler(self, event, now), now)
+        return self._go_on(effects, now)
 
     def next_deadline(self) -> float | None:
         if self.closed:
@@ -137,61 +132,6 @@ class Consumer:
     def settled(self) -> bool:
         """Whether nothing is under way that records must wait for."""
         return not self._ours.steps
-
-    # -- wanting
-
-    def _subscribe(self, event: events.Subscribe, now: float) -> Effects:
-        if self.config.group_id is None:
-            raise LocalProtocolError("subscribing needs a group.id; without one, assign partitions")
-        self.subscription.subscribe(event.wanted)
-        self._told.clear()
-        if self.subscription.mode is Mode.NONE:
-            self._ours.leave(UNSUBSCRIBED)
-            return []
-        self._ours.listens = event.listens
-        effects = self._track()
-        if self.subscription.pattern is not None and not self.subscription.match(self._view):
-            return effects  # joins when topics are known
-        reason = "the subscription is new or has changed"
-        return effects + self.membership.handle(member_states.JoinWanted(reason), now)
-
-    def _assign(self, event: events.Assign, now: float) -> Effects:
-        self.subscription.assign(event.partitions)
-        effects = self._commits.at_once(now)
-        gone = [each for each in self.positions if each not in self.subscription.assigned]
-        self._ours.let_go(gone)
-        self.positions.take(sorted(self.subscription.assigned))
-        return effects + self._track()
-
-    def _unsubscribe(self, event: events.Unsubscribe, now: float) -> Effects:
-        self.subscription.unsubscribe()
-        effects = self._commits.at_once(now) + self._track()
-        self._ours.leave(UNSUBSCRIBED)
-        self._ours.steps.add(rebalancing.Answer(event.key))
-        return effects
-
-    def _seek(self, event: events.Seek, _now: float) -> Effects:
-        self._must_have([event.partition])
-        if event.offset < 0:
-            raise LocalProtocolError(f"{event.partition}: offset {event.offset} is negative")
-        self.positions.seek(event.partition, Position(event.offset, event.leader_epoch))
-        return []
-
-    def _seek_to(self, event: events.SeekTo, _now: float) -> Effects:
-        self._must_have(event.partitions)
-        self.positions.reset(event.partitions, event.policy)
-        return []
-
-    def _pause(self, event: events.Pause | events.Resume, _now: float) -> Effects:
-        self._must_have(event.partitions)
-        for each in event.partitions:
-            self.positions[each].paused = isinstance(event, events.Pause)
-        return []
-
-    def _must_have(self, partitions: Iterable[TopicPartition]) -> None:
-        missing = [each for each in partitions if each not in self.positions]
-        if missing:
-            raise LocalProtocolError(f"not assigned: {', '.join(map(str, missing))}")
 
     # -- reading
 
@@ -258,7 +198,7 @@ class Consumer:
         return self._questions.ask_offsets(event, now)
 
     def _ask_position(self, event: events.AskPosition, _now: float) -> Effects:
-        self._must_have([event.partition])
+        self._wishes.must_have([event.partition])
         self._questions.ask_position(event)
         return []
 
@@ -275,7 +215,7 @@ class Consumer:
 
     def _compute(self, event: member_states.ComputeAssignments, now: float) -> Effects:
         self._leadership.begin(event)
-        return self._track() + self._leadership.go_on(now)
+        return self._wishes.track() + self._leadership.go_on(now)
 
     def _assigned(self, event: member_states.PartitionsAssigned, _now: float) -> Effects:
         self._ours.adopt(event)
@@ -322,8 +262,9 @@ class Consumer:
 
     def _metadata(self, event: MetadataChanged, now: float) -> Effects:
         self.positions.look_around()
+        self._parts.fetcher.look_around(now)
         effects = self._parts.leaders.handle(event, now) + self._leadership.go_on(now)
-        self._note_topic_errors()
+        self._errors += self._wishes.refused()
         reason = ""
         if self.subscription.match(self._view):
             reason = "other topics match the pattern"
@@ -334,27 +275,9 @@ class Consumer:
             effects += self.membership.handle(member_states.JoinWanted(reason), now)
         return effects
 
-    def _note_topic_errors(self) -> None:
-        """Have the user told of a topic that it may not read, once for each subscription."""
-        for name in self.subscription.topics - self._told:
-            topic = self._view.topics.get(name)
-            if topic is not None and topic.error in SAID_ONCE:
-                self._told.add(name)
-                self._errors.append(ConsumerError(f"topic {name!r} cannot be read", topic.error))
-
     def _cluster_failed(self, event: ClusterFailed, _now: float) -> Effects:
         self._errors.append(ConsumerError(f"{event.reason.value}: {event.detail}"))
         return []
-
-    def _track(self) -> Effects:
-        """Keep metadata of what is wanted; a leader needs that of all the group's topics."""
-        topics = self.subscription.tracked
-        if topics is not None and self.subscription.in_group:
-            topics |= self._leadership.topics
-        if topics == self._tracked:
-            return []
-        self._tracked = topics
-        return [TrackTopics(self._owner, topics)]
 
     # -- who tells whom
 
@@ -404,13 +327,6 @@ C = Consumer
 Handler: TypeAlias = Callable[..., Effects]
 
 HANDLERS: Final[Mapping[type, Handler]] = {
-    events.Subscribe: C._subscribe,
-    events.Assign: C._assign,
-    events.Unsubscribe: C._unsubscribe,
-    events.Seek: C._seek,
-    events.SeekTo: C._seek_to,
-    events.Pause: C._pause,
-    events.Resume: C._pause,
     events.Poll: C._poll,
     events.StopPolling: C._stop_polling,
     events.GiveBack: C._give_back,

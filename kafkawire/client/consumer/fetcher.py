@@ -75,6 +75,7 @@ class Fetcher:
         self._failures: dict[int, int] = {}
         self._serial = 0
         self._held: float | None = None
+        self._leaderless: set[TopicPartition] = set()
 
     # -- asking
 
@@ -87,6 +88,7 @@ class Fetcher:
             node = self._node(each, now)
             if node == NOBODY:
                 leaderless.add(each.topic)
+                self._leaderless.add(each)
                 self._hold(each, now)
             elif node not in self._in_flight and self._node_retry.get(node, now) <= now:
                 wanted.setdefault(node, {})[each] = self._wanted(each)
@@ -97,6 +99,13 @@ class Fetcher:
             if node not in full or any(self._lags(each) for each in what)
         ]
         return effects + ([WantMetadata(frozenset(leaderless))] if leaderless else [])
+
+    def look_around(self, now: float) -> None:
+        """Take in that the picture of the cluster is newer: what had no leader need not wait."""
+        wanted = {each for each in self._leaderless if each in self._positions}
+        self._leaderless = {each for each in wanted if self._node(each, now) == NOBODY}
+        for each in wanted - self._leaderless:
+            self._positions[each].hold_until = now
 
     def _full_nodes(self, now: float) -> frozenset[int]:
         """Find the brokers of whose partitions something waits for the user."""

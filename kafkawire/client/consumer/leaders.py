@@ -22,6 +22,7 @@ from ..requests import (
     Ask,
     Body,
     ClusterView,
+    MetadataChanged,
     Reason,
     Unanswered,
     WantMetadata,
@@ -124,6 +125,7 @@ class Leaders:
         self._failures = 0
         self._serial = 0
         self._retry_at: float | None = None
+        self._leaderless = False  # whether that is all we wait for
 
     def handle(self, event: object, now: float) -> Effects:
         """Take an AskLeaders, an answer, or MetadataChanged."""
@@ -134,6 +136,8 @@ class Leaders:
                 return self._answered(event, now)
             case Unanswered():
                 return self._unanswered(event, now)
+            case MetadataChanged() if self._leaderless and self._any_led():
+                self._retry_at = None
         return self._go_on(now)
 
     def forget(self, key: Hashable) -> None:
@@ -179,7 +183,10 @@ class Leaders:
         effects: Effects = [
             self._ask(open, leader, partitions) for leader, partitions in sorted(by_leader.items())
         ]
-        return effects + (self._later(frozenset(leaderless), now) if leaderless else [])
+        if not leaderless:
+            return effects
+        self._leaderless = True
+        return effects + self._later(frozenset(leaderless), now)
 
     def _later(self, topics: frozenset[str], now: float) -> Effects:
         """Come back after a while, with a new picture of these topics."""
@@ -187,6 +194,14 @@ class Leaders:
         if self._retry_at is None:
             self._retry_at = now + self._backoff.after(self._failures, self._lot)
         return [WantMetadata(topics)]
+
+    def _any_led(self) -> bool:
+        """Whether a leader is known by now of something that is in no request."""
+        return any(
+            (known := self._view.partition(*each)) is not None and known.leader >= 0
+            for open in self._open.values()
+            for each in open.left.keys() - open.asked.keys()
+        )
 
     def _ask(self, open: _Open, leader: int, partitions: list[TopicPartition]) -> Ask:
         self._serial += 1
@@ -211,6 +226,7 @@ class Leaders:
         # what a broker passes over is asked again too
         late = {partition.topic for partition in asked & open.left.keys()}
         if late:
+            self._leaderless = False
             return self._later(frozenset(late), now)
         self._failures = 0
         return self._go_on(now)
@@ -220,6 +236,7 @@ class Leaders:
         if open is None:
             return []
         if event.retriable:
+            self._leaderless = False
             return self._later(frozenset(each.topic for each in asked), now)
         why = f"{event.ask.api.name}: {event.reason.value} {event.detail}".rstrip()
         for each in asked:

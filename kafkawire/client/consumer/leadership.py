@@ -1,7 +1,7 @@
 """What the leader of a group does for all: it divides the topics among the members.
 
 Law: a division is made only of topics that are known, and made anew when they are no longer what
-they were when it was made.
+they were when it was made. What is no division reaches nobody but our own user.
 """
 
 from __future__ import annotations
@@ -9,8 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
+from ...messages.api_key import ApiKey
 from . import member_states
+from .assignors.soundness import unsound
+from .failures import GroupFailed
 from .parts import Parts
+from .recovery import Recovery
 
 Effects: TypeAlias = list[object]
 
@@ -54,9 +58,29 @@ class Leadership:
         self._computing = None
         self._counts = self._count(topics)
         existing = {topic: count for topic, count in self._counts.items() if count}
-        divided = event.assignor.assign(existing, event.members)
+        try:
+            divided = event.assignor.assign(existing, event.members)
+        except Exception as error:  # noqa: BLE001 - the user's own code: their poll raises it
+            return self._failed(event, f"failed: {error!r}", error, now)
+        wrong = unsound(divided, existing, event.members)
+        if wrong is not None:
+            return self._failed(event, f"made no division of the group: {wrong}", None, now)
         computed = member_states.AssignmentsComputed(event.generation_id, divided)
         return self._parts.membership.handle(computed, now)
+
+    def _failed(
+        self,
+        event: member_states.ComputeAssignments,
+        why: str,
+        cause: Exception | None,
+        now: float,
+    ) -> Effects:
+        """Tell the user that an assignor is at fault; the next poll tries again."""
+        self._counts = None
+        error = GroupFailed(f"the assignor {event.assignor.name!r} {why}")
+        error.__cause__ = cause
+        refused = member_states.Refused(ApiKey.SYNC_GROUP, Recovery.FATAL, error)
+        return self._parts.membership.handle(refused, now)
 
     def _count(self, topics: Iterable[str]) -> dict[str, int]:
         known = {each: self._parts.view.topics.get(each) for each in topics}

@@ -158,6 +158,25 @@ EVENTS: Final = (
     LeaveWanted,
 )
 
+TABLE: Final = """
+                     Unjoined Rejoin   Preparing Joining  Syncing  Stable   Failed
+JoinWanted           want     why      why       later    later    want     want
+Polled               here     polled   here      here     here     here     repolled
+Busy                 away     busy     busy      busy     busy     busy     away
+Prepared             -        -        prepared  -        -        -        -
+Joined               -        -        -         joined   -        -        -
+AssignmentsComputed  -        -        -         -        computed -        -
+Synced               -        -        -         -        synced   -        -
+HeartbeatAnswered    -        known    known     -        known    known    -
+Refused              -        refused  refused   refused  refused  refused  -
+HeartbeatDue         -        beat     beat      -        beat     beat     -
+SessionExpired       -        silent   silent    -        silent   silent   -
+PollExpired          -        expired  expired   expired  expired  expired  -
+RetryDue             -        try      -         -        -        -        -
+LeaveWanted          leave    leave    leave     leave    leave    leave    leave
+"""
+"""Event x state -> method; - is nothing to do. Columns are the states in their own order."""
+
 
 # Effects, beside requests.
 

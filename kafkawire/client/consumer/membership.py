@@ -37,6 +37,7 @@ from .group_requests import NO_GENERATION, Identity, Offer
 from .member_states import (
     EVENTS,
     LEGAL,
+    TABLE,
     AssignmentsComputed,
     Busy,
     ComputeAssignments,
@@ -387,26 +388,6 @@ RECOVERIES: Final[Mapping[Recovery, Callable[[Membership, Refused, float], Effec
     Recovery.NEW_MEMBER: M._start_over,
     Recovery.FATAL: M._fail,
 }
-
-
-TABLE: Final = """
-                     Unjoined Rejoin   Preparing Joining  Syncing  Stable   Failed
-JoinWanted           want     why      why       later    later    want     want
-Polled               here     polled   here      here     here     here     repolled
-Busy                 away     busy     busy      busy     busy     busy     away
-Prepared             -        -        prepared  -        -        -        -
-Joined               -        -        -         joined   -        -        -
-AssignmentsComputed  -        -        -         -        computed -        -
-Synced               -        -        -         -        synced   -        -
-HeartbeatAnswered    -        known    known     -        known    known    -
-Refused              -        refused  refused   refused  refused  refused  -
-HeartbeatDue         -        beat     beat      -        beat     beat     -
-SessionExpired       -        silent   silent    -        silent   silent   -
-PollExpired          -        expired  expired   expired  expired  expired  -
-RetryDue             -        try      -         -        -        -        -
-LeaveWanted          leave    leave    leave     leave    leave    leave    leave
-"""
-"""Event x state -> method; - is nothing to do. Columns are the states in their own order."""
 
 
 def _handlers(table: str) -> Mapping[type, Mapping[MemberState, Handler]]:

@@ -179,12 +179,13 @@ class Intake:
             stay, adaptive = max(self._settings.batch_size, 1), self._settings.adaptive
             sticky = self._sticky[name] = Sticky(stay, adaptive, self._lot)
         before = sticky.partition
+        if before is not None and sticky.stays(topic, size):
+            return before
         chosen = sticky.choose(topic, size, self._queue_length)
         if chosen != before and before is not None:
             left = self.lanes.get((name, before))
             if left is not None and left.open is not None:
                 left.open.closed = True  # nothing more will come: it need not linger
-        sticky.placed(size)
         return chosen
 
     def _queue_length(self, topic: str, partition: int) -> int:
@@ -198,18 +199,18 @@ class Intake:
             lane = self.lanes[key] = Lane(record.topic, partition)
             self.topics.add(record.topic)
         batch = lane.open
-        if batch is None or (
-            batch.tokens and batch.builder.size + size > self._settings.batch_size
-        ):
+        before = 0 if batch is None else batch.builder.size
+        if batch is None or (batch.tokens and before + size > self._settings.batch_size):
             self._last = next(self._numbers)
             batch = Batch((self._last,), self._settings.compression, now)
+            before = batch.builder.size
             lane.add(batch)
             self.busy[key] = lane
             self.used += BATCH_OVERHEAD
+        token, _, _, content_key, value, timestamp, headers = record
         builder = batch.builder
-        before = builder.size
-        builder.append(record.key, record.value, record.timestamp, record.headers)
-        batch.tokens.append(record.token)
+        builder.append(content_key, value, timestamp, headers)
+        batch.tokens.append(token)
         self.used += builder.size - before
 
 

@@ -94,6 +94,11 @@ class Producer:
         self._settle(now, out)
         return out
 
+    @property
+    def begun(self) -> int:
+        """The number of the batch that was begun last, -1 for none."""
+        return self._intake.last_number
+
     def next_deadline(self) -> float | None:
         return self._due
 

@@ -33,19 +33,23 @@ class Sticky:
         """The partition of the record before."""
         return self._partition
 
-    def choose(self, topic: Topic, size: int, queued: Callable[[str, int], int]) -> int:
-        """Give the partition for the next record, of that many bytes; `queued` tells how many
-        batches a partition of a topic has waiting.
+    def stays(self, topic: Topic, size: int) -> bool:
+        """Say whether the next record, of that many bytes, goes where the one before went; then it
+        is taken as placed.
         """
-        full = self._bytes > 0 and self._bytes + size > self._stay_bytes
-        if self._partition is None or full or self._partition not in topic.partitions:
-            self._partition = self._draw(topic, queued)
-            self._bytes = 0
-        return self._partition
+        held = self._bytes
+        if (held and held + size > self._stay_bytes) or self._partition not in topic.partitions:
+            return False
+        self._bytes = held + size
+        return True
 
-    def placed(self, size: int) -> None:
-        """Take that a record of that size went there."""
-        self._bytes += size
+    def choose(self, topic: Topic, size: int, queued: Callable[[str, int], int]) -> int:
+        """Give the partition for the next record, of that many bytes, where the one before does not
+        say it; `queued` tells how many batches a partition of a topic has waiting.
+        """
+        self._partition = self._draw(topic, queued)
+        self._bytes = size
+        return self._partition
 
     def _draw(self, topic: Topic, queued: Callable[[str, int], int]) -> int:
         led = [index for index, each in topic.partitions.items() if each.leader >= 0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
 
 import pytest
 
@@ -73,15 +72,33 @@ def test_assignors_by_name_in_order_and_ones_own() -> None:
         ASSIGNORS["range"],
     )
     mine = Mine()
-    listed: Sequence[object] = [mine, "range"]
-    values = read_config(CONSUMER_KEYS, SERVERS) | {
-        "partition.assignment.strategy": CONSUMER_KEYS["partition.assignment.strategy"].read(
-            listed  # type: ignore[arg-type]  # an object of the user's is no Setting's text
-        )
-    }
-    assert consumer_config(values).assignors == (mine, ASSIGNORS["range"])
-    with pytest.raises(ConfigurationError, match="rangy"):
-        made(partition_assignment_strategy="rangy")
+    assert made(partition_assignment_strategy=[mine, "range"]).assignors == (
+        mine,
+        ASSIGNORS["range"],
+    )
+    assert made(partition_assignment_strategy=mine).assignors == (mine,)
+
+
+class NotQuite:
+    """No assignor, though it has a name."""
+
+    name = "nearly"
+
+    def assign(self) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("rangy", "'rangy' is no assignor; Kafka's are range, roundrobin"),
+        (NotQuite(), "it has no rebalance_protocols, user_data, understand"),
+        (7, "7 is no assignor"),
+        ([], "names no assignor"),
+    ],
+)
+def test_what_is_no_assignor(given: Setting, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        made(partition_assignment_strategy=given)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafkawire.client.consumer import member_states, places
-from kafkawire.client.consumer.membership import TABLE
+from kafkawire.client.consumer.member_states import TABLE
 from tests.conftest import ROOT
 
 PAGE = ROOT / "docs" / "client.md"

@@ -6,7 +6,14 @@ from random import Random
 
 import pytest
 
-from kafkawire.client.consumer import Consumer, ConsumerConfig, TopicPartition, events
+from kafkawire.client.consumer import (
+    Consumer,
+    ConsumerConfig,
+    Reset,
+    ResetPolicy,
+    TopicPartition,
+    events,
+)
 from kafkawire.client.consumer.fetch_errors import FetchError, fetch_error
 from kafkawire.client.consumer.places import FetchState
 from kafkawire.client.requests import (
@@ -29,6 +36,11 @@ from kafkawire.messages.fetch_response import (
     LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionData,
+)
+from kafkawire.messages.list_offsets_response import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
 )
 from kafkawire.protocol.error_code import ErrorCode
 from kafkawire.records import BatchBuilder
@@ -215,7 +227,7 @@ def test_a_lost_answer_is_asked_for_again_after_a_while() -> None:
     assert reader.asked(1) == {0: 0}
 
 
-def test_a_new_leader_is_asked_when_it_is_known() -> None:
+def test_a_new_leader_is_asked_as_soon_as_it_is_known() -> None:
     reader = Reader(A)
     partitions = dict(reader.view.topics["orders"].partitions)
     partitions[0] = Partition("orders", 0, -1, 6)
@@ -224,10 +236,35 @@ def test_a_new_leader_is_asked_when_it_is_known() -> None:
     reader.answer(1)
     assert not reader.asks
     assert WantMetadata(frozenset({"orders"})) in reader.said
+    reader.said.clear()
+    reader.tell(MetadataChanged(frozenset({"orders"})))
+    assert not reader.asks
+    assert not reader.said, "news without a leader is no reason to ask for more of it at once"
     partitions[0] = Partition("orders", 0, 2, 7)
     reader.tell(MetadataChanged(frozenset({"orders"})))
-    reader.pass_time(1.0)
     assert reader.asked(2) == {0: 0}
+
+
+def test_where_a_log_begins_is_asked_as_soon_as_its_leader_is_known() -> None:
+    reader = Reader(A, B)
+    topics, known = reader.view.topics, reader.view.topics.pop("orders")
+    reader.said.clear()
+    reader.tell(events.SeekTo((A, B), ResetPolicy(Reset.EARLIEST)))
+    assert [type(each) for each in reader.said] == [WantMetadata]
+    reader.said.clear()
+    reader.tell(MetadataChanged(frozenset()))
+    assert not reader.said, "nothing is known of its leader: that is asked for again after a while"
+    topics["orders"] = Topic("orders", ID, partitions={0: Partition("orders", 0, 1, 5)})
+    reader.tell(MetadataChanged(frozenset({"orders"})))
+    asked = [each for each in reader.said if isinstance(each, Ask)]
+    assert [(each.to, each.api) for each in asked] == [(1, ApiKey.LIST_OFFSETS)]
+    assert reader.said[1:] == [WantMetadata(frozenset({"orders"}))], "B has no leader yet"
+    reader.said.clear()
+    topics["orders"] = known
+    reader.tell(MetadataChanged(frozenset({"orders"})))
+    assert [(each.to, each.api) for each in reader.said if isinstance(each, Ask)] == [
+        (1, ApiKey.LIST_OFFSETS)
+    ]
 
 
 @pytest.mark.parametrize("code", [E.FETCH_SESSION_ID_NOT_FOUND, E.INVALID_FETCH_SESSION_EPOCH])
@@ -240,3 +277,36 @@ def test_a_session_that_is_refused_begins_anew_at_once(code: ErrorCode) -> None:
     assert message.session_epoch == 0
     assert message.session_id == (0 if code == E.FETCH_SESSION_ID_NOT_FOUND else 7)
     assert len(message.topics) == 1
+
+
+LATE = [E.NOT_LEADER_OR_FOLLOWER, E.UNKNOWN_TOPIC_OR_PARTITION, E.OFFSET_NOT_AVAILABLE, None]
+
+
+@pytest.mark.parametrize("code", LATE)
+def test_a_leader_that_cannot_say_yet_is_asked_again_with_a_new_picture(
+    code: ErrorCode | None,
+) -> None:
+    """Of None the broker says nothing: its answer leaves the partition out."""
+    reader = Reader(A)
+    reader.said.clear()
+    reader.tell(events.SeekTo((A,), ResetPolicy(Reset.EARLIEST)))
+    [asked] = [each for each in reader.said if isinstance(each, Ask)]
+    reader.said.clear()
+    rows = [] if code is None else [ListOffsetsPartitionResponse(error_code=code)]
+    topic = ListOffsetsTopicResponse(name="orders", partitions=rows)
+    reader.tell(Answered(asked, 9, ListOffsetsResponse(topics=[topic]), 1))
+    assert WantMetadata(frozenset({"orders"})) in reader.said
+    assert not any(isinstance(each, Ask) for each in reader.said), "not at once"
+    partitions = dict(reader.view.topics["orders"].partitions)
+    partitions[0] = Partition("orders", 0, 2, 6)
+    reader.view.topics["orders"] = Topic("orders", ID, partitions=partitions)
+    reader.said.clear()
+    reader.tell(MetadataChanged(frozenset({"orders"})))
+    reader.pass_time(1.0)
+    [again] = [each for each in reader.said if isinstance(each, Ask)]
+    assert (again.to, again.api) == (2, ApiKey.LIST_OFFSETS)
+    found = ListOffsetsPartitionResponse(offset=30, leader_epoch=6)
+    topic = ListOffsetsTopicResponse(name="orders", partitions=[found])
+    reader.tell(Answered(again, 9, ListOffsetsResponse(topics=[topic]), 2))
+    reader.tell(Unanswered(reader.asks.pop(1), Reason.DISCONNECTED, True))
+    assert reader.asked(2) == {0: 30}

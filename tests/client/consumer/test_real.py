@@ -1,4 +1,4 @@
-"""The asyncio Consumer and a real Apache Kafka broker, beside members of other make."""
+"""The asyncio Consumer and a real Apache Kafka broker."""
 
 from __future__ import annotations
 
@@ -277,73 +277,6 @@ async def until(so: Callable[[], bool], what: Callable[[], object]) -> None:
         while not so():
             await asyncio.sleep(0.02)
     assert so(), what()
-
-
-Member = Callable[[str, str, str, str], Any]
-
-
-@pytest.mark.parametrize(
-    ("strategy", "members"),
-    [
-        ("range", [strangers.librdkafka_member, strangers.kafka_python_member]),
-        ("roundrobin", [strangers.librdkafka_member, strangers.kafka_python_member]),
-        ("cooperative-sticky", [strangers.librdkafka_member]),
-    ],
-)
-def test_a_group_with_members_of_other_make(
-    kafka: Broker, strategy: str, members: list[Member]
-) -> None:
-    topic = f"mixed-{next(NAMES)}"
-    strangers.create(kafka.bootstrap, topic, 6)
-    partitions = [TopicPartition(topic, n) for n in range(6)]
-
-    async def story() -> None:
-        ours: list[ConsumerRecord] = []
-        it = consumer(kafka, group_id=topic, partition_assignment_strategy=strategy)
-        async with it:
-            heard = Heard(it)
-            it.subscribe([topic], heard)
-            async with reading(it, ours):
-                await until(lambda: len(it.assignment()) == 6, it.assignment)
-                await asyncio.to_thread(
-                    strangers.produce, kafka.bootstrap, topic, {n: numbered(0, 5) for n in range(6)}
-                )
-                await until(lambda: len(ours) == 30, lambda: ours)
-                others: list[strangers.Stranger] = []
-                entered: list[Any] = []
-                for member in members:
-                    entered.append(member(kafka.bootstrap, topic, topic, strategy))
-                    others.append(await asyncio.to_thread(entered[-1].__enter__))
-
-                def shared() -> bool:
-                    held = [*it.assignment(), *(p for each in others for p in each.assignment)]
-                    return sorted(held) == partitions and all(each.assignment for each in others)
-
-                await until(shared, lambda: (it.assignment(), others))
-                await asyncio.to_thread(
-                    strangers.produce, kafka.bootstrap, topic, {n: numbered(5, 9) for n in range(6)}
-                )
-                await until(
-                    lambda: len(ours) + sum(len(each.read) for each in others) == 54,
-                    lambda: (ours, others),
-                )
-                for each in entered:
-                    await asyncio.to_thread(each.__exit__, None, None, None)
-                await until(lambda: len(it.assignment()) == 6, it.assignment)
-        everything = [(each.topic, each.partition, each.offset) for each in ours]
-        everything += [each for other in others for each in other.read]
-        assert sorted(everything) == [(topic, p, n) for p in range(6) for n in range(9)]
-        kinds = [kind for kind, _ in heard.events]
-        assert "revoked" in kinds
-        assert "lost" not in kinds
-        if strategy == "cooperative-sticky":
-            # only what moved was ever given up
-            assert all(len(gone) < 6 for kind, gone in heard.events[:-1] if kind == "revoked")
-        assert strangers.committed(kafka.bootstrap, topic, *partitions) == dict.fromkeys(
-            partitions, 9
-        )
-
-    run(story())
 
 
 def test_a_static_member_comes_back_to_what_it_had(kafka: Broker, topic: str) -> None:

@@ -41,8 +41,10 @@ def topic(leaders: list[int]) -> Topic:
 def run(sticky: Sticky, to: Topic, records: int, size: int, queued: dict[int, int]) -> list[int]:
     chosen = []
     for _ in range(records):
-        chosen.append(sticky.choose(to, size, lambda _, index: queued.get(index, 0)))
-        sticky.placed(size)
+        at = sticky.partition
+        if at is None or not sticky.stays(to, size):
+            at = sticky.choose(to, size, lambda _, index: queued.get(index, 0))
+        chosen.append(at)
     return chosen
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from .clients import MAKES, Make
+from tests.interop.makes import MAKES, Make
 
 HERE = Path(__file__).parent
 LEFT_OPEN = "ignore::pytest.PytestUnraisableExceptionWarning"

@@ -10,8 +10,7 @@ import pytest
 
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
-
-from .clients import Make, Sasl, until
+from tests.interop.makes import Make, Sasl, until
 
 pytestmark = pytest.mark.timeout(120)
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")

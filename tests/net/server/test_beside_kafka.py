@@ -22,13 +22,13 @@ from kafkawire.messages.api_versions_response import ApiVersionsResponse
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
 from kafkawire.records import BatchBuilder
+from tests.interop.makes import until
 
 from ...broker.test_log import damaged, gap, old
 from ...real.answers import TRANSIENT, errors
 from ...real.broker import CLUSTER_ID, Broker
 from ...real.conftest import installation, kafka  # noqa: F401 - fixtures
 from ...real.wire import Wire
-from .clients import until
 
 pytestmark = [pytest.mark.timeout(240), pytest.mark.xdist_group("kafka")]
 

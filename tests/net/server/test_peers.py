@@ -30,9 +30,9 @@ from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_recording import Recording
 from kafkawire.net.server_thread import ServerThread
 from kafkawire.records import BatchBuilder
+from tests.interop.makes import MAKES, Make, until
 
 from ...real.wire import Wire
-from .clients import MAKES, Make, until
 
 pytestmark = pytest.mark.timeout(120)
 LARGE = 1 << 30

@@ -1,8 +1,7 @@
 // kafkajs, told by its arguments what to do; says what came of it by lines of JSON.
 //
 //     produce {brokers, topic, values, acks, codec, idempotent, sasl}  -> {places}
-//     member  {brokers, topic, group, reset, sasl}                     -> {seen} ... until stdin ends
-//     steer   {brokers, topic, group}                                  -> {write}, {read} ...
+//     read    {brokers, topic, group, reset, autoCommitMs, sasl}       -> lines as in talking.py
 const { Kafka, logLevel, CompressionTypes, Partitioners, PartitionAssigners } = require("kafkajs");
 const readline = require("readline");
 
@@ -18,7 +17,6 @@ const kafka = new Kafka({
   retry: { retries: asked.sasl ? 0 : 8, initialRetryTime: 50 },
 });
 const input = readline.createInterface({ input: process.stdin });
-const lines = input[Symbol.asyncIterator]();
 
 async function produce() {
   const producer = kafka.producer({
@@ -41,8 +39,15 @@ async function produce() {
   say({ places });
 }
 
-function consumer() {
-  return kafka.consumer({
+const positions = new Map(); // partition -> the next offset to read
+
+function committed(topic, partition, offset) {
+  return [{ topic, partition, offset: String(offset) }];
+}
+
+async function read() {
+  const topic = asked.topic;
+  const it = kafka.consumer({
     groupId: asked.group,
     sessionTimeout: 6000,
     heartbeatInterval: 100,
@@ -50,62 +55,42 @@ function consumer() {
     maxWaitTimeInMs: 100,
     partitionAssigners: [PartitionAssigners.roundRobin],
   });
-}
-
-async function member() {
-  const it = consumer();
+  let held = [];
+  it.on(it.events.GROUP_JOIN, ({ payload }) => {
+    if (held.length) say({ revoked: held });
+    held = (payload.memberAssignment[topic] || []).map((partition) => [topic, partition]);
+    say({ assigned: held });
+  });
   await it.connect();
-  await it.subscribe({ topic: asked.topic, fromBeginning: asked.reset === "earliest" });
+  await it.subscribe({ topic, fromBeginning: asked.reset === "earliest" });
   await it.run({
-    eachMessage: async ({ topic, partition, message }) => {
+    autoCommit: asked.autoCommitMs !== null,
+    autoCommitInterval: asked.autoCommitMs,
+    eachMessage: async ({ partition, message }) => {
       const value = message.value === null ? null : message.value.toString();
+      positions.set(partition, Number(message.offset) + 1);
       say({ seen: [topic, partition, Number(message.offset), String(message.key), value] });
     },
   });
-  for await (const _ of input) ; // until stdin ends
+  const told = {
+    pause: (partition) => it.pause([{ topic, partitions: [partition] }]),
+    resume: (partition) => it.resume([{ topic, partitions: [partition] }]),
+    seek: (partition, offset) => it.seek({ topic, partition, offset: String(offset) }),
+    commit: (offset) => it.commitOffsets(committed(topic, 0, offset ?? positions.get(0))),
+    begin: (offset) => {
+      it.commitOffsets(committed(topic, 0, offset)).then(() => say({ committed: offset }));
+    },
+  };
+  for await (const line of input) {
+    const [word, ...numbers] = line.split(" ");
+    await told[word](...numbers.map(Number));
+    say({ done: word });
+  }
   await it.stop();
   await it.disconnect();
 }
 
-// Reads with one partition paused, goes back, goes on with the other.
-async function steer() {
-  const it = consumer();
-  const topic = asked.topic;
-  let read = [];
-  let wanted = null;
-  const until = (count) => new Promise((done) => { wanted = { count, done }; check(); });
-  const check = () => {
-    if (wanted && read.length >= wanted.count) {
-      say({ read });
-      read = [];
-      const { done } = wanted;
-      wanted = null;
-      done();
-    }
-  };
-  await it.connect();
-  await it.subscribe({ topic, fromBeginning: true });
-  const joined = new Promise((done) => it.on(it.events.GROUP_JOIN, done));
-  await it.run({
-    autoCommit: false,
-    eachMessage: async ({ partition, message }) => {
-      read.push([partition, Number(message.offset)]);
-      check();
-    },
-  });
-  await joined;
-  it.pause([{ topic, partitions: [1] }]);
-  say({ write: true });
-  await lines.next();
-  await until(10);
-  it.seek({ topic, partition: 0, offset: "7" });
-  await until(3);
-  it.resume([{ topic, partitions: [1] }]);
-  await until(10);
-  await it.disconnect();
-}
-
-const done = { produce, member, steer }[what]();
+const done = { produce, read }[what]();
 done.then(
   () => process.exit(0),
   (error) => {

@@ -1,0 +1,159 @@
+"""A cluster built again from what another one asked to be kept.
+
+Law: what is kept, read in its order, gives the same topics, logs, leaders, configurations, groups
+and committed offsets; what is not kept (connections, sessions, parked requests) is gone.
+
+    Persist of __cluster_metadata ─▶ topics, partitions, leaders, configurations, producer ids
+    Persist of any other topic ────▶ its log, and what it remembers of producers
+    Trim ──────────────────────────▶ the bounds of a log
+    then: leaders where none is up, groups from their partitions of __consumer_offsets
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from ..messages.config_record import ConfigRecord
+from ..messages.partition_change_record import PartitionChangeRecord
+from ..messages.partition_record import PartitionRecord
+from ..messages.producer_ids_record import ProducerIdsRecord
+from ..messages.remove_topic_record import RemoveTopicRecord
+from ..messages.topic_record import TopicRecord
+from ..protocol.log_records import decode_log_record
+from ..protocol.log_types import InternalLog
+from ..records import Batch
+from .creation import METADATA_LOG, TOPIC_RESOURCE
+from .effects import Kept, Persist, Trim
+from .leading import led_elsewhere
+from .log import Stored
+from .topics import NO_LEADER, Partition, Topic
+
+if TYPE_CHECKING:
+    from .cluster import Cluster
+
+
+def restore(cluster: Cluster, kept: Iterable[Kept], now: float) -> None:
+    """Make a new cluster what an earlier one was; ValueError where something does not fit."""
+    for each in kept:
+        if isinstance(each, Trim):
+            _trim(cluster, each)
+        elif each.topic == METADATA_LOG:
+            _metadata(cluster, each)
+        else:
+            _append(cluster, each)
+    for partition in cluster.topics.partitions():
+        _elect(cluster, partition, now)
+    cluster.groups.load_all(now)
+
+
+def _partition(cluster: Cluster, kept: Kept) -> Partition:
+    found = cluster.topics.partition(kept.topic, kept.partition)
+    if found is None:
+        raise ValueError(f"{kept.topic}-{kept.partition} is kept of, but was never made")
+    return found
+
+
+def _trim(cluster: Cluster, kept: Trim) -> None:
+    partition = _partition(cluster, kept)
+    if kept.log_end_offset < partition.log.log_end_offset:
+        partition.log.truncate(kept.log_end_offset)
+        partition.producers.forget_from(partition.log.log_end_offset)
+    partition.log.delete_before(kept.log_start_offset)
+
+
+def _append(cluster: Cluster, kept: Persist) -> None:
+    partition = _partition(cluster, kept)
+    batch = Batch(kept.batch, 0, len(kept.batch))
+    first = batch.base_offset
+    if first < partition.log.log_end_offset:
+        raise ValueError(f"{kept.topic}-{kept.partition}: offset {first} comes a second time")
+    stored = Stored(first, first + batch.last_offset_delta, batch.max_timestamp, kept.batch)
+    partition.log.append(stored, batch.partition_leader_epoch)
+    if batch.producer_id >= 0:
+        partition.producers.note(batch, stored)
+
+
+def _metadata(cluster: Cluster, kept: Persist) -> None:
+    for record in Batch(kept.batch, 0, len(kept.batch)).records():
+        read = decode_log_record(InternalLog.METADATA, record.key, record.value).value
+        if read is None or type(read.message) not in _REPLAY:
+            raise ValueError(f"{METADATA_LOG} offset {record.offset}: {read}")
+        _REPLAY[type(read.message)](cluster, read.message)
+        cluster.creation.go_on_from(record.offset + 1)
+
+
+def _elect(cluster: Cluster, partition: Partition, now: float) -> None:
+    """All brokers there are now are up, whichever were before."""
+    partition.isr = [node for node in partition.replicas if node in cluster.topics.alive]
+    leader = partition.leader_id
+    if leader not in partition.isr:
+        leader = partition.isr[0] if partition.isr else NO_LEADER
+    if leader != partition.leader_id:
+        partition.move_to(leader)
+        led_elsewhere(cluster, partition, now)
+
+
+# -- a step a record of __cluster_metadata
+
+
+def _topic(cluster: Cluster, topic_id: bytes) -> Topic:
+    found = cluster.topics.by_id(topic_id)
+    if found is None:
+        raise ValueError(f"{METADATA_LOG}: no topic has the id {topic_id.hex()}")
+    return found
+
+
+def _made(cluster: Cluster, record: TopicRecord) -> None:
+    cluster.topics.add(record.name, record.topic_id)
+
+
+def _extended(cluster: Cluster, record: PartitionRecord) -> None:
+    topic = _topic(cluster, record.topic_id)
+    partition = Partition(
+        topic.name,
+        record.partition_id,
+        list(record.replicas),
+        list(record.isr),
+        record.leader,
+        record.leader_epoch,
+    )
+    topic.partitions.append(partition)
+
+
+def _led(cluster: Cluster, record: PartitionChangeRecord) -> None:
+    partition = _topic(cluster, record.topic_id).partitions[record.partition_id]
+    partition.replicas = list(record.replicas or partition.replicas)
+    partition.isr = list(record.isr or ())
+    partition.move_to(record.leader)
+
+
+def _configured(cluster: Cluster, record: ConfigRecord) -> None:
+    if record.resource_type != TOPIC_RESOURCE:
+        cluster.settings.alter(record.name, record.value)
+        return
+    topic = cluster.topics.get(record.resource_name)
+    if topic is None:
+        raise ValueError(f"{METADATA_LOG}: no topic is called {record.resource_name}")
+    if record.value is None:
+        topic.configs.pop(record.name, None)
+    else:
+        topic.configs[record.name] = record.value
+
+
+def _removed(cluster: Cluster, record: RemoveTopicRecord) -> None:
+    cluster.topics.delete(_topic(cluster, record.topic_id))
+
+
+def _reserved(cluster: Cluster, record: ProducerIdsRecord) -> None:
+    cluster.producer_ids.go_on_from(record.next_producer_id)
+
+
+_REPLAY: Final[Mapping[type, Callable[..., None]]] = {
+    TopicRecord: _made,
+    PartitionRecord: _extended,
+    PartitionChangeRecord: _led,
+    ConfigRecord: _configured,
+    RemoveTopicRecord: _removed,
+    ProducerIdsRecord: _reserved,
+}

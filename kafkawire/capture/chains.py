@@ -1,0 +1,54 @@
+"""Where the packets of a capture begin: all that has to be found one by one, for each length tells
+where the next one is; everything else about them is done by columns.
+
+Law: nothing outside the data is read; whether what stands at a place is sound is said by others.
+
+    length, bytes | length, bytes | length, ...  -->  places, as little-endian int64, and the end
+"""
+
+from __future__ import annotations
+
+from librt.strings import BytesWriter, read_i32_be, read_i32_le, write_i64_le
+from mypy_extensions import i64
+
+
+def packets(data: bytes, start: i64, header: i64, big: bool, limit: i64) -> tuple[bytes, int]:
+    """Find the first `limit` packets of a pcap that lie whole in `data` from `start` on.
+
+    header: size of a packet's header; big: whether it is big-endian. Returns the offsets of the
+    headers, and the offset behind the last packet.
+    """
+    places = BytesWriter()
+    at = start
+    size: i64 = len(data)
+    while limit > 0 and at + 12 <= size:
+        length = i64(read_i32_be(data, at + 8) if big else read_i32_le(data, at + 8)) & 0xFFFFFFFF
+        end = at + header + length
+        if end > size:
+            break
+        write_i64_le(places, at)
+        at = end
+        limit -= 1
+    return places.getvalue(), at
+
+
+def blocks(
+    data: bytes, start: i64, kind: i64, least: i64, big: bool, limit: i64
+) -> tuple[bytes, int]:
+    """Find the blocks of one kind, of at least so many bytes, that follow one another in a pcapng
+    from `start` on; the last one may go on behind the data.
+
+    Returns their offsets, and the offset behind the last.
+    """
+    places = BytesWriter()
+    at = start
+    size: i64 = len(data)
+    while limit > 0 and at + 8 <= size:
+        found = i64(read_i32_be(data, at) if big else read_i32_le(data, at)) & 0xFFFFFFFF
+        length = i64(read_i32_be(data, at + 4) if big else read_i32_le(data, at + 4)) & 0xFFFFFFFF
+        if found != kind or length < least:
+            break
+        write_i64_le(places, at)
+        at += length
+        limit -= 1
+    return places.getvalue(), at

@@ -1,0 +1,36 @@
+"""What generated modules stand on, in one place."""
+
+from .failure import decode_failure, not_in_version, null_not_allowed, unsupported
+from .limits import DEFAULT_LIMITS, Limits
+from .reader import Reader
+from .structure import (
+    EMPTY,
+    ZERO_UUID,
+    Bent,
+    FieldRow,
+    Message,
+    Structure,
+    Tags,
+    field_rows,
+)
+from .writer import Writer, add_tag
+
+__all__ = [
+    "DEFAULT_LIMITS",
+    "EMPTY",
+    "ZERO_UUID",
+    "Bent",
+    "FieldRow",
+    "Limits",
+    "Message",
+    "Reader",
+    "Structure",
+    "Tags",
+    "Writer",
+    "add_tag",
+    "decode_failure",
+    "field_rows",
+    "not_in_version",
+    "null_not_allowed",
+    "unsupported",
+]

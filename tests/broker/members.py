@@ -1,0 +1,161 @@
+"""Members of groups, in a test's words: they come, commit and leave over the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kafkawire import ErrorCode
+from kafkawire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
+from kafkawire.messages.find_coordinator_request import FindCoordinatorRequest
+from kafkawire.messages.find_coordinator_response import FindCoordinatorResponse
+from kafkawire.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
+from kafkawire.messages.join_group_response import JoinGroupResponse
+from kafkawire.messages.leave_group_request import LeaveGroupRequest, MemberIdentity
+from kafkawire.messages.leave_group_response import LeaveGroupResponse
+from kafkawire.messages.offset_commit_request import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from kafkawire.messages.offset_commit_response import OffsetCommitResponse
+from kafkawire.messages.offset_fetch_request import OffsetFetchRequest, OffsetFetchRequestGroup
+from kafkawire.messages.offset_fetch_response import OffsetFetchResponse
+from kafkawire.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
+from kafkawire.messages.sync_group_response import SyncGroupResponse
+from kafkawire.protocol import encode_versioned
+
+from .scene import Client, Scene
+
+E = ErrorCode
+SESSION_S = 1000.0
+SUBSCRIBED = encode_versioned(ConsumerProtocolSubscription(topics=["t", "u"]), 0)
+Committed = tuple[int, int, str | None]
+"""An offset, its leader epoch, metadata."""
+Offsets = dict[tuple[str, int], Committed]
+
+
+def coordinator(scene: Scene, group: str) -> Client:
+    """Connect to the broker that coordinates a group."""
+    asked = FindCoordinatorRequest(coordinator_keys=[group])
+    alive = min(scene.cluster.topics.alive)
+    answer = scene.client(alive).asks(asked, 4, FindCoordinatorResponse)
+    return scene.client(answer.coordinators[0].node_id)
+
+
+def committed(scene: Scene, group: str) -> Offsets:
+    """All that a group has committed."""
+    asked = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group, topics=None)])
+    [found] = coordinator(scene, group).asks(asked, 8, OffsetFetchResponse).groups
+    assert found.error_code == E.NONE
+    return {
+        (topic.name, each.partition_index): (
+            each.committed_offset,
+            each.committed_leader_epoch,
+            each.metadata,
+        )
+        for topic in found.topics
+        for each in topic.partitions
+    }
+
+
+@dataclass
+class Members:
+    """Who is in a group: member ids, and the generation."""
+
+    ids: list[tuple[str, str | None]] = field(default_factory=list)
+    generation_id: int = -1
+
+
+def commit(
+    client: Client,
+    group: str,
+    given: Offsets,
+    members: Members = Members(),  # noqa: B008 (nobody)
+    version: int = 8,
+    retention_ms: int = -1,
+) -> set[int]:
+    """Commit as a member, or as nobody; the errors."""
+    member_id, instance = members.ids[-1] if members.ids else ("", None)
+    request = OffsetCommitRequest(
+        group_id=group,
+        generation_id_or_member_epoch=members.generation_id if version >= 1 else -1,
+        member_id=member_id if version >= 1 else "",
+        group_instance_id=instance if version >= 7 else None,
+        retention_time_ms=retention_ms if 2 <= version <= 4 else -1,
+        topics=[
+            OffsetCommitRequestTopic(
+                name=topic,
+                partitions=[
+                    OffsetCommitRequestPartition(
+                        partition_index=partition,
+                        committed_offset=offset,
+                        committed_leader_epoch=leader_epoch,
+                        committed_metadata=metadata,
+                    )
+                ],
+            )
+            for (topic, partition), (offset, leader_epoch, metadata) in given.items()
+        ],
+    )
+    answer = client.asks(request, version, OffsetCommitResponse)
+    return {each.error_code for topic in answer.topics for each in topic.partitions}
+
+
+def come(scene: Scene, group: str, static: Sequence[bool]) -> Members:
+    """Let members join an empty group and share it out; each is assigned its own id."""
+    came = [
+        (coordinator(scene, group), f"i{at}" if named else None) for at, named in enumerate(static)
+    ]
+    for client, instance in came:
+        _join(client, group, instance)
+    scene.passes(scene.cluster.settings.seconds("group.initial.rebalance.delay.ms") * 2 + 0.1)
+    answers = [client.gets(JoinGroupResponse) for client, _ in came]
+    assert len({answer.generation_id for answer in answers}) == 1
+    ids = [(answer.member_id, each[1]) for answer, each in zip(answers, came, strict=True)]
+    members = Members(ids, answers[0].generation_id)
+    leader = answers[0].leader
+    clients = [client for client, _ in came]
+    for client, (member_id, instance) in sorted(
+        zip(clients, ids, strict=True), key=lambda each: each[1][0] == leader
+    ):
+        shares = ids if member_id == leader else []
+        request = SyncGroupRequest(
+            group_id=group,
+            generation_id=members.generation_id,
+            member_id=member_id,
+            group_instance_id=instance,
+            protocol_type="consumer",
+            protocol_name="range",
+            assignments=[
+                SyncGroupRequestAssignment(member_id=each, assignment=each.encode())
+                for each, _ in shares
+            ],
+        )
+        client.sends(request, 5)
+    for client in clients:
+        assert client.gets(SyncGroupResponse).error_code == E.NONE
+    return members
+
+
+def _join(client: Client, group: str, instance: str | None) -> None:
+    request = JoinGroupRequest(
+        group_id=group,
+        session_timeout_ms=int(SESSION_S * 1000),
+        rebalance_timeout_ms=60_000,
+        group_instance_id=instance,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=SUBSCRIBED)],
+    )
+    client.sends(request, 9)
+    if not client.waits():
+        request.member_id = client.gets(JoinGroupResponse).member_id
+        client.sends(request, 9)
+
+
+def leave(scene: Scene, group: str, members: Members) -> None:
+    """Let all members leave."""
+    gone = [MemberIdentity(member_id=m, group_instance_id=i) for m, i in members.ids]
+    request = LeaveGroupRequest(group_id=group, members=gone)
+    answer = coordinator(scene, group).asks(request, 5, LeaveGroupResponse)
+    assert {each.error_code for each in answer.members} == {E.NONE}

@@ -1,0 +1,129 @@
+"""The short ways of the engine say what the long ones would: segments that continue their side,
+frames that are one packet, headers that are as they should be.
+"""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafkawire.capture.connections import Connection
+from kafkawire.capture.conversation import Conversation
+from kafkawire.capture.events import Closed, Gap
+from kafkawire.capture.flows import UNKNOWN
+from kafkawire.capture.packets import PacketParser
+from kafkawire.capture.reading import RequestHeads, Sealed, seal_request
+from kafkawire.capture.reassembly import Reassembler
+from kafkawire.capture.rows import Row
+from kafkawire.capture.runs import Run
+from kafkawire.capture.source import read_capture
+from kafkawire.capture.stream import Mark
+from tests.conftest import FIXTURES
+
+CAPTURES = sorted((FIXTURES / "captures").glob("*.pcap*"))
+FLIPS = st.integers(0, 1 << 32).map(random.Random)
+
+
+@cache
+def events(path: Path) -> list[Run | Gap | Closed]:
+    """Take the runs and gaps of a capture."""
+    reassembler, parser = Reassembler(), PacketParser()
+    found = [e for block in read_capture(path) for e in reassembler.feed(parser.parse(block))]
+    found += reassembler.finish()
+    return [event for event in found if isinstance(event, Run | Gap | Closed)]
+
+
+def opened(connection: Connection) -> Conversation:
+    """Begin a conversation as the engine does."""
+    in_step = tuple(flow.initial != UNKNOWN for flow in connection.flows)
+    return Conversation(client=connection.client, in_step=in_step)
+
+
+def rows(path: Path, flips: random.Random | None, share: float, short: bool) -> list[Row]:
+    """Say what a capture says, some bits of it turned, with the short way or without."""
+    talks: dict[Connection, Conversation] = {}
+    said: list[Row] = []
+    for event in events(path):
+        talk = talks.get(event.connection)
+        if talk is None:
+            talk = talks[event.connection] = opened(event.connection)
+        if isinstance(event, Gap):
+            said += talk.gap(event.side, event.length, event.packet, event.time_ns)
+        elif isinstance(event, Closed):
+            said += talk.finish()
+        else:
+            data = event.data
+            if flips is not None and flips.random() < share:
+                at = flips.randrange(min(len(data), 24))
+                data = data[:at] + bytes([data[at] ^ 1 << flips.randrange(8)]) + data[at + 1 :]
+            sealed = talk.whole(event.side, data, event.packet, event.time_ns) if short else None
+            if sealed is None:
+                said += talk.feed(event.side, data, event.packet, event.time_ns)
+            else:
+                said.append(sealed.open())
+    return said
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
+def test_a_frame_that_is_a_packet(path: Path) -> None:
+    assert rows(path, None, 0, short=True) == rows(path, None, 0, short=False)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 1 << 32), st.sampled_from(CAPTURES), st.sampled_from([0.01, 0.1, 0.5]))
+def test_a_frame_that_is_a_packet_and_wrong(seed: int, path: Path, share: float) -> None:
+    short = rows(path, random.Random(seed), share, short=True)
+    assert short == rows(path, random.Random(seed), share, short=False)
+
+
+def values(sealed: Sealed) -> tuple[object, ...]:
+    asked = sealed.asked
+    assert asked is not None
+    return (
+        sealed.__reduce__()[1][:4],
+        asked.__reduce__()[1],
+        sealed.body,
+        sealed.error,
+    )
+
+
+def head(lots: random.Random) -> bytes:
+    """Make what begins like a request, mostly."""
+    key = lots.choice([lots.randrange(-2, 100), 0, 1, 3, 7, 18])
+    version = lots.choice([lots.randrange(-2, 20), 0, 1, 3, 12])
+    client = lots.choice(
+        [b"", b"client", b"a" * 300, "größe".encode(), b"\xff\xfe", lots.randbytes(5)]
+    )
+    length = lots.choice([len(client)] * 5 + [-1, -2, -11, 3, 32767])
+    numbers = (key, version), (lots.randrange(-(1 << 31), 1 << 31),), (length,)
+    made = b"".join(
+        number.to_bytes(size, "big", signed=True)
+        for size, some in zip((2, 4, 2), numbers, strict=True)
+        for number in some
+    )
+    rest = lots.choice([b"\0", b"\0\0\0\0\0", b"\1\0\1x", lots.randbytes(8), b""])
+    whole = made + client + rest
+    return whole[: lots.choice([len(whole)] * 4 + [lots.randrange(len(whole) + 1)])]
+
+
+@settings(max_examples=1000, deadline=None)
+@given(FLIPS)
+def test_a_header_that_is_as_it_should_be(lots: random.Random) -> None:
+    heads = RequestHeads()
+    for _ in range(3):
+        frame = head(lots)
+        short = heads.seal(frame, 5, 1 << 60)
+        if short is not None:
+            assert values(short) == values(seal_request(frame, Mark(0, 5, 1 << 60)))
+
+
+def test_most_headers_are_read_the_short_way() -> None:
+    frame = bytes.fromhex("0003000c0000000700026162000100")
+    sealed = RequestHeads().seal(frame, 1, 2)
+    assert sealed is not None
+    assert values(sealed) == values(seal_request(frame, Mark(0, 1, 2)))

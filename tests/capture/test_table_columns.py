@@ -1,0 +1,331 @@
+"""`exchanges` and `records` filled column by column, and tables read together: row for row what
+decoded messages give, each table alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kafkawire.capture import tables
+from kafkawire.capture.exchanges import Ended
+from kafkawire.capture.reading import Asked, Sealed
+from kafkawire.capture.rows import Row, Status
+from kafkawire.capture.tables.columns import batches
+from kafkawire.capture.tables.context import Context
+from kafkawire.capture.tables.heard import Head
+from kafkawire.capture.tables.mentions import SPECIAL
+from kafkawire.capture.tables.notes import Notes, Reader, notes_of
+from kafkawire.capture.tables.record_batches import Broken, Carried, batches_in
+from kafkawire.capture.tables.record_columns import Field, RecordColumns
+from kafkawire.capture.tables.records import COLUMNS, rows
+from kafkawire.capture.tables.traffic import Traffic
+from kafkawire.capture.topic_ids import Topic, TopicNames
+from kafkawire.errors import DecodeError
+from kafkawire.messages import REGISTRY
+from kafkawire.primitives import MessageInfo
+from tests.conftest import SHARED
+from tests.vectors import by_message
+
+from . import truth
+
+FILES = [truth.capture_of(path) for path in truth.captures()]
+VARIANTS = sorted((SHARED / "captures" / "variants").glob("*.pcap*"))
+SETS = [[path] for path in [*FILES, *VARIANTS]] + [FILES[:5], FILES[5:]]
+COLUMNAR = ("exchanges", "records")
+
+
+def named(files: Sequence[Path]) -> str:
+    return files[0].name if len(files) == 1 else f"{len(files)} files"
+
+
+def plain(files: Sequence[Path], name: str) -> pa.Table:
+    """A table made of decoded messages, a row at a time."""
+    table = tables.TABLES[name]
+    context = Context(Traffic(list(files)))
+    found = list(batches(table.columns, table.rows(context), 512, context.name_topics))
+    return pa.Table.from_batches(found, schema=table.schema)
+
+
+def alone(files: Sequence[Path], name: str) -> pa.Table:
+    found = list(tables.read(list(files), name))
+    for batch in found:
+        batch.validate(full=True)
+        assert 0 < len(batch) <= tables.BATCH_ROWS
+    return pa.Table.from_batches(found, schema=tables.TABLES[name].schema)
+
+
+def together(files: Sequence[Path], names: Sequence[str], **options: Any) -> dict[str, pa.Table]:
+    found: dict[str, list[pa.RecordBatch]] = {name: [] for name in names}
+    for name, batch in tables.read_tables(list(files), names, **options):
+        found[name].append(batch)
+    return {
+        name: pa.Table.from_batches(each, schema=tables.TABLES[name].schema)
+        for name, each in found.items()
+    }
+
+
+def differences(one: pa.Table, other: pa.Table) -> Iterator[tuple[int, str, Any, Any]]:
+    if not one.equals(other):  # or strings that no program can compare: then the rows are
+        pairs = zip(one.to_pylist(), other.to_pylist(), strict=True)
+        for at, (mine, theirs) in enumerate(pairs):
+            yield from (
+                (at, key, mine[key], theirs[key]) for key in mine if mine[key] != theirs[key]
+            )
+
+
+@pytest.mark.parametrize("files", SETS, ids=named)
+def test_columns_are_the_rows_of_decoded_messages(files: list[Path]) -> None:
+    both = together(files, COLUMNAR)
+    for name in COLUMNAR:
+        want = plain(files, name)
+        assert list(differences(alone(files, name), want)) == []
+        assert list(differences(both[name], want)) == []
+
+
+@pytest.mark.parametrize("files", [*SETS[:6], *SETS[-2:]], ids=named)
+def test_all_tables_together_are_each_alone(files: list[Path]) -> None:
+    names = [*tables.TABLES, "records"]
+    for name, found in together(files, names).items():
+        assert list(differences(found, alone(files, name))) == [], name
+
+
+def test_one_pass_reads_a_capture_once_where_names_are_known_in_time() -> None:
+    (file,) = (path for path in FILES if path.name.startswith("kcat-kf"))
+    read: list[int] = []
+    together([file], list(tables.TABLES), watch=lambda size, _: read.append(size))
+    assert sum(read) == file.stat().st_size
+
+
+def test_names_learnt_late_are_looked_up_once_for_all_tables() -> None:
+    """A tail of a capture whose names come behind their ids: two passes, whatever is asked for."""
+    (file,) = (path for path in FILES if path.name.startswith("ck-848"))
+    want = {name: plain([file], name) for name in COLUMNAR}
+    assert None not in want["records"].column("topic").to_pylist()
+    read: list[int] = []
+    small = together([file], COLUMNAR, batch_rows=1, watch=lambda size, _: read.append(size))
+    for name in COLUMNAR:
+        assert list(differences(small[name], want[name])) == []
+    assert sum(read) in (file.stat().st_size, 2 * file.stat().st_size)
+
+
+def test_a_table_that_is_not_there() -> None:
+    with pytest.raises(KeyError, match="offsets"):
+        tables.read_tables(FILES[0], ["exchanges", "offsets"])
+
+
+# -- notes of bodies, against those of decoded messages
+
+API_SIDES = [
+    (info, is_request)
+    for key in range(100)
+    for info, is_request in ((REGISTRY.request(key), True), (REGISTRY.response(key), False))
+    if info is not None
+]
+
+
+def heads(info: MessageInfo, is_request: bool) -> Iterator[tuple[Head, dict[str, Any]]]:
+    for row in by_message("messages").get(info.name, []):
+        asked = Asked(info.api_key or 0, row["version"], 1, None, 1, 1)
+        yield Head(asked, is_request), row
+
+
+def decoded(info: MessageInfo, is_request: bool, version: int, data: bytes) -> Row | None:
+    try:
+        message = REGISTRY.load(info.name).decode(data, version)
+    except DecodeError:
+        return None
+    direction = "request" if is_request else "response"
+    name = info.name.removesuffix("Request").removesuffix("Response")
+    return Row(
+        1, 1, direction, len(data), Status.OK, "", info.api_key, name, version, 1, None, version,
+        message,
+    )  # fmt: skip
+
+
+def told(notes: Notes, is_request: bool) -> list[Any]:
+    session = notes.session
+    return [
+        notes.status,
+        {topic.key for topic in notes.topics},
+        list(dict.fromkeys(topic.name or topic.id_text for topic in notes.topics)),
+        notes.groups,
+        notes.transactional_ids,
+        notes.error_codes,
+        notes.throttle_time_ms,
+        [(topic.key, numbers) for topic, numbers in notes.partitions] if is_request else None,
+        [(one.topic.key, one.partition, one.data) for one in notes.fields],
+        session and (session.id, session.error_code),
+        session and is_request and (session.epoch, list(session.listed), session.forgotten),
+    ]
+
+
+def noted(head: Head, names: TopicNames, data: bytes, is_request: bool) -> Notes | None:
+    """Take notes, a second time where nulls have to be allowed first."""
+    layout = head.layout
+    assert layout is not None
+    for _ in range(2):
+        reader = Reader(names, True)
+        notes = reader.read(layout, data, 0, 1 << 20, is_request, head.is_fetch)
+        if notes is not None:
+            return notes
+        for step in reader.doubts:
+            step.nulls = True
+    return None
+
+
+def test_notes_of_vectors_are_those_of_their_messages() -> None:
+    taken = count = 0
+    for info, is_request in API_SIDES:
+        for head, row in heads(info, is_request):
+            count += 1
+            data = bytes.fromhex(row["hex"])
+            opened = decoded(info, is_request, row["version"], data)
+            if head.layout is None or opened is None:
+                continue
+            names, other = TopicNames(), TopicNames()
+            notes = noted(head, names, data, is_request)
+            if notes is not None:
+                taken += 1
+                other.learn(opened.message, row["version"])  # type: ignore[arg-type]
+                assert told(notes, is_request) == told(notes_of(opened, other, True), is_request), (
+                    row
+                )
+                assert known(names) == known(other)
+    assert taken > count // 3
+
+
+def known(names: TopicNames) -> dict[bytes, str | None]:
+    return {id: topic.name for id, topic in names._by_id.items() if topic.name}
+
+
+def test_no_notes_of_what_the_decoder_refuses() -> None:
+    refused = 0
+    for info, is_request in API_SIDES:
+        for head, row in list(heads(info, is_request))[::25]:
+            data = bytes.fromhex(row["hex"])
+            if head.layout is None or len(data) > 300:
+                continue
+            for cut in (*range(len(data)), len(data) + 1):
+                bad = (data + b"\0")[:cut]
+                if decoded(info, is_request, row["version"], bad) is None:
+                    refused += 1
+                    names = TopicNames()
+                    reader = Reader(names, True)
+                    assert (
+                        reader.read(head.layout, bad, 0, 1 << 20, is_request, head.is_fetch) is None
+                    )
+                    assert known(names) == {}, (row, cut)
+    assert refused > 500
+
+
+def test_most_apis_are_noted_without_decoding() -> None:
+    """What is left to the decoder has a struct that stands alone, or a meaning that another field
+    says.
+    """
+    left = {
+        info.name
+        for info, is_request in API_SIDES
+        for head, row in heads(info, is_request)
+        if head.layout is None
+        and (info.api_key, "request" if is_request else "response") not in SPECIAL
+    }
+    assert left <= {
+        "ConsumerGroupDescribeResponse",
+        "ConsumerGroupHeartbeatResponse",
+        "DescribeTopicPartitionsRequest",
+        "DescribeTopicPartitionsResponse",
+        "FetchSnapshotRequest",
+        "FetchSnapshotResponse",
+        "ShareAcknowledgeResponse",
+        "ShareFetchResponse",
+        "ShareGroupDescribeResponse",
+        "ShareGroupHeartbeatResponse",
+        "StreamsGroupDescribeResponse",
+        "StreamsGroupHeartbeatRequest",
+        "StreamsGroupHeartbeatResponse",
+        "StreamsGroupTopologyDescriptionUpdateRequest",
+        "UpdateRaftVoterRequest",
+    }
+
+
+# -- records of many fields at once
+
+
+def fields_of(path: Path) -> list[Carried]:
+    found: list[Carried] = []
+    context = Context(Traffic([path]))
+    for item in context.traffic.sealed():
+        if not isinstance(item, Ended) and isinstance(item.item, Sealed):
+            row = item.item.open()
+            found += notes_of(row, context.names, True).fields
+    return found
+
+
+def where_of(field: Carried) -> tuple[Any, ...]:
+    topic: Topic = field.topic
+    return (
+        "a.pcap", 1, None, None, 0, "10.0.0.1:5", "10.0.0.2:9092", "produce", None, 7, topic,
+        topic.id_text, field.partition,
+    )  # fmt: skip
+
+
+def one_by_one(fields: Iterable[Carried]) -> list[tuple[int, bytes | None]]:
+    return [
+        (record.offset, record.value)
+        for field in fields
+        for found in batches_in(field)
+        if not isinstance(found, Broken)
+        for record in found[1]
+    ]
+
+
+def at_once(fields: Iterable[Carried]) -> list[tuple[int, bytes | None]]:
+    columns = RecordColumns(lambda: None)
+    for field in fields:
+        columns.add(Field(where_of(field), field))
+    made = list(columns.batches())
+    assert list(columns.batches()) == []
+    for batch in made:
+        batch.validate(full=True)
+    rows = [row for batch in made for row in batch.to_pylist()]
+    return [(row["offset"], row["value"]) for row in rows]
+
+
+BROKEN = {
+    "a wrong checksum": lambda data: data[:-1] + bytes([data[-1] ^ 1]),
+    "an unknown magic": lambda data: data[:16] + b"\x07" + data[17:],
+    "a length of nothing": lambda data: data[:8] + bytes(4) + data[12:],
+    "a cut batch": lambda data: data[:-3],
+    "less than a header": lambda data: data[:9],
+    "bytes behind the last batch": lambda data: data + b"\0\0\0\0\0\0\0\0\x7f",
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+@pytest.mark.parametrize("name", ["ck-txn", "fg-max-v0.11.0"])
+def test_a_broken_field_among_good_ones(name: str, what: str) -> None:
+    found = [path for path in FILES if path.name == f"{name}.pcap"]
+    if not found:
+        pytest.skip("beside the repository")
+    fields = fields_of(found[0])[:12]
+    assert len(fields) >= 4
+    good = one_by_one(fields)
+    assert at_once(fields) == good
+    for at in (0, 2, len(fields) - 1):
+        bad = list(fields)
+        bad[at] = bad[at]._replace(data=BROKEN[what](bad[at].data))
+        want = one_by_one(bad)
+        assert at_once(bad) == want
+        assert (len(want) < len(good)) == (what != "bytes behind the last batch")
+
+
+def test_the_columns_of_a_field_are_those_of_its_rows() -> None:
+    assert len(where_of(Carried(Topic("t", None), 0, b""))) == [c.name for c in COLUMNS].index(
+        "offset"
+    )
+    assert rows.__module__.endswith("records")

@@ -1,0 +1,149 @@
+"""What the meetings of clients and brokers would see: brokers that are broken on purpose.
+
+Law: each breach is found within a few seeds, and the seed that found it plays again to the byte, up
+to the same failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kafkawire.broker import Persist, Reply
+from kafkawire.broker.appending import Appender
+from kafkawire.broker.cluster import Cluster
+from kafkawire.broker.groups.coordinator import Coordinator
+from kafkawire.broker.producers import Producers
+
+from .test_client_meets_broker_in_groups import Story as Group
+from .test_client_meets_broker_producing import HASTE
+from .test_client_meets_broker_producing import Story as Producing
+
+SEEDS = 60
+Patch = pytest.MonkeyPatch
+Play = Callable[[int], Any]
+
+
+def produce(seed: int) -> Producing:
+    return Producing(seed, {**HASTE, "linger.ms": 0})
+
+
+def finish(story: Producing | Group) -> None:
+    story.play()
+    if isinstance(story, Producing):
+        story.account(idempotent=True)
+    else:
+        story.account()
+
+
+def changed(patch: Patch, change: Callable[[list[Any]], list[Any]]) -> None:
+    """Let the cluster's effects be changed before anybody sees them."""
+    real = Cluster._finish
+    patch.setattr(Cluster, "_finish", lambda self, now: change(real(self, now)))
+
+
+def twice(patch: Patch) -> None:
+    changed(patch, lambda effects: [e for each in effects for e in [each] * _times(each)])
+
+
+def _times(effect: object) -> int:
+    return 2 if isinstance(effect, Reply) and effect.data[7] == 5 else 1
+
+
+def never(patch: Patch) -> None:
+    changed(patch, lambda e: [x for x in e if not (isinstance(x, Reply) and x.data[7] >= 5)])
+
+
+def another(patch: Patch) -> None:
+    def spoil(effect: Any) -> Any:
+        if _times(effect) == 1:
+            return effect
+        return effect._replace(data=effect.data[:7] + b"\x06" + effect.data[8:])
+
+    changed(patch, lambda effects: [spoil(each) for each in effects])
+
+
+def promised_before_it_is_kept(patch: Patch) -> None:
+    changed(patch, lambda effects: sorted(effects, key=lambda each: isinstance(each, Persist)))
+
+
+def forgets_sequences(patch: Patch) -> None:
+    patch.setattr(Producers, "note", lambda *_: None)
+
+
+def stores_nothing(patch: Patch) -> None:
+    real = Appender._store
+
+    def store(self: Appender, partition: Any, checked: Any, now: float) -> Any:
+        stored = real(self, partition, checked, now)
+        if stored.base_offset % 7 == 6:  # acknowledged, and gone
+            partition.log.truncate(stored.base_offset)
+            partition.log.log_end_offset = stored.last_offset + 1
+        return stored
+
+    patch.setattr(Appender, "_store", store)
+
+
+def commits_something_older(patch: Patch) -> None:
+    real = Coordinator.commit
+
+    def commit(self: Coordinator, group_id: str, given: Any, now: float) -> None:
+        spoilt = {of: each._replace(offset=max(0, each.offset - 2)) for of, each in given.items()}
+        real(self, group_id, spoilt if len(given) > 1 else given, now)
+
+    patch.setattr(Coordinator, "commit", commit)
+
+
+def reads_no_offsets_again(patch: Patch) -> None:
+    patch.setattr(Coordinator, "_load_offset", lambda *_: None)
+
+
+def never_ends_a_rebalance(patch: Patch) -> None:
+    from kafkawire.broker.groups import joining
+
+    patch.setattr(joining, "join_due", lambda *_: [])
+    patch.setattr(joining, "complete_if_all_joined", lambda *_: [])
+
+
+BREACHES: list[tuple[Callable[[Patch], None], Play, str]] = [
+    (twice, produce, "answer"),
+    (never, produce, "nobody works on"),
+    (another, produce, "the answer to"),
+    (promised_before_it_is_kept, produce, ""),
+    (forgets_sequences, produce, ""),
+    (stores_nothing, produce, ""),
+    (twice, Group, "answer"),
+    (commits_something_older, Group, ""),
+    (reads_no_offsets_again, Group, "forgotten"),
+    (never_ends_a_rebalance, Group, ""),
+]
+
+
+def failure(play: Play, seed: int) -> tuple[str, str] | None:
+    """How a seed fails, and what had happened until then; None if it does not."""
+    story = play(seed)
+    try:
+        finish(story)
+    except (AssertionError, KeyError) as error:
+        return str(error), story.world.digest
+    return None
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    ("breach", "play", "said"), BREACHES, ids=lambda each: getattr(each, "__name__", "")
+)
+def test_a_broken_broker_is_found_and_the_seed_plays_again(
+    breach: Callable[[Patch], None], play: Play, said: str, monkeypatch: Patch
+) -> None:
+    assert failure(play, 0) is None
+    breach(monkeypatch)
+    found = ((seed, failure(play, seed)) for seed in range(SEEDS))
+    seed, failed = next(each for each in found if each[1] is not None)
+    assert failed is not None
+    assert said in failed[0]
+    assert failure(play, seed) == failed
+    monkeypatch.undo()
+    assert failure(play, seed) is None

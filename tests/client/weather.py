@@ -1,0 +1,44 @@
+"""How a wire misbehaves, and one connection over it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+
+@dataclass
+class Weather:
+    """How the wire misbehaves.
+
+    delay_s: the longest a chunk is on its way. split: the chance that a chunk is cut. reset: the
+    chance that a chunk meets the end of its connection.
+    """
+
+    delay_s: float = 0.02
+    split: float = 0.2
+    reset: float = 0.0
+
+    def parts(self, data: bytes, random: Random) -> list[bytes]:
+        """Cut bytes as they will arrive."""
+        parts = [data]
+        while random.random() < self.split and len(parts[-1]) > 1:
+            last = parts.pop()
+            cut = random.randrange(1, len(last))
+            parts += [last[:cut], last[cut:]]
+        return parts
+
+
+@dataclass
+class Pipe:
+    """One connection: number is the world's; client and local name the client's end.
+
+    reached: whether the broker has heard of it.
+    """
+
+    number: int
+    client: str
+    local: int
+    node: int
+    open: bool = True
+    reached: bool = False
+    arrives: dict[str, float] = field(default_factory=lambda: {"up": 0.0, "down": 0.0})

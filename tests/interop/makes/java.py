@@ -1,0 +1,246 @@
+"""Apache Kafka's own client, as a program of ours, and its command line tools.
+
+JavaClient.java ─▶ javac ─▶ cache/<digest of the source and the jars' folder>/ ─▶ java -cp
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import queue
+import re
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from tests.conftest import missing
+from tests.real.java import Installation
+
+from .footing import PATIENCE_SECONDS, RESETS, Make, Part, Reader, Sasl, Seen
+from .talking import POLL_SECONDS, Lines, TalkingReader
+
+SOURCE: Final = Path(__file__).with_name("JavaClient.java")
+COMPILE_SECONDS: Final = 120
+JAAS: Final = "org.apache.kafka.common.security"
+CONSUMER: Final = "org.apache.kafka.clients.consumer"
+ASSIGNORS: Final = {
+    "range": f"{CONSUMER}.RangeAssignor",
+    "roundrobin": f"{CONSUMER}.RoundRobinAssignor",
+    "sticky": f"{CONSUMER}.StickyAssignor",
+    "cooperative-sticky": f"{CONSUMER}.CooperativeStickyAssignor",
+}
+TOOLS: Final = "org.apache.kafka.tools"
+READ: Final = re.compile(r"Partition:(\d+)\tOffset:(\d+)\t(.*?)\t(.*)")
+
+
+def compiled(installation: Installation) -> Path:
+    """Compile our program, once; skip the test where there is no compiler."""
+    digest = hashlib.sha256(SOURCE.read_bytes() + os.fsencode(installation.jars)).hexdigest()
+    place = installation.jars.with_name(f"java-client-{digest[:16]}")
+    with installation.jars.with_name("java-client-lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not place.exists():
+            with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
+                _compile(installation, Path(scratch) / "classes")
+                (Path(scratch) / "classes").rename(place)
+    return place
+
+
+def _compile(installation: Installation, classes: Path) -> None:
+    jars = os.pathsep.join(map(str, installation.jars.glob("*.jar")))
+    done = subprocess.run(
+        [
+            *(installation.java, "--module", "jdk.compiler/com.sun.tools.javac.Main"),
+            *("-cp", jars, "-d", str(classes), str(SOURCE)),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=COMPILE_SECONDS,
+        check=False,
+    )
+    if "jdk.compiler not found" in done.stdout + done.stderr:
+        missing("a JDK (java has no compiler)")
+    assert done.returncode == 0, done.stderr
+
+
+def producing(
+    bootstrap: str, acks: str, codec: str, idempotent: bool, sasl: Sasl | None
+) -> dict[str, str]:
+    """Give the settings of a producer."""
+    return {
+        "bootstrap.servers": bootstrap,
+        "acks": acks,
+        "compression.type": codec,
+        "enable.idempotence": str(idempotent).lower(),
+        "max.block.ms": "15000",
+        **_who(sasl),
+    }
+
+
+def reading(part: Part) -> dict[str, str]:
+    """Give the settings of a consumer."""
+    often = part.auto_commit_ms
+    return {
+        "bootstrap.servers": part.bootstrap,
+        "group.id": part.group,
+        "partition.assignment.strategy": ASSIGNORS[part.strategy or "range"],
+        "auto.offset.reset": part.reset,
+        "enable.auto.commit": str(often is not None).lower(),
+        **({} if often is None else {"auto.commit.interval.ms": str(often)}),
+        **({} if part.instance is None else {"group.instance.id": part.instance}),
+        "heartbeat.interval.ms": "100",
+        "session.timeout.ms": "6000",
+        **_who(part.sasl),
+    }
+
+
+def _who(sasl: Sasl | None) -> dict[str, str]:
+    if sasl is None:
+        return {}
+    module = "plain.Plain" if sasl.mechanism == "PLAIN" else "scram.Scram"
+    return {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": sasl.mechanism,
+        "sasl.jaas.config": f"{JAAS}.{module}LoginModule required "
+        f'username="{sasl.user}" password="{sasl.password}";',
+    }
+
+
+class Java(Make):
+    """KafkaProducer and KafkaConsumer."""
+
+    name = "java"
+    strategies = tuple(ASSIGNORS)
+    resets = (*RESETS, "by_duration:PT1H")
+
+    def __init__(self, installation: Installation) -> None:
+        self.installation = installation
+        self._classes = compiled(installation)
+
+    def _popen(self, what: str, asked: Mapping[str, object]) -> subprocess.Popen[str]:
+        java, *options, main, verb, words = self.installation.command(
+            "JavaClient", what, json.dumps(asked)
+        )
+        at = options.index("-cp") + 1
+        options[at] = f"{self._classes}{os.pathsep}{options[at]}"
+        pipe = subprocess.PIPE
+        return subprocess.Popen(
+            [java, *options, main, verb, words],
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            encoding="utf-8",
+        )
+
+    def produce(
+        self,
+        bootstrap: str,
+        topic: str,
+        values: Sequence[bytes],
+        *,
+        acks: str = "all",
+        codec: str = "none",
+        idempotent: bool = False,
+        sasl: Sasl | None = None,
+    ) -> list[tuple[int, int]]:
+        settings = producing(bootstrap, acks, codec, idempotent, sasl)
+        asked = {"topic": topic, "values": [each.decode() for each in values]}
+        process = self._popen("produce", {"settings": settings, **asked})
+        said, wrong = process.communicate(timeout=2 * PATIENCE_SECONDS)
+        if process.returncode:
+            raise RuntimeError(wrong)
+        return [(partition, offset) for partition, offset in json.loads(said)["places"]]
+
+    def reader(self, part: Part) -> Reader:
+        asked = {"settings": reading(part), "topic": part.topic}
+        return TalkingReader(self._popen("read", asked))
+
+
+class _ConsoleReader(Reader):
+    def __init__(self, process: subprocess.Popen[str], topic: str) -> None:
+        super().__init__()
+        self._lines = Lines(process)
+        self._topic = topic
+
+    def _seen(self, line: str) -> list[Seen]:
+        found = READ.fullmatch(line.rstrip("\n"))
+        if found is None:
+            return []
+        partition, offset, key, value = found.groups()
+        return [Seen(self._topic, int(partition), int(offset), key.encode(), value.encode())]
+
+    def poll(self) -> list[Seen]:
+        try:
+            line = self._lines.next(POLL_SECONDS)
+        except queue.Empty:
+            return []
+        if line is None:
+            raise self._lines.failure()
+        return self._seen(line)
+
+    def close(self) -> list[Seen]:
+        self._lines.process.terminate()  # its hook commits and leaves
+        return [each for line in self._lines.end() for each in self._seen(line)]
+
+
+class JavaTools(Make):
+    """kafka-console-producer and -consumer; they say no offsets of what they send, and have the
+    assignors that `Java` has.
+    """
+
+    name = "java's tools"
+    strategies = ("range",)
+    resets = (*RESETS, "by_duration:PT1H")
+
+    def __init__(self, installation: Installation) -> None:
+        self.installation = installation
+
+    def produce(
+        self,
+        bootstrap: str,
+        topic: str,
+        values: Sequence[bytes],
+        *,
+        acks: str = "all",
+        codec: str = "none",
+        idempotent: bool = False,
+        sasl: Sasl | None = None,
+    ) -> list[tuple[int, int]]:
+        lines = b"".join(b"k%d:%s\n" % each for each in enumerate(values))
+        done = subprocess.run(
+            self.installation.command(
+                f"{TOOLS}.ConsoleProducer",
+                *("--bootstrap-server", bootstrap, "--topic", topic),
+                *("--reader-property", "parse.key=true", "--reader-property", "key.separator=:"),
+                *options("--command-property", producing(bootstrap, acks, codec, idempotent, sasl)),
+            ),
+            input=lines,
+            capture_output=True,
+            timeout=2 * PATIENCE_SECONDS,
+            check=False,
+        )
+        said = (done.stdout + done.stderr).decode()
+        if done.returncode or "ERROR" in said:
+            raise RuntimeError(said)
+        return []
+
+    def reader(self, part: Part) -> Reader:
+        shown = {f"print.{what}": "true" for what in ("partition", "offset", "key", "value")}
+        command = self.installation.command(
+            f"{TOOLS}.consumer.ConsoleConsumer",
+            *("--bootstrap-server", part.bootstrap, "--topic", part.topic, "--group", part.group),
+            *options("--command-property", reading(part)),
+            *options("--formatter-property", shown),
+        )
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(command, stdout=pipe, stderr=pipe, encoding="utf-8", bufsize=1)
+        return _ConsoleReader(process, part.topic)
+
+
+def options(name: str, values: dict[str, str]) -> list[str]:
+    """Give an option for each."""
+    return [word for key, value in values.items() for word in (name, f"{key}={value}")]

@@ -1,0 +1,56 @@
+"""The asyncio Producer and a loop that it shares with its users."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from kafkawire.client.config import Setting
+from kafkawire.net.producer import Producer
+from kafkawire.net.server_thread import ServerThread
+
+pytestmark = [pytest.mark.timeout(60), pytest.mark.kafka(topics={"t": 1})]
+MANY = 500
+SMALL: dict[str, Setting] = {"batch.size": 200, "linger.ms": 0}
+
+
+def test_answers_are_heard_by_who_never_waits(kafka_broker: ServerThread) -> None:
+    """Nothing that it awaits makes it wait, and yet the loop has its turns."""
+
+    async def story() -> None:
+        async with Producer({"bootstrap.servers": kafka_broker.bootstrap, **SMALL}) as producer:
+            first = await producer.send("t", b"first")
+            while not first.done():
+                await producer.send("t", bytes(100))
+
+    asyncio.run(story())
+
+
+def test_records_of_many_tasks_keep_the_order_of_the_tasks(kafka_broker: ServerThread) -> None:
+    async def story() -> list[int]:
+        async with Producer({"bootstrap.servers": kafka_broker.bootstrap, **SMALL}) as producer:
+            await producer.deliver("t", b"the topic is known")
+            sends = (producer.send("t", b"%d" % at * 10) for at in range(MANY))
+            futures = await asyncio.gather(*sends)
+            return [each.offset for each in await asyncio.gather(*futures)]
+
+    assert asyncio.run(story()) == list(range(1, MANY + 1))
+
+
+def test_a_send_that_is_cancelled_before_its_turn_is_never_sent(kafka_broker: ServerThread) -> None:
+    async def story() -> int:
+        async with Producer({"bootstrap.servers": kafka_broker.bootstrap, **SMALL}) as producer:
+            await producer.deliver("t", b"the topic is known")
+            tasks = [asyncio.ensure_future(producer.send("t", bytes(150))) for _ in range(MANY)]
+            await asyncio.sleep(0)
+            waiting = [each for each in tasks if not each.done()]
+            assert waiting, "so many take longer than a turn"
+            for each in waiting:
+                each.cancel()
+            await asyncio.wait(tasks)
+            assert all(each.cancelled() for each in waiting)
+            end = await producer.deliver("t", b"after them")
+        return end.offset - (len(tasks) - len(waiting))
+
+    assert asyncio.run(story()) == 1
