@@ -13,7 +13,7 @@ from __future__ import annotations
 import gc
 import pickle
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -42,8 +42,6 @@ MOST: Final = 1 << 15
 """Segments that it takes at a time."""
 
 _IN_FILE: Final = (1 << FILE_BITS) - 1
-
-_make: Final[Any] = tuple.__new__
 
 
 class ToldEngine(Engine):
@@ -89,6 +87,7 @@ class Traffic:
         self._options = options
         self._ended: list[Ended] = []
         self._engine = ToldEngine(options, self._end)
+        self._base = 0
 
     def place(self, packet: int) -> tuple[str, int]:
         """Say in which file a packet is, and its number there."""
@@ -100,6 +99,14 @@ class Traffic:
 
     def sealed(self) -> Iterator[Told | Ended]:
         """Read the connections, and leave the bodies of messages unread."""
+        for batch in self.batches():
+            for one in batch:
+                if isinstance(one, Told):
+                    self.facts.at = self._base + one.known_at
+                yield one
+
+    def batches(self) -> Iterator[list[Told | Ended]]:
+        """Do as `sealed`, some rows at a time."""
         notices = Notices(self.facts)
         current: int | None = None
         for segments in in_order(self._rows, notices.take):
@@ -111,26 +118,30 @@ class Traffic:
                 self.facts.sums["captured_bytes"] += int(mine.captured.sum())
                 yield from self._told(mine)
         yield from self._told(None)
-        yield from notices.told(self._options, self.place)
+        yield [*notices.told(self._options, self.place)]
 
     def _end(self, connection: Connection, client: int) -> None:
         ended = as_ended(connection, client)._replace(connection=connection.first_packet)
         self.facts.ended(ended)
         self._ended.append(ended)
 
-    def _told(self, segments: Segments | None) -> Iterator[Told | Ended]:
+    def _told(self, segments: Segments | None) -> Iterator[list[Told | Ended]]:
         """Feed the engine, or with None end it."""
-        firsts, facts, ended = self._engine.firsts, self.facts, self._ended
-        base = END if segments is None else 0
+        firsts, facts = self._engine.firsts, self.facts
+        self._base = END if segments is None else 0
         for batch in self._engine.batches(segments):
-            while ended:
-                yield ended.pop(0)
+            yield self._drained()
             facts.items(batch)
-            for connection, client, broker, item, known_at in batch:
-                facts.at = base + known_at
-                yield _make(Told, (firsts[connection or 0], client, broker, item, known_at))
-        while ended:
-            yield ended.pop(0)
+            facts.at = self._base + batch[0].known_at
+            for told in batch:
+                told.connection = firsts[told.connection or 0]
+            yield [*batch]
+        yield self._drained()
+
+    def _drained(self) -> list[Told | Ended]:
+        ended: list[Told | Ended] = [*self._ended]
+        self._ended.clear()
+        return ended
 
 
 class Gathering(Context):

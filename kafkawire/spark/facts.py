@@ -64,7 +64,7 @@ class Facts:
 
     def items(self, told: list[Told]) -> None:
         """Take note of the bytes of rows, and of frames that will be rows."""
-        sizes = [len(one[3].frame) for one in told if isinstance(one[3], Sealed)]
+        sizes = [len(one.item.frame) for one in told if isinstance(one.item, Sealed)]
         self.messages += len(sizes)
         self.message_bytes += sum(sizes) + SIZE * len(sizes)
         if len(sizes) < len(told):

@@ -29,8 +29,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from ..capture.tables import TABLES
 from ..capture.tables.context import Context
+from ..capture.tables.passes import EXCHANGES, RECORDS
+from ..capture.tables.together import together
 from .chunks import CHUNKED, cut, portion
-from .columns import is_bare, needed, to_batches
+from .columns import ROWS, is_bare, is_plain, needed, to_batches
 from .decoding import Gathering, Traffic, sorted_rows, tune
 from .errors import ascii_safe
 from .facts import AllFacts, Facts, sum_up
@@ -45,6 +47,9 @@ from .portions import Portion
 
 Batches = Iterator[pa.RecordBatch]
 Step = Callable[[Iterable[pa.RecordBatch]], Batches]
+
+COLUMNAR: Final = frozenset({EXCHANGES, RECORDS})
+"""Tables that are made column by column, where no row is left out or changed."""
 
 IN_TWO_STEPS: Final = "group_events"
 """The table whose rows cross connections."""
@@ -262,6 +267,9 @@ class Work:
 
     def _made(self, context: Context, rows: Iterable[Any] | None = None) -> Batches:
         table = self.options.table
+        if isinstance(context, Gathering) and table in COLUMNAR and is_plain(table, self.options):
+            whole = together(context, [table], ROWS)
+            return self.shape(batch.select(self.made) for _, batch in whole)
         if rows is None:
             rows = (
                 context.rows(table) if isinstance(context, Portion) else TABLES[table].rows(context)
