@@ -67,21 +67,22 @@ class ToldEngine(Engine):
 class Traffic:
     """The connections of a bucket, as the tables read a capture.
 
-    names, sets: of all files. Iterate it once.
+    segments: in packet order; then notices are there. names, sets: of all files. Iterate it once.
     """
 
     repeatable = False
 
     def __init__(
         self,
-        batches: Iterable[pa.RecordBatch],
+        segments: Iterable[Segments],
+        notices: Notices,
         names: Sequence[str],
         sets: Sequence[int],
         options: Options,
-        facts: Facts,
     ) -> None:
-        self.facts = facts
-        self._rows = sorted_rows(batches)
+        self.facts = notices.facts
+        self._segments = segments
+        self._notices = notices
         self._names = names
         self._sets = np.array(sets, np.int64)
         self._options = options
@@ -107,9 +108,8 @@ class Traffic:
 
     def batches(self) -> Iterator[list[Told | Ended]]:
         """Do as `sealed`, some rows at a time."""
-        notices = Notices(self.facts)
         current: int | None = None
-        for segments in in_order(self._rows, notices.take):
+        for segments in self._segments:
             for set, mine in by_set(segments, self._sets):
                 if set != current and current is not None:
                     yield from self._told(None)
@@ -118,7 +118,7 @@ class Traffic:
                 self.facts.sums["captured_bytes"] += int(mine.captured.sum())
                 yield from self._told(mine)
         yield from self._told(None)
-        yield [*notices.told(self._options, self.place)]
+        yield [*self._notices.told(self._options, self.place)]
 
     def _end(self, connection: Connection, client: int) -> None:
         ended = as_ended(connection, client)._replace(connection=connection.first_packet)
@@ -247,17 +247,20 @@ class Notices:
     """What the parts of files told."""
 
     def __init__(self, facts: Facts) -> None:
-        self._facts = facts
+        self.facts = facts
         self._by_file: dict[int, tuple[int, Notice]] = {}
 
     def take(self, kind: int, packet: int, body: bytes) -> None:
         """Take a row that holds no segments."""
         if kind == Kind.PIECES:
-            self._facts.fragments = True
+            self.facts.fragments = True
             return
+        self.note(packet, pickle.loads(body))
+
+    def note(self, packet: int, told: Notice) -> None:
+        """Take what a part of a file told, up to a packet."""
         file, _ = place_of(packet)
         last, before = self._by_file.get(file, (0, Notice()))
-        told: Notice = pickle.loads(body)
         known = {what for what, _ in before.once}
         once = tuple(one for one in told.once if one[0] not in known)
         notice = Notice(before.problems + told.problems, before.once + once)

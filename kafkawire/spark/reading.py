@@ -33,7 +33,7 @@ from ..capture.tables.passes import EXCHANGES, RECORDS
 from ..capture.tables.together import together
 from .chunks import CHUNKED, cut, portion
 from .columns import ROWS, is_bare, is_plain, needed, to_batches
-from .decoding import Gathering, Traffic, sorted_rows, tune
+from .decoding import Gathering, Notices, Traffic, in_order, sorted_rows, tune
 from .errors import ascii_safe
 from .facts import AllFacts, Facts, sum_up
 from .finishing import Finish
@@ -41,12 +41,15 @@ from .groups import event_rows, item_batches, items
 from .options import Options, parse
 from .outputs import OUT, bodies, out_row, packed
 from .packets import SCHEMA, Kind, Placing
-from .parts import join_pieces
+from .parts import join_pieces, shares
 from .planning import PARTITION_BYTES, TASK_BYTES, Plan, make_plan, numbers
 from .portions import Portion
 
 Batches = Iterator[pa.RecordBatch]
 Step = Callable[[Iterable[pa.RecordBatch]], Batches]
+
+READERS: Final = 4
+"""Cores up to which each may read all there is."""
 
 COLUMNAR: Final = frozenset({EXCHANGES, RECORDS})
 """Tables that are made column by column, where no row is left out or changed."""
@@ -114,9 +117,13 @@ def decode(
     wanted = list(columns) if columns is not None else table.schema.names
     work = Work(plan, needed(options.table, wanted, options), options, shape or plainly)
     placing = placed(spark, plan, options)
+    alone = reads_alone(spark, plan, options)
     for joined in (False, True):
-        packets = packet_rows(spark, plan, placing, joined=joined)
-        kept = map_in_arrow(packets, work.gathering(len(placing.hot)), OUT)
+        if alone:
+            packets = numbers(spark, placing.total)
+        else:
+            packets = packet_rows(spark, plan, placing, joined=joined)
+        kept = map_in_arrow(packets, work.gathering(placing, alone=alone), OUT)
         kept = kept.persist(StorageLevel.DISK_ONLY)
         told = kept.where("kind = 'facts'").select("body").collect()
         facts = sum_up(bytes(row["body"]) for row in told)
@@ -155,7 +162,19 @@ def placed(spark: SparkSession, plan: Plan, options: Options) -> Placing:
     """
     cores = spark.sparkContext.defaultParallelism
     share = plan.bytes // (2 * cores) if cores > 1 else plan.bytes
-    return plan.placing(partitions(spark, plan.bytes, options), max(share, 2 * options.chunk_bytes))
+    count = cores if reads_alone(spark, plan, options) else partitions(spark, plan.bytes, options)
+    return plan.placing(count, max(share, 2 * options.chunk_bytes))
+
+
+def reads_alone(spark: SparkSession, plan: Plan, options: Options) -> bool:
+    """Whether each task rather reads all packets itself, and leaves those of other buckets, than
+    that they are moved: reading takes a tenth of the time of decoding, moving about as much. Not
+    where there are many cores, packets come from afar, or have to be unpacked.
+    """
+    few = spark.sparkContext.defaultParallelism <= READERS and options.partitions is None
+    packed = {part.file for part in plan.parts if part.split.whole or part.split.marks}
+    size = sum(plan.files[at].size for at in packed)
+    return few and 2 * size <= plan.bytes and all(file.store.is_local for file in plan.files)
 
 
 def packet_rows(
@@ -213,9 +232,9 @@ class Work:
     options: Options
     shape: Callable[[Batches], Batches]
 
-    def gathering(self, hot: int) -> Step:
+    def gathering(self, placing: Placing, *, alone: bool) -> Step:
         """Make the step from the packets of a bucket to rows, or what is to become rows, and facts.
-        hot: so many buckets, the first ones, are too large for a task.
+        alone: what comes is but the number of the bucket.
         """
         plan, options, table = self.plan, self.options, self.options.table
 
@@ -227,12 +246,17 @@ class Work:
             first = next((batch for batch in rest if len(batch)), None)
             if first is None:
                 return
-            bucket = first.column("bucket")[0].as_py()
-            traffic = Traffic(chain([first], rest), plan.names, plan.sets, options, facts)
+            bucket = first.column(0)[0].as_py()
+            notices = Notices(facts)
+            if alone:
+                segments = shares(plan.parts, placing, bucket, notices.note)
+            else:
+                segments = in_order(sorted_rows(chain([first], rest)), notices.take)
+            traffic = Traffic(segments, notices, plan.names, plan.sets, options)
             context = Gathering(traffic, plan.sets, bare=is_bare(table, self.made))
             if table == IN_TWO_STEPS:
                 yield from item_batches(items(context, traffic, plan.sets))
-            elif bucket < hot and table in CHUNKED:
+            elif bucket < len(placing.hot) and table in CHUNKED:
                 for number, chunk in enumerate(cut(context, traffic, options.chunk_bytes)):
                     facts.sums["chunks"] += 1
                     yield out_row("chunk", "", 0, number, chunk)
