@@ -17,9 +17,8 @@ record batches in Arrow's own form, which Spark moves without looking into them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, Final
 
 import pyarrow as pa
@@ -28,34 +27,20 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from ..capture.tables import TABLES
-from ..capture.tables.context import Context
-from ..capture.tables.passes import EXCHANGES, RECORDS
-from ..capture.tables.together import together
-from .chunks import CHUNKED, cut, portion
-from .columns import ROWS, is_bare, is_plain, needed, to_batches
-from .decoding import Gathering, Notices, Traffic, in_order, sorted_rows, tune
+from .columns import needed
+from .decoding import sorted_rows
 from .errors import ascii_safe
-from .facts import AllFacts, Facts, sum_up
+from .facts import AllFacts, sum_up
 from .finishing import Finish
-from .groups import event_rows, item_batches, items
 from .options import Options, parse
-from .outputs import OUT, bodies, out_row, packed
+from .outputs import OUT, bodies
 from .packets import SCHEMA, Kind, Placing
-from .parts import join_pieces, shares
+from .parts import join_pieces
 from .planning import PARTITION_BYTES, TASK_BYTES, Plan, make_plan, numbers
-from .portions import Portion
-
-Batches = Iterator[pa.RecordBatch]
-Step = Callable[[Iterable[pa.RecordBatch]], Batches]
+from .work import IN_TWO_STEPS, Batches, Step, Work, plainly
 
 READERS: Final = 4
 """Cores up to which each may read all there is."""
-
-COLUMNAR: Final = frozenset({EXCHANGES, RECORDS})
-"""Tables that are made column by column, where no row is left out or changed."""
-
-IN_TWO_STEPS: Final = "group_events"
-"""The table whose rows cross connections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,91 +200,6 @@ def packet_rows(
 def by_bucket(rows: DataFrame, count: int) -> DataFrame:
     """Bring rows to the tasks of their buckets, and into order."""
     return rows.repartitionById(count, "bucket").sortWithinPartitions("kind", "packet")
-
-
-def plainly(batches: Batches) -> Batches:
-    """Make rows for Spark of batches, as they are."""
-    for batch in batches:
-        yield out_row("rows", "", 0, len(batch), packed(batch))
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What is made of packets. made: columns; shape: as in `decode`."""
-
-    plan: Plan
-    made: list[str]
-    options: Options
-    shape: Callable[[Batches], Batches]
-
-    def gathering(self, placing: Placing, *, alone: bool) -> Step:
-        """Make the step from the packets of a bucket to rows, or what is to become rows, and facts.
-        alone: what comes is but the number of the bucket.
-        """
-        plan, options, table = self.plan, self.options, self.options.table
-
-        @ascii_safe
-        def step(batches: Iterable[pa.RecordBatch]) -> Batches:
-            tune()
-            facts = Facts()
-            rest = iter(batches)
-            first = next((batch for batch in rest if len(batch)), None)
-            if first is None:
-                return
-            bucket = first.column(0)[0].as_py()
-            notices = Notices(facts)
-            if alone:
-                segments = shares(plan.parts, placing, bucket, notices.note)
-            else:
-                segments = in_order(sorted_rows(chain([first], rest)), notices.take)
-            traffic = Traffic(segments, notices, plan.names, plan.sets, options)
-            context = Gathering(traffic, plan.sets, bare=is_bare(table, self.made))
-            if table == IN_TWO_STEPS:
-                yield from item_batches(items(context, traffic, plan.sets))
-            elif bucket < len(placing.hot) and table in CHUNKED:
-                for number, chunk in enumerate(cut(context, traffic, options.chunk_bytes)):
-                    facts.sums["chunks"] += 1
-                    yield out_row("chunk", "", 0, number, chunk)
-            else:
-                yield from self._made(context)
-            yield out_row("facts", "", 0, 0, facts.pack())
-
-        return step
-
-    def opening(self) -> Step:
-        """Make the step from chunks to rows."""
-        plan, bare = self.plan, is_bare(self.options.table, self.made)
-
-        @ascii_safe
-        def step(batches: Iterable[pa.RecordBatch]) -> Batches:
-            tune()
-            for batch in batches:
-                for body in batch.column("body"):
-                    yield from self._made(portion(body.as_py(), plan.names, plan.sets, bare=bare))
-
-        return step
-
-    def telling(self) -> Step:
-        """Make the step from items of groups, sorted by group, to rows."""
-
-        @ascii_safe
-        def step(batches: Iterable[pa.RecordBatch]) -> Batches:
-            context = Portion(self.plan.names, self.plan.sets, Facts())
-            yield from self._made(context, event_rows(batches, context))
-
-        return step
-
-    def _made(self, context: Context, rows: Iterable[Any] | None = None) -> Batches:
-        table = self.options.table
-        if isinstance(context, Gathering) and table in COLUMNAR and is_plain(table, self.options):
-            whole = together(context, [table], ROWS)
-            return self.shape(batch.select(self.made) for _, batch in whole)
-        if rows is None:
-            rows = (
-                context.rows(table) if isinstance(context, Portion) else TABLES[table].rows(context)
-            )
-        found = to_batches(table, self.made, rows, self.options, context.name_topics)
-        return self.shape(found)
 
 
 def map_in_arrow(frame: DataFrame, step: Step, schema: pa.Schema) -> DataFrame:

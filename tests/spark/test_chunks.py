@@ -15,7 +15,7 @@ from benchmarks.skew import hot
 from kafkawire.capture.tables import TABLES
 from kafkawire.spark.chunks import CHUNKED, cut, portion
 from kafkawire.spark.columns import to_batches
-from kafkawire.spark.decoding import Gathering, Traffic
+from kafkawire.spark.decoding import Gathering, Notices, Traffic, in_order, sorted_rows
 from kafkawire.spark.facts import Facts, sum_up
 from kafkawire.spark.finishing import Finish
 from kafkawire.spark.options import parse
@@ -36,7 +36,9 @@ def chunked(files: list[str], table: str, size: int) -> tuple[int, list[dict[str
         return 0, []
     ordered = pa.Table.from_batches(rows).sort_by([("kind", "ascending"), ("packet", "ascending")])
     facts = Facts()
-    traffic = Traffic(ordered.to_batches(), plan.names, plan.sets, options, facts)
+    notices = Notices(facts)
+    segments = in_order(sorted_rows(ordered.to_batches()), notices.take)
+    traffic = Traffic(segments, notices, plan.names, plan.sets, options)
     chunks = list(cut(Gathering(traffic, plan.sets), traffic, size))
     random.shuffle(chunks)
     schema = TABLES[table].schema

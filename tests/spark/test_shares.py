@@ -19,7 +19,7 @@ from kafkawire.spark.outputs import unpacked
 from kafkawire.spark.packets import SCHEMA, Kind, Placing
 from kafkawire.spark.parts import join_pieces
 from kafkawire.spark.planning import Plan, make_plan
-from kafkawire.spark.reading import IN_TWO_STEPS, Work, plainly
+from kafkawire.spark.work import IN_TWO_STEPS, Work, plainly
 
 from .conftest import counted, rows_of
 
