@@ -9,7 +9,8 @@ written. What is measured of a size:
     decode       `kafkawire decode --table T -o x.parquet`: one process
     local[N]     the job of `kafkawire spark` in a session that runs; the session's start apart
     Spark's own  of local[1]: the part of the time in which Python's workers use no processor
-    memory       the largest of Python's workers at its peak, resident MiB; and of the process
+    memory       the largest of Python's workers, and Java, at their peak, resident MiB
+    processor    seconds of all processes but the driver's Python
     skew         local[N] again, where one connection has half the bytes
 
 The rows that both find are compared by number here, and one by one in tests/spark.
@@ -46,13 +47,15 @@ FILE_BYTES: Final = 500 * 10**6
 
 class Taken(NamedTuple):
     """What a run took: seconds of the clock, seconds of processor of Python's workers, MiB of the
-    largest at its peak, rows.
+    largest at its peak, rows; seconds of Java and its MiB.
     """
 
     wall: float
     cpu: float
     peak: float
     rows: int
+    java_cpu: float = 0.0
+    java_peak: float = 0.0
 
 
 def rotated(pieces: Iterator[bytes], folder: Path, name: str) -> list[Path]:
@@ -107,15 +110,18 @@ def spread(paths: Sequence[Path], table: str, folder: Path, cores: int) -> Taken
         raise AssertionError(f"the job on local[{cores}] ended with {job.returncode}")
     shutil.rmtree(out)
     found = json.loads(said.splitlines()[-1])
-    return Taken(found["seconds"], workers.cpu, workers.peak, found["rows"])
+    python, java = workers.cpu, workers.java_cpu - found["java_before"]
+    return Taken(found["seconds"], python, workers.peak, found["rows"], java, workers.java_peak)
 
 
 class Workers(threading.Thread):
-    """Looks at the Python workers of a job: peak: MiB of the largest; cpu: seconds of all."""
+    """Looks at the Python workers of a job: peak: MiB of the largest; cpu: seconds of all; and at
+    its Java.
+    """
 
     def __init__(self, job: int) -> None:
         super().__init__(daemon=True)
-        self.peak = 0.0
+        self.peak = self.java_peak = self.java_cpu = 0.0
         self._job = job
         self._cpu: dict[int, float] = {}
         self._over = threading.Event()
@@ -136,17 +142,25 @@ class Workers(threading.Thread):
         while not self._over.wait(LOOK_SECONDS):
             for pid in below(self._job):
                 try:
-                    command = Path(f"/proc/{pid}/cmdline").read_bytes()
-                    if b"java" in command.split(b"\0")[0]:
-                        continue
+                    command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0]
                     status = Path(f"/proc/{pid}/status").read_text()
-                    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                    seconds = processor(pid)
                 except OSError:
                     continue  # it ended meanwhile
-                peak = status.partition("VmHWM:")[2].split()
-                self.peak = max(self.peak, int(peak[0]) / 1024 if peak else 0)
-                ticks = int(fields[11]) + int(fields[12])
-                self._cpu[pid] = ticks / os.sysconf("SC_CLK_TCK")
+                said = status.partition("VmHWM:")[2].split()
+                peak = int(said[0]) / 1024 if said else 0.0
+                if b"java" in command:
+                    self.java_peak = max(self.java_peak, peak)
+                    self.java_cpu = seconds
+                else:
+                    self.peak = max(self.peak, peak)
+                    self._cpu[pid] = seconds
+
+
+def processor(pid: int) -> float:
+    """Say how many seconds of processor a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def below(pid: int) -> list[int]:
@@ -167,6 +181,15 @@ def below(pid: int) -> list[int]:
     return found
 
 
+def children_of(pid: int, program: bytes) -> list[int]:
+    """List the processes below one that run a program."""
+    return [
+        each
+        for each in below(pid)
+        if program in Path(f"/proc/{each}/cmdline").read_bytes().split(b"\0")[0]
+    ]
+
+
 def job(master: str, out: str, table: str, paths: Sequence[str]) -> None:
     """Run the job in this process; say what it took."""
     from kafkawire.spark import session
@@ -175,12 +198,14 @@ def job(master: str, out: str, table: str, paths: Sequence[str]) -> None:
 
     spark = session(master, settings={"spark.log.level": "OFF"})
     spark.range(1).count()
+    java = sum(map(processor, children_of(os.getpid(), b"java")))
     begun = time.perf_counter()
     manifest = run_job(spark, paths, out, [table], parse({}))
     seconds = time.perf_counter() - begun
     if manifest["payload"]["unaccounted"]:
         raise AssertionError(f"bytes unaccounted for: {manifest['payload']}")
-    print(json.dumps({"seconds": seconds, "rows": manifest["tables"][table]["rows"]}))
+    rows = manifest["tables"][table]["rows"]
+    print(json.dumps({"seconds": seconds, "rows": rows, "java_before": java}))
     spark.stop()
 
 
@@ -216,6 +241,11 @@ def shown(case: str, size: float, taken: dict[str, list[Taken]]) -> list[Figure]
         figures.append(figure("spark: rate", case, name, "MB/s", rates))
         peaks = [run.peak for run in runs]
         figures.append(figure("spark: Python's memory", case, name, "MiB", peaks))
+        used = [run.cpu + run.java_cpu for run in runs]
+        figures.append(figure("spark: processor", case, name, "s", used))
+        if runs[0].java_peak:
+            java = [run.java_peak for run in runs]
+            figures.append(figure("spark: Java's memory", case, name, "MiB", java))
         if name == "local[1]":
             idle = [100 * max(0.0, 1 - run.cpu / run.wall) for run in runs]
             figures.append(figure("spark: Spark's own", case, name, "%", idle))

@@ -183,6 +183,11 @@ def to_batches(
     return batches(tuple(known[i] for i in at), rows, size, before)
 
 
+def is_plain(table: str, options: Options) -> bool:
+    """Whether all rows are asked for, as they are."""
+    return kept(table, options) is None and not hidden(table, options)
+
+
 def _picker(at: list[int]) -> Callable[[Row], Row]:
     if len(at) == 1:
         return lambda row: (row[at[0]],)

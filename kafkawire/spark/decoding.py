@@ -1,46 +1,51 @@
-"""Rows of a table from the packets of whole connections.
+"""Rows of a table from the packets of a bucket of connections.
 
-Law: packets come connection by connection, each in packet order (asserted); a connection goes
-through the same engine and the same table as in a single process, and costs the same memory.
+Law: packets come in order (asserted), as one capture would have them that holds the bucket's
+connections only; they go through the same engine and the same table as in a single process, and
+cost the same memory.
 
-    sorted packets --whole connections--> Engine --> Located | Ended --> table --> record batches
-                                                             `--> Facts ----------^ in the last ones
+    rows of packets --in order--> Engine --> Told | Ended --> table --> record batches
+                                                  `--> Facts
 """
 
 from __future__ import annotations
 
+import gc
 import pickle
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
 
+from ..capture.blocks import Ints
 from ..capture.connections import Connection
 from ..capture.conversation import Conversation
-from ..capture.engine import Engine, Located
+from ..capture.engine import Engine, Located, located
 from ..capture.exchanges import Ended
+from ..capture.packets import Segments
+from ..capture.parcels import Told
 from ..capture.rows import Row
 from ..capture.tables.context import Context
-from ..capture.tables.traffic import about, as_ended, place_of
+from ..capture.tables.traffic import FILE_BITS, about, as_ended, place_of
 from .errors import OutOfOrder, Unreadable
-from .facts import Facts, Unresolved
+from .facts import END, Facts, Unresolved
 from .options import Options
-from .packets import NOTICE, PLACED, SET, is_connection, segments_in
+from .packets import Kind, joined, segments_in, taken
 from .parts import Notice
 
-ENGINE_SEGMENTS: Final = 1 << 14
-"""Segments after which the next connection gets an engine of its own."""
+ENOUGH_SEGMENTS: Final = 1 << 14
+ENOUGH_BYTES: Final = 4 << 20
+"""Segments, or bytes of them, that are worth a turn of the engine."""
 
+MOST: Final = 1 << 15
+"""Segments that it takes at a time."""
 
-END: Final = 1 << 62
-"""Stands before the packet that tells what only the end of the capture shows."""
+_IN_FILE: Final = (1 << FILE_BITS) - 1
 
 
 class ToldEngine(Engine):
-    """An engine that also says which connection it speaks of, by its first packet, and when that
-    was known: the same in every partition.
+    """An engine that also says which connection it speaks of, by its first packet.
 
     firsts: number in this engine -> first packet.
     """
@@ -53,17 +58,6 @@ class ToldEngine(Engine):
             brokers=options.brokers,
         )
         self.firsts: dict[int, int] = {}
-        self._base = 0
-
-    def finish(self) -> Iterator[Located]:
-        """Close the capture."""
-        self._base = END
-        return super().finish()
-
-    @property
-    def at(self) -> int:
-        """What sorts that which is being told among the connections of all partitions."""
-        return self._base + self.known_at
 
     def _open(self, connection: Connection) -> Conversation:
         self.firsts[connection.id] = connection.first_packet
@@ -71,116 +65,104 @@ class ToldEngine(Engine):
 
 
 class Traffic:
-    """The connections of a partition, as the tables read a capture; names: files of the set."""
+    """The connections of a bucket, as the tables read a capture.
+
+    segments: in packet order; then notices are there. names, sets: of all files. Iterate it once.
+    """
 
     repeatable = False
 
     def __init__(
         self,
-        batches: Iterable[pa.RecordBatch],
+        segments: Iterable[Segments],
+        notices: Notices,
         names: Sequence[str],
+        sets: Sequence[int],
         options: Options,
-        facts: Facts,
     ) -> None:
-        self.facts = facts
-        self._batches = batches
+        self.facts = notices.facts
+        self._segments = segments
+        self._notices = notices
         self._names = names
+        self._sets = np.array(sets, np.int64)
         self._options = options
         self._ended: list[Ended] = []
-        self._engine = self._new_engine()
-
-    @property
-    def at(self) -> int:
-        """What sorts the item given last among those of all connections."""
-        return self._engine.at
+        self._engine = ToldEngine(options, self._end)
+        self._base = 0
 
     def place(self, packet: int) -> tuple[str, int]:
         """Say in which file a packet is, and its number there."""
-        file, number = place_of(packet)
-        return self._names[file], number
+        return self._names[packet >> FILE_BITS], packet & _IN_FILE
 
     def __iter__(self) -> Iterator[Located | Ended]:
-        notices: dict[int, tuple[int, Notice]] = {}
-        fed = 0
-        current = b""
-        for rows, cut in in_order_of_keys(self._batches):
-            key = rows.column("key")[0].as_py()
-            if not is_connection(key):
-                _note(rows, notices, self.facts)
-                continue
-            if key[: SET.itemsize] != current:
-                current = key[: SET.itemsize]
-                yield from self._told(self._engine.finish())
-                self._engine, fed = self._new_engine(), 0
-            if cut is not None and fed >= ENGINE_SEGMENTS:
-                yield from self._told(self._fed(rows.slice(0, cut)))
-                yield from self._told(self._engine.finish())
-                self._engine, fed, rows = self._new_engine(), 0, rows.slice(cut)
-            yield from self._told(self._fed(rows))
-            fed += len(rows)
-        yield from self._told(self._engine.finish())
-        yield from self._problems(notices)
+        for one in self.sealed():
+            yield located(one) if isinstance(one, Told) else one
 
-    def _fed(self, rows: pa.RecordBatch) -> Iterator[Located]:
-        segments = segments_in(rows)
-        self.facts.sums["captured_bytes"] += int(segments.captured.sum())
-        return self._engine.feed(segments)
+    def sealed(self) -> Iterator[Told | Ended]:
+        """Read the connections, and leave the bodies of messages unread."""
+        for batch in self.batches():
+            for one in batch:
+                if isinstance(one, Told):
+                    self.facts.at = self._base + one.known_at
+                yield one
 
-    def _new_engine(self) -> ToldEngine:
-        return ToldEngine(self._options, self._end)
+    def batches(self) -> Iterator[list[Told | Ended]]:
+        """Do as `sealed`, some rows at a time."""
+        current: int | None = None
+        for segments in self._segments:
+            for set, mine in by_set(segments, self._sets):
+                if set != current and current is not None:
+                    yield from self._told(None)
+                    self._engine = ToldEngine(self._options, self._end)
+                current = set
+                self.facts.sums["captured_bytes"] += int(mine.captured.sum())
+                yield from self._told(mine)
+        yield from self._told(None)
+        yield [*self._notices.told(self._options, self.place)]
 
     def _end(self, connection: Connection, client: int) -> None:
         ended = as_ended(connection, client)._replace(connection=connection.first_packet)
         self.facts.ended(ended)
         self._ended.append(ended)
 
-    def _told(self, rows: Iterator[Located]) -> Iterator[Located | Ended]:
-        for found in rows:
-            yield from self._drain()
-            assert found.connection is not None
-            self.facts.row(found.row)
-            yield found._replace(connection=self._engine.firsts[found.connection])
-        yield from self._drain()
+    def _told(self, segments: Segments | None) -> Iterator[list[Told | Ended]]:
+        """Feed the engine, or with None end it."""
+        firsts, facts = self._engine.firsts, self.facts
+        self._base = END if segments is None else 0
+        for batch in self._engine.batches(segments):
+            yield self._drained()
+            facts.items(batch)
+            facts.at = self._base + batch[0].known_at
+            for told in batch:
+                told.connection = firsts[told.connection or 0]
+            yield [*batch]
+        yield self._drained()
 
-    def _problems(self, notices: dict[int, tuple[int, Notice]]) -> Iterator[Located]:
-        """Say what is wrong with files, each at its last packet."""
-        for packet, told in notices.values():
-            for text in [*told.problems, *(said for _, said in told.once)]:
-                if self._options.fail_on_error:
-                    raise Unreadable(self.place(packet)[0], text)
-                yield Located(None, None, None, about(text, packet))
-
-    def _drain(self) -> Iterator[Ended]:
-        while self._ended:
-            yield self._ended.pop(0)
+    def _drained(self) -> list[Told | Ended]:
+        ended: list[Told | Ended] = [*self._ended]
+        self._ended.clear()
+        return ended
 
 
 class Gathering(Context):
-    """A partition being read for one table; what its messages state is noted as facts.
+    """A bucket being read for one table; what its messages state is noted as facts.
 
     bare: decoded bodies are of no use to the table any more, once they have told what they state.
     """
 
     def __init__(self, traffic: Traffic, sets: Sequence[int], *, bare: bool = False) -> None:
         super().__init__(traffic)  # type: ignore[arg-type]  # what tables ask of a Traffic
-        self.names = self._unresolved = Unresolved(traffic.facts, sets)
+        self.names = Unresolved(traffic.facts, sets)
         self._bare = bare
 
     def located(self) -> Iterator[Located | Ended]:
-        """Read the partition, noting names on the way."""
+        """Read the bucket, noting names on the way."""
         found = super().located()
         return without_bodies(found) if self._bare else found
 
-    def carriers(
-        self,
-        wanted: Collection[tuple[int | None, str]],  # noqa: ARG002  # facts need all rows
-    ) -> Iterator[Located]:
-        """Read the partition; other rows have told what they state."""
-        return (item for item in self.located() if isinstance(item, Located))
-
-    def _learn(self, row: Row) -> None:
-        self._unresolved.packet = row.packet
-        super()._learn(row)
+    def learn(self, row: Row) -> None:
+        """Take note of the names that a message states."""
+        self._learn(row)
 
 
 def without_bodies(items: Iterable[Located | Ended]) -> Iterator[Located | Ended]:
@@ -191,63 +173,103 @@ def without_bodies(items: Iterable[Located | Ended]) -> Iterator[Located | Ended
         yield item
 
 
-def in_order_of_keys(
-    batches: Iterable[pa.RecordBatch],
-) -> Iterator[tuple[pa.RecordBatch, int | None]]:
-    """Give the batches, cut so that none holds both connections and other rows; and where in each
-    the first key begins that did not begin before. Raises OutOfOrder.
+def tune() -> None:
+    """Collect garbage less often: decoded messages have no circles, and are freed without."""
+    gc.set_threshold(1 << 18, 4, 2)
+
+
+# -- rows of packets, in order
+
+
+def sorted_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int, bytes]]:
+    """Give kind, first packet and body of the rows of a bucket. Raises OutOfOrder."""
+    before = (-1, -1)
+    for batch in batches:
+        kinds, packets = batch.column("kind").to_pylist(), batch.column("packet").to_pylist()
+        for kind, packet, body in zip(kinds, packets, batch.column("body"), strict=True):
+            if (kind, packet) < before:
+                raise OutOfOrder(kind, packet)
+            before = kind, packet
+            yield kind, packet, body.as_py()
+
+
+def in_order(
+    rows: Iterable[tuple[int, int, bytes]], other: Callable[[int, int, bytes], None]
+) -> Iterator[Segments]:
+    """Give the segments of sorted rows in the order of packets, some at a time; other: takes the
+    rows that hold none. Raises OutOfOrder.
     """
-    before, packet = b"", -1
-    for whole in batches:
-        for batch in _pieces(whole):
-            keys = batch.column("key")
-            packets = batch.column("packet").to_numpy()
-            changes = _changes(keys)
-            falls = np.flatnonzero(packets[1:] <= packets[:-1]) + 1
-            first = keys[0].as_py()
-            if first < before or (first == before and packets[0] <= packet):
-                raise OutOfOrder(first, int(packets[0]))
-            names = [first, *(keys[at].as_py() for at in changes)]
-            if sorted(set(names)) != names or not set(falls.tolist()) <= set(changes):
-                raise OutOfOrder(first, int(packets[0]))
-            yield batch, (0 if first != before else next(iter(changes), None))
-            before, packet = names[-1], int(packets[-1])
-
-
-def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Cut a batch where the connections of another set begin, or rows that are of none."""
-    if not len(batch):
-        return
-    kinds = pa.compute.binary_slice(batch.column("key"), 0, SET.itemsize)
-    sizes = pa.compute.binary_length(batch.column("key")).to_numpy() == PLACED.itemsize
-    cuts = sorted({*_changes(kinds), *(np.flatnonzero(sizes[1:] != sizes[:-1]) + 1).tolist()})
-    for start, end in zip([0, *cuts], [*cuts, len(batch)], strict=True):
-        yield batch.slice(start, end - start)
-
-
-def _changes(keys: pa.Array) -> list[int]:
-    """List where a key differs from the one before it."""
-    if len(keys) < 2:
-        return []
-    differs = pa.compute.not_equal(keys.slice(1), keys.slice(0, len(keys) - 1))
-    found: list[int] = (np.flatnonzero(differs.to_numpy(zero_copy_only=False)) + 1).tolist()
-    return found
-
-
-# -- what parts told
-
-
-def _note(rows: pa.RecordBatch, notices: dict[int, tuple[int, Notice]], facts: Facts) -> None:
-    for row in rows.to_pylist():
-        if not row["key"].startswith(NOTICE):
-            facts.fragments = True
+    held: list[Segments] = []
+    last, size, volume = -1, 0, 0
+    for kind, packet, body in rows:
+        if kind != Kind.SEGMENTS:
+            other(kind, packet, body)
             continue
-        file, _ = place_of(row["packet"])
-        last, before = notices.get(file, (0, Notice()))
-        told: Notice = pickle.loads(row["payload"])
+        if size >= ENOUGH_SEGMENTS or volume >= ENOUGH_BYTES:
+            # Segments of datagrams that were put together lie between others.
+            found = joined(held)
+            ready = int(np.searchsorted(found.packet, packet))
+            last = yield from _asserted(found, ready, last)
+            held = [taken(found, slice(ready, None))] if ready < len(found) else []
+            size, volume = sum(map(len, held)), 0
+        held.append(segments_in(body))
+        size += len(held[-1])
+        volume += len(body)
+    if held:
+        found = joined(held)
+        yield from _asserted(found, len(found), last)
+
+
+def _asserted(segments: Segments, count: int, last: int) -> Generator[Segments, None, int]:
+    """Give the first of them, behind the packet `last`; returns their last one."""
+    packets = segments.packet[:count]
+    falls = np.flatnonzero(np.diff(packets, prepend=last) <= 0)
+    if len(falls):
+        raise OutOfOrder(Kind.SEGMENTS, int(packets[falls[0]]))
+    for at in range(0, count, MOST):
+        yield taken(segments, slice(at, min(at + MOST, count)))
+    return int(packets[-1]) if count else last
+
+
+def by_set(segments: Segments, sets: Ints) -> Iterator[tuple[int, Segments]]:
+    """Take segments apart by set; the files of one lie behind one another."""
+    packets = segments.packet
+    start = 0
+    while start < len(packets):
+        set = sets[place_of(int(packets[start]))[0]]
+        behind = int(np.searchsorted(sets, set, side="right"))
+        end = int(np.searchsorted(packets, behind << FILE_BITS))
+        yield int(set), taken(segments, slice(start, end))
+        start = end
+
+
+class Notices:
+    """What the parts of files told."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self._by_file: dict[int, tuple[int, Notice]] = {}
+
+    def take(self, kind: int, packet: int, body: bytes) -> None:
+        """Take a row that holds no segments."""
+        if kind == Kind.PIECES:
+            self.facts.fragments = True
+            return
+        self.note(packet, pickle.loads(body))
+
+    def note(self, packet: int, told: Notice) -> None:
+        """Take what a part of a file told, up to a packet."""
+        file, _ = place_of(packet)
+        last, before = self._by_file.get(file, (0, Notice()))
         known = {what for what, _ in before.once}
         once = tuple(one for one in told.once if one[0] not in known)
-        notices[file] = (
-            max(last, row["packet"]),
-            Notice(before.problems + told.problems, before.once + once),
-        )
+        notice = Notice(before.problems + told.problems, before.once + once)
+        self._by_file[file] = max(last, packet), notice
+
+    def told(self, options: Options, place: Callable[[int], tuple[str, int]]) -> Iterator[Told]:
+        """Say what is wrong with files, each at its last packet. Raises Unreadable, if asked to."""
+        for packet, told in self._by_file.values():
+            for text in [*told.problems, *(said for _, said in told.once)]:
+                if options.fail_on_error:
+                    raise Unreadable(place(packet)[0], text)
+                yield Told(None, None, None, about(text, packet))

@@ -20,15 +20,15 @@ class SparkError(KafkaWireError):
 
 
 class OutOfOrder(SparkError):
-    """Spark gave the packets of connections in another order than they were sorted in."""
+    """Spark gave packets to a task in another order than they were sorted in, or twice."""
 
-    def __init__(self, key: bytes, packet: int) -> None:
-        super().__init__(key, packet)
-        self.key = key
+    def __init__(self, kind: int, packet: int) -> None:
+        super().__init__(kind, packet)
+        self.kind = kind
         self.packet = packet
 
     def __str__(self) -> str:
-        return f"packet {self.packet} of connection {self.key.hex()} comes out of order"
+        return f"packet {self.packet} (rows of kind {self.kind}) comes out of order"
 
 
 class BadOption(SparkError, ValueError):

@@ -19,10 +19,15 @@ import numpy as np
 
 from ..capture.blocks import Ints
 from ..capture.exchanges import Ended
+from ..capture.parcels import Told
+from ..capture.reading import Sealed
 from ..capture.rows import Row, Status
 from ..capture.tables.connections import OTHER
 from ..capture.tables.traffic import place_of
 from ..capture.topic_ids import Topic, TopicNames
+
+END: Final = 1 << 62
+"""Stands before the packet that tells what only the end of the capture shows."""
 
 SIZE: Final = 4
 """Bytes of the length in front of a message."""
@@ -36,7 +41,9 @@ class Facts:
     """See the module.
 
     firsts: of each connection its first packet, which is what it is called until all are known.
-    names: set and topic id -> the packet that stated it first, and the name.
+    names: set and topic id -> when it was stated first, and the name. at: what sorts that which is
+    being told among the connections of all buckets: the packet that made it known, behind END if
+    that was the end of the capture.
     sums: bytes of rows by what they are, and `captured_bytes`, `repeated_bytes`. fragments: whether
     fragments of IP datagrams were met that are not put together yet.
     """
@@ -45,6 +52,9 @@ class Facts:
     names: dict[tuple[int, bytes], tuple[int, str]] = field(default_factory=dict)
     sums: Counter[str] = field(default_factory=Counter)
     fragments: bool = False
+    at: int = 0
+    messages: int = 0
+    message_bytes: int = 0
 
     def ended(self, ended: Ended) -> None:
         """Take note of a connection."""
@@ -52,25 +62,36 @@ class Facts:
         self.sums["connections"] += 1
         self.sums["repeated_bytes"] += ended.repeated_bytes
 
+    def items(self, told: list[Told]) -> None:
+        """Take note of the bytes of rows, and of frames that will be rows."""
+        sizes = [len(one.item.frame) for one in told if isinstance(one.item, Sealed)]
+        self.messages += len(sizes)
+        self.message_bytes += sum(sizes) + SIZE * len(sizes)
+        if len(sizes) < len(told):
+            for one in told:
+                if not isinstance(one.item, Sealed):
+                    self.row(one.item)
+
     def row(self, row: Row) -> None:
         """Take note of the bytes of a row."""
         if row.is_message:
-            self.sums["messages"] += 1
-            self.sums["message_bytes"] += row.length + 4
+            self.messages += 1
+            self.message_bytes += row.length + SIZE
         elif row.status in RUNS:
             part = truncated(row) if row.status is Status.TRUNCATED else row.length
             self.sums[f"{row.status.value}_bytes"] += part
 
-    def named(self, set: int, id: bytes, packet: int, name: str) -> None:
+    def named(self, set: int, id: bytes, name: str) -> None:
         """Take note of the name that a message states for a topic id."""
         known = self.names.get((set, id))
-        if known is None or packet < known[0]:
-            self.names[set, id] = (packet, name)
+        if known is None or self.at < known[0]:
+            self.names[set, id] = (self.at, name)
 
     def pack(self) -> bytes:
         """Write them."""
         firsts = np.array(self.firsts, np.int64).tobytes()
-        return pickle.dumps((firsts, self.names, dict(self.sums), self.fragments))
+        counted = {"messages": self.messages, "message_bytes": self.message_bytes}
+        return pickle.dumps((firsts, self.names, {**self.sums, **counted}, self.fragments))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +133,12 @@ def truncated(row: Row) -> int:
 class Unresolved(TopicNames):
     """Names of topics while they are being gathered: what is stated is noted, nothing is filled in.
 
-    packet: of the message that is being learnt from. sets: of each file.
+    sets: of each file.
     """
 
     def __init__(self, facts: Facts, sets: Sequence[int]) -> None:
         super().__init__()
         self.facts = facts
-        self.packet = 0
         self._sets = sets
 
     def topic(self, name: str | None, id: bytes | None = None) -> Topic:
@@ -129,4 +149,5 @@ class Unresolved(TopicNames):
 
     def state(self, name: str, id: bytes) -> None:
         """Take note of a name."""
-        self.facts.named(self._sets[place_of(self.packet)[0]], id, self.packet, name)
+        set = self._sets[place_of(self.facts.at & (END - 1))[0]]
+        self.facts.named(set, id, name)

@@ -21,9 +21,6 @@ from ..capture.tables.traffic import FILE_BITS
 from ..protocol.json_form import uuid_text
 from .facts import AllFacts
 
-FACTS: Final = "facts"
-"""The column that carries facts; null in the rows of a table."""
-
 
 class Finish:
     """Finishes batches of a table.
@@ -39,7 +36,7 @@ class Finish:
         schema: pa.Schema,
     ) -> None:
         self._firsts = facts.firsts
-        self._schema = schema
+        self.schema = schema
         self._topics = topics
         self._sets = np.array(sets, np.int64)
         # The number that the first connection of a file's set has among all.
@@ -51,12 +48,8 @@ class Finish:
         self._names = pa.array(list(facts.names.values()), pa.string())
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Finish batches; those of facts are left out."""
-        for batch in batches:
-            if FACTS in batch.schema.names:
-                batch = batch.filter(pc.is_null(batch.column(FACTS)))
-            if len(batch):
-                yield self.batch(batch)
+        """Finish batches."""
+        return (self.batch(batch) for batch in batches if len(batch))
 
     def batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Finish one."""
@@ -71,8 +64,8 @@ class Finish:
             if len(self._ids):
                 self._name(columns, sets)
         kept = pa.RecordBatch.from_arrays(
-            [columns[name].cast(self._schema.field(name).type) for name in self._schema.names],
-            schema=self._schema,
+            [columns[name].cast(self.schema.field(name).type) for name in self.schema.names],
+            schema=self.schema,
         )
         return kept.filter(speak_of(columns, self._topics)) if self._topics else kept
 

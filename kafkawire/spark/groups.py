@@ -25,6 +25,7 @@ from ..capture.tables.heartbeat_groups import PROTOCOLS
 from ..capture.tables.traffic import place_of
 from ..messages.api_key import ApiKey
 from .decoding import Gathering, Traffic
+from .outputs import OUT
 
 APIS: Final = frozenset({*HANDLERS, *PROTOCOLS, *COMMITS})
 """API keys that tell of groups."""
@@ -46,7 +47,7 @@ def items(
     """Find what a partition's connections say of groups; sets: of each file."""
     pairs = Exchanges()
     for n, item in enumerate(context.located()):
-        at = traffic.at
+        at = traffic.facts.at
         if item.connection is None:
             continue
         set = sets[place_of(item.connection)[0]]
@@ -85,9 +86,9 @@ def item_batches(rows: Iterable[tuple[str, int, int, bytes]]) -> Iterator[pa.Rec
 
 
 def _batch(rows: list[tuple[str, int, int, bytes]]) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True)
-    arrays = [pa.array(list(c), f.type) for c, f in zip(columns, ITEMS, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=ITEMS)
+    columns = (["item"] * len(rows), *zip(*rows, strict=True))
+    arrays = [pa.array(list(c), f.type) for c, f in zip(columns, OUT, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=OUT)
 
 
 def event_rows(batches: Iterable[pa.RecordBatch], context: Context) -> Iterator[tuple[Any, ...]]:

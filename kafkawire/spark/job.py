@@ -11,30 +11,32 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
+import pyarrow as pa
 from pyarrow import fs
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import coalesce, date_trunc, lit, to_date
+from pyspark.sql import SparkSession
 
 from ..capture.tables import TABLES
+from .errors import ascii_safe
 from .facts import AllFacts
 from .options import Options
 from .planning import Plan, make_plan
-from .reading import decode
+from .reading import Decoded, decode, map_in_arrow
+from .splitting.stores import Store, filesystem, located
+from .writing import WRITTEN, Folder, cut_by_cell
 
 MANIFEST: Final = "_manifest"
 
 FILE_BYTES: Final = 256 << 20
 """Bytes of inputs for which there is an output file, at least."""
 
-BY_API: Final = frozenset({"exchanges", "messages", "partitions"})
-"""Tables that are cut by API, too."""
-
-TIMES: Final = ("time", "response_time", "first_time")
-"""Columns that say the date of a row, the first one that is there and not null."""
+WRITERS: Final = 4
+"""Tasks that write, for each file of a directory and for each core: cells differ in size."""
 
 Say = Callable[[str], None]
 
@@ -63,41 +65,42 @@ def run(
     begun = time.time()
     plan = make_plan(spark, inputs, options)
     say(f"plan: {len(plan.files)} files, {plan.bytes / 1e6:.1f} MB, {len(plan.parts)} splits")
-    store, root = _store(output)
-    _forget(store, root)
+    store, root = _place(output, options)
+    _forget(filesystem(store), root)
+    files = max(1, -(-plan.bytes // FILE_BYTES))
+    tasks = WRITERS * max(files, spark.sparkContext.defaultParallelism)
     written: list[Written] = []
     facts: AllFacts | None = None
     for table in dict.fromkeys(tables):
         since = time.monotonic()
-        decoded = decode(spark, plan, replace(options, table=table))
+        shape = partial(cut_by_cell, table, files)
+        decoded = decode(spark, plan, replace(options, table=table), shape=shape)
         facts = decoded.facts
         say(f"{table}: decoded, {facts.sums['messages']} messages; writing")
-        rows = _write(decoded.frame, table, f"{output.rstrip('/')}/{table}", plan)
+        folder = Folder(store, f"{root}/{table}", decoded.finish.batch)
+        rows = _write(decoded, folder, tasks)
         decoded.release()
         written.append(Written(table, rows, time.monotonic() - since))
         say(f"{table}: {rows} rows, {written[-1].seconds:.1f} s")
     manifest = describe(plan, options, written, facts)
     manifest["seconds"] = round(time.time() - begun, 3)
-    with store.open_output_stream(f"{root}/{MANIFEST}") as out:
+    with filesystem(store).open_output_stream(f"{root}/{MANIFEST}") as out:
         out.write(json.dumps(manifest, indent=1).encode("utf-8", "backslashreplace"))
     return manifest
 
 
-def _write(frame: DataFrame, table: str, path: str, plan: Plan) -> int:
-    """Write a table, few files to a directory, in order of time; returns its rows."""
-    times = [frame[name] for name in TIMES if name in frame.columns]
-    cut = ["date"]
-    frame = frame.withColumn("date", to_date(coalesce(*times)))
-    if table in BY_API:
-        frame = frame.withColumn("api", coalesce(frame["api_name"], lit("unknown")))
-        cut.append("api")
-    first = next(name for name in TIMES if name in frame.columns)
-    files = max(1, -(-plan.bytes // FILE_BYTES))
-    # By range Spark would make all rows twice: once to find where to cut.
-    minute = date_trunc("minute", coalesce(*times))
-    frame = frame.repartition(files, *cut, minute).sortWithinPartitions(*cut, first)
-    frame.write.mode("overwrite").partitionBy(*cut).parquet(path, compression="zstd")
-    return frame.sparkSession.read.schema(frame.schema).parquet(path).count()
+def _write(decoded: Decoded, folder: Folder, tasks: int) -> int:
+    """Write a table; returns its rows."""
+    folder.empty()
+
+    @ascii_safe
+    def step(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return folder.write(batches)
+
+    rows = decoded.rows.select("name", "at", "body").repartition(tasks, "name")
+    written = map_in_arrow(rows.sortWithinPartitions("name", "at"), step, WRITTEN).collect()
+    folder.only(row["file"] for row in written)
+    return sum(row["rows"] for row in written)
 
 
 def describe(
@@ -157,11 +160,12 @@ def _shown(options: Options) -> dict[str, Any]:
     return {name: value for name, value in shown.items() if value not in (None, [])}
 
 
-def _store(output: str) -> tuple[fs.FileSystem, str]:
-    if "://" in output:
-        store, root = fs.FileSystem.from_uri(output)
-        return store, root.rstrip("/")
-    return fs.LocalFileSystem(), output.rstrip("/")
+def _place(output: str, options: Options) -> tuple[Store, str]:
+    """Say where the output is; a local directory by what it is called everywhere."""
+    if "://" not in output:
+        return Store(), str(Path(output).absolute())
+    store, path = located(output, options.others)
+    return store, path.rstrip("/")
 
 
 def _forget(store: fs.FileSystem, root: str) -> None:

@@ -19,6 +19,7 @@ from ..capture.tables import TABLES
 from .errors import BadOption
 
 SPLIT_BYTES: Final = 64 << 20
+CHUNK_BYTES: Final = 4 << 20
 
 
 class Sets(StrEnum):
@@ -46,7 +47,8 @@ class Options:
     topics: frozenset[str] = frozenset()
     start_ns: int | None = None
     end_ns: int | None = None
-    split_bytes: int = SPLIT_BYTES
+    split_bytes: int | None = None
+    chunk_bytes: int = CHUNK_BYTES
     include_bodies: bool = True
     include_records: bool = True
     redact: bool = False
@@ -181,6 +183,7 @@ SETTERS: Final[dict[str, _Setter]] = {
     "startTs": lambda o, name, value: replace(o, start_ns=_time(name, value)),
     "endTs": lambda o, name, value: replace(o, end_ns=_time(name, value)),
     "splitBytes": lambda o, name, value: replace(o, split_bytes=_size(name, value)),
+    "chunkBytes": lambda o, name, value: replace(o, chunk_bytes=_size(name, value)),
     "includeBodies": lambda o, name, value: replace(o, include_bodies=_truth(name, value)),
     "includeRecords": lambda o, name, value: replace(o, include_records=_truth(name, value)),
     "redact": lambda o, name, value: replace(o, redact=_truth(name, value)),

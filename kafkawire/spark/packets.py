@@ -1,154 +1,252 @@
-"""Captured packets as rows that Spark moves: what reassembly needs of a TCP segment, and its
-connection's key.
+"""Captured packets on their way to the task that decodes their connection: many to a row of Spark.
 
-Law: from the rows of a key, sorted by packet, come the very segments that the parser made; nothing
-else of a packet crosses Spark's boundary.
+Law: what a bucket gets, put into the order of packets, are the very segments that the parser made
+of its connections; Spark moves few large values and looks into none.
 
-    Segments --batches--> | key | packet | ts | forth | seq | ack | flags | original | payload |
-             <-segments--   set, low end, high end: 40 bytes; forth: sent by the low end
+    Segments --by bucket--> | bucket | kind | packet: the first | body: columns, then payload |
 
-Two kinds of rows are no segments: a fragment of an IP datagram (key FRAGMENT, the packet as
-captured) and what a split has to tell (key NOTICE), both by file.
+A connection (set, and unordered pair of ends) is in one bucket. Rows that are no segments: pieces,
+which are fragments of IP datagrams as captured, and notices, what a split has to tell; both are in
+the bucket of their file.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from enum import IntEnum
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..capture.blocks import PacketBlock
+from ..capture.blocks import Ints, PacketBlock
 from ..capture.grouping import KEY
 from ..capture.packets import Segments
 
 SCHEMA: Final = pa.schema(
     [
-        pa.field("key", pa.binary()),
+        pa.field("bucket", pa.int32()),
+        pa.field("kind", pa.int32()),
         pa.field("packet", pa.int64()),
-        pa.field("ts", pa.int64()),
-        pa.field("forth", pa.bool_()),
-        pa.field("seq", pa.int64()),
-        pa.field("ack", pa.int64()),
-        pa.field("flags", pa.int16()),
-        pa.field("original", pa.int64()),
-        pa.field("payload", pa.binary()),
+        pa.field("body", pa.binary()),
     ]
 )
 
-FRAGMENT: Final = b"fragments"
-NOTICE: Final = b"notice"
 
-SET: Final = np.dtype(">u4")
-PLACED: Final = np.dtype([("set", SET), ("ends", KEY)])
-"""The key of a connection: the set it was captured in, and its two ends."""
+class Kind(IntEnum):
+    """What a row holds, in the order in which a task gets them. STATE: see `watching`."""
 
-
-def is_connection(key: bytes) -> bool:
-    """Whether rows of that key are segments."""
-    return len(key) == PLACED.itemsize
+    STATE = 0
+    SEGMENTS = 1
+    PIECES = 2
+    NOTICE = 3
 
 
-def segment_rows(segments: Segments, set: int) -> pa.RecordBatch:
-    """Make rows of segments of a set."""
-    keys = np.empty(len(segments), PLACED)
-    keys["set"] = set
-    keys["ends"], forth = _ends(segments)
-    return pa.RecordBatch.from_arrays(
-        [
-            _fixed(keys),
-            segments.packet,
-            segments.ts,
-            pa.array(forth),
-            segments.seq.astype(np.int64),
-            segments.ack.astype(np.int64),
-            segments.flags.astype(np.int16),
-            segments.original.astype(np.int64),
-            _ranges(segments.data, segments.at, segments.captured),
-        ],
-        schema=SCHEMA,
+SEGMENT: Final = {
+    "packet": "<i8",
+    "ts": "<i8",
+    "source_high": "<u8",
+    "source_low": "<u8",
+    "destination_high": "<u8",
+    "destination_low": "<u8",
+    "ports": "<i8",
+    "seq": "<u4",
+    "ack": "<u4",
+    "flags": "<u1",
+    "captured": "<u4",
+    "original": "<u4",
+}
+"""Columns of segments as they are written; the payloads follow, one behind the other."""
+
+PIECE: Final = dict.fromkeys(("packet", "ts", "link", "captured", "original"), "<i8")
+"""The same of pieces."""
+
+COUNT: Final = 8
+"""Bytes in front, which count the rows."""
+
+Mixed = npt.NDArray[np.uint64]
+
+
+class Placing(NamedTuple):
+    """Says which bucket a connection is in. hot: those (mixed) that have one of their own."""
+
+    total: int
+    hot: tuple[int, ...] = ()
+
+    def of(self, mixed: Mixed) -> npt.NDArray[np.int32]:
+        """Place connections."""
+        shared = self.total - len(self.hot)
+        buckets = ((mixed >> np.uint64(32)) % np.uint64(shared)).astype(np.int32) + len(self.hot)
+        for bucket, one in enumerate(self.hot):
+            buckets[mixed == np.uint64(one)] = bucket
+        return buckets
+
+    def of_file(self, file: int) -> int:
+        """Place what is told of a file."""
+        return len(self.hot) + file % (self.total - len(self.hot))
+
+
+_K1: Final = np.uint64(0x9E3779B97F4A7C15)
+_K2: Final = np.uint64(0xC2B2AE3D27D4EB4F)
+_K3: Final = np.uint64(0x165667B19E3779F9)
+_SHIFT: Final = np.uint64(29)
+
+
+def mixed_ends(high: Any, low: Any, port: Any) -> Mixed:
+    """Mix an end of each connection into a number."""
+    word = (high * _K2) ^ (low << np.uint64(16) | port.astype(np.uint64))
+    word *= _K1
+    mixed: Mixed = word ^ (word >> _SHIFT)
+    return mixed
+
+
+def mixed(segments: Segments, set: int) -> Mixed:
+    """Give a number for each segment, which is the same for all of its connection."""
+    ports = segments.ports
+    found = mixed_ends(segments.source_high, segments.source_low, ports >> 16)
+    found = found + mixed_ends(segments.destination_high, segments.destination_low, ports & 0xFFFF)
+    return settled(found, set)
+
+
+def mixed_keys(keys: Sequence[bytes]) -> Mixed:
+    """Give the same for connections by their keys, of set 0."""
+    ends = np.frombuffer(b"".join(keys), KEY)
+    found = mixed_ends(ends["source_high"], ends["source_low"], ends["source_port"])
+    found = found + mixed_ends(
+        ends["destination_high"], ends["destination_low"], ends["destination_port"]
     )
+    return settled(found, 0)
 
 
-def fragment_rows(block: PacketBlock, numbers: npt.NDArray[np.int64], file: int) -> pa.RecordBatch:
-    """Make rows of packets that are fragments: `seq` is the link type, `original` that of the
-    packet.
-    """
-    count = len(block)
-    return pa.RecordBatch.from_arrays(
-        [
-            pa.array([FRAGMENT + b"%d" % file] * count, pa.binary()),
-            numbers,
-            block.ts,
-            pa.array([True] * count),
-            block.link.astype(np.int64),
-            np.zeros(count, np.int64),
-            np.zeros(count, np.int16),
-            block.original,
-            _ranges(block.data, block.start, block.captured),
-        ],
-        schema=SCHEMA,
-    )
+def settled(found: Mixed, set: int) -> Mixed:
+    """Mix the set in, which is part of what a connection is."""
+    found = (found + np.uint64(set)) * _K3
+    return found ^ (found >> _SHIFT)
 
 
-def notice_row(file: int, packet: int, told: bytes) -> pa.RecordBatch:
-    """Make the row of what a split tells; packet: the last one it has read."""
-    row = (NOTICE + b"%d" % file, packet, 0, True, 0, 0, 0, 0, told)
-    return pa.RecordBatch.from_arrays(
-        [pa.array([value], field.type) for value, field in zip(row, SCHEMA, strict=True)],
-        schema=SCHEMA,
-    )
+def volumes(segments: Segments, set: int) -> Counter[int]:
+    """Say how many captured bytes each connection has (mixed)."""
+    found, at = np.unique(mixed(segments, set), return_inverse=True)
+    sizes = np.bincount(at, segments.captured).astype(np.int64)
+    return Counter(dict(zip(found.tolist(), sizes.tolist(), strict=True)))
 
 
-def segments_in(rows: pa.RecordBatch) -> Segments:
-    """Make segments of rows, which are of one or several connections, each in packet order."""
-    forth = _numbers(rows.column("forth").cast(pa.int8())).astype(bool)
-    ends = _bytes_of(rows.column("key"), PLACED.itemsize).view(PLACED)[:, 0]["ends"]
-    source, destination = {}, {}
-    for name in ("high", "low", "port"):
-        low, high = ends[f"source_{name}"], ends[f"destination_{name}"]
-        source[name] = np.where(forth, low, high)
-        destination[name] = np.where(forth, high, low)
-    data, at, captured = _payload(rows.column("payload"))
-    return Segments(
-        data,
-        _numbers(rows.column("packet")),
-        _numbers(rows.column("ts")),
-        source["high"],
-        source["low"],
-        destination["high"],
-        destination["low"],
-        source["port"].astype(np.int64) << 16 | destination["port"].astype(np.int64),
-        _numbers(rows.column("seq")),
-        _numbers(rows.column("ack")),
-        _numbers(rows.column("flags")).astype(np.uint8),
-        at,
-        captured,
-        _numbers(rows.column("original")),
-    )
+# -- rows
 
 
-def fragments_in(rows: pa.RecordBatch) -> PacketBlock:
-    """Make a block of packets of rows of fragments, numbered from 1."""
-    data, at, captured = _payload(rows.column("payload"))
-    return PacketBlock(
-        data,
-        0,
-        1,
-        _numbers(rows.column("ts")),
-        at,
-        captured,
-        _numbers(rows.column("original")),
-        _numbers(rows.column("seq")),
-    )
+def row_of(bucket: int, kind: Kind, packet: int, body: bytes) -> pa.RecordBatch:
+    """Make a row."""
+    values = (bucket, int(kind), packet, body)
+    arrays = [pa.array([value], each.type) for value, each in zip(values, SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 
 
-# -- keys
+def segment_rows(segments: Segments, set: int, placing: Placing) -> Iterator[pa.RecordBatch]:
+    """Make rows of segments of a set, one for each bucket that has some of them."""
+    buckets = placing.of(mixed(segments, set))
+    order = np.argsort(buckets, kind="stable")
+    ordered = buckets[order]
+    cuts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    payload, offsets = _gathered(segments, order)
+    columns = [getattr(segments, name)[order].astype(type) for name, type in SEGMENT.items()]
+    for start, end in zip([0, *cuts.tolist()], [*cuts.tolist(), len(order)], strict=True):
+        mine = [column[start:end] for column in columns]
+        body = _packed(mine, payload[offsets[start] : offsets[end]])
+        yield row_of(int(ordered[start]), Kind.SEGMENTS, int(mine[0][0]), body)
 
 
-def _ends(segments: Segments) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-    """Give each segment's pair of ends, the lower one first, and whether that one sent it."""
+def piece_row(block: PacketBlock, numbers: Ints, bucket: int) -> pa.RecordBatch:
+    """Make a row of packets that are fragments."""
+    ends = zip(block.start.tolist(), (block.start + block.captured).tolist(), strict=True)
+    columns = [numbers, block.ts, block.link, block.captured, block.original]
+    body = _packed(columns, b"".join([block.data[start:end] for start, end in ends]))
+    return row_of(bucket, Kind.PIECES, int(numbers[0]), body)
+
+
+def segments_in(body: bytes) -> Segments:
+    """Make segments of a body."""
+    columns, at = _unpacked(SEGMENT, body)
+    captured = columns["captured"].astype(np.int64)
+    columns |= {name: columns[name].astype(np.int64) for name in ("seq", "ack", "original")}
+    columns |= {"captured": captured, "at": at + np.cumsum(captured) - captured}
+    return Segments(data=body, **columns)
+
+
+def pieces_in(body: bytes) -> tuple[PacketBlock, Ints]:
+    """Make a block of packets of a body, numbered from 1; and give their numbers."""
+    columns, at = _unpacked(PIECE, body)
+    captured = columns["captured"]
+    start = at + np.cumsum(captured) - captured
+    rest = (columns["original"], columns["link"])
+    return PacketBlock(body, 0, 1, columns["ts"], start, captured, *rest), columns["packet"]
+
+
+def _packed(columns: Sequence[npt.NDArray[Any]], payload: bytes | memoryview) -> bytes:
+    count = len(columns[0]).to_bytes(COUNT, "little")
+    return b"".join([count, *(column.tobytes() for column in columns), payload])
+
+
+def _unpacked(types: dict[str, str], body: bytes) -> tuple[dict[str, npt.NDArray[Any]], int]:
+    """Read columns; and say where the payload begins."""
+    count, at = int.from_bytes(body[:COUNT], "little"), COUNT
+    columns: dict[str, npt.NDArray[Any]] = {}
+    for name, type in types.items():
+        columns[name] = np.frombuffer(body, type, count, at)
+        at += columns[name].nbytes
+    return columns, at
+
+
+def _gathered(segments: Segments, order: Ints) -> tuple[memoryview, list[int]]:
+    """Put payloads one behind the other; say where each begins, and the last one ends."""
+    sizes = segments.captured[order]
+    offsets: list[int] = [0, *np.cumsum(sizes).tolist()]
+    filled = sizes > 0
+    starts = segments.at[order[filled]]
+    data = segments.data
+    pairs = zip(starts.tolist(), (starts + sizes[filled]).tolist(), strict=True)
+    return memoryview(b"".join([data[start:end] for start, end in pairs])), offsets
+
+
+# -- segments
+
+
+def taken(segments: Segments, rows: Ints | slice) -> Segments:
+    """Take some segments."""
+    columns = {name: getattr(segments, name)[rows] for name in _COLUMNS}
+    return Segments(data=segments.data, **columns)
+
+
+def joined(several: Sequence[Segments]) -> Segments:
+    """Put segments together, in the order of packets."""
+    if len(several) == 1:
+        return several[0]
+    bases = np.cumsum([0, *(len(each.data) for each in several[:-1])]).tolist()
+    columns = {name: np.concatenate([getattr(s, name) for s in several]) for name in _COLUMNS}
+    columns["at"] = np.concatenate([s.at + base for s, base in zip(several, bases, strict=True)])
+    found = Segments(data=b"".join([each.data for each in several]), **columns)
+    if (np.diff(found.packet) > 0).all():
+        return found
+    return taken(found, np.argsort(found.packet, kind="stable"))
+
+
+def by_connection(segments: Segments) -> Iterator[tuple[bytes, Segments]]:
+    """Take segments apart by connection; its key is its ends, the lower one first."""
+    whole = f"V{KEY.itemsize}"
+    found, at = np.unique(_ends(segments).view(whole), return_inverse=True)
+    order = np.argsort(at, kind="stable")
+    cuts = np.searchsorted(at[order], np.arange(len(found) + 1)).tolist()
+    for key, start, end in zip(found.tolist(), cuts, cuts[1:], strict=False):
+        yield key, taken(segments, order[start:end])
+
+
+_COLUMNS: Final = tuple(each.name for each in fields(Segments) if each.name != "data")
+
+
+def _ends(segments: Segments) -> npt.NDArray[Any]:
+    """Give each segment's pair of ends, the lower one first."""
     ports = segments.ports
     source = (segments.source_high, segments.source_low, ports >> 16)
     destination = (segments.destination_high, segments.destination_low, ports & 0xFFFF)
@@ -162,57 +260,4 @@ def _ends(segments: Segments) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
     for name, ours, theirs in zip(("high", "low", "port"), source, destination, strict=True):
         ends[f"source_{name}"] = np.where(forth, ours, theirs)
         ends[f"destination_{name}"] = np.where(forth, theirs, ours)
-    return ends, forth
-
-
-# -- Arrow and numpy
-
-
-def _fixed(rows: npt.NDArray[Any]) -> pa.Array:
-    """Make a binary column of rows of one size."""
-    size = rows.dtype.itemsize
-    offsets = np.arange(0, size * len(rows) + 1, size, dtype=np.int32)
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(rows.tobytes())]
-    return pa.BinaryArray.from_buffers(pa.binary(), len(rows), buffers)
-
-
-def _ranges(data: bytes, at: npt.NDArray[Any], size: npt.NDArray[Any]) -> pa.Array:
-    """Make a binary column of stretches of `data`."""
-    ends = at + size
-    if not (ends[:-1] <= at[1:]).all():
-        pairs = zip(at.tolist(), ends.tolist(), strict=True)
-        return pa.array([data[start:end] for start, end in pairs], pa.binary())
-    # What lies between them becomes rows too, which are then left out.
-    offsets = np.empty(2 * len(at) + 1, np.int32)
-    offsets[0:-1:2], offsets[1::2] = at, ends
-    offsets[-1] = ends[-1] if len(at) else 0
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-    both = pa.BinaryArray.from_buffers(pa.binary(), 2 * len(at), buffers)
-    return both.take(pa.array(np.arange(0, 2 * len(at), 2)))
-
-
-def _numbers(column: pa.Array) -> npt.NDArray[np.int64]:
-    found: npt.NDArray[np.int64] = column.to_numpy(zero_copy_only=False)
-    return found
-
-
-def _offsets(column: pa.Array) -> npt.NDArray[np.int64]:
-    raw = np.frombuffer(column.buffers()[1], np.int32)
-    return raw[column.offset : column.offset + len(column) + 1].astype(np.int64)
-
-
-def _bytes_of(column: pa.Array, size: int) -> npt.NDArray[Any]:
-    """Give the rows of a binary column in which all have one size."""
-    start = int(_offsets(column)[0])
-    content = np.frombuffer(column.buffers()[2], np.uint8)
-    rows = content[start : start + size * len(column)].reshape(len(column), size)
-    return np.ascontiguousarray(rows)
-
-
-def _payload(column: pa.Array) -> tuple[bytes, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Give the bytes of a binary column, where each row begins in them, and its size."""
-    offsets = _offsets(column)
-    base = int(offsets[0])
-    content = column.buffers()[2]
-    data = b"" if content is None else content.slice(base, int(offsets[-1]) - base).to_pybytes()
-    return data, offsets[:-1] - base, np.diff(offsets)
+    return ends

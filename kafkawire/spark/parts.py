@@ -3,15 +3,16 @@
 Law: a part's rows depend on nothing but its packets; what needs its neighbours (fragments of IP
 datagrams, what is wrong with the file) goes on as rows that say so.
 
-    split --> blocks --> segments --> rows by connection
-                    `--> fragments, as captured --> rows by file --joined--> rows by connection
+    split --> blocks --> segments --> rows by bucket of connections
+                    `--> fragments, as captured --> rows by file --joined--> rows by bucket
                     `--> Notice: problems, how far it read ----> rows by file
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -21,12 +22,16 @@ import pyarrow as pa
 from ..capture.blocks import Ints, PacketBlock
 from ..capture.headers import Kind
 from ..capture.packets import PacketParser, Segments
-from ..capture.tables.traffic import FILE_BITS, numbered, place_of
+from ..capture.tables.traffic import numbered, place_of
 from ..errors import CaptureError, UnsupportedLinkType
-from .packets import fragment_rows, fragments_in, notice_row, segment_rows
+from .packets import Kind as Rows
+from .packets import Placing, mixed, piece_row, pieces_in, row_of, segment_rows, taken, volumes
 from .splitting import Split, read
 
 FRAGMENTS: Final = frozenset({Kind.FRAGMENT4, Kind.FRAGMENT6})
+
+JOINED: Final = 1 << 10
+"""Segments of datagrams that are given at a time: they lie between others, which wait for them."""
 
 
 class Notice(NamedTuple):
@@ -40,6 +45,9 @@ class Notice(NamedTuple):
     once: tuple[tuple[str, str], ...] = ()
 
 
+Note = Callable[[int, Notice], None]
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A split, its file by its place among all, and the set that is of."""
@@ -48,7 +56,7 @@ class Part:
     set: int
     split: Split
 
-    def rows(self) -> Iterator[pa.RecordBatch]:
+    def rows(self, placing: Placing) -> Iterator[pa.RecordBatch]:
         """Read the part. Raises OSError where it cannot be read."""
         reading = read(self.split)
         last = numbered(self.file, (self.split.first or 1) - 1)
@@ -60,12 +68,57 @@ class Part:
             found, pieces = apart(replace(block, first=first))
             if len(pieces):
                 rows = select(block, pieces)
-                yield fragment_rows(rows, first + pieces, self.file)
+                yield piece_row(rows, first + pieces, placing.of_file(self.file))
             if len(found):
-                yield segment_rows(found, self.set)
+                yield from segment_rows(found, self.set, placing)
         told = _told(reading.proof.problems, links)
         if told != Notice():
-            yield notice_row(self.file, last, pickle.dumps(told))
+            yield row_of(placing.of_file(self.file), Rows.NOTICE, last, pickle.dumps(told))
+
+    def share(
+        self,
+        parser: PacketParser,
+        placing: Placing,
+        bucket: int,
+        note: Callable[[int, Notice], None],
+    ) -> Iterator[Segments]:
+        """Read the part for what is in one bucket only. parser: of the parts before it; note: takes
+        what else there is to tell of the file, if the bucket is where that is told.
+        """
+        reading = read(self.split)
+        last = numbered(self.file, (self.split.first or 1) - 1)
+        is_told = placing.of_file(self.file) == bucket
+        links: dict[int, str] = {}
+        for block in reading:
+            first = numbered(self.file, block.first)
+            last = first + len(block) - 1
+            if is_told:
+                _note_links(block, links)
+            found = parser.parse(replace(block, first=first))
+            mine = np.flatnonzero(placing.of(mixed(found, self.set)) == bucket)
+            if len(mine):
+                yield taken(found, mine)
+        told = _told(reading.proof.problems, links)
+        if is_told and told != Notice():
+            note(last, told)
+
+    def sample(self) -> Counter[int]:
+        """Guess how many bytes each connection has here, by those that come first."""
+        for block in read(self.split):
+            if seen := len(block) and int(block.captured.sum()):
+                share = max(1, self.split.bytes // seen)
+                found = volumes(apart(block)[0], self.set)
+                return Counter({one: size * share for one, size in found.items()})
+        return Counter()
+
+
+def shares(parts: Iterable[Part], placing: Placing, bucket: int, note: Note) -> Iterator[Segments]:
+    """Read all parts, which come in order, for what is in one bucket."""
+    file, parser = -1, PacketParser()
+    for part in parts:
+        if part.file != file:
+            file, parser = part.file, PacketParser()
+        yield from part.share(parser, placing, bucket, note)
 
 
 def _told(problems: Iterable[CaptureError], links: dict[int, str]) -> Notice:
@@ -123,24 +176,19 @@ def _note_links(block: PacketBlock, links: dict[int, str]) -> None:
             links[link] = "".join(map(str, parser.problems))
 
 
-def join_fragments(
-    batches: Iterable[pa.RecordBatch], sets: Sequence[int]
+def join_pieces(
+    rows: Iterable[tuple[int, bytes]], sets: Sequence[int], placing: Placing
 ) -> Iterator[pa.RecordBatch]:
-    """Put the datagrams of files together; the rows of a file come together, in packet order. sets:
-    of each file.
+    """Put the datagrams of files together; what is given comes in packet order: first packet, body.
+    sets: of each file.
     """
     parser, file = PacketParser(), -1
-    for batch in batches:
-        if not len(batch):
-            continue
-        numbers = batch.column("packet").to_numpy()
-        files = numbers >> FILE_BITS
-        cuts = np.flatnonzero(np.diff(files)) + 1
-        for start, end in zip([0, *cuts.tolist()], [*cuts.tolist(), len(batch)], strict=True):
-            mine, _ = place_of(int(numbers[start]))
-            if mine != file:
-                parser, file = PacketParser(), mine
-            found = parser.parse(fragments_in(batch.slice(start, end - start)))
-            if len(found):
-                found = replace(found, packet=numbers[start:end][found.packet - 1])
-                yield segment_rows(found, sets[file])
+    for packet, body in rows:
+        mine, _ = place_of(packet)
+        if mine != file:
+            parser, file = PacketParser(), mine
+        block, numbers = pieces_in(body)
+        found = parser.parse(block)
+        found = replace(found, packet=numbers[found.packet - 1])
+        for at in range(0, len(found), JOINED):
+            yield from segment_rows(taken(found, slice(at, at + JOINED)), sets[file], placing)

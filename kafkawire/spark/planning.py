@@ -10,6 +10,7 @@ decoded.
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -19,7 +20,8 @@ import pyarrow as pa
 
 from ..capture.blocks import NO_TIME
 from .errors import Unreadable, ascii_safe
-from .options import Options, unknown
+from .options import SPLIT_BYTES, Options, unknown
+from .packets import Placing
 from .parts import Part
 from .splitting import Edge, InputFile, Split, inputs, plan, probe, prove, read
 
@@ -36,16 +38,28 @@ TASK_BYTES: Final = 32 << 20
 """Bytes of inputs that are worth a task: small files and splits share one."""
 
 PARTITION_BYTES: Final = 32 << 20
-"""Bytes of inputs for which there is a partition of connections."""
+"""Bytes of inputs for which there is a bucket of connections."""
+
+LEAST_SPLIT: Final = 8 << 20
+
+SAMPLES: Final = 256
+"""Parts that are looked at for connections with many bytes, at most."""
+
+LARGEST: Final = 64
+"""Connections that are remembered of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Files by set and in their order there, the set of each, and the parts of all of them."""
+    """Files by set and in their order there, the set of each, and the parts of all of them.
+
+    volumes: connections (mixed) that seem to have the most bytes, and how many.
+    """
 
     files: tuple[InputFile, ...]
     sets: tuple[int, ...]
     parts: tuple[Part, ...]
+    volumes: tuple[tuple[int, int], ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -56,6 +70,13 @@ class Plan:
     def bytes(self) -> int:
         """How much there is to read, as it is stored."""
         return sum(file.size for file in self.files)
+
+    def placing(self, count: int, share: int) -> Placing:
+        """Say which bucket a connection is in, of so many; one that has more bytes than `share`
+        seems to need one of its own.
+        """
+        hot = [one for one, size in self.volumes if size > share]
+        return Placing(count, tuple(hot[: count // 2]))
 
 
 def make_plan(
@@ -71,7 +92,7 @@ def make_plan(
         for name in options.others:  # that no store is there to take
             unknown(name)
     much = spark is not None and sum(file.size for file in files) >= MUCH
-    size = options.split_bytes
+    size = options.split_bytes or split_bytes(spark, files)
 
     def run(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
         if much and spark is not None and len(items) > 1:
@@ -92,11 +113,21 @@ def make_plan(
     for file, _, (_, problem) in order:
         if options.fail_on_error and problem is not None:
             raise Unreadable(file.name, problem)
-    return Plan(
-        tuple(file for file, _, _ in order),
-        sets,
-        tuple(Part(at, sets[at], one) for at, (_, found, _) in enumerate(order) for one in found),
+    parts = tuple(
+        Part(at, sets[at], one) for at, (_, found, _) in enumerate(order) for one in found
     )
+    found = Counter[int]()
+    if not whole and sum(file.size for file in files) >= 2 * options.chunk_bytes:
+        for sample in run(Part.sample, parts[:: -(-len(parts) // SAMPLES)]):
+            found.update(sample)
+    return Plan(tuple(file for file, _, _ in order), sets, parts, tuple(found.most_common(LARGEST)))
+
+
+def split_bytes(spark: SparkSession | None, files: Sequence[InputFile]) -> int:
+    """Say how large splits are: enough of them for all cores, where there is little to read."""
+    cores = 1 if spark is None else spark.sparkContext.defaultParallelism
+    total = sum(file.size for file in files)
+    return max(LEAST_SPLIT, min(SPLIT_BYTES, -(-total // (2 * cores))))
 
 
 def as_one(file: InputFile) -> Split:

@@ -37,9 +37,12 @@ LOCAL: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.memory": "2g",
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
-"""What a local session gets besides."""
+"""What a local session gets besides. The work is Python's: compiling Java as well as can be, and
+collecting its garbage in threads of their own, would take cores from that.
+"""
 
 
 def session(
@@ -57,9 +60,13 @@ def session(
         check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    from pyspark import SparkConf
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        # Under spark-submit settings are with the JVM, and a SparkConf made before it is met
+        # knows of none.
+        SparkContext._ensure_initialized()
     conf = SparkConf()
     if master is not None:
         conf.setMaster(master)

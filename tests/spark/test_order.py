@@ -2,53 +2,124 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterator
+from dataclasses import fields
+
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from kafkawire.capture.packets import PacketParser
+from kafkawire.capture.packets import PacketParser, Segments
 from kafkawire.capture.source import read_capture
-from kafkawire.spark.decoding import in_order_of_keys
+from kafkawire.spark import decoding
+from kafkawire.spark.decoding import in_order, sorted_rows
 from kafkawire.spark.errors import OutOfOrder
 from kafkawire.spark.options import parse
-from kafkawire.spark.packets import SCHEMA, segment_rows
+from kafkawire.spark.packets import (
+    SCHEMA,
+    Placing,
+    by_connection,
+    joined,
+    mixed,
+    mixed_keys,
+    segment_rows,
+    taken,
+)
 from kafkawire.spark.planning import make_plan
-from kafkawire.spark.reading import gathered
+from kafkawire.spark.reading import packet_rows
 from tests.conftest import FIXTURES
 
-FILE = FIXTURES / "captures" / "kcat-kf.pcap"
+FILE = FIXTURES / "captures" / "ck-848.pcap"
 
 
-def rows() -> pa.Table:
+def parsed() -> Segments:
     parser = PacketParser()
-    batches = [segment_rows(parser.parse(block), 0) for block in read_capture(FILE)]
-    order = [("key", "ascending"), ("packet", "ascending")]
-    return pa.Table.from_batches(batches, SCHEMA).sort_by(order)
+    return joined([parser.parse(block) for block in read_capture(FILE)])
 
 
-@pytest.mark.parametrize("size", [1, 7, 1000])
-def test_sorted_packets_pass(size: int) -> None:
-    table = rows()
-    found = list(in_order_of_keys(table.to_batches(max_chunksize=size)))
-    assert sum(len(batch) for batch, _ in found) == len(table)
-    begins = [cut for _, cut in found if cut is not None]
-    assert begins[0] == 0
+def rows(size: int) -> pa.Table:
+    """Packets of one bucket, so many to a row."""
+    segments = parsed()
+    batches = [
+        row
+        for at in range(0, len(segments), size)
+        for row in segment_rows(taken(segments, slice(at, at + size)), 0, Placing(1))
+    ]
+    return pa.Table.from_batches(batches, SCHEMA)
 
 
-@pytest.mark.parametrize("size", [1, 7, 1000])
-def test_anything_else_is_refused(size: int) -> None:
-    table = rows()
-    for one, other in ((3, 4), (0, len(table) - 1)):
-        order = list(range(len(table)))
-        order[one], order[other] = order[other], order[one]
+def back(table: pa.Table) -> Iterator[Segments]:
+    return in_order(sorted_rows(table.to_batches()), lambda *_: None)
+
+
+def same(one: Segments, other: Segments) -> bool:
+    """Whether two say the same of each packet; their bytes may lie elsewhere."""
+    payloads = [
+        [each.data[at : at + size] for at, size in zip(each.at, each.captured, strict=True)]
+        for each in (one, other)
+    ]
+    names = [each.name for each in fields(Segments) if each.name not in ("data", "at")]
+    equal = all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
+    return equal and payloads[0] == payloads[1]
+
+
+@pytest.mark.parametrize("size", [1, 7, 100_000])
+def test_segments_come_back_as_they_were(size: int) -> None:
+    assert same(joined(list(back(rows(size)))), parsed())
+
+
+def test_a_connection_is_in_one_bucket_and_every_packet_in_some() -> None:
+    segments = parsed()
+    one, other = np.unique(mixed(segments, 0))[[0, -1]].tolist()
+    placing = Placing(5, (other, one))
+    found: dict[bytes, set[int]] = {}
+    count = 0
+    for row in segment_rows(segments, 0, placing):
+        (bucket,) = row.column("bucket").to_pylist()
+        for mine in back(pa.Table.from_batches([row])):
+            count += len(mine)
+            for key, each in by_connection(mine):
+                found.setdefault(key, set()).add(bucket)
+                assert set(mixed(each, 0).tolist()) == set(mixed_keys([key]).tolist())
+                assert placing.of(mixed_keys([key])).tolist() == [bucket]
+    assert count == len(segments)
+    assert len(found) > 5
+    assert all(len(buckets) == 1 for buckets in found.values())
+    alone = [key for key, buckets in found.items() if buckets <= {0, 1}]
+    assert set(mixed_keys(alone).tolist()) == {one, other}
+
+
+@pytest.mark.parametrize("enough", [1, 50, 1 << 14])
+def test_rows_that_lie_between_others_find_their_places(
+    enough: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As datagrams do that were put together of fragments."""
+    monkeypatch.setattr(decoding, "ENOUGH_SEGMENTS", enough)
+    segments = parsed()
+    apart = np.array(sorted(random.sample(range(len(segments)), 40)))
+    rest = np.setdiff1d(np.arange(len(segments)), apart)
+    pieces = [*np.array_split(rest, 9), *np.array_split(apart, 5)]
+    batches = [row for at in pieces for row in segment_rows(taken(segments, at), 0, Placing(1))]
+    table = pa.Table.from_batches(batches, SCHEMA).sort_by("packet")
+    assert same(joined(list(back(table))), segments)
+
+
+@pytest.mark.parametrize("size", [1, 7])
+def test_another_order_is_refused(size: int) -> None:
+    table = rows(size)
+    order = list(range(len(table)))
+    order[3], order[4] = order[4], order[3]
+    for wrong in (order, [0, *range(len(table))]):
         with pytest.raises(OutOfOrder):
-            list(in_order_of_keys(table.take(order).combine_chunks().to_batches(size)))
+            list(back(table.take(wrong)))
 
 
 def test_one_exchange_and_one_sort(spark: SparkSession) -> None:
-    options = parse({})
-    plan = make_plan(spark, [str(FILE)], options)
-    frame = gathered(spark, plan, options, ["api_name"], joined=False)
+    plan = make_plan(spark, [str(FILE)], parse({}))
+    frame = packet_rows(spark, plan, Placing(3), joined=False)
     text = frame._jdf.queryExecution().executedPlan().toString()
-    assert text.count("Exchange hashpartitioning(key") == 1
-    assert text.count("Sort [key") == 1
+    assert text.count("Exchange ") == 1
+    assert "bucket" in text[text.index("Exchange ") :].splitlines()[0]
+    assert text.count("Sort [kind") == 1

@@ -76,9 +76,9 @@ def test_an_exception_that_is_no_ascii_fails_the_job_and_does_not_hang_it(
 def test_errors_pickle() -> None:
     import pickle
 
-    error = OutOfOrder(b"\x01", 7)
+    error = OutOfOrder(1, 7)
     assert (
         str(pickle.loads(pickle.dumps(error)))
         == str(error)
-        == ("packet 7 of connection 01 comes out of order")
+        == ("packet 7 (rows of kind 1) comes out of order")
     )

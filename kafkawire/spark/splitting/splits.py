@@ -72,6 +72,11 @@ class Split:
     marks: tuple[Mark, Mark | None] | None = None
     whole: bool = False
 
+    @property
+    def bytes(self) -> int:
+        """About how much there is to read."""
+        return max(0, (self.file.size if self.high == END else self.high) - self.low)
+
 
 @dataclass(frozen=True, slots=True)
 class Proof:

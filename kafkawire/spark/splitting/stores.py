@@ -165,6 +165,8 @@ def filesystem(store: Store) -> FileSystem:
     from pyarrow import fs
 
     options: dict[str, Any] = {name: FLAGS.get(text, text) for name, text in store.options}
+    if store.is_local:
+        return fs.LocalFileSystem()
     try:
         if opener := OPENERS.get(store.scheme):
             found: FileSystem = getattr(fs, opener)(**options)

@@ -14,28 +14,28 @@ import pickle
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql.functions import expr
 
 from ...capture.blocks import NO_TIME
 from ..errors import ascii_safe
 from ..facts import AllFacts, sum_up
 from ..groups import ITEMS
 from ..options import Options
-from ..packets import FRAGMENT, SCHEMA
+from ..outputs import OUT
+from ..packets import SCHEMA, Kind, Placing, mixed_keys, row_of
 from ..planning import Plan, begins, make_plan, numbers
-from ..reading import join_step, map_in_arrow, packet_rows, partitions
+from ..reading import map_in_arrow, packet_rows, partitions
 from ..splitting import Split
 from .carried import GROUPS, LIVES, Terms
 from .carrying import BatchFacts, carry
 from .groups import tell_groups
 from .ledger import Commit, Ledger, Taken, write
-from .outputs import OUT
 from .writing import WRITTEN, Numbers, write_rows
 
 KNOWN: Final = "known.json"
@@ -160,21 +160,16 @@ def decoded(
     spark: SparkSession, plan: Plan, terms: Terms, states: Sequence[Path]
 ) -> tuple[DataFrame, Learnt]:
     """Decode packets behind the states of their connections; the rows are kept."""
-    count = partitions(spark, plan, terms.options)
-    stored = read_states(spark, [path for path in states if path.name.startswith(LIVES)], SCHEMA)
+    paths = [path for path in states if path.name.startswith(LIVES)]
+    size = plan.bytes + sum(path.stat().st_size for path in paths)
+    placing = Placing(partitions(spark, size, terms.options))
+    stored = read_states(spark, paths, SCHEMA, partial(state_rows, placing))
 
     def step(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return carry(batches, terms)
 
     for joined in (False, True):
-        packets = packet_rows(spark, plan)
-        if joined:
-            is_fragment = expr(f"startswith(key, X'{FRAGMENT.hex()}')")
-            pieces = packets.where(is_fragment).repartition(count, "key")
-            pieces = pieces.sortWithinPartitions("key", "packet")
-            whole = map_in_arrow(pieces, join_step(plan), SCHEMA)
-            packets = packets.where(~is_fragment).union(whole)
-        rows = packets.union(stored).repartition(count, "key").sortWithinPartitions("key", "packet")
+        rows = packet_rows(spark, plan, placing, joined=joined, more=stored)
         kept = map_in_arrow(rows, step, OUT).persist(StorageLevel.DISK_ONLY)
         told = kept.where("kind = 'facts'").select("body").collect()
         learnt = _sum_up([BatchFacts(*pickle.loads(row["body"])) for row in told])
@@ -204,19 +199,32 @@ def told_groups(
     def step(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return tell_groups(batches, terms)
 
-    rows = items.union(stored).repartition(partitions(spark, plan, terms.options), "group_id")
+    rows = items.union(stored).repartition(partitions(spark, plan.bytes, terms.options), "group_id")
     return map_in_arrow(rows.sortWithinPartitions("group_id", "at", "n"), step, OUT)
 
 
-def read_states(spark: SparkSession, paths: Sequence[Path], schema: pa.Schema) -> DataFrame:
-    """Read states that an earlier batch wrote."""
+def state_rows(placing: Placing, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Make rows of states, which come before the packets of their connections."""
+    buckets = placing.of(mixed_keys(batch.column("key").to_pylist())).tolist()
+    for bucket, state in zip(buckets, batch.to_pylist(), strict=True):
+        yield row_of(bucket, Kind.STATE, 0, pickle.dumps(tuple(state.values())))
+
+
+def read_states(
+    spark: SparkSession,
+    paths: Sequence[Path],
+    schema: pa.Schema,
+    made: Callable[[pa.RecordBatch], Iterable[pa.RecordBatch]] = lambda batch: [batch],
+) -> DataFrame:
+    """Read states that an earlier batch wrote; made: what becomes of them."""
 
     @ascii_safe
     def step(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for at in batch.column(0).to_pylist():
                 with pa.ipc.open_stream(str(paths[at])) as stream:
-                    yield from stream
+                    for each in stream:
+                        yield from made(each)
 
     tasks = spark.sparkContext.defaultParallelism
     return map_in_arrow(numbers(spark, len(paths), tasks), step, schema)

@@ -14,23 +14,22 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-import pyarrow as pa
-
 from ...capture.connections import Connection
 from ...capture.engine import Located
 from ...capture.exchanges import Ended, Exchange, Exchanges
 from ...capture.fetch_sessions import FetchSessions
+from ...capture.packets import Segments
 from ...capture.rows import Row
 from ...capture.tables.traffic import as_ended
 from ...messages.api_key import ApiKey
 from ..decoding import ToldEngine
-from ..facts import Facts
+from ..facts import END, Facts
 from ..groups import APIS
 from ..options import Options
-from ..packets import segments_in
+from ..outputs import Output
+from ..portions import Memory, Portion, await_again, reminded, waiting
 from .keeping import dump, load
-from .outputs import Output
-from .portions import Memory, Portion, merged, reminded
+from .lives import merged
 
 GROUPS: Final = "group_events"
 LIVES: Final = "connections"
@@ -85,26 +84,23 @@ class Carried:
         self._items: list[Located | Ended] = []
         self._exchanges: list[Exchange] = []
         self._reminders: list[Exchange] = []
-        self._bytes = self._n = 0
+        self._bytes = self._n = self._base = 0
 
     def restore(self, known: list[int], state: bytes) -> None:
         """Go on from what an earlier batch left; known: connections that were open then."""
-        self._engine, self._memories, waiting = load(state, keeper=self)
+        self._engine, self._memories, requests = load(state, keeper=self)
         self._known = set(known)
         firsts = self._engine.firsts
         last = max(firsts, default=-1)
         self._engine.firsts = {
             id: first for id, first in firsts.items() if first in self._known or id == last
         }
-        for item in waiting:
-            for _ in self._pairs.take(item):
-                pass
+        await_again(self._pairs, requests)
         self._remind()
         reminded(self._reminders, self._sessions)
 
-    def feed(self, rows: pa.RecordBatch) -> None:
+    def feed(self, segments: Segments) -> None:
         """Take packets."""
-        segments = segments_in(rows)
         self._facts.sums["captured_bytes"] += int(segments.captured.sum())
         self._take(self._engine.feed(segments))
 
@@ -117,22 +113,15 @@ class Carried:
 
     def close(self, why: str = "") -> list[int]:
         """Give up what is awaited; say which connections began in this batch."""
+        self._base = END
         self._take(_because(self._engine.finish(), why))
-        self._flush()
+        self.flush()
         return sorted(self._gone - self._known)
 
     def keep(self) -> Kept:
         """Say what is carried on; this one can still be closed."""
-        self._flush()
-        waiting = [
-            Located(each.connection, each.client, each.broker, each.request)
-            for each in self._pairs.finish()
-            if each.request is not None
-        ]
-        for item in waiting:
-            for _ in self._pairs.take(item):
-                pass
-        state = dump((self._engine, self._memories, waiting), keeper=self)
+        self.flush()
+        state = dump((self._engine, self._memories, waiting(self._pairs)), keeper=self)
         probe = _Probe()
         for _ in load(state, keeper=probe)[0].finish():
             pass
@@ -170,7 +159,7 @@ class Carried:
         for exchange in found:
             self._exchange(exchange)
         if len(self._items) >= PORTION_ITEMS or self._bytes >= PORTION_BYTES:
-            self._flush()
+            self.flush()
 
     def _exchange(self, exchange: Exchange) -> None:
         self._exchanges.append(exchange)
@@ -185,11 +174,14 @@ class Carried:
             # Text that is no UTF-8 on the wire is kept as it is, and Arrow takes none of that.
             group_id = message.group_id.encode("utf-8", "backslashreplace").decode()
             self._n += 1
-            self._out.other("item", group_id, self._engine.at, self._n, pickle.dumps(told))
+            self._out.other(
+                "item", group_id, self._base + self._engine.known_at, self._n, pickle.dumps(told)
+            )
 
     # -- portions
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Make rows of what there is."""
         if not self._items:
             return
         portion = self._portion

@@ -3,31 +3,44 @@
 Law: the state of a connection is a row that stands before its packets, and comes to them by the
 same shuffle; one of which nothing comes is passed on as it is.
 
-    state, packets, by key --> Carried --> rows | items of groups | facts
-                                  `------> state, for the next batch
+    states, packets, by bucket --by connection--> Carried --> rows | items of groups | facts
+                                                     `------> state, for the next batch
 """
 
 from __future__ import annotations
 
-import gc
 import pickle
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from ...capture.blocks import NO_TIME
-from ..decoding import Traffic, in_order_of_keys
+from ...capture.engine import located
+from ..decoding import Notices, in_order, sorted_rows, tune
 from ..errors import ascii_safe
 from ..facts import Facts
-from ..packets import SCHEMA, is_connection
+from ..outputs import Output, packed
+from ..packets import Kind, by_connection
+from ..portions import Places, Portion
 from .carried import GROUPS, LIVES, Carried, Terms
-from .outputs import Output, packed
-from .portions import Portion
 
 BEFORE: Final = -1
-"""Number of the packet that a state stands for: before all others."""
+"""What a state is sorted by: it stands before all else."""
+
+STATES: Final = pa.schema(
+    [pa.field("key", pa.binary()), pa.field("last_ns", pa.int64()), pa.field("state", pa.binary())]
+)
+"""States of connections in a file: of a pair of ends, and when they were seen last."""
+
+STATE_ROWS: Final = 64
+
+
+class State(NamedTuple):
+    """What an earlier batch left of a pair of ends."""
+
+    last_ns: int
+    state: bytes
 
 
 class BatchFacts(NamedTuple):
@@ -51,61 +64,62 @@ class Carrier:
         self.terms = terms
         self.facts = Facts()
         self.out = Output(terms.options)
-        self._portion = Portion(terms.names, self.facts)
+        self._portion = Portion(terms.names, [0] * len(terms.names), self.facts)
+        self._places = Places(terms.names)
+        self._before: dict[bytes, State] = {}
+        self._carried: dict[bytes, Carried] = {}
+        self._last: dict[bytes, int] = {}
         self._opened: list[int] = []
         self._live: list[int] = []
         self._states: list[tuple[bytes, int, bytes]] = []
-        self._newest = NO_TIME
         self._given_up = 0
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Give all that the partition tells."""
-        others: list[pa.RecordBatch] = []
-        current, state, last_ns, carried = b"", b"", NO_TIME, None
-        for rows, _ in in_order_of_keys(batches):
-            if not is_connection(rows.column("key")[0].as_py()):
-                others.append(rows)
-                continue
-            for piece in _by_key(rows):
-                key = piece.column("key")[0].as_py()
-                if key != current:
-                    self._done(current, carried, state, last_ns)
-                    yield from self.out.drain()
-                    current, state, last_ns, carried = key, b"", NO_TIME, None
-                if piece.column("packet")[0].as_py() == BEFORE:
-                    state = piece.column("payload")[0].as_py()
-                    last_ns = piece.column("ts")[0].as_py()
-                    piece = piece.slice(1)
-                if len(piece):
-                    carried = carried or self._restored(state)
-                    carried.feed(piece)
-                    last_ns = max(last_ns, int(np.max(piece.column("ts").to_numpy())))
-                    self._newest = max(self._newest, last_ns)
-                    yield from self.out.drain()
-        self._done(current, carried, state, last_ns)
-        self._loose(others)
+        """Give all that the bucket tells."""
+        notices = Notices(self.facts)
+
+        def other(kind: int, packet: int, body: bytes) -> None:
+            if kind == Kind.STATE:
+                key, last_ns, state = pickle.loads(body)
+                self._before[key] = State(last_ns, state)
+            else:
+                notices.take(kind, packet, body)
+
+        for segments in in_order(sorted_rows(batches), other):
+            for key, mine in by_connection(segments):
+                carried = self._carried.get(key) or self._restored(key)
+                carried.feed(mine)
+                carried.flush()
+                self._last[key] = max(self._last[key], int(mine.ts.max()))
+                yield from self.out.drain()
+        for key in [*self._carried, *self._before]:
+            self._done(key)
+            yield from self.out.drain()
+        self._loose(notices)
         self._tell()
         yield from self.out.finish()
 
-    def _restored(self, state: bytes) -> Carried:
+    def _restored(self, key: bytes) -> Carried:
+        """Go on with the connections of a pair of ends."""
         carried = Carried(self.terms, self._portion, self.facts, self.out)
+        last_ns, state = self._before.pop(key, State(NO_TIME, b""))
         if state:
             _, known, kept = pickle.loads(state)
             carried.restore(known, kept)
+        self._carried[key], self._last[key] = carried, last_ns
         return carried
 
-    def _done(self, key: bytes, carried: Carried | None, state: bytes, last_ns: int) -> None:
-        """Close the connections of a key, or carry them on."""
-        terms = self.terms
-        if carried is None and state:
-            if not terms.closing and not NO_TIME < last_ns < terms.silent_ns:
-                self._live += pickle.loads(state)[0]
-                self._states.append((key, last_ns, state))
-                return
-            carried = self._restored(state)
-            self._opened += carried.close()
-        elif carried is not None:
-            self._keep(key, carried, last_ns)
+    def _done(self, key: bytes) -> None:
+        """Close the connections of a pair of ends, or carry them on."""
+        terms, before = self.terms, self._before.get(key)
+        if before is None:
+            self._keep(key, self._carried.pop(key), self._last[key])
+        elif not terms.closing and not NO_TIME < before.last_ns < terms.silent_ns:
+            self._live += pickle.loads(before.state)[0]
+            self._states.append((key, *before))
+        else:
+            self._opened += self._restored(key).close()
+            del self._carried[key]
 
     def _keep(self, key: bytes, carried: Carried, last_ns: int) -> None:
         if self.terms.closing:
@@ -122,38 +136,29 @@ class Carrier:
         self._live += kept.live
         self._states.append((key, last_ns, pickle.dumps((kept.live, kept.open, kept.state))))
 
-    def _loose(self, batches: list[pa.RecordBatch]) -> None:
+    def _loose(self, notices: Notices) -> None:
         """Tell what is wrong with files."""
         portion, terms = self._portion, self.terms
-        portion.items = list(Traffic(batches, terms.names, terms.options, self.facts))
+        told = notices.told(terms.options, self._places.place)
+        portion.items = [located(one) for one in told]
         portion.told, portion.reminders = [], []
         for table in terms.tables:
             if table not in (GROUPS, LIVES):
                 self.out.rows(table, portion.rows(table))
 
     def _tell(self) -> None:
-        for key, last_ns, state in self._states:
-            row = (key, BEFORE, last_ns, True, 0, 0, 0, 0, state)
-            arrays = [pa.array([value], f.type) for value, f in zip(row, SCHEMA, strict=True)]
-            body = packed(pa.RecordBatch.from_arrays(arrays, schema=SCHEMA))
+        for at in range(0, len(self._states), STATE_ROWS):
+            columns = zip(*self._states[at : at + STATE_ROWS], strict=True)
+            arrays = [pa.array(list(c), f.type) for c, f in zip(columns, STATES, strict=True)]
+            body = packed(pa.RecordBatch.from_arrays(arrays, schema=STATES))
             self.out.other("state", LIVES, 0, 0, body)
-        told = BatchFacts(self._opened, self._live, self._newest, self._given_up, self.facts.pack())
-        self.out.other("facts", "", int(self.facts.fragments), 0, pickle.dumps(tuple(told)))
-
-
-def _by_key(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Cut rows where another key begins."""
-    keys = rows.column("key").to_pylist()
-    start = 0
-    for at in range(1, len(keys) + 1):
-        if at == len(keys) or keys[at] != keys[start]:
-            yield rows.slice(start, at - start)
-            start = at
+        newest = max(self._last.values(), default=NO_TIME)
+        told = BatchFacts(self._opened, self._live, newest, self._given_up, self.facts.pack())
+        self.out.other("facts", "", 0, 0, pickle.dumps(tuple(told)))
 
 
 @ascii_safe
 def carry(batches: Iterable[pa.RecordBatch], terms: Terms) -> Iterator[pa.RecordBatch]:
-    """Decode a partition's states and packets, sorted by key and packet."""
-    # Decoded messages have no cycles: with Python's default the collector walks them in vain.
-    gc.set_threshold(100_000, 50, 1000)
+    """Decode a bucket's states and packets, in order."""
+    tune()
     yield from Carrier(terms).run(batches)

@@ -19,11 +19,11 @@ from ...capture.tables.group_events import Groups, events
 from ..errors import ascii_safe
 from ..facts import Facts
 from ..groups import ITEMS
+from ..outputs import Output, packed
+from ..portions import Portion
 from .carried import GROUPS, Terms
 from .carrying import BEFORE
 from .keeping import dump, load
-from .outputs import Output, packed
-from .portions import Portion
 
 FORGOTTEN_NS: Final = 86_400_000_000_000
 """Silence after which a group is forgotten."""
@@ -35,7 +35,7 @@ def tell_groups(batches: Iterable[pa.RecordBatch], terms: Terms) -> Iterator[pa.
     order.
     """
     out = Output(terms.options)
-    context = Portion(terms.names, Facts())
+    context = Portion(terms.names, [0] * len(terms.names), Facts())
     rows = (row for batch in batches for row in batch.to_pylist())
     for group_id, of_group in groupby(rows, key=lambda row: row["group_id"]):
         _tell(group_id, of_group, context, terms, out)

@@ -16,6 +16,20 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
+from ...capture.backlog import Backlog
+from ...capture.bounds import DEFAULT_REASSEMBLY, Budget, Totals
+from ...capture.connections import Connection
+from ...capture.conversation import Conversation
+from ...capture.engine import _Talk
+from ...capture.flows import Flow
+from ...capture.grouping import KEY
+from ...capture.past import Past
+from ...capture.patience import Patience
+from ...capture.reading import RequestHeads
+from ...capture.reassembly import Reassembler
+from ...capture.stream import Mark, Stream
+from ...capture.table import ConnectionTable
+
 KEPT: Final = "kafkawire."
 """Classes from there are written by attributes, unless they say how themselves."""
 
@@ -73,7 +87,32 @@ class _Reader(pickle.Unpickler):
 
 
 def _blank(cls: Any) -> Any:
-    return cls.__new__(cls)
+    """Make an object whose attributes are still to come. A compiled class that is final makes none
+    without its arguments.
+    """
+    made = _BLANKS.get(cls)
+    return cls.__new__(cls) if made is None else cls(*made)
+
+
+_BUDGET: Final = Budget()
+_CONNECTION: Final = Connection(0, bytes(KEY.itemsize), DEFAULT_REASSEMBLY, _BUDGET, 0, 0)
+_BLANKS: Final[dict[Any, tuple[Any, ...]]] = {
+    Backlog: (),
+    Budget: (),
+    Connection: (0, _CONNECTION.key, DEFAULT_REASSEMBLY, _BUDGET, 0, 0),
+    ConnectionTable: (DEFAULT_REASSEMBLY,),
+    Conversation: (),
+    Flow: (_CONNECTION, 0, DEFAULT_REASSEMBLY, _BUDGET),
+    Mark: (0, 0, 0),
+    Past: (0,),
+    Patience: (DEFAULT_REASSEMBLY,),
+    Reassembler: (),
+    RequestHeads: (),
+    Stream: (False,),
+    Totals: (),
+    _Talk: (_CONNECTION, Conversation()),
+}
+"""What makes one of each class; of it nothing stays."""
 
 
 def _attributes(obj: object) -> dict[str, Any]:

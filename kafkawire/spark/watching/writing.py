@@ -23,7 +23,7 @@ from ...capture.tables import TABLES
 from ..errors import ascii_safe
 from ..facts import AllFacts
 from ..finishing import Finish, speak_of
-from .outputs import unpacked
+from ..outputs import unpacked
 
 WRITTEN: Final = pa.schema(
     [pa.field("table", pa.string()), pa.field("file", pa.string()), pa.field("rows", pa.int64())]

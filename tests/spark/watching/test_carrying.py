@@ -10,11 +10,9 @@ import pyarrow as pa
 
 from kafkawire.capture.tables import TABLES
 from kafkawire.spark.options import parse
-from kafkawire.spark.watching.carrying import BEFORE
 from tests.capture.dialogue import Sent, goodbye, hello
 from tests.capture.dialogue import packets as story
 from tests.capture.wire import pcap
-from tests.conftest import FIXTURES
 
 from ..conftest import counted, rows_of
 from .unspread import packets, told
@@ -110,8 +108,3 @@ def test_what_is_silent_is_closed_when_others_go_on(tmp_path: Path) -> None:
         (5, 9),
         (10, count),
     ]
-
-
-def test_a_state_stands_before_all_packets() -> None:
-    _, table = packets([str(FIXTURES / "captures" / "kcat-kf.pcap")], parse({}))
-    assert min(table.column("packet").to_pylist()) > BEFORE

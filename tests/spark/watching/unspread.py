@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -15,15 +15,17 @@ from kafkawire.capture.tables import TABLES
 from kafkawire.spark.facts import sum_up
 from kafkawire.spark.groups import ITEMS
 from kafkawire.spark.options import Options, parse
-from kafkawire.spark.packets import SCHEMA
+from kafkawire.spark.outputs import unpacked
+from kafkawire.spark.packets import SCHEMA, Kind, Placing, segment_rows, segments_in, taken
 from kafkawire.spark.planning import make_plan
+from kafkawire.spark.watching.batch import state_rows
 from kafkawire.spark.watching.carried import Terms
 from kafkawire.spark.watching.carrying import BatchFacts, carry
 from kafkawire.spark.watching.groups import tell_groups
-from kafkawire.spark.watching.outputs import unpacked
 from kafkawire.spark.watching.writing import Numbered, Numbers
 
-BY_KEY: Final = [("key", "ascending"), ("packet", "ascending")]
+ALL: Final = Placing(1)
+IN_ORDER: Final = [("kind", "ascending"), ("packet", "ascending")]
 BY_GROUP: Final = [("group_id", "ascending"), ("at", "ascending"), ("n", "ascending")]
 
 
@@ -47,10 +49,20 @@ class Told:
 
 
 def packets(files: Sequence[str], options: Options) -> tuple[tuple[str, ...], pa.Table]:
-    """The packets of a set, and the names of its files in order."""
+    """The packets of a set, a row each, and the names of its files in order."""
     plan = make_plan(None, files, options)
-    rows = [batch for part in plan.parts for batch in part.rows()]
+    rows = [each for part in plan.parts for batch in part.rows(ALL) for each in one_by_one(batch)]
     return tuple(plan.names), pa.Table.from_batches(rows, SCHEMA).sort_by("packet")
+
+
+def one_by_one(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Cut a row of segments into as many rows."""
+    if batch.column("kind")[0].as_py() != Kind.SEGMENTS:
+        yield batch
+        return
+    segments = segments_in(batch.column("body")[0].as_py())
+    for at in range(len(segments)):
+        yield from segment_rows(taken(segments, slice(at, at + 1)), 0, ALL)
 
 
 def told(
@@ -73,9 +85,10 @@ def told(
         terms = Terms(
             tuple(tables), options or parse({}), names, silent, state_bytes, closing=batch is None
         )
-        stored = pa.Table.from_batches(states, SCHEMA)
+        rows_of_states = [row for each in states for row in state_rows(ALL, each)]
+        stored = pa.Table.from_batches(rows_of_states, SCHEMA)
         rows = stored if batch is None else pa.concat_tables([stored, batch])
-        found = list(carry(rows.sort_by(BY_KEY).to_batches(max_chunksize=size), terms))
+        found = list(carry(rows.sort_by(IN_ORDER).to_batches(max_chunksize=size), terms))
         facts = [BatchFacts(*pickle.loads(row["body"])) for row in of_kind(found, "facts")]
         made.opened += sorted(first for one in facts for first in one.opened)
         made.facts += [one.facts for one in facts]

@@ -1,25 +1,26 @@
-"""What a task of a batch gives: rows of any table, and whatever else, in one kind of row.
+"""What a task that decodes gives, in one kind of row.
 
-Law: rows of tables travel as record batches that Spark does not look into, so one pass over the
-packets makes all tables.
+Law: rows of tables travel as record batches that Spark does not look into; few large values cross
+between it and Python.
 
-    | kind: rows  | name: table    | body: a record batch
-    | kind: item  | name: group id | at, n: what sorts it | body: pickled
-    | kind: state | name: table that it is for            | body: a record batch of states
-    | kind: facts |                                       | body: pickled
+    | kind: rows  | name: table, or where they go | at: first time, n: rows | body: a record batch
+    | kind: chunk |                               | n: which of its bucket  | body: see `chunks`
+    | kind: item  | name: group id                | at, n: what sorts it    | body: pickled
+    | kind: state | name: table that it is for    |                         | body: record batches
+    | kind: facts |                               |                         | body: pickled
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.ipc
 
-from ...capture.tables import TABLES
-from ..columns import to_batches
-from ..options import Options
-from .portions import Values
+from ..capture.tables import TABLES
+from .columns import to_batches
+from .options import Options
 
 OUT: Final = pa.schema(
     [
@@ -33,6 +34,10 @@ OUT: Final = pa.schema(
 
 BUFFERED: Final = 256
 """Rows of a table that are worth a batch."""
+
+IN_LZ4: Final = pa.ipc.IpcWriteOptions(compression="lz4")
+
+Values = tuple[Any, ...]
 
 
 class Output:
@@ -84,12 +89,19 @@ def out_row(kind: str, name: str, at: int, n: int, body: bytes) -> pa.RecordBatc
 def packed(batch: pa.RecordBatch) -> bytes:
     """Write a batch."""
     out = pa.BufferOutputStream()
-    with pa.ipc.new_stream(out, batch.schema) as stream:
+    with pa.ipc.new_stream(out, batch.schema, options=IN_LZ4) as stream:
         stream.write_batch(batch)
     return bytes(out.getvalue())
 
 
-def unpacked(body: bytes) -> Iterator[pa.RecordBatch]:
+def unpacked(body: bytes | pa.Buffer) -> Iterator[pa.RecordBatch]:
     """Read batches."""
     with pa.ipc.open_stream(body) as stream:
         yield from stream
+
+
+def bodies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Give the record batches that rows of tables hold."""
+    for batch in batches:
+        for body in batch.column("body"):
+            yield from unpacked(body.as_buffer())

@@ -1,28 +1,28 @@
-"""Rows of all tables from a portion of a connection's items, and what the next portion needs of it.
+"""Rows of tables from a portion of a connection's items, and what the next portion needs of it.
 
 Law: however the items of a connection are cut into portions, the rows are those of one reading.
 
     items | items | items     open requests, fetch sessions, what is known of the connection
-      `-----^ `-----^         are remembered from portion to portion, and from batch to batch
+      `-----^ `-----^         are handed from portion to portion, and from batch to batch
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ...capture.engine import Located
-from ...capture.exchanges import Ended, Exchange
-from ...capture.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, Asked, FetchSessions
-from ...capture.rows import Row, Status
-from ...capture.tables import TABLES
-from ...capture.tables.context import Context
-from ...capture.tables.traffic import place_of
-from ...messages.api_key import ApiKey
-from ...messages.fetch_request import FetchRequest, FetchTopic
-from ...messages.fetch_response import FetchResponse
-from ..facts import Facts, Unresolved
+from ..capture.engine import Located
+from ..capture.exchanges import Ended, Exchange, Exchanges
+from ..capture.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, Asked, FetchSessions
+from ..capture.rows import Row, Status
+from ..capture.tables import TABLES
+from ..capture.tables.context import Context
+from ..capture.tables.traffic import place_of
+from ..messages.api_key import ApiKey
+from ..messages.fetch_request import FetchRequest, FetchTopic
+from ..messages.fetch_response import FetchResponse
+from .facts import Facts, Unresolved
 
 ZERO: Final = bytes(16)
 
@@ -46,13 +46,14 @@ class Places:
 class Portion(Context):
     """A portion of a connection, as the tables read a capture.
 
-    items, told: what it consists of, and its exchanges. reminders: exchanges that only bring back
-    what was remembered; of them no rows are made.
+    names, sets: of all files. items, told: what it consists of, and its exchanges. reminders:
+    exchanges that only bring back what was remembered; of them no rows are made.
     """
 
-    def __init__(self, names: Sequence[str], facts: Facts) -> None:
+    def __init__(self, names: Sequence[str], sets: Sequence[int], facts: Facts) -> None:
         super().__init__(Places(names))  # type: ignore[arg-type]  # what tables ask of a Traffic
-        self.names = self._unresolved = Unresolved(facts, [0] * len(names))
+        self.names = Unresolved(facts, sets)
+        self._facts = facts
         self.items: list[Located | Ended] = []
         self.told: list[Exchange] = []
         self.reminders: list[Exchange] = []
@@ -61,6 +62,12 @@ class Portion(Context):
     def located(self) -> Iterator[Located | Ended]:
         """Give the items."""
         return iter(self.items)
+
+    def carriers(self, wanted: Collection[tuple[int | None, str]]) -> Iterator[Located]:
+        """Give the requests and responses of some APIs."""
+        for item in self.items:
+            if isinstance(item, Located) and (item.row.api_key, item.row.direction) in wanted:
+                yield item
 
     def exchanges(self) -> Iterator[Exchange]:
         """Give the exchanges, those that remind first."""
@@ -71,7 +78,7 @@ class Portion(Context):
 
     def learn(self, row: Row) -> None:
         """Take note of the names that a message states."""
-        self._unresolved.packet = row.packet
+        self._facts.at = row.packet
         self._learn(row)
 
     def rows(self, table: str) -> Iterator[Values]:
@@ -154,63 +161,19 @@ def reminded(exchanges: Iterable[Exchange], sessions: FetchSessions) -> None:
         sessions.expand(exchange)
 
 
-# -- the row of a connection, from those of its portions
+def waiting(pairs: Exchanges) -> list[Located]:
+    """Say which requests wait for their response; they go on waiting."""
+    found = [
+        Located(each.connection, each.client, each.broker, each.request)
+        for each in pairs.finish()
+        if each.request is not None
+    ]
+    await_again(pairs, found)
+    return found
 
 
-def _sum(before: int, after: int) -> int:
-    return before + after
-
-
-def _each_once(before: list[Any], after: list[Any]) -> list[Any]:
-    return list(dict.fromkeys([*before, *after]))
-
-
-def _later(before: Any, after: Any) -> Any:
-    return before if after is None else after
-
-
-def _protocol(before: str | None, after: str | None) -> str | None:
-    return "kafka" if "kafka" in (before, after) else before or after
-
-
-def _versions(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    found: dict[tuple[int, int], dict[str, Any]] = {}
-    for one in [*before, *after]:
-        key = one["api_key"], one["api_version"]
-        requests = one["requests"] + (found[key]["requests"] if key in found else 0)
-        found[key] = {**one, "requests": requests}
-    return [found[key] for key in sorted(found)]
-
-
-ADDED: Final = (
-    "requests",
-    "responses",
-    "request_bytes",
-    "response_bytes",
-    "gaps",
-    "gap_bytes",
-    "other_bytes",
-    "problems",
-)
-MERGED: Final[dict[str, Callable[[Any, Any], Any]]] = {
-    **dict.fromkeys(ADDED, _sum),
-    "protocol": _protocol,
-    "client_ids": _each_once,
-    "versions": _versions,
-    "client_software_name": _later,
-    "client_software_version": _later,
-    "sasl_mechanism": _later,
-}
-"""Column -> what two portions make of it; of others the later one stands."""
-
-_NAMES: Final = [column.name for column in TABLES["connections"].columns]
-
-
-def merged(before: Values | None, after: Values) -> Values:
-    """Make the row of a connection of what two portions of it say."""
-    if before is None:
-        return after
-    return tuple(
-        MERGED[name](ours, theirs) if name in MERGED else theirs
-        for name, ours, theirs in zip(_NAMES, before, after, strict=True)
-    )
+def await_again(pairs: Exchanges, requests: Iterable[Located]) -> None:
+    """Let requests wait for their response that did so before."""
+    for request in requests:
+        for _ in pairs.take(request):
+            pass

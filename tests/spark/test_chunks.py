@@ -1,0 +1,86 @@
+"""A connection too large for a task: rows are made of its chunks anywhere, and no row tells."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from benchmarks.captures import recorded
+from benchmarks.skew import hot
+from kafkawire.capture.tables import TABLES
+from kafkawire.spark.chunks import CHUNKED, cut, portion
+from kafkawire.spark.columns import to_batches
+from kafkawire.spark.decoding import Gathering, Notices, Traffic, in_order, sorted_rows
+from kafkawire.spark.facts import Facts, sum_up
+from kafkawire.spark.finishing import Finish
+from kafkawire.spark.options import parse
+from kafkawire.spark.packets import Placing
+from kafkawire.spark.planning import make_plan
+from kafkawire.spark.reading import decode, placed
+from tests.conftest import FIXTURES
+
+from .conftest import counted, of_frame, rows_of
+
+
+def chunked(files: list[str], table: str, size: int) -> tuple[int, list[dict[str, Any]]]:
+    """Rows by way of chunks, without Spark; and how many chunks there were."""
+    options = parse({"table": table})
+    plan = make_plan(None, files, options)
+    rows = [row for part in plan.parts for row in part.rows(Placing(1))]
+    if not rows:
+        return 0, []
+    ordered = pa.Table.from_batches(rows).sort_by([("kind", "ascending"), ("packet", "ascending")])
+    facts = Facts()
+    notices = Notices(facts)
+    segments = in_order(sorted_rows(ordered.to_batches()), notices.take)
+    traffic = Traffic(segments, notices, plan.names, plan.sets, options)
+    chunks = list(cut(Gathering(traffic, plan.sets), traffic, size))
+    random.shuffle(chunks)
+    schema = TABLES[table].schema
+    finish = Finish(sum_up([facts.pack()]), plan.sets, frozenset(), schema)
+    found = []
+    for chunk in chunks:
+        context = portion(chunk, plan.names, plan.sets)
+        made = to_batches(table, schema.names, context.rows(table), options, context.name_topics)
+        found += [row for batch in finish(made) for row in batch.to_pylist()]
+    return len(chunks), found
+
+
+@pytest.mark.parametrize("table", sorted(CHUNKED))
+def test_every_capture_cut_anywhere(sets: dict[str, list[str]], table: str) -> None:
+    """Between request and response, inside fetch sessions, in front of what ends a connection."""
+    most = 0
+    for name, files in sets.items():
+        size = random.choice([1, 300, 5_000])
+        count, rows = chunked(files, table, size)
+        assert counted(rows) == counted(rows_of(files, table)), (name, size)
+        most = max(most, count)
+    assert most > 100
+
+
+@pytest.fixture(scope="module")
+def half_on_one(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("hot") / "hot.pcap"
+    names = ("ck-848.pcap", "kcat-kf.pcap")
+    recordings = [recorded(FIXTURES / "captures" / name) for name in names]
+    path.write_bytes(b"".join(hot(recordings, 1_500_000)))
+    return path
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_half_of_the_bytes_on_one_connection(
+    spark: SparkSession, half_on_one: Path, table: str
+) -> None:
+    options = parse({"table": table, "chunkBytes": "20k", "splitBytes": "100k", "partitions": 6})
+    plan = make_plan(spark, [str(half_on_one)], options)
+    assert len(placed(spark, plan, options).hot) == 1
+    found = decode(spark, plan, options)
+    if table in CHUNKED:
+        assert found.facts.sums["chunks"] > 10
+    assert counted(of_frame(found.frame)) == counted(rows_of([str(half_on_one)], table))
+    found.release()
