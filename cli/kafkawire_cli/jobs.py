@@ -180,7 +180,7 @@ def _opened(name: str, parcel: Parcel, asked: Asked, to: Path) -> bool:
     from kafkawire.capture.parcels import unpack
 
     printed = _printed(name, unpack(parcel), asked)
-    to.write_bytes(printed.text.encode())
+    to.write_bytes(printed.text)
     return printed.clean
 
 
