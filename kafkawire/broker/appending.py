@@ -34,7 +34,7 @@ class Appender:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self._rules: dict[str, Rules] = {}
+        self._rules: dict[str, tuple[dict[str, str], dict[str, str], Rules]] = {}
 
     def produce(
         self, partition: Partition, records: bytes | None, version: int, acks: int, now: float
@@ -84,17 +84,16 @@ class Appender:
         self.cluster.appended(partition, now)
         return stored
 
-    def reconfigured(self) -> None:
-        """Take in that topics are configured in another way."""
-        self._rules.clear()
-
     def _rules_of(self, partition: Partition) -> Rules:
+        """Read a topic's configuration, if it is another than the last time."""
+        topic = self.cluster.topics.get(partition.topic)
+        configs = {} if topic is None else topic.configs
+        given = self.cluster.settings.given
         found = self._rules.get(partition.topic)
-        if found is None:
-            topic = self.cluster.topics.get(partition.topic)
-            configs = {} if topic is None else topic.configs
-            found = self._rules[partition.topic] = rules(self.cluster.settings, configs)
-        return found
+        if found is None or found[0] != configs or found[1] != given:
+            made = rules(self.cluster.settings, configs)
+            found = self._rules[partition.topic] = dict(configs), dict(given), made
+        return found[2]
 
     def _retain(self, partition: Partition, limit: int) -> None:
         """Drop the oldest batches beyond retention.bytes, all but the last."""

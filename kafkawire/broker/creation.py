@@ -67,7 +67,6 @@ class Creation:
     ) -> Topic:
         """Make a topic with those replicas, a list a partition."""
         topic = self.cluster.topics.create(name, assignments, configs)
-        self.cluster.appender.reconfigured()
         records: list[Message] = [TopicRecord(name=name, topic_id=topic.topic_id)]
         records += [_partition_record(topic, each) for each in topic.partitions]
         records += [_config_record(TOPIC_RESOURCE, name, *each) for each in configs.items()]
@@ -93,7 +92,6 @@ class Creation:
         gone = [key for key in topic.configs if key not in configs]
         changed = {key: value for key, value in configs.items() if topic.configs.get(key) != value}
         topic.configs = dict(configs)
-        self.cluster.appender.reconfigured()
         news = dict.fromkeys(gone) | changed
         records = [_config_record(TOPIC_RESOURCE, topic.name, *each) for each in news.items()]
         self._persist(records, now)
@@ -102,7 +100,6 @@ class Creation:
         """Give all brokers other settings; None goes back to the default."""
         for name, value in changed.items():
             self.cluster.settings.alter(name, value)
-        self.cluster.appender.reconfigured()
         self._persist([_config_record(BROKER_RESOURCE, "", *each) for each in changed.items()], now)
 
     def persist_leader(self, partition: Partition, now: float) -> None:

@@ -166,6 +166,7 @@ class OffsetsMachine(RuleBasedStateMachine):
     def members_come(self, group: str, static: list[bool]) -> None:
         if not self.members[group].ids:
             self.members[group] = come(self.scene, group, static)
+            self.whoever_was_silent_is_out()
 
     @rule(group=st.sampled_from(GROUPS))
     def members_leave(self, group: str) -> None:
@@ -176,9 +177,17 @@ class OffsetsMachine(RuleBasedStateMachine):
     @rule(seconds=st.sampled_from([1.0, 61.0, 605.0]))
     def time_passes(self, seconds: float) -> None:
         self.scene.passes(seconds)
+        self.whoever_was_silent_is_out()
+
+    def whoever_was_silent_is_out(self) -> None:
+        """And the rest of its group goes as well, so that groups are stable or empty."""
         for group, members in self.members.items():  # whoever was silent is out, or says so
             found = described(self.scene, group)
-            if members.ids and not (found and found[3]):
+            left = {each[0] for each in found[3]} if found else set()
+            rest = [each for each in members.ids if each[0] in left]
+            if len(rest) < len(members.ids):
+                if rest:
+                    leave(self.scene, group, Members(rest))
                 self.members[group] = Members()
 
     @rule(partition=st.integers(0, 2), node=st.integers(1, 2))
@@ -218,6 +227,7 @@ class OffsetsMachine(RuleBasedStateMachine):
     @invariant()
     def a_cluster_built_again_says_the_same(self) -> None:
         told = everything(self.scene)
+        assert {found[0] for _, found in told.values() if found} <= {"Stable", "Empty"}
         assert everything(self.scene.again()) == told
         assert everything(self.scene.again(compacted(self.scene.persisted))) == told
 

@@ -20,6 +20,7 @@ from kafkawire.messages.produce_request import ProduceRequest
 from kafkawire.protocol.frame import decode_frame
 
 BLAMELESS = ("a fault: ", "the broker stopped", "the broker is down", "a Produce with acks=0 met")
+REFUSED = ": not authenticated"
 SIZE = 4
 
 
@@ -66,7 +67,7 @@ class Witness:
             case Reply(connection=number, data=data):
                 self._replied(self._talks[number], data)
             case Close(connection=number, reason=reason):
-                assert reason.startswith(BLAMELESS), reason
+                assert reason.startswith(BLAMELESS) or reason.endswith(REFUSED), reason
                 self._talks.pop(number, None)
             case Report(request=request, response=OffsetFetchResponse() as response):
                 self._fetched(request.body, response)
