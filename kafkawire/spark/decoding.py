@@ -124,6 +124,7 @@ class Traffic:
         ended = as_ended(connection, client)._replace(connection=connection.first_packet)
         self.facts.ended(ended)
         self._ended.append(ended)
+        self._engine.firsts.pop(connection.id, None)
 
     def _told(self, segments: Segments | None) -> Iterator[list[Told | Ended]]:
         """Feed the engine, or with None end it."""

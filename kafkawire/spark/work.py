@@ -88,6 +88,7 @@ class Work:
             else:
                 yield from self._made(context)
             yield out_row("facts", "", 0, 0, facts.pack())
+            pa.default_memory_pool().release_unused()
 
         return step
 

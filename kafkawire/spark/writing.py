@@ -41,8 +41,8 @@ BATCH_ROWS: Final = 4096
 BATCH_BYTES: Final = 4 << 20
 """Rows of a cell, or bytes of them, that are sent at a time."""
 
-GROUP_ROWS: Final = 1 << 15
-GROUP_BYTES: Final = 32 << 20
+GROUP_ROWS: Final = 1 << 14
+GROUP_BYTES: Final = 8 << 20
 """Rows, or bytes, that are put into order at a time."""
 
 WRITTEN: Final = pa.schema([pa.field("file", pa.string()), pa.field("rows", pa.int64())])
@@ -134,6 +134,7 @@ class Folder:
             count = self._file(file, ((at, body) for _, at, body in mine))
             if count:
                 yield pa.RecordBatch.from_pydict({"file": [file], "rows": [count]}, WRITTEN)
+        pa.default_memory_pool().release_unused()
 
     def _file(self, name: str, rows: Iterator[tuple[int, pa.Buffer]]) -> int:
         store, path = filesystem(self.store), f"{self.path}/{name}"
