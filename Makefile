@@ -9,7 +9,7 @@ READY := $(VENV)/ready-$(KAFKAWIRE_COMPILE)
 
 # what an editable install depends on: what it generates from, and what it compiles
 BUILT_FROM := pyproject.toml $(shell find codegen schemas kafkawire/capture kafkawire/primitives kafkawire/protocol kafkawire/records \
-	-name '*.py' -o -name '*.j2' -o -name '*.json')
+	-name '*.py' -o -name '*.c' -o -name '*.j2' -o -name '*.json')
 
 .PHONY: all-compiled bench bench-compare captures clean demo lint test types wheel
 
