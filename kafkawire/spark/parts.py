@@ -25,7 +25,7 @@ from ..capture.packets import PacketParser, Segments
 from ..capture.tables.traffic import numbered, place_of
 from ..errors import CaptureError, UnsupportedLinkType
 from .packets import Kind as Rows
-from .packets import Placing, mixed, piece_row, pieces_in, row_of, segment_rows, taken, volumes
+from .packets import Placing, piece_row, pieces_in, row_of, segment_rows, taken, volumes
 from .splitting import Split, read
 
 FRAGMENTS: Final = frozenset({Kind.FRAGMENT4, Kind.FRAGMENT6})
@@ -75,33 +75,6 @@ class Part:
         if told != Notice():
             yield row_of(placing.of_file(self.file), Rows.NOTICE, last, pickle.dumps(told))
 
-    def share(
-        self,
-        parser: PacketParser,
-        placing: Placing,
-        bucket: int,
-        note: Callable[[int, Notice], None],
-    ) -> Iterator[Segments]:
-        """Read the part for what is in one bucket only. parser: of the parts before it; note: takes
-        what else there is to tell of the file, if the bucket is where that is told.
-        """
-        reading = read(self.split)
-        last = numbered(self.file, (self.split.first or 1) - 1)
-        is_told = placing.of_file(self.file) == bucket
-        links: dict[int, str] = {}
-        for block in reading:
-            first = numbered(self.file, block.first)
-            last = first + len(block) - 1
-            if is_told:
-                _note_links(block, links)
-            found = parser.parse(replace(block, first=first))
-            mine = np.flatnonzero(placing.of(mixed(found, self.set)) == bucket)
-            if len(mine):
-                yield taken(found, mine)
-        told = _told(reading.proof.problems, links)
-        if is_told and told != Notice():
-            note(last, told)
-
     def sample(self) -> Counter[int]:
         """Guess how many bytes each connection has here, by those that come first."""
         for block in read(self.split):
@@ -110,15 +83,6 @@ class Part:
                 found = volumes(apart(block)[0], self.set)
                 return Counter({one: size * share for one, size in found.items()})
         return Counter()
-
-
-def shares(parts: Iterable[Part], placing: Placing, bucket: int, note: Note) -> Iterator[Segments]:
-    """Read all parts, which come in order, for what is in one bucket."""
-    file, parser = -1, PacketParser()
-    for part in parts:
-        if part.file != file:
-            file, parser = part.file, PacketParser()
-        yield from part.share(parser, placing, bucket, note)
 
 
 def _told(problems: Iterable[CaptureError], links: dict[int, str]) -> Notice:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 from pyspark import StorageLevel
@@ -38,11 +38,6 @@ from .packets import SCHEMA, Kind, Placing
 from .parts import join_pieces
 from .planning import PARTITION_BYTES, TASK_BYTES, Plan, make_plan, numbers
 from .work import IN_TWO_STEPS, Batches, Step, Work, plainly
-
-READERS: Final = 0
-"""Cores up to which each may read all there is: none, for that took twice the time at 1 GB, and its
-memory grew.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +99,9 @@ def decode(
     wanted = list(columns) if columns is not None else table.schema.names
     work = Work(plan, needed(options.table, wanted, options), options, shape or plainly)
     placing = placed(spark, plan, options)
-    alone = reads_alone(spark, plan, options)
     for joined in (False, True):
-        if alone:
-            packets = numbers(spark, placing.total)
-        else:
-            packets = packet_rows(spark, plan, placing, joined=joined)
-        kept = map_in_arrow(packets, work.gathering(placing, alone=alone), OUT)
+        packets = packet_rows(spark, plan, placing, joined=joined)
+        kept = map_in_arrow(packets, work.gathering(placing), OUT)
         kept = kept.persist(StorageLevel.DISK_ONLY)
         told = kept.where("kind = 'facts'").select("body").collect()
         facts = sum_up(bytes(row["body"]) for row in told)
@@ -149,19 +140,8 @@ def placed(spark: SparkSession, plan: Plan, options: Options) -> Placing:
     """
     cores = spark.sparkContext.defaultParallelism
     share = plan.bytes // (2 * cores) if cores > 1 else plan.bytes
-    count = cores if reads_alone(spark, plan, options) else partitions(spark, plan.bytes, options)
+    count = partitions(spark, plan.bytes, options)
     return plan.placing(count, max(share, 2 * options.chunk_bytes))
-
-
-def reads_alone(spark: SparkSession, plan: Plan, options: Options) -> bool:
-    """Whether each task rather reads all packets itself, and leaves those of other buckets, than
-    that they are moved: reading takes a tenth of the time of decoding, moving about as much. Not
-    where there are many cores, packets come from afar, or have to be unpacked.
-    """
-    few = spark.sparkContext.defaultParallelism <= READERS and options.partitions is None
-    packed = {part.file for part in plan.parts if part.split.whole or part.split.marks}
-    size = sum(plan.files[at].size for at in packed)
-    return few and 2 * size <= plan.bytes and all(file.store.is_local for file in plan.files)
 
 
 def packet_rows(

@@ -28,7 +28,6 @@ from .groups import event_rows, item_batches, items
 from .options import Options
 from .outputs import out_row, packed
 from .packets import Placing
-from .parts import shares
 from .planning import Plan
 from .portions import Portion
 
@@ -57,10 +56,8 @@ class Work:
     options: Options
     shape: Callable[[Batches], Batches]
 
-    def gathering(self, placing: Placing, *, alone: bool) -> Step:
-        """Make the step from the packets of a bucket to rows, or what is to become rows, and facts.
-        alone: what comes is but the number of the bucket.
-        """
+    def gathering(self, placing: Placing) -> Step:
+        """Make the step from the packets of a bucket to rows, or what becomes rows, and facts."""
         plan, options, table = self.plan, self.options, self.options.table
 
         @ascii_safe
@@ -73,10 +70,7 @@ class Work:
                 return
             bucket = first.column(0)[0].as_py()
             notices = Notices(facts)
-            if alone:
-                segments = shares(plan.parts, placing, bucket, notices.note)
-            else:
-                segments = in_order(sorted_rows(chain([first], rest)), notices.take)
+            segments = in_order(sorted_rows(chain([first], rest)), notices.take)
             traffic = Traffic(segments, notices, plan.names, plan.sets, options)
             context = Gathering(traffic, plan.sets, bare=is_bare(table, self.made))
             if table == IN_TWO_STEPS:

@@ -1,5 +1,5 @@
-"""Buckets of connections say together what one process says, whether their packets are moved to
-them or each reads everything for its share; without Spark: what a shuffle does, sorting does.
+"""Buckets of connections say together what one process says; without Spark: what a shuffle does,
+sorting does.
 """
 
 from __future__ import annotations
@@ -38,17 +38,15 @@ def moved(plan: Plan, placing: Placing) -> list[list[pa.RecordBatch]]:
     return [each.to_batches(max_chunksize=3) for each in buckets]
 
 
-def apart(
-    files: list[str], table: str, placing: Placing, split: str, *, alone: bool
-) -> list[dict[str, Any]]:
+def apart(files: list[str], table: str, placing: Placing, split: str) -> list[dict[str, Any]]:
     """Rows of all buckets."""
     options = parse({"table": table, "splitBytes": split})
     plan = make_plan(None, files, options)
     schema = TABLES[table].schema
-    step = Work(plan, schema.names, options, plainly).gathering(placing, alone=alone)
-    numbers = [[pa.RecordBatch.from_pydict({"id": [at]})] for at in range(placing.total)]
-    given = numbers if alone else moved(plan, placing)
-    told = [row for each in given for batch in step(each) for row in batch.to_pylist()]
+    step = Work(plan, schema.names, options, plainly).gathering(placing)
+    told = [
+        row for each in moved(plan, placing) for batch in step(each) for row in batch.to_pylist()
+    ]
     facts = sum_up(row["body"] for row in told if row["kind"] == "facts")
     finish = Finish(facts, plan.sets, frozenset(), schema)
     kept = [row["body"] for row in told if row["kind"] == "rows"]
@@ -56,11 +54,10 @@ def apart(
     return [row for batch in made for row in batch.to_pylist()]
 
 
-@pytest.mark.parametrize("alone", [True, False])
 @pytest.mark.parametrize("table", sorted({*TABLES} - {IN_TWO_STEPS}))
-def test_every_capture(sets: dict[str, list[str]], table: str, alone: bool) -> None:
+def test_every_capture(sets: dict[str, list[str]], table: str) -> None:
     """Fragments, damage and files of several splits among them."""
     for name, files in sets.items():
         count, split = random.choice([1, 2, 3]), random.choice(["9k", "150k", "64m"])
-        found = apart(files, table, Placing(count), split, alone=alone)
+        found = apart(files, table, Placing(count), split)
         assert counted(found) == counted(rows_of(files, table)), (name, count, split)
