@@ -256,10 +256,7 @@ class Notices:
         if kind == Kind.PIECES:
             self.facts.fragments = True
             return
-        self.note(packet, pickle.loads(body))
-
-    def note(self, packet: int, told: Notice) -> None:
-        """Take what a part of a file told, up to a packet."""
+        told: Notice = pickle.loads(body)
         file, _ = place_of(packet)
         last, before = self._by_file.get(file, (0, Notice()))
         known = {what for what, _ in before.once}

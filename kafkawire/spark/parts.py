@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -43,9 +43,6 @@ class Notice(NamedTuple):
 
     problems: tuple[str, ...] = ()
     once: tuple[tuple[str, str], ...] = ()
-
-
-Note = Callable[[int, Notice], None]
 
 
 @dataclass(frozen=True, slots=True)
