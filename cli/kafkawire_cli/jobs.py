@@ -61,7 +61,7 @@ class Printed(NamedTuple):
     what is wrong with a capture.
     """
 
-    text: bytes
+    text: bytes | memoryview
     clean: bool
     error: InputError | None = None
 
@@ -71,8 +71,7 @@ def decoded(files: Sequence[Path], asked: Asked, jobs: int) -> Iterator[Printed]
     if jobs == 1:
         for file in files:
             try:
-                for told in _batches(file, asked.brokers, _drawn()):
-                    yield _printed(str(file), told, asked)
+                yield from _here(file, asked)
             except InputError as error:
                 yield Printed(b"", True, error)
         return
@@ -91,6 +90,18 @@ def decoded(files: Sequence[Path], asked: Asked, jobs: int) -> Iterator[Printed]
         except BaseException:  # a reader that left, an interrupt: nobody waits for the rest
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _here(file: Path, asked: Asked) -> Iterator[Printed]:
+    if asked.form is not Shape.JSONL or asked.wanted:
+        for told in _batches(file, asked.brokers, _drawn()):
+            yield _printed(str(file), told, asked)
+        return
+    lines = _lines(str(file), asked.view)
+    for told in _batches(file, asked.brokers, _drawn()):
+        lines.clean = True
+        with lines.view(told) as text:  # printed from where it was written
+            yield Printed(text, lines.clean)
 
 
 def _folder() -> tempfile.TemporaryDirectory[str]:

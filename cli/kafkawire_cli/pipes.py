@@ -50,6 +50,7 @@ def tune() -> None:
     """Collect garbage less often: what decoding makes is freed as soon as nobody needs it, without
     circles but where a malformed body was searched; looking for some took a third of the time.
     """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's, which would wait for nothing
     gc.freeze()
     gc.set_threshold(YOUNG, 4, 2)
 

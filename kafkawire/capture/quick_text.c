@@ -119,6 +119,7 @@ typedef struct {
     Step *doubts[MOST_DOUBTS];  /* nulls of the last row that nobody has allowed */
     PyObject *owner;            /* the program that they belong to */
     int doubted;
+    int views;                  /* that others have of the buffer: until they let go it stays where it is */
     int64_t second;             /* that `second_text` says */
     char second_text[24];
 } Text;
@@ -126,6 +127,10 @@ typedef struct {
 static int more_room(Text *to, Py_ssize_t size)
 {
     Py_ssize_t room = to->room * 2 > to->size + size ? to->room * 2 : to->size + size;
+    if (to->views) {
+        PyErr_SetString(PyExc_BufferError, "somebody is still reading what was written");
+        return FAILED;
+    }
     char *start = PyMem_Realloc(to->start, (size_t)room);
     if (!start) {
         PyErr_NoMemory();
@@ -1371,13 +1376,17 @@ static PyObject *text_truncate(Text *self, PyObject *size)
     Py_RETURN_NONE;
 }
 
-/* take() -> bytes: all that was written since the last time */
-static PyObject *text_take(Text *self, PyObject *Py_UNUSED(nothing))
+/* view() -> memoryview: what was written, where it is */
+static PyObject *text_view(Text *self, PyObject *Py_UNUSED(nothing)) { return PyMemoryView_FromObject((PyObject *)self); }
+
+static int text_get_buffer(Text *self, Py_buffer *view, int flags)
 {
-    PyObject *text = PyBytes_FromStringAndSize(self->start, self->size);
-    self->size = 0;
-    return text;
+    int failed = PyBuffer_FillInfo(view, (PyObject *)self, self->start ? self->start : "", self->size, 1, flags);
+    self->views += !failed;
+    return failed;
 }
+
+static void text_release_buffer(Text *self, Py_buffer *Py_UNUSED(view)) { self->views--; }
 
 static Py_ssize_t text_length(Text *self) { return self->size; }
 
@@ -1416,11 +1425,12 @@ static PyMethodDef text_methods[] = {
     {"value", (PyCFunction)text_value, METH_O, NULL},
     {"write", (PyCFunction)text_write, METH_O, NULL},
     {"truncate", (PyCFunction)text_truncate, METH_O, NULL},
-    {"take", (PyCFunction)text_take, METH_NOARGS, NULL},
+    {"view", (PyCFunction)text_view, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
 static PySequenceMethods text_sequence = {.sq_length = (lenfunc)text_length};
+static PyBufferProcs text_buffer = {.bf_getbuffer = (getbufferproc)text_get_buffer, .bf_releasebuffer = (releasebufferproc)text_release_buffer};
 
 static PyTypeObject TextType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "kafkawire.capture.quick_text.Text",
@@ -1431,6 +1441,7 @@ static PyTypeObject TextType = {
     .tp_dealloc = (destructor)text_dealloc,
     .tp_methods = text_methods,
     .tp_as_sequence = &text_sequence,
+    .tp_as_buffer = &text_buffer,
 };
 
 static PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "kafkawire.capture.quick_text", .m_size = -1};

@@ -96,9 +96,6 @@ class Text:
         self._parts = ["".join(self._parts)[:size]]
         self._size = size
 
-    def take(self) -> bytes:
-        """Give all that was written since the last time."""
-        text = "".join(self._parts).encode("ascii")
-        self._parts = []
-        self._size = 0
-        return text
+    def view(self) -> memoryview:
+        """Show what was written; while somebody looks, no more may be written."""
+        return memoryview("".join(self._parts).encode("ascii"))

@@ -119,7 +119,12 @@ class Lines:
         """Write the rows that these are when they are opened, with the ends of their lines; `clean`
         becomes false with the first one that is not decoded byte for byte.
         """
+        return bytes(self.view(told, limits))
+
+    def view(self, told: list[Told], limits: Limits = DEFAULT_LIMITS) -> memoryview:
+        """Do so, and show what was written where it is: it has to be released before the next."""
         out = self.out
+        out.truncate(0)
         for one in told:
             connection, client, broker, item = one.connection, one.client, one.broker, one.item
             if connection != self.connection or client is not self.client:
@@ -135,7 +140,7 @@ class Lines:
             if row.status is not Status.OK:
                 self.clean = False
             out.write(self.line(connection, client, broker, row) + "\n")
-        return out.take()
+        return out.view()
 
     def connect(self, connection: int | None, client: str | None, broker: str | None) -> None:
         """Write what rows of a connection have in common."""
