@@ -230,21 +230,42 @@ static Bytes character(Bytes p, Bytes end, uint32_t *found)
     return p + more + 1;
 }
 
-/* Find the first byte that does not stand for itself in a JSON string, eight at a time. */
-static inline Bytes run_of_plain(Bytes p, Bytes end)
+/* Mark the bytes of a word that do not stand for themselves in a JSON string: the lowest mark is true. */
+static inline uint64_t marks(uint64_t word)
 {
 #define EACH(byte) (0x0101010101010101u * (byte))
-#define HAS_NONE(word) (((word) - EACH(1)) & ~(word))
-    while (end - p >= 8) {
-        uint64_t word;
+#define NONE_OF(word) (((word) - EACH(1)) & ~(word))
+    return (word | (word - EACH(0x20)) | NONE_OF(word ^ EACH('"')) | NONE_OF(word ^ EACH('\\')) | NONE_OF(word ^ EACH(0x7f))) & EACH(0x80);
+}
+
+/* Find the first byte that does not stand for itself in a JSON string. */
+static inline Bytes skip_plain(Bytes p, Bytes end)
+{
+    uint64_t word;
+    for (; end - p >= 8; p += 8) {
         memcpy(&word, p, 8);
-        uint64_t odd = word | (word - EACH(0x20)) | HAS_NONE(word ^ EACH('"')) | HAS_NONE(word ^ EACH('\\')) | HAS_NONE(word ^ EACH(0x7f));
-        if (odd & EACH(0x80))
+        if (marks(word))
             break;
-        p += 8;
     }
     while (p < end && is_plain[*p])
         p++;
+    return p;
+}
+
+/* Put what stands for itself, and find the first byte that does not; there is room for all up to `end`. */
+static inline Bytes put_plain(Text *to, Bytes p, Bytes end)
+{
+    char *out = to->start + to->size;
+    uint64_t word;
+    for (; end - p >= 8; p += 8, out += 8) {
+        memcpy(&word, p, 8);
+        memcpy(out, &word, 8);
+        if (marks(word))
+            break;
+    }
+    while (p < end && is_plain[*p])
+        *out++ = (char)*p++;
+    to->size = out - to->start;
     return p;
 }
 
@@ -258,9 +279,7 @@ static int put_string(Text *to, Bytes p, Py_ssize_t size)
         Bytes piece = end - p > PIECE ? p + PIECE : end;
         ROOM(to, 6 * (piece - p) + 16);
         while (p < piece) {
-            Bytes run = p;
-            p = run_of_plain(p, piece);
-            put(to, run, p - run);
+            p = put_plain(to, p, piece);
             if (p == piece)
                 break;
             uint32_t c = *p;
@@ -603,9 +622,9 @@ static int json_string(Json *json)
     ROOM(to, 1);
     put_one(to, '"');
     for (;;) {
-        Bytes run = json->at, piece = json->end - run > PIECE ? run + PIECE : json->end, p = run_of_plain(run, piece);
-        ROOM(to, p - run + 16);
-        put(to, run, p - run);
+        Bytes p = json->at, piece = json->end - p > PIECE ? p + PIECE : json->end;
+        ROOM(to, piece - p + 16);
+        p = put_plain(to, p, piece);
         json->at = p;
         if (p == json->end)
             return ODD;
@@ -718,7 +737,7 @@ static int is_new(Text *to, const Py_ssize_t *starts, const Py_ssize_t *sizes, i
 {
     Py_ssize_t size = to->size - start;
     for (int i = 0; i < count; i++)
-        if (sizes[i] == size && !memcmp(to->start + starts[i], to->start + start, (size_t)size))
+        if (sizes[i] == size && to->start[starts[i] + 1] == to->start[start + 1] && !memcmp(to->start + starts[i], to->start + start, (size_t)size))
             return 0;
     return 1;
 }
@@ -873,7 +892,7 @@ static int put_hex(Text *to, Bytes p, Py_ssize_t size)
 static int is_readable(Bytes p, Bytes end)
 {
     int is_printable = 1, has_lines = 0;
-    while ((p = run_of_plain(p, end)) < end) {
+    while ((p = skip_plain(p, end)) < end) {
         uint32_t c = *p;
         if (c < 128)
             p++;
