@@ -1,7 +1,7 @@
 """Messages as tables hear them: what their headers say, and notes of their bodies.
 
 Law: what is heard of a frame is what its row says once it is opened; a frame is opened only where
-its bytes alone do not tell, and bodies that are alike are read once.
+its bytes alone do not tell, and bodies that are alike and name no topics are read once.
 
     Sealed --Layout--> Notes --.
        `---opened--> Row ------+--> Heard
@@ -133,7 +133,7 @@ class Hearing:
         frame = sealed.frame
         at: i64 = sealed.body
         notes: Notes | None = None
-        if len(frame) - at > KEPT_BYTES:
+        if head.names or len(frame) - at > KEPT_BYTES:  # names are stated each time anew
             notes = self.unsealed(head, sealed, row)
         else:
             body = frame[at:]
