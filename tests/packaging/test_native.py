@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import os
+from collections.abc import Iterable
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
 from pathlib import Path
@@ -86,17 +87,24 @@ def sources_of(native: Path) -> list[Path]:
     return [source for source in named if source.exists()]
 
 
-def test_a_module_in_c_has_the_functions_of_its_twin(hook: ModuleType) -> None:
+def public(names: Iterable[str]) -> set[str]:
+    return {name for name in names if not name.startswith("_")}
+
+
+def test_a_module_in_c_has_what_its_twin_has(hook: ModuleType) -> None:
     """What is compiled from C stands in for a module in Python, name for name."""
     for path in hook.C_SOURCES:
         name = path.removesuffix(".c").replace("/", ".")
         module = importlib.import_module(name)
         twin = Path(str(module.__file__)).parent / Path(path).with_suffix(".py").name
-        functions = {
-            n.name for n in ast.parse(twin.read_text()).body if isinstance(n, ast.FunctionDef)
-        }
-        assert functions
-        assert functions == {n for n in vars(module) if not n.startswith("_")}
+        body = ast.parse(twin.read_text()).body
+        functions = [node.name for node in body if isinstance(node, ast.FunctionDef)]
+        classes = [node for node in body if isinstance(node, ast.ClassDef)]
+        own = {n for n, found in vars(module).items() if getattr(found, "__module__", None) == name}
+        assert public([*functions, *(node.name for node in classes)]) == public(own) != set()
+        for node in classes:
+            methods = [each.name for each in node.body if isinstance(each, ast.FunctionDef)]
+            assert public(methods) == public(vars(getattr(module, node.name)))
 
 
 def test_an_installation_is_small(hook: ModuleType) -> None:
