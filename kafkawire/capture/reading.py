@@ -34,6 +34,10 @@ from .stream import Mark
 API_VERSIONS: Final = 18
 CONTROLLED_SHUTDOWN: Final = 7
 
+KEPT: Final = 1 << 8
+KEPT_BYTES: Final = 1 << 10
+"""Refused bodies that are remembered, and the longest of them."""
+
 LEAST_HEAD: Final = 10
 """Bytes of a request header up to the length of its client id."""
 
@@ -358,12 +362,14 @@ def _request_verdict(key: int, version: int, frame: bytes, end: int, limits: Lim
         return _Verdict(Status.UNKNOWN_API, f"no API has the key {key}", None, None)
     if not info.first <= version <= info.last:
         return _guess(info, version, frame, end, limits)
-    try:
-        return _Verdict(
-            Status.OK, "", decode_request_body(key, version, frame, end, False, limits), version
-        )
-    except DecodeError as strict:
-        error = str(strict)
+    known = _as_known(info, version, frame, end, limits)
+    error = _refused.get(known)
+    if error is None:
+        try:
+            body = decode_request_body(key, version, frame, end, False, limits)
+            return _Verdict(Status.OK, "", body, version)
+        except DecodeError as strict:
+            error = _refuse(known, str(strict))
     return _bent(info, (version,), frame, end, limits, error)
 
 
@@ -378,13 +384,38 @@ def _response_verdict(asked: Asked, frame: bytes, limits: Limits) -> tuple[_Verd
         return _Verdict(Status.MALFORMED, str(strict), None, None), 4
     if not info.first <= version <= info.last:
         return _guess(info, version, frame, end, limits), end
-    try:
-        body = decode_response_body(key, version, frame, end, False, limits)
-        return _Verdict(Status.OK, "", body.message, body.version), end
-    except DecodeError as strict:
-        error = str(strict)
+    known = _as_known(info, version, frame, end, limits)
+    error = _refused.get(known)
+    if error is None:
+        try:
+            body = decode_response_body(key, version, frame, end, False, limits)
+            return _Verdict(Status.OK, "", body.message, body.version), end
+        except DecodeError as strict:
+            error = _refuse(known, str(strict))
     versions = response_body_versions(key, version, frame, end)
     return _bent(info, versions, frame, end, limits, error), end
+
+
+# -- bodies that are refused: what one client or broker gets wrong, it gets wrong each time
+
+
+_refused: Final[dict[tuple[str, int, int, int, bytes], str]] = {}
+
+
+def _as_known(
+    info: MessageInfo, version: int, frame: bytes, end: int, limits: Limits
+) -> tuple[str, int, int, int, bytes]:
+    """Make the key under which it is remembered why a body was refused."""
+    return info.name, version, end, limits.max_elements, frame[end : end + KEPT_BYTES + 1]
+
+
+def _refuse(known: tuple[str, int, int, int, bytes], error: str) -> str:
+    """Remember why a body was refused, which takes long to find out, if it is a short one."""
+    if len(known[-1]) <= KEPT_BYTES:
+        if len(_refused) >= KEPT:
+            _refused.clear()
+        _refused[known] = error
+    return error
 
 
 def _bent(
