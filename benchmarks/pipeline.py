@@ -7,11 +7,12 @@ that a neighbour's load meets the ratio as little as can be; every command must 
 as the recordings hold.
 
     tshark -T fields    30 fields of each message, keys, values and headers of records among them
+      ours              the tables that hold those fields: `exchanges` and `records`, as Parquet, in
+                        one pass
     tshark -T json      every field of each message and every record
-      `kafka only`      the same without the layers below Kafka (-J kafka)
       ours              `decode --format jsonl --records`: every field, every record, and on which
                         connection, in answer to what
-      `tables`          for those who want columns: `exchanges` and `records`, as Parquet
+      `kafka only`      the same without the layers below Kafka (-J kafka), which ours has not
 
     calls    many short connections of clients of 2017 to 2022 that tshark 4.0 decodes nearly whole
              (3 of 4 messages at least), 300 bytes a message: what test scenarios look like
@@ -122,7 +123,7 @@ def commands(capture: Path, folder: Path) -> dict[str, list[list[str]]]:
 
 
 PAIRS: Final = (
-    ("pcap to rows vs -T fields", "kafkawire jsonl", ("tshark fields", "kafkawire tables")),
+    ("pcap to rows vs -T fields", "kafkawire tables", ("tshark fields", "kafkawire jsonl")),
     (
         "pcap to rows vs -T json",
         "kafkawire jsonl",
