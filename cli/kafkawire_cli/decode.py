@@ -72,6 +72,10 @@ def decode(
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", min=1, help="Processes to decode capture files with.")
     ] = 1,
+    rotated: Annotated[
+        bool,
+        typer.Option("--rotated", help="The captures are one, cut by rotation: read on over cuts."),
+    ] = False,
     table: Annotated[
         list[str] | None,
         typer.Option(
@@ -106,6 +110,8 @@ def decode(
             raise typer.BadParameter("is for rows, not for --table", param_hint="--jobs")
         _table(given, table, to, known(port, broker), show_secrets)
         return
+    if rotated and jobs > 1:
+        raise typer.BadParameter("is read by one process", param_hint="--rotated")
     bare = _bare(api, version, direction)
     chosen = filters.parse(wanted or [])
     brokers = known(port, broker)
@@ -119,6 +125,8 @@ def decode(
         if form is Shape.TABLE:
             print(output.heading(), flush=True)
         files = _captures(given, input_format, bare)
+        if rotated and not files:
+            raise typer.BadParameter("takes capture files only", param_hint="--rotated")
         for name in [] if files else _each(given):
             try:
                 for entry in _entries(name, input_format, bare, brokers):
@@ -132,9 +140,10 @@ def decode(
                 refuse("decode", error)
                 failed = True
         if files:
-            from .jobs import Asked, decoded
+            from .jobs import Asked, decoded, decoded_as_one
 
-            for printed in decoded(files, Asked(form, view, chosen, brokers), jobs):
+            asked = Asked(form, view, chosen, brokers)
+            for printed in decoded_as_one(files, asked) if rotated else decoded(files, asked, jobs):
                 clean = clean and printed.clean
                 sys.stdout.buffer.write(printed.text)
                 if printed.error is not None:

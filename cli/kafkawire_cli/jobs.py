@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -90,6 +90,43 @@ def decoded(files: Sequence[Path], asked: Asked, jobs: int) -> Iterator[Printed]
         except BaseException:  # a reader that left, an interrupt: nobody waits for the rest
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def decoded_as_one(files: Sequence[Path], asked: Asked) -> Iterator[Printed]:
+    """Decode captures that are one, in the order of their first packets."""
+    from kafkawire.capture.parcels import Told
+    from kafkawire.capture.tables.traffic import Traffic, place_of
+    from kafkawire.errors import CaptureError
+
+    def file_of(told: Told) -> int:
+        return place_of(told.item.packet)[0]
+
+    try:
+        with progress(files, drawn=_drawn()) as watch:
+            traffic = Traffic(
+                files, asked.brokers.ports, brokers=asked.brokers.addresses, watch=watch
+            )
+            for batch in traffic.batches():
+                told = [one for one in batch if isinstance(one, Told)]
+                for file, some in groupby(told, file_of):
+                    name = str(traffic.sources[file])
+                    yield _printed(name, [_within(one) for one in some], asked)
+    except CaptureError as error:
+        yield Printed(b"", True, InputError(str(error)))
+
+
+def _within(told: Told) -> Told:
+    """Number a packet as its file does."""
+    from kafkawire.capture.reading import Sealed
+    from kafkawire.capture.tables.traffic import place_of
+
+    item = told.item
+    number = place_of(item.packet)[1]
+    if isinstance(item, Sealed):
+        item.packet = number
+    else:
+        told.item = item._replace(packet=number)
+    return told
 
 
 def _here(file: Path, asked: Asked) -> Iterator[Printed]:
