@@ -28,7 +28,7 @@ from kafkawire.capture.topic_ids import TopicNames
 from kafkawire.errors import DecodeError
 from kafkawire.messages import REGISTRY
 from kafkawire.primitives import MessageInfo
-from tests.conftest import SHARED
+from tests.conftest import SHARED, missing
 from tests.vectors import by_message
 
 from . import truth
@@ -305,7 +305,7 @@ BROKEN = {
 def test_a_broken_field_among_good_ones(name: str, what: str) -> None:
     found = [path for path in FILES if path.name == f"{name}.pcap"]
     if not found:
-        pytest.skip("beside the repository")
+        missing(f"{name}.pcap, which is beside the repository,")
     fields = fields_of(found[0])[:12]
     assert len(fields) >= 4
     good = one_by_one(fields)
