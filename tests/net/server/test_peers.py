@@ -57,6 +57,14 @@ def whole_topic() -> FetchRequest:
     return FetchRequest(max_bytes=LARGE, session_epoch=-1, topics=[topic])
 
 
+def closes(hostile: socket.socket) -> bool:
+    """Tell whether the server closed, answering nothing: what it had not read becomes a reset."""
+    try:
+        return hostile.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
 @pytest.mark.kafka(topics={"t": 1})
 def test_hostile_bytes_close_their_connection_and_no_other(kafka_broker: ServerThread) -> None:
     chance = random.Random(11)
@@ -65,7 +73,7 @@ def test_hostile_bytes_close_their_connection_and_no_other(kafka_broker: ServerT
         for size in (0x7FFFFFFF, 0x80000000, 200 << 20):
             with socket.create_connection(("127.0.0.1", port)) as hostile:
                 hostile.sendall(size.to_bytes(4, "big") + chance.randbytes(64))
-                assert hostile.recv(1) == b"", "closed"
+                assert closes(hostile)
         for _ in range(50):
             data = chance.randbytes(chance.randrange(2, 300))
             with socket.create_connection(("127.0.0.1", port)) as hostile:
@@ -114,11 +122,11 @@ def test_frames_that_never_end_cost_what_a_frame_may(kafka_broker: ServerThread)
         until(lambda: held(kafka_broker) == 2_900_004)
         good.ask(MetadataRequest(topics=None), 9, MetadataResponse)
         hostile.socket.sendall(bytes(200_000))  # whole now, and no request
-        assert hostile.socket.recv(1) == b"", "closed"
+        assert closes(hostile.socket)
         until(lambda: held(kafka_broker) == 0)
         with Wire(port) as giant:
             giant.socket.sendall((3_000_001).to_bytes(4, "big") + bytes(64))
-            assert giant.socket.recv(1) == b"", "closed before a byte of it is kept"
+            assert closes(giant.socket), "before a byte of it is kept"
         good.ask(MetadataRequest(topics=None), 9, MetadataResponse)
     reasons = [each.reason for each in kafka_broker.closed]
     assert len(reasons) == 2
