@@ -10,12 +10,11 @@ from typing import Annotated, BinaryIO, NamedTuple
 
 import typer
 
-from . import filters, inputs, output
+from . import filters, inputs, output, pipes
 from .captures import BrokerOption, Known, PortOption, known, refuse
 from .inputs import Entry, Format, InputError
 from .names import api_key, direction_of
 from .output import Shape, View
-from .pipes import until_the_reader_leaves
 from .progress import progress
 
 
@@ -103,6 +102,7 @@ def decode(
     kafkawire decode trace*.pcap --table records -o records.parquet
     kafkawire decode trace*.pcap --table exchanges --table records -o DIR
     """
+    pipes.keep_memory()
     if table or to is not None:
         if wanted or shape or api:
             raise typer.BadParameter("takes no --filter, --format or --api", param_hint="--table")
@@ -121,7 +121,7 @@ def decode(
     write = sys.stdout.write
     clean = True
     failed = False
-    with until_the_reader_leaves():
+    with pipes.until_the_reader_leaves():
         if form is Shape.TABLE:
             print(output.heading(), flush=True)
         files = _captures(given, input_format, bare)
@@ -145,7 +145,7 @@ def decode(
             asked = Asked(form, view, chosen, brokers)
             for printed in decoded_as_one(files, asked) if rotated else decoded(files, asked, jobs):
                 clean = clean and printed.clean
-                sys.stdout.buffer.write(printed.text)
+                pipes.write(printed.text)
                 if printed.error is not None:
                     refuse("decode", printed.error)
                     failed = True
@@ -163,7 +163,7 @@ def _table(
 
     if not names:
         raise typer.BadParameter("needs --table", param_hint="--output")
-    with until_the_reader_leaves():
+    with pipes.until_the_reader_leaves():
         try:
             refused = tables.write(given, names, to, brokers, secrets)
         except InputError as error:
