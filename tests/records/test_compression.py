@@ -11,8 +11,7 @@ import pytest
 
 from kafkawire.errors import CorruptBatch, UnsupportedCompression
 from kafkawire.records import Compression, lz4, snappy
-from kafkawire.records.compression import compress, decompress
-from kafkawire.records.compression import cramjam as cramjam_of
+from kafkawire.records.compression import PACKAGES, compress, decompress, package_of
 
 CODECS = [codec for codec in Compression if codec != Compression.NONE]
 TEXT = b"the quick brown fox jumps over the lazy dog. " * 3000
@@ -105,8 +104,9 @@ def test_cut_streams_are_refused(codec: Compression, magic: int) -> None:
 @pytest.mark.parametrize("codec", [Compression.SNAPPY, Compression.LZ4, Compression.ZSTD])
 def test_missing_package_is_named(codec: Compression, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = compress(codec, b"data", 2)
-    monkeypatch.setitem(sys.modules, "cramjam", None)
-    cramjam_of.cache_clear()
-    with pytest.raises(UnsupportedCompression, match=r"needs the package cramjam"):
+    package = PACKAGES[codec.name.lower()]
+    monkeypatch.setitem(sys.modules, package, None)
+    package_of.cache_clear()
+    with pytest.raises(UnsupportedCompression, match=f"needs the package {package}"):
         decompress(codec, stream, 2, PLENTY)
     assert decompress(Compression.GZIP, compress(Compression.GZIP, b"", 2), 2, 0) == b""
