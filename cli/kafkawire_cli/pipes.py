@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-YOUNG: Final = 1 << 18
+YOUNG: Final = 1 << 19
 """Objects made, and not freed, before garbage is looked for."""
 
 PIECE: Final = 1 << 15

@@ -132,7 +132,7 @@ class ConnectionTable:
     # -- which connection
 
     def _connect(self, key: bytes, segment: Segment) -> Flow:
-        opposite = key[END:] + key[:END]
+        opposite = _opposite(key)
         answers = segment.flags & (SYN | ACK) == SYN | ACK
         connection = Connection(
             self.opened,
@@ -167,15 +167,22 @@ class ConnectionTable:
 
     def _forget_some(self, packet: i64, time_ns: i64, out: list[Event]) -> None:
         """Forget those that ended first, then those that were silent for longest."""
-        connections = {flow.connection: None for flow in self.flows.values()}
-        oldest = sorted(
-            connections, key=lambda each: (not (each.closed or each.reset), each.last_ns)
-        )
-        gone = dict.fromkeys(oldest[: len(oldest) - self.limits.max_connections * 7 // 8])
-        for connection in gone:
+        keys = [key for key, flow in self.flows.items() if flow is flow.connection.flows[0]]
+        keys.sort(key=self._age)
+        for key in keys[: len(keys) - self.limits.max_connections * 3 // 4]:
+            connection = self.flows[key].connection
             self.close(connection, CloseReason.FORGOTTEN, packet, time_ns, out)
-        self._gone += gone
-        self.flows = {key: flow for key, flow in self.flows.items() if flow.connection not in gone}
+            self._gone.append(connection)
+            del self.flows[key]
+            del self.flows[_opposite(key)]
+
+    def _age(self, key: bytes) -> tuple[bool, int]:
+        connection = self.flows[key].connection
+        return not (connection.closed or connection.reset), connection.last_ns
+
+
+def _opposite(key: bytes) -> bytes:
+    return key[END:] + key[:END]
 
 
 def _is_other_opening(flow: Flow, segment: Segment) -> bool:
