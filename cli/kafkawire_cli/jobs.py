@@ -17,10 +17,8 @@ import sys
 import tempfile
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
 from functools import lru_cache
 from itertools import chain, groupby, islice
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -32,6 +30,8 @@ from .pipes import tune
 from .progress import progress
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
+
     from kafkawire.capture.parcels import Parcel, Told
     from kafkawire.capture.row_text import Lines
 
@@ -75,6 +75,9 @@ def decoded(files: Sequence[Path], asked: Asked, jobs: int) -> Iterator[Printed]
             except InputError as error:
                 yield Printed(b"", True, error)
         return
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
     with ProcessPoolExecutor(
         jobs if len(files) > 1 else jobs - 1, get_context("spawn"), tune
     ) as pool:
