@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from itertools import groupby
 from typing import Final
 
-from . import brokers, clients, codec, memory, packets, pipeline, records, report, startup
+from . import brokers, clients, codec, jobs, memory, packets, pipeline, records, report, startup
 from .measure import Figure
 
 SUITES: Final[dict[str, Callable[[int], list[Figure]]]] = {
     "brokers": brokers.run,
     "clients": clients.run,
     "codec": codec.run,
+    "jobs": jobs.run,
     "memory": memory.run,
     "packets": packets.run,
     "pipeline": pipeline.run,
@@ -33,8 +33,7 @@ def main() -> None:
     figures: list[Figure] = []
     for name in chosen.suites or SUITES:
         figures += SUITES[name](chosen.rounds)
-    for _, group in groupby(sorted(figures, key=lambda f: f.suite), key=lambda f: f.suite):
-        print(f"\n{report.table(list(group))}")
+    print(f"\n{report.tables(figures)}")
     print(f"\n{report.save(figures)}")
 
 

@@ -245,8 +245,7 @@ def main() -> None:
         figures = run_each(chosen.rounds)
     else:
         figures = run(chosen.rounds, chosen.megabytes, chosen.traffic)
-    for suite in dict.fromkeys(each.suite for each in figures):
-        print(f"\n{report.table([each for each in figures if each.suite == suite])}")
+    print(report.tables(figures))
     print(f"\n{report.save(figures)}")
 
 

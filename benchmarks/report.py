@@ -44,6 +44,12 @@ def table(figures: Sequence[Figure]) -> str:
     return aligned(lines)
 
 
+def tables(figures: Sequence[Figure]) -> str:
+    """Lay out all suites, in the order of their first figures."""
+    suites = dict.fromkeys(each.suite for each in figures)
+    return "\n\n".join(table([one for one in figures if one.suite == suite]) for suite in suites)
+
+
 def aligned(lines: list[list[str]]) -> str:
     """Pad the cells of a table: the first column to the left, figures to the right."""
     widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]

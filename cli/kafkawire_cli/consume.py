@@ -179,12 +179,8 @@ class Reading:
 
 
 def _print(data: bytes) -> None:
-    """Write all of it, or raise: unbuffered (PYTHONUNBUFFERED), a write may take a part only, and
-    that as its last before the reader leaves.
-    """
-    left = memoryview(data)
-    while left:
-        left = left[sys.stdout.buffer.write(left) :]
+    """Write all of it, or raise."""
+    sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
 
 

@@ -4,23 +4,17 @@ Law: what is printed is what one process prints, byte for byte and in the same o
 is bounded, so memory does not grow with the captures.
 
     one process     batch by batch, framed, opened and printed
-    one file        this process frames and pairs --parcels--> others open and print --> in order
-    several files   each is decoded by a process into a file of its own --> in order
-
-What processes print comes back in files: through a pipe it would come in many small pieces, and
-for each of them a thread would wait for its turn in a process that is busy.
+    a few           this process frames and pairs --parcels--> others open and print, and so does
+                    this one while they have enough
+    many files      each is decoded by one of them
 """
 
 from __future__ import annotations
 
 import sys
-import tempfile
-from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from functools import lru_cache
-from itertools import chain, groupby, islice
-from multiprocessing import get_context
+from functools import lru_cache, partial
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -28,8 +22,8 @@ from . import filters, output
 from .captures import Known
 from .inputs import Entry, InputError
 from .output import Shape, View
-from .pipes import tune
 from .progress import progress
+from .turns import Printed, Turns, can_fork
 
 if TYPE_CHECKING:
     from kafkawire.capture.parcels import Parcel, Told
@@ -38,13 +32,14 @@ if TYPE_CHECKING:
 BATCH_ROWS: Final = 512
 """Rows printed at a time."""
 
-PARCEL_BATCHES: Final = 4
-"""Batches that go to another process at a time."""
+AHEAD: Final = 12
+"""Batches that another process may have waiting; beyond that, this one prints the next itself."""
 
-WAITING: Final = 3
-"""Parcels a process has waiting; beyond that, this process opens the next one itself."""
+FILES_AHEAD: Final = 2
+"""Files that another process may have waiting."""
 
-CHUNK: Final = 1 << 20
+FEW: Final = 3
+"""Processes that one which reads for all of them keeps busy: reading is a quarter of the work."""
 
 
 class Asked(NamedTuple):
@@ -56,40 +51,13 @@ class Asked(NamedTuple):
     brokers: Known
 
 
-class Printed(NamedTuple):
-    """Text of some rows, encoded for stdout, and whether all of them were decoded byte for byte; or
-    what is wrong with a capture.
-    """
-
-    text: bytes | memoryview
-    clean: bool
-    error: InputError | None = None
-
-
 def decoded(files: Sequence[Path], asked: Asked, jobs: int) -> Iterator[Printed]:
     """Decode captures with so many processes."""
-    if jobs == 1:
+    if jobs == 1 or not can_fork():
         for file in files:
-            try:
-                yield from _here(file, asked)
-            except InputError as error:
-                yield Printed(b"", True, error)
+            yield from _here(file, asked, _drawn())
         return
-    with ProcessPoolExecutor(
-        jobs if len(files) > 1 else jobs - 1, get_context("spawn"), tune
-    ) as pool:
-        try:
-            if len(files) > 1:
-                yield from _each(files, asked, pool)
-            else:
-                with _folder() as folder:
-                    most = WAITING * (jobs - 1)
-                    yield from _one(files[0], asked, pool, most, Path(folder))
-        except InputError as error:
-            yield Printed(b"", True, error)
-        except BaseException:  # a reader that left, an interrupt: nobody waits for the rest
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    yield from (_each if FEW < jobs <= len(files) else _shared)(files, asked, jobs)
 
 
 def decoded_as_one(files: Sequence[Path], asked: Asked) -> Iterator[Printed]:
@@ -129,107 +97,76 @@ def _within(told: Told) -> Told:
     return told
 
 
-def _here(file: Path, asked: Asked) -> Iterator[Printed]:
-    if asked.form is not Shape.JSONL or asked.wanted:
-        for told in _batches(file, asked.brokers, _drawn()):
-            yield _printed(str(file), told, asked)
-        return
-    lines = _lines(str(file), asked.view)
-    for told in _batches(file, asked.brokers, _drawn()):
-        lines.clean = True
-        with lines.view(told) as text:  # printed from where it was written
-            yield Printed(text, lines.clean)
+def _here(file: Path, asked: Asked, drawn: bool = False) -> Iterator[Printed]:
+    """Decode a capture."""
+    try:
+        for told in _batches(file, asked.brokers, drawn):
+            yield from _views(str(file), told, asked)
+    except InputError as error:
+        yield Printed(b"", True, error)
 
 
-def _folder() -> tempfile.TemporaryDirectory[str]:
-    # where all ends early, somebody may still be writing there
-    return tempfile.TemporaryDirectory(prefix="kafkawire-", ignore_cleanup_errors=True)
+def _each(files: Sequence[Path], asked: Asked, jobs: int) -> Iterator[Printed]:
+    """Have each capture decoded by a process."""
+    turns = Turns[Path](jobs, partial(_here, asked=asked), FILES_AHEAD)
+    try:
+        for file in files:
+            while not turns.give(partial(Path, file)):
+                yield from turns.wait()
+        yield from turns.rest()
+    finally:
+        turns.end()
 
 
-def _each(files: Sequence[Path], asked: Asked, pool: ProcessPoolExecutor) -> Iterator[Printed]:
-    with _folder() as folder:
-        results = [
-            pool.submit(_into_file, file, asked, Path(folder, str(at)))
-            for at, file in enumerate(files)
-        ]
-        for at, result in enumerate(results):
+class _Batch(NamedTuple):
+    """Rows of a capture, on their way to another process."""
+
+    name: str
+    parcel: Parcel
+
+
+def _shared(files: Sequence[Path], asked: Asked, jobs: int) -> Iterator[Printed]:
+    """Read captures, and share the rest of the work."""
+    from kafkawire.capture import engine, row_text  # noqa: F401  # the others have them, too
+
+    turns = Turns[_Batch](jobs - 1, partial(_opened, asked=asked), AHEAD)
+    try:
+        for file in files:
+            name = str(file)
             try:
-                clean = result.result()
+                for told in _batches(file, asked.brokers, _drawn()):
+                    yield from turns.ready()
+                    if not turns.give(partial(_packed, name, told)):
+                        yield from turns.say(_printed(name, told, asked))
             except InputError as error:
-                yield Printed(b"", True, error)
-                continue
-            path = Path(folder, str(at))
-            with path.open("rb") as lines:
-                while text := lines.read(CHUNK):
-                    yield Printed(text, clean)
-            path.unlink()
+                yield from turns.say(Printed(b"", True, error))
+        yield from turns.rest()
+    finally:
+        turns.end()
 
 
-def _into_file(file: Path, asked: Asked, to: Path) -> bool:
-    """Decode a capture into a file of text; says whether all rows are clean."""
-    clean = True
-    with to.open("wb") as out:
-        for told in _batches(file, asked.brokers):
-            printed = _printed(str(file), told, asked)
-            out.write(printed.text)
-            clean = clean and printed.clean
-    return clean
-
-
-class _Away(NamedTuple):
-    """Rows that another process prints into a file; whether they are clean, when it has."""
-
-    clean: Future[bool]
-    path: Path
-
-    def fetched(self) -> Printed:
-        clean = self.clean.result()
-        text = self.path.read_bytes()
-        self.path.unlink()
-        return Printed(text, clean)
-
-
-def _one(
-    file: Path, asked: Asked, pool: ProcessPoolExecutor, most: int, folder: Path
-) -> Iterator[Printed]:
+def _packed(name: str, told: list[Told]) -> _Batch:
     from kafkawire.capture.parcels import pack
 
-    name = str(file)
-    waiting: deque[_Away | Printed] = deque()
-    busy = 0
-    for at, told in enumerate(_parcels(_batches(file, asked.brokers, _drawn()))):
-        if busy < most:
-            to = folder / str(at)
-            waiting.append(_Away(pool.submit(_opened, name, pack(told), asked, to), to))
-            busy += 1
-        else:
-            waiting.append(_printed(name, told, asked))
-        while waiting and (len(waiting) > 2 * most or _is_there(waiting[0])):
-            first = waiting.popleft()
-            if isinstance(first, _Away):
-                busy -= 1
-                first = first.fetched()
-            yield first
-    for left in waiting:
-        yield left.fetched() if isinstance(left, _Away) else left
+    return _Batch(name, pack(told))
 
 
-def _parcels(batches: Iterator[list[Told]]) -> Iterator[list[Told]]:
-    while some := list(islice(batches, PARCEL_BATCHES)):
-        yield list(chain.from_iterable(some))
-
-
-def _is_there(one: _Away | Printed) -> bool:
-    return one.clean.done() if isinstance(one, _Away) else True
-
-
-def _opened(name: str, parcel: Parcel, asked: Asked, to: Path) -> bool:
-    """Print what is in a parcel into a file; runs in another process."""
+def _opened(batch: _Batch, asked: Asked) -> Iterator[Printed]:
+    """Open and print what was read."""
     from kafkawire.capture.parcels import unpack
 
-    printed = _printed(name, unpack(parcel), asked)
-    to.write_bytes(printed.text)
-    return printed.clean
+    return _views(batch.name, unpack(batch.parcel), asked)
+
+
+def _views(name: str, told: list[Told], asked: Asked) -> Iterator[Printed]:
+    """Give the text of some rows where it was written: it is to be used before the next."""
+    if asked.form is not Shape.JSONL or asked.wanted:
+        yield _printed(name, told, asked)
+        return
+    lines = _lines(name, asked.view)
+    lines.clean = True
+    with lines.view(told) as text:
+        yield Printed(text, lines.clean)
 
 
 def _printed(name: str, told: list[Told], asked: Asked) -> Printed:

@@ -10,51 +10,26 @@ from typing import Annotated
 
 import typer
 
-from . import (
-    clients,
-    codegen,
-    consume,
-    decode,
-    encode,
-    explain,
-    latency,
-    live_groups,
-    log,
-    pipes,
-    produce,
-    readiness,
-    schema_verbs,
-    serve,
-    spark,
-    summary,
-    topics_verb,
-    version,
-)
+from . import pipes
+from .verbs import HELP, Verbs
 
 app = typer.Typer(
     name="kafkawire",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=HELP,
+    cls=Verbs,
 )
-app.command("decode")(decode.decode)
-app.command("summary")(summary.summary)
-app.command("latency")(latency.latency)
-app.command("topics")(topics_verb.topics)
-app.command("clients")(clients.clients)
-app.command("groups")(live_groups.groups)
-app.command("readiness")(readiness.readiness)
-app.command("encode")(encode.encode)
-app.command("explain")(explain.explain)
-app.command("log")(log.log)
-app.command("serve")(serve.serve)
-app.command("produce")(produce.produce)
-app.command("consume")(consume.consume)
-app.add_typer(schema_verbs.app, name="schema")
-app.command("spark")(spark.spark)
-app.command("codegen")(codegen.codegen)
-app.command("version")(version.version)
+
+
+def _version(asked: bool) -> None:
+    """Print the version alone, where `--version` is given."""
+    if asked:
+        from kafkawire import __version__
+
+        typer.echo(f"kafkawire {__version__}")
+        raise typer.Exit
 
 
 @app.callback()
@@ -64,7 +39,7 @@ def _options(
         typer.Option(
             "--version",
             help="Say which version this is, and do no more.",
-            callback=version.when_asked,
+            callback=_version,
             is_eager=True,
         ),
     ] = False,
@@ -73,8 +48,8 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line; text that the terminal cannot show is escaped, not an error."""
-    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    """Run the command line."""
+    pipes.prepare_output()
     pipes.tune()
     try:
         with pipes.until_the_reader_leaves():

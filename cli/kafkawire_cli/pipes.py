@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedWriter, FileIO, TextIOWrapper
 from typing import Final
 
 YOUNG: Final = 1 << 19
@@ -57,6 +58,23 @@ def _flushed() -> bool:
     except BrokenPipeError:
         return False
     return True
+
+
+def prepare_output() -> None:
+    """Make standard output take all that is written, or fail; text that the terminal cannot show is
+    escaped. Unbuffered (PYTHONUNBUFFERED), a write may take a part only, which nobody is told: so
+    that is buffered, and lines go out as they come.
+    """
+    out = sys.stdout
+    if not isinstance(out, TextIOWrapper):
+        return
+    errors = "backslashreplace"
+    out.reconfigure(errors=errors)
+    if isinstance(out.buffer, FileIO):
+        encoding, raw = out.encoding, out.detach()
+        assert isinstance(raw, FileIO)
+        buffer = BufferedWriter(raw)
+        sys.stdout = TextIOWrapper(buffer, encoding, errors, line_buffering=True)
 
 
 def tune() -> None:

@@ -24,6 +24,7 @@ app = typer.Typer(
     help="Schemas: lint, show by version, diff, coverage of a release.",
     no_args_is_help=True,
     rich_markup_mode=None,
+    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

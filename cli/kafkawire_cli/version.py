@@ -23,15 +23,6 @@ def version() -> None:
     typer.echo(f"codecs    compiled: {len(hot)} of {len(REGISTRY)} messages")
 
 
-def when_asked(asked: bool) -> None:
-    """Print the version alone, where `--version` is given."""
-    import kafkawire
-
-    if asked:
-        typer.echo(f"kafkawire {kafkawire.__version__}")
-        raise typer.Exit
-
-
 def is_compiled(module: str) -> bool:
     """Whether the module of a message is native, found without importing it."""
     from importlib.util import find_spec

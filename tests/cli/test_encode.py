@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -102,6 +103,32 @@ def test_a_full_disk_is_said_and_exits_2(arguments: list[str]) -> None:
             check=False,
         )
     assert (ran.returncode, ran.stderr) == (2, "kafkawire: output: No space left on device\n")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("verb", ["encode", "decode", "schema"])
+def test_what_a_disk_takes_in_part_is_a_failure(verb: str, unbuffered: str, tmp_path: Path) -> None:
+    frame = kafkawire.encode_frame(
+        kafkawire.from_json("HeartbeatRequest", 4, {"groupId": "g" * 20_000}), 4, 7, client_id="me"
+    )
+    (tmp_path / "frame.bin").write_bytes(frame)
+    (tmp_path / "group.json").write_text(json.dumps({"groupId": "g" * 20_000}))
+    arguments = {
+        "encode": ["encode", f"@{tmp_path}/group.json", "--api", "12", "--version", "4", "--raw"],
+        "decode": ["decode", str(tmp_path / "frame.bin")],
+        "schema": ["schema", "show", "FetchRequest", "--each", "--json"],
+    }[verb]
+    command = [sys.executable, "-m", "kafkawire_cli.main", *arguments]
+    with (tmp_path / "out").open("wb") as out:
+        ran = subprocess.run(
+            ["sh", "-c", 'ulimit -f 4; exec "$@"', "sh", *command],  # 2 or 4 KiB
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered, "PYTHONDONTWRITEBYTECODE": "1"},
+        )
+    assert (ran.returncode, ran.stderr) == (2, "kafkawire: output: File too large\n")
 
 
 def test_codegen_makes_a_package(tmp_path: Path) -> None:

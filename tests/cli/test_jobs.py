@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
+from typing import Final, NamedTuple
 
 import pytest
 
@@ -11,48 +14,109 @@ from tests.conftest import FIXTURES, shared
 
 from .test_decode import run
 
-CAPTURES = FIXTURES / "captures"
-PCAPS = sorted(str(path) for path in CAPTURES.glob("*.pcap*"))
+CAPTURES: Final = FIXTURES / "captures"
+PCAPS: Final = sorted(str(path) for path in CAPTURES.glob("*.pcap*"))
+
+COMMAND: Final = """
+import sys
+from kafkawire_cli import jobs, main, turns
+jobs.BATCH_ROWS, jobs.AHEAD = 7, 2
+give = turns.Turns.give
+given = []
+turns.Turns.give = lambda *what: given.append(give(*what)) or given[-1]
+try:
+    main.main()
+finally:
+    print("given", given.count(True), file=sys.stderr)
+"""
+"""The command, with batches so small that there are many of few rows, and counting them."""
+
+
+class Ran(NamedTuple):
+    """What a command with --jobs printed; given: batches, or files, that other processes printed,
+    which are at least as many as may wait for them.
+    """
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    given: int
+
+
+def with_jobs(*arguments: str) -> Ran:
+    command = [sys.executable, "-c", COMMAND, "decode", *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+    stderr, _, given = result.stderr.rpartition("given ")
+    return Ran(result.returncode, result.stdout, stderr, int(given))
 
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("form", ["jsonl", "tree", "table"])
 def test_several_files_come_out_in_order(form: str) -> None:
-    alone = run(*PCAPS, "--format", form, "--records")
-    both = run(*PCAPS, "--format", form, "--records", "--jobs", "2")
+    given = (*PCAPS, "--format", form, "--records")
+    alone, both = run(*given), with_jobs(*given, "--jobs", "2")
     assert both.stdout == alone.stdout
     assert both.exit_code == alone.exit_code == 0
+    assert both.given >= 2
+
+
+@pytest.mark.timeout(120)
+def test_many_files_come_out_in_order() -> None:
+    alone, many = run(*PCAPS, "--records"), with_jobs(*PCAPS, "--records", "--jobs", "5")
+    assert many.stdout == alone.stdout
+    assert many.given == len(PCAPS) > 5
 
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("name", ["fg-max-v0.11.0.pcap", "kcat-kf--loss.pcap", "ck-848.pcap"])
-def test_one_file_comes_out_in_order(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafkawire_cli.jobs.BATCH_ROWS", 7)
-    alone = run(str(CAPTURES / name), "--format", "jsonl", "--records", "--strict")
-    both = run(str(CAPTURES / name), "--format", "jsonl", "--records", "--strict", "-j", "3")
+def test_one_file_comes_out_in_order(name: str) -> None:
+    given = (str(CAPTURES / name), "--format", "jsonl", "--records", "--strict")
+    alone, both = run(*given), with_jobs(*given, "-j", "3")
     assert both.stdout == alone.stdout
     assert both.exit_code == alone.exit_code == int("loss" in name)
+    assert both.given >= 4
 
 
 @pytest.mark.timeout(120)
-def test_filters_hold_in_every_process() -> None:
+@pytest.mark.parametrize("jobs", ["2", "4"])
+def test_filters_hold_in_every_process(jobs: str) -> None:
     given = [*PCAPS, "--filter", "api=Fetch", "--filter", "direction=request"]
-    alone, both = run(*given), run(*given, "--jobs", "2")
+    alone, both = run(*given), with_jobs(*given, "--jobs", jobs)
     assert alone.stdout.count("\n") > 20
     assert both.stdout == alone.stdout
 
 
 @pytest.mark.timeout(120)
-def test_what_is_no_capture_is_said_as_ever(tmp_path: Path) -> None:
+@pytest.mark.parametrize("jobs", ["2", "4"])
+def test_what_is_no_capture_is_said_as_ever(jobs: str, tmp_path: Path) -> None:
     (tmp_path / "notes.pcap").write_bytes(b"no capture at all")
-    given = [PCAPS[0], str(tmp_path / "notes.pcap"), PCAPS[1], "--input-format", "capture"]
-    alone, both = run(*given), run(*given, "--jobs", "2")
+    given = [PCAPS[0], str(tmp_path / "notes.pcap"), *PCAPS[1:4], "--input-format", "capture"]
+    alone, both = run(*given), with_jobs(*given, "--jobs", jobs)
     assert alone.exit_code == both.exit_code == 2
     assert both.stdout == alone.stdout
     assert both.stderr == alone.stderr
-    missing = run(str(tmp_path / "none.pcap"), "--jobs", "2")
+    missing = with_jobs(str(tmp_path / "none.pcap"), "--jobs", jobs)
     assert missing.exit_code == 2
     assert "none.pcap: No such file" in missing.stderr
+
+
+@pytest.mark.parametrize("jobs", ["2", "4"])
+def test_a_reader_that_leaves_and_a_full_disk(jobs: str) -> None:
+    command = f"{sys.executable} -m kafkawire_cli.main decode {CAPTURES} -f jsonl -j {jobs}"
+    left = subprocess.run(
+        ["sh", "-c", f"{command} | head -n 1"], capture_output=True, check=False, timeout=60
+    )
+    assert (left.stdout.count(b"\n"), left.stderr) == (1, b"")
+    with open("/dev/full", "wb") as full:
+        said = subprocess.run(
+            command.split(), stdout=full, stderr=subprocess.PIPE, check=False, timeout=60
+        )
+    assert said.returncode == 2
+    assert said.stderr == b"kafkawire: output: No space left on device\n"
+
+
+def test_where_nothing_can_be_shared_one_process_does_it() -> None:
+    assert run(PCAPS[0], "--jobs", "2").stdout == run(PCAPS[0]).stdout  # into a buffer of its own
 
 
 def test_tables_are_made_by_one_process() -> None:

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+MAIN = "import sys; sys.argv = ['kafkawire']; from kafkawire_cli.main import main; main()"
+
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_scripts_are_offered(shell: str) -> None:
@@ -16,3 +18,25 @@ def test_completion_scripts_are_offered(shell: str) -> None:
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     assert "complete" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("kafkawire d", ["decode"]),
+        ("kafkawire s", ["summary", "serve", "schema", "spark"]),
+        ("kafkawire schema ", ["lint", "show", "diff", "coverage"]),
+        ("kafkawire decode --red", ["--redact"]),
+        ("kafkawire decode --format ", ["tree", "jsonl", "table"]),
+    ],
+)
+def test_verbs_their_verbs_and_their_options_are_completed(words: str, offered: list[str]) -> None:
+    environment = {
+        **os.environ,
+        "_KAFKAWIRE_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(words.count(" ")),
+    }
+    command = [sys.executable, "-c", MAIN]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert sorted(ran.stdout.split()) == sorted(offered)

@@ -11,6 +11,9 @@ from typing import Final
 
 import pytest
 
+from kafkawire_cli import verbs
+from tests.conftest import FIXTURES
+
 IMPORT: Final = "import kafkawire"
 HELP: Final = """
 import sys
@@ -22,6 +25,9 @@ except SystemExit as end:
     assert not end.code
 """
 VERSION: Final = HELP.replace("--help", "version")
+DECODE: Final = HELP.replace(
+    '"--help"', f'"decode", {str(FIXTURES / "captures" / "kcat-kf.pcap")!r}'
+)
 
 RUNTIME: Final = {"kafkawire", "librt", "mypy_extensions"}
 """Top-level packages, beside the standard library, that the codecs stand on."""
@@ -30,9 +36,8 @@ RUNTIME: Final = {"kafkawire", "librt", "mypy_extensions"}
 def modules_after(script: str) -> set[str]:
     """Run a script in a fresh interpreter and say which modules it left imported."""
     code = f"{script}\nimport sys\nprint('|'.join(['', *sys.modules]), file=sys.stderr)"
-    ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
+    command = [sys.executable, "-c", code]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     return set(ran.stderr.splitlines()[-1].split("|")) - {""}
 
 
@@ -72,3 +77,30 @@ def test_the_command_line_starts_without_what_single_verbs_need(script: str) -> 
 def test_help_imports_no_message() -> None:
     modules = modules_after(HELP)
     assert {name for name in modules if name.startswith("kafkawire.messages.")} == set()
+
+
+def ours(modules: set[str]) -> set[str]:
+    """Name the modules of the command line that were imported."""
+    return {name.partition(".")[2] for name in modules if name.startswith("kafkawire_cli.")}
+
+
+def test_help_imports_no_verb() -> None:
+    assert ours(modules_after(HELP)) == {"main", "pipes", "verbs"}
+
+
+@pytest.mark.parametrize("module", ["asyncio", "multiprocessing", "pyarrow", "rich", "ssl"])
+def test_decode_imports_nothing_of_other_verbs(module: str) -> None:
+    assert module not in modules_after(DECODE)
+
+
+def test_decode_imports_no_other_verb() -> None:
+    others = {verb.module for name, verb in verbs.VERBS.items() if name != "decode"}
+    assert ours(modules_after(DECODE)) & others == set()
+
+
+@pytest.mark.parametrize("name", verbs.VERBS)
+def test_what_the_list_says_of_a_verb_is_what_the_verb_says(name: str) -> None:
+    said = verbs.command(name).help
+    assert said is not None
+    first = " ".join(said.partition("\n\n")[0].split())
+    assert first.removesuffix(" Or those of a live cluster.") == verbs.VERBS[name].says

@@ -1,0 +1,91 @@
+"""`decode --jobs`: one process, two and more, on one capture and on several, by the clock.
+
+    python -m benchmarks.jobs [--traffic calls bulk] [--megabytes 100] [--processes 1 2] [--rounds N]
+
+Law: all of them print the same bytes to a file; they take turns; a figure is seconds from start to
+end by the clock, starting up included, so it means something on a quiet machine with as many cores
+only. How much processor they took is beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from . import report
+from .captures import grown
+from .measure import Figure, figure
+from .pipeline import TRAFFIC, Run, measured, ours, sources
+
+MEGABYTES: Final = 100
+PROCESSES: Final = (1, 2)
+FILES: Final = 4
+"""Captures that the same size is divided into."""
+
+
+def run_size(
+    traffic: str, megabytes: int, processes: Sequence[int], rounds: int, folder: Path
+) -> list[Figure]:
+    """Measure captures of some size."""
+    found = sources(traffic, folder)
+    cases: dict[str, list[Path]] = {}
+    for case, number in (("one file", 1), (f"{FILES} files", FILES)):
+        cases[case] = [folder / f"{number}-{at}.pcap" for at in range(number)]
+        for file in cases[case]:
+            with file.open("wb", buffering=1 << 20) as out:
+                out.writelines(grown(found, megabytes * 10**6 // number))
+    figures = []
+    for case, files in cases.items():
+        taken: dict[int, list[Run]] = {number: [] for number in processes}
+        printed = set()
+        for _ in range(rounds):
+            for number in processes:
+                command = ours(*files, "--format", "jsonl", "--records", "--jobs", str(number))
+                out_file = folder / "out"
+                taken[number].append(measured(command, out_file))
+                with out_file.open("rb") as rows:
+                    printed.add(hashlib.file_digest(rows, "blake2b").digest())
+        if len(printed) > 1:
+            raise AssertionError(f"{case}: not all of them printed the same")
+        name = f"{traffic}, {megabytes} MB, {case}"
+        for number, runs in taken.items():
+            contender = f"--jobs {number}"
+            clock, processor = [each.wall for each in runs], [each.cpu for each in runs]
+            figures.append(figure("--jobs by the clock", name, contender, "s", clock))
+            figures.append(figure("--jobs, processor", name, contender, "s", processor))
+    return figures
+
+
+def run(
+    rounds: int,
+    megabytes: int = MEGABYTES,
+    traffic: Sequence[str] = TRAFFIC,
+    processes: Sequence[int] = PROCESSES,
+) -> list[Figure]:
+    """Measure each kind of traffic."""
+    figures: list[Figure] = []
+    for kind in traffic:
+        with tempfile.TemporaryDirectory(prefix="kafkawire-jobs-") as folder:
+            figures += run_size(kind, megabytes, processes, rounds, Path(folder))
+    return figures
+
+
+def main() -> None:
+    """Print the tables and keep the figures."""
+    parser = argparse.ArgumentParser(prog="benchmarks.jobs", description=__doc__)
+    parser.add_argument("--traffic", choices=TRAFFIC, nargs="+", default=list(TRAFFIC))
+    parser.add_argument("--megabytes", type=int, default=MEGABYTES)
+    parser.add_argument("--processes", type=int, nargs="+", default=list(PROCESSES))
+    parser.add_argument("--rounds", type=int, default=3)
+    chosen = parser.parse_args()
+    figures = run(chosen.rounds, chosen.megabytes, chosen.traffic, chosen.processes)
+    print(report.tables(figures))
+    print(f"\n{report.save(figures)}")
+
+
+if __name__ == "__main__":
+    main()
