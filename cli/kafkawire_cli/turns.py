@@ -25,6 +25,7 @@ from multiprocessing.connection import Connection
 from tempfile import SpooledTemporaryFile
 from typing import Final, Generic, NamedTuple, TypeVar
 
+from . import pipes
 from .inputs import InputError
 
 Task = TypeVar("Task")
@@ -292,7 +293,7 @@ class _Output:
         while self._wire.poll():
             self._hear()
         if stretch <= self._turn:
-            sys.stdout.buffer.write(text)
+            pipes.write(text)
         else:
             self._of(stretch).text.write(text)
 
@@ -319,7 +320,7 @@ class _Output:
             held = self._held.popleft()
             held.text.seek(0)
             while text := held.text.read(CHUNK):
-                sys.stdout.buffer.write(text)
+                pipes.write(text)
             sys.stdout.flush()
             held.text.close()
             for ended in held.ended:
