@@ -94,8 +94,10 @@ def keep_memory() -> None:
     if sys.platform == "linux":
         import ctypes
 
-        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none
-        for option, size in KEPT.items() if mallopt is not None else ():
+        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+        if mallopt is None:  # musl
+            return
+        for option, size in KEPT.items():
             mallopt(option, size)
 
 

@@ -161,10 +161,22 @@ def _parquet(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
         held.clear()
         rows = size = 0
 
-    repeating = list(_repeating(schema))
-    with ParquetWriter(str(output), schema, compression="zstd", use_dictionary=repeating) as out:
+    with ParquetWriter(
+        str(output),
+        schema,
+        compression="zstd",
+        use_dictionary=list(_repeating(schema)),
+        write_statistics=[field.name for field in schema if not _is_payload(field.type)],
+    ) as out:
         yield write
         flush()
+
+
+def _is_payload(type: pa.DataType) -> bool:
+    """Whether nobody looks for a range of such values: bytes, and what is nested."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_binary(type) or pa.types.is_nested(type))
 
 
 def _repeating(schema: pa.Schema) -> Iterator[str]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -85,6 +85,17 @@ class CaptureDecoder(Protocol):
 
     def finish(self) -> Iterator[PacketBlock]:
         """Take note that the file ends here."""
+
+
+def kinds(values: npt.NDArray[np.integer[Any]]) -> list[int]:
+    """List the values that occur, ascending. Mostly there is one; `np.unique` hashes all the same,
+    and loads what it knows of masked arrays.
+    """
+    if not len(values):
+        return []
+    if (values == values[0]).all():
+        return [int(values[0])]
+    return sorted(set(values.tolist()))
 
 
 def take_rows(data: bytes, at: Ints, dtype: np.dtype[np.void]) -> npt.NDArray[np.void]:

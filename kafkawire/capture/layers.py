@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .blocks import Ints, Octets, take_rows
+from .blocks import Ints, Octets, kinds, take_rows
 from .headers import (
     ETHERTYPES,
     FAMILIES,
@@ -224,13 +224,10 @@ def _as(layer: Layer, kind: Kind, *, inside: bool = False) -> Layer:
 
 def _sorted(layer: Layer, step: Step) -> list[Layer]:
     inside = layer.inside or layer.kind in TUNNELS
-    kinds, at, stop = step
-    if (kinds == kinds[0]).all():
-        kind = Kind(int(kinds[0]))
-        return [Layer(kind, layer.rows, at, layer.end, stop, inside, layer.depth + 1)]
+    each, at, stop = step
+    there = kinds(each)
     found = []
-    for number in np.unique(kinds).tolist():
-        chosen = kinds == number
+    for number in there:
         part = Layer(Kind(number), layer.rows, at, layer.end, stop, inside, layer.depth + 1)
-        found.append(part[chosen])
+        found.append(part if len(there) == 1 else part[each == number])
     return found

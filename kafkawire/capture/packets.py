@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import CaptureError, UnsupportedLinkType
-from .blocks import Ints, Octets, PacketBlock, take_rows
+from .blocks import Ints, Octets, PacketBlock, kinds, take_rows
 from .fragments import Defragmenter, Fragment
 from .headers import ENDS, HEADERS, LINKS, PROTOCOLS4, PROTOCOLS6, Kind
 from .layers import Addresses, Layer, take_off, whole_headers
@@ -90,7 +90,7 @@ class PacketParser:
     def _links(self, block: PacketBlock) -> list[Layer]:
         layers = []
         everything = np.arange(len(block))
-        for link in np.unique(block.link).tolist():
+        for link in kinds(block.link):
             rows = everything[block.link == link]
             if link not in LINKS and link not in self._unread:
                 self._unread.add(link)

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import CaptureError, CorruptCapture, TruncatedCapture, UnsupportedLinkType
-from .blocks import MAX_PACKETS, NO_TIME, Ints, PacketBlock, take_rows
+from .blocks import MAX_PACKETS, NO_TIME, Ints, PacketBlock, kinds, take_rows
 from .chains import blocks
 from .inbox import Inbox
 from .interfaces import Interface, read_interface
@@ -239,7 +239,7 @@ class PcapngDecoder:
 
     def _times(self, units: Ints, interface: Ints) -> Ints:
         ts = np.empty(len(units), np.int64)
-        for index in np.unique(interface).tolist():
+        for index in kinds(interface):
             described = self._described(index)
             rows = interface == index
             ts[rows] = (described or Interface(0, 0)).nanoseconds(units[rows])
@@ -247,7 +247,7 @@ class PcapngDecoder:
 
     def _links(self, interface: Ints, places: Ints) -> Ints:
         link = np.full(len(interface), NO_INTERFACE, np.int64)
-        for index in np.unique(interface).tolist():
+        for index in kinds(interface):
             described = self._described(index)
             rows = interface == index
             if described is not None:

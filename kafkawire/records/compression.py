@@ -5,13 +5,11 @@ package is imported when first needed; a missing one is UnsupportedCompression t
 
     gzip    RFC 1952, one or more members                    zlib
     snappy  Java's framing (xerial), or one raw block        cramjam
-    lz4     frames; magic 0 has a header checksum of its own cramjam
+    lz4     frames; magic 0 has a header checksum of its own lz4
     zstd    RFC 8878 frames                                  zstandard
 
-What clients write is one frame, mostly of few bytes: then making what a frame is read with, and the
-memory that it might need, takes ten times as long as reading. So zstd keeps its contexts, one a
-thread, and lz4 is read block by block (`_short_zstd`, `_short_lz4`); whatever they do not finish is
-read again by the plain way, which knows what is wrong.
+Most batches are of few bytes: making what a frame of lz4 or zstd is read with takes ten times as
+long as reading it. So such contexts are kept, one a thread.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ import threading
 import zlib
 from collections.abc import Callable
 from enum import IntEnum
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 from ..errors import CorruptBatch, LimitExceeded, UnsupportedCompression
@@ -45,13 +43,13 @@ CODECS: Final = tuple(Compression)
 FROM_MAGIC: Final = (0, 0, 0, 0, 2)
 """The first magic that may carry each codec."""
 
-OVERFLOW: Final = "failed to write whole buffer"
-"""What Rust's standard library, and so cramjam, says when the output buffer is full."""
-
 FIRST_BUFFER: Final = 32_768
 GROWTH: Final = 8
 
-PACKAGES: Final = {"snappy": "cramjam", "lz4": "cramjam", "zstd": "zstandard"}
+PACKAGES: Final = {"snappy": "cramjam", "lz4": "lz4", "zstd": "zstandard"}
+
+MODULES: Final = {"lz4": "lz4.frame"}
+"""What is imported of them, where that is a module inside."""
 
 ZSTD_LEVEL: Final = 3
 """zstd's own default, and Kafka's."""
@@ -91,7 +89,7 @@ def package_of(codec: str) -> Any:
     """Import the package that a codec needs."""
     name = PACKAGES[codec]
     try:
-        return importlib.import_module(name)
+        return importlib.import_module(MODULES.get(codec, name))
     except ImportError as error:
         raise UnsupportedCompression(
             f"{codec} needs the package {name}, which is not installed"
@@ -155,53 +153,45 @@ def unsnappy_block(block: bytes) -> bytes:
         raise CorruptBatch(f"snappy: {error}") from None
 
 
+CONTEXTS: Final = threading.local()
+"""What lz4 and zstd work with, made once a thread, since none may be used by two at a time."""
+
+
+def _context(name: str, make: Callable[[], Any]) -> Any:
+    """Find this thread's context of that name."""
+    found = getattr(CONTEXTS, name, None)
+    if found is None:
+        found = make()
+        setattr(CONTEXTS, name, found)
+    return found
+
+
 def unlz4(data: bytes, magic: int, limit: int) -> bytes:
     """Read lz4 frames; in magic 0 the header checksum is put right first."""
-    frames = lz4.with_standard_checksum(data) if magic == 0 else data
-    read = _short_lz4(frames, limit)
-    return _lz4_frames(frames, limit) if read is None else read
-
-
-def _short_lz4(data: bytes, limit: int) -> bytes | None:
-    """Read one frame such as clients write; None if it is another, or not as it should be."""
-    blocks = lz4.plain_blocks(data)
-    if blocks is None:
-        return None
-    size = sum([block.most for block in blocks])
-    if size > limit:
-        return None
     package = package_of("lz4")
-    buffer = bytearray(size)
-    made = memoryview(buffer)
-    at = 0
-    for start, end, stored, most in blocks:
-        block = data[start:end]
-        if stored:
-            made[at : at + most] = block
-            at += most
-            continue
-        try:
-            at += package.lz4.decompress_block_into(block, made[at:], output_len=most)
-        except package.DecompressionError:
-            return None
-    return bytes(made[:at])
-
-
-def _lz4_frames(data: bytes, limit: int) -> bytes:
-    """Decompress frames into a buffer that grows with what they turn out to hold."""
-    package = package_of("lz4")
-    size = capacity(data, limit)
+    context = _context("lz4", package.create_decompression_context)
+    rest = lz4.with_standard_checksum(data) if magic == 0 else data
+    parts: list[bytes] = []
+    left = limit
     while True:
-        buffer = bytearray(size)
         try:
-            read = package.lz4.decompress_into(data, memoryview(buffer))
-            return bytes(memoryview(buffer)[:read])
-        except package.DecompressionError as error:
-            if OVERFLOW not in str(error):
-                raise CorruptBatch(f"lz4: {error}") from None
-        if size == limit:
+            # more than may come out, for the end of a frame comes with the byte after the last
+            most = capacity(rest, left) + 1
+            part, read, ended = package.decompress_chunk(context, rest, max_length=most)
+        except RuntimeError as error:
+            package.reset_decompression_context(context)
+            raise CorruptBatch(f"lz4: {error}") from None
+        parts.append(part)
+        rest = rest[read:]
+        left -= len(part)
+        if left < 0:
+            package.reset_decompression_context(context)
             raise bomb("lz4", len(data), limit)
-        size = min(limit, size * GROWTH)
+        if ended and not rest:
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+        if not ended and len(part) < most:
+            package.reset_decompression_context(context)
+            raise CorruptBatch("lz4: the stream ends inside a frame")
 
 
 def unzstd(data: bytes, _magic: int, limit: int) -> bytes:
@@ -210,24 +200,10 @@ def unzstd(data: bytes, _magic: int, limit: int) -> bytes:
     return _zstd_frames(data, limit) if read is None else read
 
 
-CONTEXTS: Final = threading.local()
-"""What zstd works with, made once a thread, since none may be used by two at a time."""
-
-
-def _zstd_context(name: str, **said: Any) -> Any:
-    """Find this thread's context by the name of its class, and what it is made with."""
-    key = f"{name}{said}" if said else name
-    found = getattr(CONTEXTS, key, None)
-    if found is None:
-        found = getattr(package_of("zstd"), name)(**said)
-        setattr(CONTEXTS, key, found)
-    return found
-
-
 def _short_zstd(data: bytes, limit: int) -> bytes | None:
     """Read one frame of not more than `limit` bytes; None of others."""
     package = package_of("zstd")
-    reader = _zstd_context("ZstdDecompressor")
+    reader = _context("zstd", package.ZstdDecompressor)
     try:
         if package.frame_content_size(data) > limit:
             return None
@@ -278,16 +254,18 @@ def to_snappy(data: bytes, _magic: int, _level: int | None) -> bytes:
 
 def to_lz4(data: bytes, magic: int, level: int | None) -> bytes:
     """Write one lz4 frame; a level chooses the slow, dense mode."""
-    module = package_of("lz4").lz4
+    package_of("lz4")
+    from lz4.block import compress
+
     dense = {} if level is None else {"mode": "high_compression", "compression": level}
-    return lz4.frame(
-        data, magic, lambda part: bytes(module.compress_block(part, store_size=False, **dense))
-    )
+    return lz4.frame(data, magic, lambda part: compress(part, store_size=False, **dense))
 
 
 def to_zstd(data: bytes, _magic: int, level: int | None) -> bytes:
     """Write one zstd frame."""
-    writer = _zstd_context("ZstdCompressor", level=ZSTD_LEVEL if level is None else level)
+    chosen = ZSTD_LEVEL if level is None else level
+    make = partial(package_of("zstd").ZstdCompressor, level=chosen)
+    writer = _context(f"zstd {chosen}", make)
     written: bytes = writer.compress(data)
     return written
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final
 
 from ..errors import CorruptBatch
 
@@ -30,13 +30,6 @@ DESCRIPTOR: Final = b"\x60\x40"
 BLOCK_BYTES: Final = 65_536
 STORED: Final = 0x8000_0000
 END: Final = bytes(4)
-
-LARGEST: Final = {0x40: 1 << 16, 0x50: 1 << 18, 0x60: 1 << 20, 0x70: 1 << 22}
-"""Second byte of a descriptor -> the most bytes that a block becomes."""
-VERSION_1: Final = 0x60
-"""First byte of a descriptor without checksums and sizes, its blocks independent."""
-RATIO: Final = 255
-"""No block becomes more bytes for each of its own."""
 
 PRIME_1, PRIME_2, PRIME_3, PRIME_4, PRIME_5 = (
     0x9E3779B1,
@@ -73,9 +66,6 @@ def checksum(header: bytes) -> int:
     return xxh32(header) >> 8 & 0xFF
 
 
-_PLAIN_CHECKSUMS: Final = {size: checksum(bytes([VERSION_1, size])) for size in LARGEST}
-
-
 def checksum_place(data: bytes) -> int:
     """Say where the header checksum of the first frame stands."""
     if not data.startswith(FRAME_MAGIC) or len(data) < 7:
@@ -96,41 +86,6 @@ def with_standard_checksum(data: bytes) -> bytes:
     if data[place] not in (standard, checksum(data[:place])):
         raise CorruptBatch("lz4: wrong header checksum")
     return data[:place] + bytes([standard]) + data[place + 1 :]
-
-
-class Block(NamedTuple):
-    """Where a block lies, whether it is stored as it is, and the most bytes that it becomes."""
-
-    start: int
-    end: int
-    stored: bool
-    most: int
-
-
-def plain_blocks(data: bytes) -> list[Block] | None:
-    """Find the blocks of one frame such as clients write, independent and without checksums; None
-    of any other, or if something follows it, or is missing.
-    """
-    largest = LARGEST.get(data[5]) if len(data) >= 11 else None
-    if largest is None or not data.startswith(FRAME_MAGIC) or data[4] != VERSION_1:
-        return None
-    if data[6] != _PLAIN_CHECKSUMS[data[5]]:
-        return None
-    found: list[Block] = []
-    place = 7
-    while place + 4 <= len(data):
-        size = int.from_bytes(data[place : place + 4], "little")
-        place += 4
-        if size == 0:
-            return found if place == len(data) else None
-        stored = size >= STORED
-        size &= ~STORED
-        most = size if stored else min(largest, RATIO * size)
-        if place + size > len(data) or most > largest:
-            return None
-        found.append(Block(place, place + size, stored, most))
-        place += size
-    return None
 
 
 def parts(data: bytes) -> Iterator[bytes]:

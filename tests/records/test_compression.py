@@ -105,7 +105,8 @@ def test_cut_streams_are_refused(codec: Compression, magic: int) -> None:
 def test_missing_package_is_named(codec: Compression, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = compress(codec, b"data", 2)
     package = PACKAGES[codec.name.lower()]
-    monkeypatch.setitem(sys.modules, package, None)
+    for module in [package, f"{package}.frame"]:
+        monkeypatch.setitem(sys.modules, module, None)
     package_of.cache_clear()
     with pytest.raises(UnsupportedCompression, match=f"needs the package {package}"):
         decompress(codec, stream, 2, PLENTY)
