@@ -11,11 +11,11 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from json.encoder import encode_basestring_ascii
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 from ..primitives.limits import DEFAULT_LIMITS, Limits
 from ..primitives.structure import Message
-from ..protocol.embedded import PLACES, embedded_payloads
+from ..protocol.embedded import PLACES, Carried, carried_bytes, payload_of
 from ..protocol.header import response_header_version
 from ..protocol.json_form import to_json
 from ..protocol.json_text import Template, template
@@ -43,6 +43,12 @@ from .rows import Row, Status
 SECOND: Final = 1_000_000_000
 MOST_KNOWN: Final = 1 << 12
 """Connections, or client ids, whose text is kept."""
+
+MOST_ANSWERS: Final = 1 << 8
+"""Answers whose text is kept."""
+
+SHORT: Final = 1 << 12
+"""Bytes of an answer, or of a payload, whose text is kept."""
 
 SECRET_API: Final = "SaslAuthenticate"
 
@@ -86,6 +92,13 @@ class Head:
             self.tagged = not is_request and response_header_version(key, version) == 1
 
 
+class Answer(NamedTuple):
+    """What a row says from its status on, and whether all of it was decoded byte for byte."""
+
+    text: str
+    clean: bool
+
+
 @final
 class Lines:
     """Writes the rows of one capture.
@@ -113,6 +126,8 @@ class Lines:
         self.out: Text = Text(shown_value, place_text, batch_body, records)
         self.known_ends: dict[tuple[int | None, str | None], str] = {}
         self.client_ids: dict[str | None, str] = {}
+        self.payloads: dict[tuple[Any, ...], str | None] = {}
+        self.answers: dict[tuple[int, bytes], Answer] = {}
         self.start: str = f'{{"capture":{self.capture},"packet":'
 
     def text(self, told: list[Told], limits: Limits = DEFAULT_LIMITS) -> bytes:
@@ -130,11 +145,12 @@ class Lines:
             if connection != self.connection or client is not self.client:
                 self.connect(connection, client, broker)
             if isinstance(item, Sealed):
-                if self.put(item, limits):
+                if self.put(item, limits) or self.put_answer(item):
                     continue
                 row = item.open(limits)
                 if row.status is Status.OK:  # so all nulls that were met may be there
                     out.allow()
+                self.keep_answer(item, row)
             else:
                 row = item
             if row.status is not Status.OK:
@@ -168,10 +184,7 @@ class Lines:
         asked = sealed.asked
         if asked is None or sealed.body < 0 or sealed.error or self.redact:
             return False
-        number = (asked.api_key << 16 | asked.api_version & 0xFFFF) << 1 | sealed.is_request
-        head = self.heads.get(number)
-        if head is None:
-            head = self.heads[number] = Head(asked, sealed.is_request, self.secrets)
+        head = self.head(asked, sealed.is_request)
         program = head.program
         if program is None:
             return False
@@ -196,6 +209,44 @@ class Lines:
             limits.max_elements,
         )
 
+    def head(self, asked: Asked, is_request: bool) -> Head:
+        number = (asked.api_key << 16 | asked.api_version & 0xFFFF) << 1 | is_request
+        head = self.heads.get(number)
+        if head is None:
+            head = self.heads[number] = Head(asked, is_request, self.secrets)
+        return head
+
+    def put_answer(self, sealed: Sealed) -> bool:
+        """Write the row of an ApiVersions response such as was opened before: brokers give all
+        clients the same, which is long, and ends in tagged fields.
+        """
+        asked = sealed.asked
+        if asked is None or not _is_answer(sealed, asked):
+            return False
+        answer = self.answers.get((asked.api_version, sealed.frame[sealed.body :]))
+        if answer is None:
+            return False
+        if not answer.clean:
+            self.clean = False
+        self.out.write(
+            f"{self.start}{sealed.packet},"
+            f'"time":{self.time_text(sealed.time_ns)},{self.ends}'
+            f"{self.head(asked, False).text}{asked.correlation_id},"
+            f'"client_id":{self.client_id(asked.client_id)},"length":{len(sealed.frame)},'
+            f"{answer.text}}}\n"
+        )
+        return True
+
+    def keep_answer(self, sealed: Sealed, row: Row) -> None:
+        """Keep what was said of an ApiVersions response."""
+        asked = sealed.asked
+        if asked is None or not _is_answer(sealed, asked) or len(sealed.frame) > SHORT:
+            return
+        if len(self.answers) == MOST_ANSWERS:
+            self.answers.clear()
+        known = Answer(self.outcome(row), row.status is Status.OK)
+        self.answers[asked.api_version, sealed.frame[sealed.body :]] = known
+
     def line(self, connection: int | None, client: str | None, broker: str | None, row: Row) -> str:
         """Write a row, without the end of the line."""
         if connection != self.connection or client is not self.client:
@@ -206,31 +257,35 @@ class Lines:
             time_ns,
             direction,
             length,
-            status,
-            error,
+            _,
+            _,
             api_key,
             api_name,
             api_version,
             correlation_id,
             client_id,
-            body_version,
-            message,
+            _,
+            _,
             _,
             _,
             _,
         ) = row
-        if message is None or body_version is None:
-            inner = f'"body":"{raw_text(row, self.secrets, self.redact)}"'
-        else:
-            inner = self.message_text(message, body_version)
-        said = encode_basestring_ascii(error) if error else "null"
         return (
             f'{{"capture":{self.capture},"packet":{packet},"time":{self.time_text(time_ns)},'
             f'{self.ends},"direction":"{direction}","api_key":{or_null(api_key)},'
             f'"api_name":{text_or_null(api_name)},"api_version":{or_null(api_version)},'
             f'"correlation_id":{or_null(correlation_id)},"client_id":{text_or_null(client_id)},'
-            f'"length":{length},"status":"{status}","error":{said},{inner}}}'
+            f'"length":{length},{self.outcome(row)}}}'
         )
+
+    def outcome(self, row: Row) -> str:
+        """Write a row from its status on."""
+        if row.message is None or row.body_version is None:
+            inner = f'"body":"{raw_text(row, self.secrets, self.redact)}"'
+        else:
+            inner = self.message_text(row.message, row.body_version)
+        said = encode_basestring_ascii(row.error) if row.error else "null"
+        return f'"status":"{row.status}","error":{said},{inner}'
 
     def time_text(self, time_ns: int) -> str:
         """Write a capture time as ISO 8601 in UTC with nanoseconds; null where there is none."""
@@ -254,10 +309,13 @@ class Lines:
         else:
             text = f'"body":{form.template.write(message)}'
         if form.embeds:
-            found = embedded_payloads(message, version)
-            if found:
-                made = {payload.path: payload.to_json() for payload in found}
-                text += f',"embedded":{json.dumps(made, separators=(",", ":"), allow_nan=False)}'
+            parts = [
+                f'"{carried.path}":{inner}'
+                for carried in carried_bytes(message, version)
+                if (inner := self.payload_text(cls, carried)) is not None
+            ]
+            if parts:
+                text += f',"embedded":{{{",".join(parts)}}}'
         if held:
             if self.records:
                 shown = [opened(place, self.redact) for place in held]
@@ -266,11 +324,32 @@ class Lines:
             text += f',"records":[{",".join(shown)}]'
         return text
 
+    def payload_text(self, cls: type[Message], carried: Carried) -> str | None:
+        """Write what a field carries; members of a group carry the same again and again."""
+        said = (cls, carried.attribute, carried.protocol_type, carried.name, carried.value)
+        known = self.payloads.get(said, "")
+        if known != "":
+            return known
+        payload = payload_of(carried)
+        made = None
+        if payload is not None:
+            made = json.dumps(payload.to_json(), separators=(",", ":"), allow_nan=False)
+        if len(carried.value) <= SHORT:
+            if len(self.payloads) == MOST_KNOWN:
+                self.payloads.clear()
+            self.payloads[said] = made
+        return made
+
     def redacted_text(self, message: Message, version: int, held: list[Place]) -> str:
         """Write a body with a few words in the place of its records."""
         made: Any = replaced(to_json(message, version), map(in_words, held))
         made = made if self.secrets else redacted(made)
         return json.dumps(made, separators=(",", ":"), allow_nan=False)
+
+
+def _is_answer(sealed: Sealed, asked: Asked) -> bool:
+    """Whether it is a response to ApiVersions whose row says what the request asked for."""
+    return asked.api_key == API_VERSIONS and not sealed.is_request and not sealed.error
 
 
 def raw_text(row: Row, secrets: bool, redact: bool) -> str:

@@ -19,6 +19,7 @@ the protocol's name tells, where it is one that only one type uses, and otherwis
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from ..primitives import DEFAULT_LIMITS, Limits, Message, Structure
@@ -108,6 +109,24 @@ class Found(NamedTuple):
     payload: Payload
 
 
+class Carried(NamedTuple):
+    """A bytes field that holds something, and what is said of it.
+
+    owner, attribute: the struct and field. path, json_steps: the way there, as Python and as JSON
+    name it. place: what is known of such fields. protocol_type, name: as the message says them, or
+    None. What the bytes are depends on place, protocol_type, name and the bytes, and on no more.
+    """
+
+    owner: Structure
+    attribute: str
+    path: str
+    json_steps: tuple[str | int, ...]
+    place: Place
+    protocol_type: str | None
+    name: str | None
+    value: bytes
+
+
 class _Field(NamedTuple):
     """A bytes field with the structs that lead to it, the message first."""
 
@@ -133,11 +152,27 @@ def walk_payloads(
     message: Message, version: int, *, limits: Limits = DEFAULT_LIMITS
 ) -> Iterator[Found]:
     """Decode as `embedded_payloads` does, and say where each payload was found."""
+    for carried in carried_bytes(message, version):
+        payload = payload_of(carried, limits)
+        if payload is not None:
+            yield Found(carried.owner, carried.attribute, carried.json_steps, payload)
+
+
+def carried_bytes(message: Message, version: int) -> Iterator[Carried]:
+    """Find the fields of a message that may hold payloads, in wire order."""
     for place in PLACES.get(type(message).__name__, ()):
-        for field in _fields(message, place.steps, (), "", ()):
-            payload = _payload(place, field, version, limits)
-            if payload is not None:
-                yield Found(field.owners[-1], place.steps[-1], field.json_steps, payload)
+        for owners, path, json_steps, value in _fields(message, place.steps, (), "", ()):
+            if value:
+                yield Carried(
+                    owners[-1],
+                    place.steps[-1],
+                    path,
+                    json_steps,
+                    place,
+                    _said(owners, place.protocol_type, version),
+                    _said(owners, place.protocol_name, version),
+                    value,
+                )
 
 
 def add_payloads(
@@ -172,37 +207,40 @@ def _fields(
         yield from _fields(value, tuple(rest), owners, path, json_steps)
 
 
-def _payload(place: Place, field: _Field, version: int, limits: Limits) -> Payload | None:
-    if not field.value:
-        return None
-    name = _said(field.owners, place.protocol_name, version)
-    kind = _kind(place, field, name, version, limits)
+def payload_of(carried: Carried, limits: Limits = DEFAULT_LIMITS) -> Payload | None:
+    """Decode what a field carries; None where nothing says what it is."""
+    kind = _kind(carried, limits)
     if kind is None:
         return None
-    payload = read_payload(field.path, kind, field.value, limits)
-    inner = _inner(payload, name, limits)
+    payload = read_payload(carried.path, kind, carried.value, limits)
+    inner = _inner(payload, carried.name, limits)
     return payload if inner is None else payload._replace(inner=inner)
 
 
-def _kind(
-    place: Place, field: _Field, name: str | None, version: int, limits: Limits
-) -> str | None:
-    if len(place.kinds) == 1:
-        return next(iter(place.kinds.values()))
-    protocol_type = _said(field.owners, place.protocol_type, version)
-    if protocol_type is None and name is not None:
-        protocol_type = PROTOCOL_TYPE.get(name)
+def _kind(carried: Carried, limits: Limits) -> str | None:
+    kinds = carried.place.kinds
+    if len(kinds) == 1:
+        return next(iter(kinds.values()))
+    protocol_type = carried.protocol_type
+    if protocol_type is None and carried.name is not None:
+        protocol_type = PROTOCOL_TYPE.get(carried.name)
     if protocol_type is None:
-        return recognise(place.kinds.values(), field.value, limits)
-    return place.kinds.get(protocol_type)
+        return recognise(kinds.values(), carried.value, limits)
+    return kinds.get(protocol_type)
 
 
 def _said(owners: tuple[Structure, ...], attribute: str, version: int) -> str | None:
     """Read an attribute of the struct on the way that has it in that version; None for ""."""
-    for owner in owners:
+    at = _who_says(tuple([type(owner) for owner in owners]), attribute, version)
+    return None if at is None else getattr(owners[at], attribute) or None
+
+
+@lru_cache(1 << 10)
+def _who_says(owners: tuple[type[Structure], ...], attribute: str, version: int) -> int | None:
+    for at, owner in enumerate(owners):
         for row in owner.__fields__:
             if row.attribute == attribute and row.first <= version <= row.last:
-                return getattr(owner, attribute) or None
+                return at
     return None
 
 

@@ -5,7 +5,8 @@ Law: a payload has either a value, and the version it was read as, or an error t
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from ..primitives import Message, Structure
 from .frame import Frame
@@ -60,7 +61,13 @@ class Payload(NamedTuple):
 
 def json_name(struct: Structure, attribute: str) -> str:
     """Find the JSON name of a struct's field."""
-    return next(row.json_name for row in struct.__fields__ if row.attribute == attribute)
+    return _json_name(type(struct), attribute)
+
+
+@lru_cache(1 << 10)
+def _json_name(cls: Any, attribute: str) -> str:
+    name: str = next(row.json_name for row in cls.__fields__ if row.attribute == attribute)
+    return name
 
 
 def decoded_name(struct: Structure, attribute: str) -> str:

@@ -29,6 +29,8 @@ from kafkawire.capture.record_text import (
 from kafkawire.capture.row_text import Lines
 from kafkawire.errors import DecodeError
 from kafkawire.messages import REGISTRY
+from kafkawire.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
+from kafkawire.protocol.embedded import embedded_payloads
 from kafkawire.protocol.json_text import to_json_text
 from kafkawire.records import Compression
 from kafkawire.records.checksum import crc32c
@@ -109,10 +111,26 @@ def test_nothing_is_written_of_what_the_decoder_refuses() -> None:
 @pytest.mark.parametrize("options", [(False, True), (True, False)])
 def test_lines_of_frames_are_those_of_rows(truth: Path, options: tuple[bool, bool]) -> None:
     told = list(read_sealed(capture_of(truth)))
-    straight, opened_lines = Lines("c", *options), Lines("c", *options)
-    for _ in range(2):  # what nulls are allowed is known the second time
-        expected = "".join(opened_lines.line(*located(one)) + "\n" for one in told)
-        assert straight.text(told).decode() == expected
+    straight = Lines("c", *options)
+    # each by itself: what was written before is not asked
+    expected = [Lines("c", *options).line(*located(one)) for one in told]
+    for _ in range(2):  # what nulls are allowed is known the second time, and what was kept
+        assert straight.text(told).decode().splitlines() == expected
+
+
+def test_what_a_payload_is_depends_on_more_than_its_bytes() -> None:
+    user_data = (0).to_bytes(4, "big")
+    metadata = b"\0\0" + bytes(4) + len(user_data).to_bytes(4, "big") + user_data
+    lines, made = Lines("c"), []
+    for protocol_type in ("consumer", "connect", "other"):
+        for name in ("sticky", "cooperative-sticky", "mine"):
+            protocol = JoinGroupRequestProtocol(name=name, metadata=metadata)
+            message = JoinGroupRequest(protocol_type=protocol_type, protocols=[protocol])
+            said = json.loads(f"{{{lines.message_text(message, 5)}}}")
+            payloads = {one.path: one.to_json() for one in embedded_payloads(message, 5)}
+            assert said.get("embedded", {}) == payloads
+            made.append(json.dumps(payloads))
+    assert len(set(made)) == 5, "three subscriptions, a worker's metadata, nothing"
 
 
 def test_more_elements_than_are_allowed_are_left_to_the_decoder() -> None:
