@@ -61,7 +61,8 @@ class Payload(NamedTuple):
 
 def json_name(struct: Structure, attribute: str) -> str:
     """Find the JSON name of a struct's field."""
-    return _json_name(type(struct), attribute)
+    cls: Any = type(struct)  # which mypy does not see can be hashed
+    return _json_name(cls, attribute)
 
 
 @lru_cache(1 << 10)

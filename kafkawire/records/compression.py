@@ -54,6 +54,9 @@ MODULES: Final = {"lz4": "lz4.frame"}
 ZSTD_LEVEL: Final = 3
 """zstd's own default, and Kafka's."""
 
+DEAREST_LEVEL: Final = 9
+"""The highest level of zstd whose context is kept: those above take tens of megabytes."""
+
 GZIP_WINDOW: Final = 31
 """zlib's code for a gzip header and trailer."""
 
@@ -265,7 +268,7 @@ def to_zstd(data: bytes, _magic: int, level: int | None) -> bytes:
     """Write one zstd frame."""
     chosen = ZSTD_LEVEL if level is None else level
     make = partial(package_of("zstd").ZstdCompressor, level=chosen)
-    writer = _context(f"zstd {chosen}", make)
+    writer = _context(f"zstd {chosen}", make) if chosen <= DEAREST_LEVEL else make()
     written: bytes = writer.compress(data)
     return written
 
