@@ -6,7 +6,7 @@ package is imported when first needed; a missing one is UnsupportedCompression t
     gzip    RFC 1952, one or more members                    zlib
     snappy  Java's framing (xerial), or one raw block        cramjam
     lz4     frames; magic 0 has a header checksum of its own cramjam
-    zstd    RFC 8878 frames                                  cramjam
+    zstd    RFC 8878 frames                                  cramjam, zstandard if there; Python's
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from functools import cache
 from typing import Any, Final
 
 from ..errors import CorruptBatch, LimitExceeded, UnsupportedCompression
-from . import lz4, snappy
+from . import lz4, snappy, zstd
 
 
 class Compression(IntEnum):
@@ -163,7 +163,8 @@ def unlz4(data: bytes, magic: int, limit: int) -> bytes:
 
 def unzstd(data: bytes, _magic: int, limit: int) -> bytes:
     """Read zstd frames."""
-    return into_buffer("zstd", data, limit)
+    content = zstd.decompressed(data, limit)
+    return into_buffer("zstd", data, limit) if content is None else content
 
 
 def gzip(data: bytes, _magic: int, level: int | None) -> bytes:
@@ -189,7 +190,7 @@ def to_lz4(data: bytes, magic: int, level: int | None) -> bytes:
 
 def to_zstd(data: bytes, _magic: int, level: int | None) -> bytes:
     """Write one zstd frame."""
-    return bytes(cramjam("zstd").zstd.compress(data, level=level))
+    return zstd.compressed(data, level)
 
 
 def as_it_is(data: bytes, _magic: int, _third: int | None) -> bytes:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from struct import pack
 
 import cramjam
 import pytest
+import zstandard
 
-from kafkawire.errors import CorruptBatch, UnsupportedCompression
-from kafkawire.records import Compression, lz4, snappy
+from kafkawire.errors import CorruptBatch, LimitExceeded, UnsupportedCompression
+from kafkawire.records import Compression, lz4, snappy, zstd
 from kafkawire.records.compression import compress, decompress
 from kafkawire.records.compression import cramjam as cramjam_of
 
@@ -102,10 +104,75 @@ def test_cut_streams_are_refused(codec: Compression, magic: int) -> None:
         assert read == b""
 
 
+def zstd_frames() -> dict[str, bytes]:
+    """Frames of TEXT or that could be taken for one, in all that a kept reader must tell apart."""
+    sized = compress(Compression.ZSTD, TEXT, 2)
+    unsized = zstandard.ZstdCompressor(write_content_size=False).compress(TEXT)
+    assert zstandard.frame_content_size(sized) == len(TEXT)
+    assert zstandard.frame_content_size(unsized) == -1
+    lying = zstandard.ZstdCompressor().compress(b"x" * 300)
+    at = lying.index((300 - 256).to_bytes(2, "little"))
+    return {
+        "sized": sized,
+        "unsized": unsized,
+        "large": compress(Compression.ZSTD, TEXT * 40, 2),
+        "two": sized + sized,
+        "trailing": sized + b"x",
+        "cut": sized[:-1],
+        "empty": b"",
+        "skippable": b"\x50\x2a\x4d\x18\x03\x00\x00\x00abc" + sized,
+        "checksum": zstandard.ZstdCompressor(write_checksum=True).compress(TEXT),
+        "wrong checksum": zstandard.ZstdCompressor(write_checksum=True).compress(TEXT)[:-1] + b"?",
+        "says less": lying[:at] + b"\x00\x00" + lying[at + 2 :],
+        "says more": lying[:at] + b"\x00\xff" + lying[at + 2 :],
+    }
+
+
+@pytest.mark.parametrize("name", zstd_frames())
+@pytest.mark.parametrize("limit", [0, 100, len(TEXT) - 1, len(TEXT), PLENTY])
+def test_a_kept_reader_reads_what_a_new_one_reads(
+    name: str, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = zstd_frames()[name]
+
+    def read() -> bytes | str:
+        try:
+            return decompress(Compression.ZSTD, frame, 2, limit)
+        except (CorruptBatch, LimitExceeded) as error:
+            return str(error)
+
+    with monkeypatch.context() as without:
+        without.setattr(zstd, "decompressed", lambda _data, _limit: None)
+        plain = read()
+    assert read() == plain
+    assert compress(Compression.ZSTD, b"after it", 2)
+    again = decompress(Compression.ZSTD, compress(Compression.ZSTD, b"after it", 2), 2, PLENTY)
+    assert again == b"after it"
+
+
+def test_contexts_are_kept_and_few_of_them() -> None:
+    assert zstd.decompressed(compress(Compression.ZSTD, TEXT, 2), PLENTY) == TEXT
+    with ThreadPoolExecutor(12) as threads:
+        found = list(
+            threads.map(
+                lambda size: decompress(
+                    Compression.ZSTD, compress(Compression.ZSTD, TEXT[:size], 2, 1), 2, PLENTY
+                ),
+                range(3000),
+            )
+        )
+    assert found == [TEXT[:size] for size in range(3000)]
+    assert 0 < len(zstd._readers) <= zstd.MOST_KEPT
+    assert 0 < len(zstd._writers[1]) <= zstd.MOST_KEPT
+    compress(Compression.ZSTD, TEXT, 2, 19)
+    assert zstd._writers[19] == []
+
+
 @pytest.mark.parametrize("codec", [Compression.SNAPPY, Compression.LZ4, Compression.ZSTD])
 def test_missing_package_is_named(codec: Compression, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = compress(codec, b"data", 2)
     monkeypatch.setitem(sys.modules, "cramjam", None)
+    monkeypatch.setattr(zstd, "reading", lambda: None)
     cramjam_of.cache_clear()
     with pytest.raises(UnsupportedCompression, match=r"needs the package cramjam"):
         decompress(codec, stream, 2, PLENTY)
