@@ -1,7 +1,7 @@
 """How long it takes before anything happens: imports, the command line, the generator.
 
-Law: byte code is there, as pip leaves it; whoever runs a tree with PYTHONDONTWRITEBYTECODE waits for
-the compiler each time.
+Law: byte code is there, as pip leaves it: with PYTHONDONTWRITEBYTECODE a tree that changed would be
+compiled anew each time.
 """
 
 from __future__ import annotations
