@@ -1,6 +1,6 @@
 """`decode --jobs`: one process, two and more, on one capture and on several, by the clock.
 
-    python -m benchmarks.jobs [--traffic calls bulk] [--megabytes 100] [--processes 1 2] [--rounds N]
+    python -m benchmarks.jobs [--traffic calls] [--megabytes 100] [--processes 1 2] [--rounds 3]
 
 Law: all of them print the same bytes to a file; they take turns; a figure is seconds from start to
 end by the clock, starting up included, so it means something on a quiet machine with as many cores

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shutil
+import subprocess
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -19,7 +21,11 @@ from typing import Final
 from .measure import Figure
 
 RESULTS: Final = Path(__file__).resolve().parent / "results"
-PACKAGES: Final = ("kafkawire", "kio", "kafka-python", "aiokafka", "mypy", "librt")
+PACKAGES: Final = (
+    "kafkawire", "kio", "kafka-python", "aiokafka", "confluent-kafka", "mypy", "librt", "numpy",
+    "pyarrow", "cramjam", "zstandard", "typer", "pydantic",
+)  # fmt: skip
+CPUS: Final = Path("/proc/cpuinfo")
 
 
 def table(figures: Sequence[Figure]) -> str:
@@ -71,11 +77,34 @@ def environment() -> dict[str, str | int | None]:
     return {
         "taken": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": platform.machine(),
+        "processor": _processor(),
+        "revision": _said("git", "-C", str(RESULTS.parent), "describe", "--always", "--dirty"),
+        "tshark": _said("tshark", "--version"),
         "system": platform.platform(),
         "cpus": os.cpu_count(),
         "python": platform.python_version(),
         **versions,
     }
+
+
+def _processor() -> str:
+    """Name the processor, and whether it multiplies without carry in wide registers, which the
+    checksum gains from.
+    """
+    if not CPUS.exists():
+        return platform.processor()
+    lines = dict(line.split("\t", 1) for line in CPUS.read_text().splitlines() if "\t" in line)
+    flags = lines.get("flags", "")
+    wide = "vpclmulqdq" in flags and "avx512vl" in flags
+    return lines.get("model name", "").strip(" :\t") + (" (vpclmulqdq)" if wide else "")
+
+
+def _said(*command: str) -> str | None:
+    """Give the first line that a command prints; None where it is not there."""
+    if shutil.which(command[0]) is None:
+        return None
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    return ran.stdout.partition("\n")[0] or None
 
 
 def save(figures: Sequence[Figure]) -> Path:

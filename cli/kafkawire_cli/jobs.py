@@ -16,14 +16,14 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import groupby
 from pathlib import Path
+from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from . import filters, output
 from .captures import Known
 from .inputs import Entry, InputError
-from .output import Shape, View
+from .output import Printed, Shape, View
 from .progress import progress
-from .turns import Printed, Turns, can_fork
 
 if TYPE_CHECKING:
     from kafkawire.capture.parcels import Parcel, Told
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 BATCH_ROWS: Final = 512
 """Rows printed at a time."""
 
-AHEAD: Final = 12
+AHEAD: Final = 16
 """Batches that another process may have waiting; beyond that, this one prints the next itself."""
 
 FILES_AHEAD: Final = 2
@@ -53,6 +53,8 @@ class Asked(NamedTuple):
 
 def decoded(files: Sequence[Path], asked: Asked, jobs: int) -> Iterator[Printed]:
     """Decode captures with so many processes."""
+    if jobs > 1:
+        from .turns import can_fork
     if jobs == 1 or not can_fork():
         for file in files:
             yield from _here(file, asked, _drawn())
@@ -108,6 +110,8 @@ def _here(file: Path, asked: Asked, drawn: bool = False) -> Iterator[Printed]:
 
 def _each(files: Sequence[Path], asked: Asked, jobs: int) -> Iterator[Printed]:
     """Have each capture decoded by a process."""
+    from .turns import Turns
+
     turns = Turns[Path](jobs, partial(_here, asked=asked), FILES_AHEAD)
     try:
         for file in files:
@@ -119,15 +123,20 @@ def _each(files: Sequence[Path], asked: Asked, jobs: int) -> Iterator[Printed]:
 
 
 class _Batch(NamedTuple):
-    """Rows of a capture, on their way to another process."""
+    """Rows of a capture, on their way to another process; frames: those of the parcel, which are
+    not copied into a pickle, and arrive as the bytes they were.
+    """
 
     name: str
     parcel: Parcel
+    frames: PickleBuffer
 
 
 def _shared(files: Sequence[Path], asked: Asked, jobs: int) -> Iterator[Printed]:
     """Read captures, and share the rest of the work."""
     from kafkawire.capture import engine, row_text  # noqa: F401  # the others have them, too
+
+    from .turns import Turns
 
     turns = Turns[_Batch](jobs - 1, partial(_opened, asked=asked), AHEAD)
     try:
@@ -148,14 +157,16 @@ def _shared(files: Sequence[Path], asked: Asked, jobs: int) -> Iterator[Printed]
 def _packed(name: str, told: list[Told]) -> _Batch:
     from kafkawire.capture.parcels import pack
 
-    return _Batch(name, pack(told))
+    parcel = pack(told)
+    return _Batch(name, parcel._replace(frames=b""), PickleBuffer(parcel.frames))
 
 
 def _opened(batch: _Batch, asked: Asked) -> Iterator[Printed]:
     """Open and print what was read."""
     from kafkawire.capture.parcels import unpack
 
-    return _views(batch.name, unpack(batch.parcel), asked)
+    told = unpack(batch.parcel._replace(frames=bytes(batch.frames)))
+    return _views(batch.name, told, asked)
 
 
 def _views(name: str, told: list[Told], asked: Asked) -> Iterator[Printed]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from .facts import facts
 
 if TYPE_CHECKING:
-    from .inputs import Entry
+    from .inputs import Entry, InputError
 
 
 class Shape(StrEnum):
@@ -23,6 +23,16 @@ class Shape(StrEnum):
     TREE = "tree"
     JSONL = "jsonl"
     TABLE = "table"
+
+
+class Printed(NamedTuple):
+    """Text of some rows, encoded for stdout, and whether all of them were decoded byte for byte; or
+    what is wrong with a capture.
+    """
+
+    text: bytes | memoryview
+    clean: bool
+    error: InputError | None = None
 
 
 Print = Callable[[str], None]

@@ -27,26 +27,17 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from . import pipes
 from .inputs import InputError
+from .output import Printed
 
 Task = TypeVar("Task")
 
-ROOM: Final = 1 << 25
+ROOM: Final = 1 << 23
 """Bytes of memory shared with a process, for what it is given."""
 
 HELD: Final = 1 << 25
 """Bytes of text that a process keeps in memory until its turn."""
 
 CHUNK: Final = 1 << 20
-
-
-class Printed(NamedTuple):
-    """Text of some rows, encoded for stdout, and whether all of them were decoded byte for byte; or
-    what is wrong with a capture.
-    """
-
-    text: bytes | memoryview
-    clean: bool
-    error: InputError | None = None
 
 
 class Stretch:
@@ -69,11 +60,14 @@ class Ended(NamedTuple):
 
 
 class Given(NamedTuple):
-    """A task on its way: its stretch, and where it lies in the shared memory."""
+    """A task on its way: its stretch, and where it lies in the shared memory; behind its pickle
+    begin the buffers that are not copied into that.
+    """
 
     stretch: int
     start: int
     end: int
+    sizes: list[int]
 
 
 def can_fork() -> bool:
@@ -104,9 +98,14 @@ class Turns(Generic[Task]):
         other = min(self._others, key=lambda one: len(one.tasks))
         if len(other.tasks) >= self._ahead:
             return False
-        place = other.put(pickle.dumps(task(), pickle.HIGHEST_PROTOCOL))
+        buffers: list[pickle.PickleBuffer] = []
+        pickled = pickle.dumps(task(), 5, buffer_callback=buffers.append)
+        parts = [memoryview(pickled), *(buffer.raw() for buffer in buffers)]
+        sizes = [len(part) for part in parts]
+        place = other.place(sum(sizes))
         if place is None:
             return False
+        other.put(place[0], parts)
         last = self._queue[-1] if self._queue else None
         if isinstance(last, Stretch) and last.other is other:
             stretch = last
@@ -116,7 +115,7 @@ class Turns(Generic[Task]):
             self._queue.append(stretch)
         stretch.left += 1
         other.tasks.append((stretch, place))
-        other.send(Given(stretch.number, *place))
+        other.send(Given(stretch.number, *place, sizes))
         if last is None:
             _give_turn(stretch)
         return True
@@ -190,20 +189,22 @@ class Other:
         self._process.start()
         its.close()
 
-    def put(self, data: bytes) -> tuple[int, int] | None:
-        """Put data behind what lies there, or where there is no room any more at the beginning."""
+    def place(self, size: int) -> tuple[int, int] | None:
+        """Find a place behind what lies there, or at the beginning; None where there is no room."""
         if not self.tasks:
             start, most = 0, ROOM
         else:
             oldest, newest = self.tasks[0][1], self.tasks[-1][1]
             start, most = newest[1], ROOM if newest >= oldest else oldest[0]
-            if start + len(data) > most and most == ROOM:
+            if start + size > most and most == ROOM:
                 start, most = 0, oldest[0]
-        end = start + len(data)
-        if end > most:
-            return None
-        self._room[start:end] = data
-        return start, end
+        return (start, start + size) if start + size <= most else None
+
+    def put(self, start: int, parts: list[memoryview]) -> None:
+        """Put data there."""
+        for part in parts:
+            self._room[start : start + len(part)] = part
+            start += len(part)
 
     def send(self, told: Given | int) -> None:
         """Tell it something; where it has ended, what comes back says so."""
@@ -254,8 +255,12 @@ def _work(
 
 def _do(do: Callable[[Task], Iterable[Printed]], room: mmap, output: _Output) -> None:
     given = output.next()
-    with memoryview(room)[given.start : given.end] as data:
-        task: Task = pickle.loads(data)
+    at = given.start
+    parts = []
+    for size in given.sizes:
+        parts.append(room[at : at + size])
+        at += size
+    task: Task = pickle.loads(parts[0], buffers=parts[1:])
     clean, error = True, None
     for printed in do(task):
         output.write(given.stretch, printed.text)

@@ -16,7 +16,8 @@ import pytest
 PREPARED: Final = """
 import os, random, sys
 from kafkawire_cli import turns
-from kafkawire_cli.turns import Printed, Turns
+from kafkawire_cli.output import Printed
+from kafkawire_cli.turns import Turns
 
 def out(found):
     for printed in found:

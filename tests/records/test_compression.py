@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from struct import pack
 
 import cramjam
 import pytest
+import zstandard
+from lz4 import frame as lz4_frame
 
-from kafkawire.errors import CorruptBatch, UnsupportedCompression
+from kafkawire.errors import CorruptBatch, LimitExceeded, UnsupportedCompression
 from kafkawire.records import Compression, lz4, snappy
 from kafkawire.records.compression import PACKAGES, compress, decompress, package_of
 
@@ -99,6 +102,83 @@ def test_cut_streams_are_refused(codec: Compression, magic: int) -> None:
         assert codec == Compression.SNAPPY
         assert end == len(snappy.JAVA_HEADER)
         assert read == b""
+
+
+def zstd_frames() -> dict[str, tuple[bytes, bytes | None]]:
+    """Frames and what they hold, None for those that are wrong: all that has to be told apart."""
+    sized = compress(Compression.ZSTD, TEXT, 2)
+    unsized = zstandard.ZstdCompressor(write_content_size=False).compress(TEXT)
+    assert zstandard.frame_content_size(sized) == len(TEXT)
+    assert zstandard.frame_content_size(unsized) == -1
+    checked = zstandard.ZstdCompressor(write_checksum=True).compress(TEXT)
+    lying = zstandard.ZstdCompressor().compress(b"x" * 300)
+    at = lying.index((300 - 256).to_bytes(2, "little"))
+    return {
+        "sized": (sized, TEXT),
+        "unsized": (unsized, TEXT),
+        "large": (compress(Compression.ZSTD, TEXT * 40, 2), TEXT * 40),
+        "two": (sized + unsized, TEXT + TEXT),
+        "trailing": (sized + b"x", None),
+        "cut": (sized[:-1], None),
+        "empty": (b"", None),
+        "skippable": (b"\x50\x2a\x4d\x18\x03\x00\x00\x00abc" + sized, TEXT),
+        "checksum": (checked, TEXT),
+        "wrong checksum": (checked[:-1] + bytes([checked[-1] ^ 1]), None),
+        "says less": (lying[:at] + b"\x00\x00" + lying[at + 2 :], None),
+        "says more": (lying[:at] + b"\x00\xff" + lying[at + 2 :], None),
+    }
+
+
+@pytest.mark.parametrize("name", zstd_frames())
+@pytest.mark.parametrize("limit", [0, 100, len(TEXT) - 1, len(TEXT), PLENTY])
+def test_frames_of_zstd_by_a_reader_that_is_kept(name: str, limit: int) -> None:
+    frame, content = zstd_frames()[name]
+    for _ in range(2):
+        if content is None:
+            with pytest.raises((CorruptBatch, LimitExceeded)):
+                decompress(Compression.ZSTD, frame, 2, limit)
+        elif len(content) > limit:
+            with pytest.raises(LimitExceeded, match="zstd"):
+                decompress(Compression.ZSTD, frame, 2, limit)
+        else:
+            assert decompress(Compression.ZSTD, frame, 2, limit) == content
+        after = compress(Compression.ZSTD, b"after it", 2)
+        assert decompress(Compression.ZSTD, after, 2, PLENTY) == b"after it"
+
+
+@pytest.mark.parametrize("flags", [0x60, 0x64, 0x68, 0x6C, 0x70, 0x40])
+@pytest.mark.parametrize("limit", [0, 100, len(TEXT) - 1, len(TEXT), PLENTY])
+def test_frames_of_lz4_by_a_reader_that_is_kept(flags: int, limit: int) -> None:
+    frame = lz4_frame.compress(
+        TEXT,
+        block_size=lz4_frame.BLOCKSIZE_MAX64KB,
+        block_linked=not flags & 0x20,
+        block_checksum=bool(flags & 0x10),
+        store_size=bool(flags & 0x08),
+        content_checksum=bool(flags & 0x04),
+    )
+    assert frame[4] == flags
+    for cut in (len(frame) - 1, len(frame)):
+        if limit < len(TEXT) or cut < len(frame):
+            with pytest.raises((CorruptBatch, LimitExceeded)):
+                decompress(Compression.LZ4, frame[:cut], 2, limit)
+        else:
+            assert decompress(Compression.LZ4, frame, 2, limit) == TEXT
+        after = compress(Compression.LZ4, b"after it", 2)
+        assert decompress(Compression.LZ4, after, 2, PLENTY) == b"after it"
+    if flags & 0x04:
+        with pytest.raises(CorruptBatch, match="hecksum"):
+            decompress(Compression.LZ4, frame[:-1] + bytes([frame[-1] ^ 1]), 2, PLENTY)
+
+
+@pytest.mark.parametrize("codec", [Compression.LZ4, Compression.ZSTD])
+def test_no_two_threads_share_what_is_kept(codec: Compression) -> None:
+    def through(size: int) -> bytes:
+        return decompress(codec, compress(codec, TEXT[:size], 2, 1), 2, PLENTY)
+
+    with ThreadPoolExecutor(12) as threads:
+        found = list(threads.map(through, range(3000)))
+    assert found == [TEXT[:size] for size in range(3000)]
 
 
 @pytest.mark.parametrize("codec", [Compression.SNAPPY, Compression.LZ4, Compression.ZSTD])
