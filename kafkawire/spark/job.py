@@ -10,9 +10,11 @@ manifest is taken away before the first is touched and written when the last is 
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,13 +26,14 @@ from ..capture.tables import TABLES
 from .errors import ascii_safe
 from .facts import AllFacts
 from .options import Options
-from .outputs import bodies
+from .outputs import aside, bodies
 from .planning import Plan, make_plan
 from .reading import Decoded, decode, map_in_arrow
 from .splitting.stores import Store, filesystem, located
 from .writing import BY_API, WRITTEN, Folder
 
 MANIFEST: Final = "_manifest"
+SCRATCH: Final = ".rows"
 
 FILE_BYTES: Final = 256 << 20
 LEAST_BYTES: Final = 32 << 20
@@ -68,11 +71,13 @@ def run(
     store, root = _place(output, options)
     _forget(filesystem(store), root)
     tasks = writers(plan.bytes, spark.sparkContext.defaultParallelism)
+    # What all workers see of a directory, they can hand over there; it costs least.
+    shape = partial(aside, _scratch(root)) if store.is_local else None
     written: list[Written] = []
     facts: AllFacts | None = None
     for table in dict.fromkeys(tables):
         since = time.monotonic()
-        decoded = decode(spark, plan, replace(options, table=table))
+        decoded = decode(spark, plan, replace(options, table=table), shape=shape)
         facts = decoded.facts
         say(f"{table}: decoded, {facts.sums['messages']} messages; writing")
         folder = Folder(store, f"{root}/{table}", table in BY_API, decoded.finish.batch)
@@ -80,11 +85,23 @@ def run(
         decoded.release()
         written.append(Written(table, rows, time.monotonic() - since))
         say(f"{table}: {rows} rows, {written[-1].seconds:.1f} s")
+        if shape is not None:
+            _scratch(root)
+    shutil.rmtree(Path(root, SCRATCH), ignore_errors=True)
     manifest = describe(plan, options, written, facts)
     manifest["seconds"] = round(time.time() - begun, 3)
     with filesystem(store).open_output_stream(f"{root}/{MANIFEST}") as out:
         out.write(json.dumps(manifest, indent=1).encode("utf-8", "backslashreplace"))
     return manifest
+
+
+def _scratch(root: str) -> str:
+    """Make an empty directory for rows that wait to be finished."""
+    path = Path(root, SCRATCH)
+    if path.exists():
+        shutil.rmtree(path)
+    path.mkdir()
+    return str(path)
 
 
 def writers(size: int, cores: int) -> int:
@@ -101,7 +118,7 @@ def _write(decoded: Decoded, folder: Folder, tasks: int) -> int:
     def step(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return folder.write(bodies(batches))
 
-    rows = decoded.rows.select("body").coalesce(tasks)
+    rows = decoded.rows.select("name", "body").coalesce(tasks)
     written = map_in_arrow(rows, step, WRITTEN).collect()
     folder.only(row["file"] for row in written)
     return sum(row["rows"] for row in written)

@@ -3,7 +3,7 @@
 Law: rows of tables travel as record batches that Spark does not look into; few large values cross
 between it and Python.
 
-    | kind: rows  | name: table, or where they go | at: first time, n: rows | body: a record batch
+    | kind: rows  | name: table, or a file of them| n: rows                 | body: a record batch
     | kind: chunk |                               | n: which of its bucket  | body: see `chunks`
     | kind: item  | name: group id                | at, n: what sorts it    | body: pickled
     | kind: state | name: table that it is for    |                         | body: record batches
@@ -12,7 +12,9 @@ between it and Python.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any, Final
 
 import pyarrow as pa
@@ -32,8 +34,13 @@ OUT: Final = pa.schema(
     ]
 )
 
+NOTHING: Final = pa.RecordBatch.from_pylist([], OUT)
+
 BUFFERED: Final = 256
 """Rows of a table that are worth a batch."""
+
+ARROW: Final = ".arrow"
+"""What names of files of rows end in."""
 
 IN_LZ4: Final = pa.ipc.IpcWriteOptions(compression="lz4")
 
@@ -94,6 +101,24 @@ def packed(batch: pa.RecordBatch) -> bytes:
     return bytes(out.getvalue())
 
 
+def aside(folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Put batches into a file that all workers see, and make a row for Spark of its name; nothing
+    where there are none. After each batch comes one without rows, so that the task goes on.
+    """
+    rest = iter(batches)
+    first = next(rest, None)
+    if first is None:
+        return
+    count = 0
+    number, path = tempfile.mkstemp(ARROW, dir=folder)
+    with open(number, "wb") as out, pa.ipc.new_file(out, first.schema) as file:
+        for batch in chain([first], rest):
+            file.write_batch(batch)
+            count += len(batch)
+            yield NOTHING
+    yield out_row("rows", path, 0, count, b"")
+
+
 def unpacked(body: bytes | pa.Buffer) -> Iterator[pa.RecordBatch]:
     """Read batches."""
     with pa.ipc.open_stream(body) as stream:
@@ -101,7 +126,12 @@ def unpacked(body: bytes | pa.Buffer) -> Iterator[pa.RecordBatch]:
 
 
 def bodies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give the record batches that rows of tables hold."""
+    """Give the record batches that rows of tables hold, or name."""
     for batch in batches:
-        for body in batch.column("body"):
-            yield from unpacked(body.as_buffer())
+        for name, body in zip(batch.column("name").to_pylist(), batch.column("body"), strict=True):
+            if not name.endswith(ARROW):
+                yield from unpacked(body.as_buffer())
+                continue
+            with pa.memory_map(name) as file, pa.ipc.open_file(file) as reader:
+                for at in range(reader.num_record_batches):
+                    yield reader.get_batch(at)

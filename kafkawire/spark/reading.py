@@ -59,7 +59,7 @@ class Decoded:
         def step(batches: Iterable[pa.RecordBatch]) -> Batches:
             return finish(bodies(batches))
 
-        return map_in_arrow(self.rows.select("body"), step, finish.schema)
+        return map_in_arrow(self.rows.select("name", "body"), step, finish.schema)
 
     def release(self) -> None:
         """Give back what is kept; the rows are decoded anew where they are asked for again."""

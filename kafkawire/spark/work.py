@@ -102,7 +102,8 @@ class Work:
                 context = Gathering(traffic, sets, bare=is_bare(self.options.table, self.made))
                 for made in self._told(context, traffic):
                     yield from map(moving, drained(leaving))
-                    yield made
+                    if len(made):
+                        yield made
                 yield from map(moving, drained(leaving))
                 yield out_row("facts", "", 0, 0, notices.facts.pack())
                 pa.default_memory_pool().release_unused()
