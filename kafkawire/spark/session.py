@@ -37,8 +37,9 @@ LOCAL: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.memory": "512m",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
+    "-Xms64m -XX:MinHeapFreeRatio=10 -XX:MaxHeapFreeRatio=20",
 }
 """What a local session gets besides. The work is Python's: compiling Java as well as can be, and
 collecting its garbage in threads of their own, would take cores from that.
