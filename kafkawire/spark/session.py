@@ -29,6 +29,11 @@ SETTINGS: Final = {
     "spark.python.worker.reuse": "true",
     "spark.sql.sources.partitionOverwriteMode": "static",
     "spark.log.level": "ERROR",
+    # Python's workers give memory back that they do not need any more.
+    "spark.executorEnv.MALLOC_ARENA_MAX": "2",
+    "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": "262144",
+    "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": "262144",
+    "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": "system",
 }
 """What every session gets; a batch of 8 MB bounds what crosses into Python at a time."""
 
