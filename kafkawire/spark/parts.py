@@ -48,22 +48,21 @@ class Notice(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A split, its file by its place among all, and the set that is of."""
+    """A split, its file by its place among all, and the set that is of. packets: of the file."""
 
     file: int
     set: int
     split: Split
+    packets: int = 0
 
     def segments(
         self, placing: Placing, hand_on: Callable[[pa.RecordBatch], None]
     ) -> Iterator[Segments]:
         """Read the part; hand on what is no segment. Raises OSError where it cannot be read."""
         reading = read(self.split)
-        last = numbered(self.file, (self.split.first or 1) - 1)
         links: dict[int, str] = {}
         for block in reading:
             first = numbered(self.file, block.first)
-            last = first + len(block) - 1
             note_links(block, links)
             found, pieces = apart(replace(block, first=first))
             if len(pieces):
@@ -73,6 +72,7 @@ class Part:
                 yield found
         said = told(reading.proof.problems, links)
         if any(said):
+            last = numbered(self.file, self.packets)
             hand_on(row_of(placing.of_file(self.file), Rows.NOTICE, last, pickle.dumps(said)))
 
     def rows(self, placing: Placing) -> Iterator[pa.RecordBatch]:

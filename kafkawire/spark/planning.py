@@ -12,6 +12,7 @@ decoded.
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -154,9 +155,15 @@ def looked_through(cut: Plan, run: Run, size: int) -> Plan:
         known.update(zip(keys, told, strict=True))
         return found
 
-    proven = prove([part.split for part in cut.parts], proofs).splits
+    stitched = prove([part.split for part in cut.parts], proofs)
+    packets = Counter[InputFile]()
+    for proof in stitched.proven:
+        packets[proof.split.file] += proof.packets
+    proven = stitched.splits
     every = [known[split.file, split.ordinal, split.start] for split in proven]
-    parts = [replace(places[split.file], split=split) for split in proven]
+    parts = [
+        replace(places[split.file], split=split, packets=packets[split.file]) for split in proven
+    ]
     bounds = [0]
     held = 0
     for at, seen in enumerate(every, 1):

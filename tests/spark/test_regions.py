@@ -108,6 +108,21 @@ def test_the_same_ends_again_in_another_stretch_move(tmp_path: Path) -> None:
     assert counted(rows) == counted(rows_of([str(twice)], "connections"))
 
 
+@pytest.mark.parametrize("split", ["10m", "200k", "20k"])
+def test_damage_in_the_middle_of_a_file(tmp_path: Path, split: str) -> None:
+    """It is told of at the last packet of the file, however far that is from it."""
+    damaged = tmp_path / "damaged.pcap"
+    copies(damaged, 20)
+    data = bytearray(damaged.read_bytes())
+    for at, size in ((len(data) // 2, 400), (len(data) // 5, 100)):
+        data[at : at + size] = b"\xff" * size
+    damaged.write_bytes(data)
+    plan = make_plan(None, [str(damaged)], parse({"splitBytes": split}))
+    _, rows = decoded(plan, "problems", Placing(2))
+    assert len([row for row in rows if row["kind"] == "unreadable"]) == 2
+    assert counted(rows) == counted(rows_of([str(damaged)], "problems"))
+
+
 def test_headers_tell_the_connections_of_the_parser(sets: dict[str, list[str]]) -> None:
     """Every connection that a segment is of is among those that were seen."""
     spoken = 0
