@@ -22,7 +22,7 @@ from ..capture.tables import TABLES
 from ..capture.tables.context import Context
 from ..capture.tables.passes import EXCHANGES, RECORDS
 from ..capture.tables.together import together
-from .chunks import CHUNKED, cut, portion
+from .chunks import CHUNKED, columns, cut, portion
 from .columns import ROWS, is_bare, is_plain, to_batches
 from .decoding import Gathering, Notices, Traffic, in_order, sorted_rows, tune
 from .errors import ascii_safe
@@ -147,7 +147,13 @@ class Work:
             tune()
             for batch in batches:
                 for body in batch.column("body"):
-                    yield from self._made(portion(body.as_py(), plan.names, plan.sets, bare=bare))
+                    data = body.as_py()
+                    if self.columnar:
+                        table = self.options.table
+                        found = columns(data, plan.names, plan.sets, table, ROWS)
+                        yield from self.shape(each.select(self.made) for each in found)
+                    else:
+                        yield from self._made(portion(data, plan.names, plan.sets, bare=bare))
 
         return step
 
