@@ -14,7 +14,6 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,7 +25,7 @@ from ..capture.tables import TABLES
 from .errors import ascii_safe
 from .facts import AllFacts
 from .options import Options
-from .outputs import aside, bodies
+from .outputs import bodies
 from .planning import Plan, make_plan
 from .reading import Decoded, decode, map_in_arrow
 from .splitting.stores import Store, filesystem, located
@@ -72,12 +71,12 @@ def run(
     _forget(filesystem(store), root)
     tasks = writers(plan.bytes, spark.sparkContext.defaultParallelism)
     # What all workers see of a directory, they can hand over there; it costs least.
-    shape = partial(aside, _scratch(root)) if store.is_local else None
+    scratch = _scratch(root) if store.is_local else None
     written: list[Written] = []
     facts: AllFacts | None = None
     for table in dict.fromkeys(tables):
         since = time.monotonic()
-        decoded = decode(spark, plan, replace(options, table=table), shape=shape)
+        decoded = decode(spark, plan, replace(options, table=table), folder=scratch)
         facts = decoded.facts
         say(f"{table}: decoded, {facts.sums['messages']} messages; writing")
         folder = Folder(store, f"{root}/{table}", table in BY_API, decoded.finish.batch)
@@ -85,7 +84,7 @@ def run(
         decoded.release()
         written.append(Written(table, rows, time.monotonic() - since))
         say(f"{table}: {rows} rows, {written[-1].seconds:.1f} s")
-        if shape is not None:
+        if scratch is not None:
             _scratch(root)
     shutil.rmtree(Path(root, SCRATCH), ignore_errors=True)
     manifest = describe(plan, options, written, facts)

@@ -4,7 +4,7 @@ Law: rows of tables travel as record batches that Spark does not look into; few 
 between it and Python.
 
     | kind: rows  | name: table, or a file of them| n: rows                 | body: a record batch
-    | kind: chunk |                               | n: which of its bucket  | body: see `chunks`
+    | kind: chunk | name: the file of it, or none | n: which of its bucket  | body: see `chunks`
     | kind: item  | name: group id                | at, n: what sorts it    | body: pickled
     | kind: state | name: table that it is for    |                         | body: record batches
     | kind: facts |                               |                         | body: pickled
@@ -15,6 +15,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
@@ -117,6 +118,23 @@ def aside(folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordB
             count += len(batch)
             yield NOTHING
     yield out_row("rows", path, 0, count, b"")
+
+
+def laid(folder: str | None, body: bytes) -> tuple[str, bytes]:
+    """Put a large value into a file that all workers see, if there is a place for such; gives name
+    and body of a row of Spark's that `picked` gets it back from.
+    """
+    if folder is None:
+        return "", body
+    number, path = tempfile.mkstemp(dir=folder)
+    with open(number, "wb") as out:
+        out.write(body)
+    return path, b""
+
+
+def picked(name: str, body: bytes) -> bytes:
+    """Get a value that was laid aside."""
+    return Path(name).read_bytes() if name else body
 
 
 def unpacked(body: bytes | pa.Buffer) -> Iterator[pa.RecordBatch]:

@@ -18,7 +18,7 @@ record batches in Arrow's own form, which Spark moves without looking into them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,7 +38,7 @@ from .outputs import OUT, bodies
 from .packets import SCHEMA, Kind, Placing
 from .parts import join_pieces
 from .planning import PARTITION_BYTES, TASK_BYTES, Plan, make_plan, numbers
-from .work import IN_TWO_STEPS, PACKETS, Batches, Step, Work, plainly
+from .work import IN_TWO_STEPS, PACKETS, Batches, Step, Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +92,15 @@ def decode(
     plan: Plan,
     options: Options,
     columns: Sequence[str] | None = None,
-    shape: Callable[[Batches], Batches] | None = None,
+    folder: str | None = None,
 ) -> Decoded:
-    """Decode a table of a set that is planned. shape: makes rows for Spark of batches."""
+    """Decode a table of a set that is planned. folder: a directory that all workers see, where what
+    is large waits.
+    """
     table = TABLES[options.table]
     wanted = list(columns) if columns is not None else table.schema.names
     made = needed(options.table, wanted, options)
-    work = Work(plan, made, options, shape or plainly)
+    work = Work(plan, made, options, folder)
     placing = placed(spark, plan, options)
     kept, every = gathered(spark, work, placing)
     facts = facts_of(kept)
@@ -117,7 +119,7 @@ def decode(
         found = found.repartition(placing.total, "group_id")
         more = map_in_arrow(found.sortWithinPartitions("group_id", "at", "n"), work.telling(), OUT)
     elif facts.sums["chunks"]:
-        found = kept.where("kind = 'chunk'").selectExpr("cast(n as int) as n", "body")
+        found = kept.where("kind = 'chunk'").selectExpr("cast(n as int) as n", "name", "body")
         found = found.repartitionById(min(placing.total, facts.sums["chunks"]), "n")
         more = map_in_arrow(found, work.opening(), OUT)
     if more is not None:

@@ -29,7 +29,7 @@ from .errors import ascii_safe
 from .facts import Facts
 from .groups import event_rows, item_batches, items
 from .options import Options
-from .outputs import OUT, out_row, packed
+from .outputs import OUT, aside, laid, out_row, packed, picked
 from .packets import Placing
 from .parts import drained
 from .planning import Plan
@@ -64,15 +64,19 @@ def plainly(batches: Batches) -> Batches:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is made of packets. made: columns; shape: as in `decode`. exact: messages are told one
+    """What is made of packets. made: columns; folder: as in `decode`. exact: messages are told one
     by one, so that it is known which of them named a topic first.
     """
 
     plan: Plan
     made: list[str]
     options: Options
-    shape: Callable[[Batches], Batches]
+    folder: str | None = None
     exact: bool = False
+
+    def shape(self, batches: Batches) -> Batches:
+        """Make rows for Spark of batches."""
+        return plainly(batches) if self.folder is None else aside(self.folder, batches)
 
     @property
     def columnar(self) -> bool:
@@ -130,7 +134,8 @@ class Work:
             if bucket < len(placing.hot) and table in CHUNKED:
                 for number, chunk in enumerate(cut(context, traffic, options.chunk_bytes)):
                     facts.sums["chunks"] += 1
-                    yield out_row("chunk", "", 0, number, chunk)
+                    name, body = laid(self.folder, chunk)
+                    yield out_row("chunk", name, 0, number, body)
             else:
                 yield from self._told(context, traffic)
             yield out_row("facts", "", 0, 0, facts.pack())
@@ -146,8 +151,9 @@ class Work:
         def step(batches: Iterable[pa.RecordBatch]) -> Batches:
             tune()
             for batch in batches:
-                for body in batch.column("body"):
-                    data = body.as_py()
+                rows = zip(batch.column("name").to_pylist(), batch.column("body"), strict=True)
+                for name, body in rows:
+                    data = picked(name, body.as_py())
                     if self.columnar:
                         table = self.options.table
                         found = columns(data, plan.names, plan.sets, table, ROWS)

@@ -26,7 +26,7 @@ from kafkawire.spark.parts import apart
 from kafkawire.spark.planning import Plan, as_one, make_plan
 from kafkawire.spark.presence import look
 from kafkawire.spark.splitting import inputs
-from kafkawire.spark.work import IN_TWO_STEPS, PACKETS, Work, plainly
+from kafkawire.spark.work import IN_TWO_STEPS, PACKETS, Work
 from tests.capture.written import Story
 from tests.conftest import FIXTURES
 
@@ -36,7 +36,7 @@ from .conftest import counted, of_frame, rows_of
 def decoded(plan: Plan, table: str, placing: Placing) -> tuple[int, list[dict[str, Any]]]:
     """Rows of regions, and of the buckets of what leaves them; and how many stayed."""
     options, schema = parse({"table": table}), TABLES[table].schema
-    work = Work(plan, schema.names, options, plainly)
+    work = Work(plan, schema.names, options)
     numbers = pa.RecordBatch.from_pydict({"id": list(range(len(plan.regions)))})
     told = [row for batch in work.reading(placing)([numbers]) for row in batch.to_pylist()]
     stayed = sum(row["n"] for row in told if row["kind"] == "rows")
