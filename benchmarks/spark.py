@@ -1,17 +1,20 @@
 """The Spark job beside the single process, on captures made of recordings:
 
     python -m benchmarks.spark --megabytes 1000 5000 [--masters 1 2] [--rounds N] [--table T]
+                               [--shapes many hot] [--cluster]
 
 Law: contenders read the same files, each as a program of its own, and must find as many rows; MB
 are 10^6 bytes of capture, times those of the clock, from the first file looked at to the last row
-written. What is measured of a size:
+written. What is measured of a size, once with many connections and once with half of the bytes on
+one:
 
     decode       `kafkawire decode --table T -o x.parquet`: one process
     local[N]     the job of `kafkawire spark` in a session that runs; the session's start apart
-    Spark's own  of local[1]: the part of the time in which Python's workers use no processor
-    memory       the largest of Python's workers, and Java, at their peak, resident MiB
-    processor    seconds of all processes but the driver's Python
-    skew         local[N] again, where one connection has half the bytes
+    cluster      the same on a standalone cluster of two executors of one core (--cluster), whose
+                 Java is not the driver's
+    processor    seconds of all processes but the driver's Python; Java's of them is Spark's own
+    memory       the largest of Python's workers, an executor's Java, and both: resident MiB at
+                 their peak
 
 The rows that both find are compared by number here, and one by one in tests/spark.
 """
@@ -27,9 +30,12 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from tests.spark.cluster import Cluster
 
 from . import report
 from .captures import Recorded, grown, recorded
@@ -43,6 +49,10 @@ LOOK_SECONDS: Final = 0.1
 
 FILE_BYTES: Final = 500 * 10**6
 """A capture is rotated at about that size."""
+
+SHAPES: Final = {"many": "many connections", "hot": "half on one"}
+EXECUTOR: Final = b"CoarseGrainedExecutorBackend"
+"""What Java is called that is an executor of a cluster."""
 
 
 class Taken(NamedTuple):
@@ -94,43 +104,63 @@ def single(paths: Sequence[Path], table: str, folder: Path) -> Taken:
 
 
 def spread(paths: Sequence[Path], table: str, folder: Path, cores: int) -> Taken:
-    """Run the job in a process of its own; this one looks at its workers."""
-    out = folder / f"spark-{cores}"
-    command = [sys.executable, "-m", "benchmarks.spark", "--job", f"local[{cores}]", "--out"]
+    """Run the job in a process of its own."""
+    return watched(f"local[{cores}]", paths, table, folder)
+
+
+def clustered(paths: Sequence[Path], table: str, folder: Path) -> Taken:
+    """Run the job on a cluster of its own."""
+    where = folder / "cluster"
+    where.mkdir(exist_ok=True)
+    with Cluster(where) as cluster:
+        return watched(cluster.url, paths, table, folder)
+
+
+def watched(master: str, paths: Sequence[Path], table: str, folder: Path) -> Taken:
+    """Run the job in a process of its own; this one looks at all that works for it."""
+    out = folder / "spark"
+    command = [sys.executable, "-m", "benchmarks.spark", "--job", master, "--out", str(out)]
     environment = {**os.environ, "SPARK_LOCAL_DIRS": str(folder / "scratch")}
     with subprocess.Popen(
-        [*command, str(out), "--table", table, *map(str, paths)],
+        [*command, "--table", table, *map(str, paths)],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment,
     ) as job:  # fmt: skip
-        workers = Workers(job.pid)
+        workers = Workers(os.getpid(), job.pid, apart=not master.startswith("local"))
         assert job.stdout is not None
         said = job.stdout.read()
         workers.leave()
     if job.returncode:
-        raise AssertionError(f"the job on local[{cores}] ended with {job.returncode}")
+        raise AssertionError(f"the job on {master} ended with {job.returncode}")
     shutil.rmtree(out)
     found = json.loads(said.splitlines()[-1])
-    python, java = workers.cpu, workers.java_cpu - found["java_before"]
+    before = found["java_before"] if master.startswith("local") else 0.0
+    python, java = workers.cpu, workers.java_cpu - before
     return Taken(found["seconds"], python, workers.peak, found["rows"], java, workers.java_peak)
 
 
 class Workers(threading.Thread):
-    """Looks at the Python workers of a job: peak: MiB of the largest; cpu: seconds of all; and at
-    its Java.
+    """Looks at the processes below one: peak: MiB of the largest Python worker, cpu: seconds of
+    all; the same of Java. driver: is not counted; apart: nor is Java that is no executor.
     """
 
-    def __init__(self, job: int) -> None:
+    def __init__(self, above: int, driver: int, *, apart: bool) -> None:
         super().__init__(daemon=True)
-        self.peak = self.java_peak = self.java_cpu = 0.0
-        self._job = job
+        self.peak = self.java_peak = 0.0
+        self._above, self._driver, self._apart = above, driver, apart
         self._cpu: dict[int, float] = {}
+        self._java: dict[int, float] = {}
         self._over = threading.Event()
         self.start()
 
     @property
     def cpu(self) -> float:
-        """Seconds of processor of all workers."""
+        """Seconds of processor of all Python workers."""
         return sum(self._cpu.values())
+
+    @property
+    def java_cpu(self) -> float:
+        """Seconds of processor of Java."""
+        return sum(self._java.values())
 
     def leave(self) -> None:
         """Look no more."""
@@ -140,21 +170,24 @@ class Workers(threading.Thread):
     def run(self) -> None:
         """Look, until told to leave."""
         while not self._over.wait(LOOK_SECONDS):
-            for pid in below(self._job):
-                try:
-                    command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0]
-                    status = Path(f"/proc/{pid}/status").read_text()
-                    seconds = processor(pid)
-                except OSError:
-                    continue  # it ended meanwhile
-                said = status.partition("VmHWM:")[2].split()
-                peak = int(said[0]) / 1024 if said else 0.0
-                if b"java" in command:
-                    self.java_peak = max(self.java_peak, peak)
-                    self.java_cpu = seconds
-                else:
-                    self.peak = max(self.peak, peak)
-                    self._cpu[pid] = seconds
+            for pid in below(self._above):
+                if pid != self._driver:
+                    with suppress(OSError):  # it ended meanwhile
+                        self._look(pid)
+
+    def _look(self, pid: int) -> None:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        status = Path(f"/proc/{pid}/status").read_text()
+        seconds = processor(pid)
+        said = status.partition("VmHWM:")[2].split()
+        peak = int(said[0]) / 1024 if said else 0.0
+        if b"java" not in command.split(b"\0")[0]:
+            self.peak = max(self.peak, peak)
+            self._cpu[pid] = seconds
+            return
+        if not self._apart or EXECUTOR in command:
+            self.java_peak = max(self.java_peak, peak)
+            self._java[pid] = seconds
 
 
 def processor(pid: int) -> float:
@@ -196,7 +229,7 @@ def job(master: str, out: str, table: str, paths: Sequence[str]) -> None:
     from kafkawire.spark.job import run as run_job
     from kafkawire.spark.options import parse
 
-    spark = session(master, settings={"spark.log.level": "OFF"})
+    spark = session(master, settings={"spark.log.level": "OFF", "spark.executor.memory": "512m"})
     spark.range(1).count()
     java = sum(map(processor, children_of(os.getpid(), b"java")))
     begun = time.perf_counter()
@@ -209,16 +242,23 @@ def job(master: str, out: str, table: str, paths: Sequence[str]) -> None:
     spark.stop()
 
 
-def run_size(megabytes: int, cores: Sequence[int], rounds: int, table: str) -> list[Figure]:
+def run_size(
+    megabytes: int,
+    cores: Sequence[int],
+    rounds: int,
+    table: str,
+    shapes: Collection[str] = SHAPES,
+    *,
+    cluster: bool = False,
+) -> list[Figure]:
     """Measure captures of a size."""
     figures: list[Figure] = []
     sources: list[list[Recorded]] = [recorded(path) for path, _ in recordings()]
-    shapes = {"many connections": grown(sources, megabytes * 10**6)}
-    shapes["half on one"] = hot(sources, megabytes * 10**6)
-    for shape, pieces in shapes.items():
+    made = {"many": grown, "hot": hot}
+    for shape in shapes:
         with tempfile.TemporaryDirectory(prefix="kafkawire-spark-") as name:
             folder = Path(name)
-            paths = rotated(pieces, folder, "capture")
+            paths = rotated(made[shape](sources, megabytes * 10**6), folder, "capture")
             size = sum(path.stat().st_size for path in paths) / 1e6
             taken: dict[str, list[Taken]] = {}
             for _ in range(rounds):
@@ -226,10 +266,12 @@ def run_size(megabytes: int, cores: Sequence[int], rounds: int, table: str) -> l
                 for count in cores:
                     ran = spread(paths, table, folder, count)
                     taken.setdefault(f"local[{count}]", []).append(ran)
+                if cluster:
+                    taken.setdefault("cluster", []).append(clustered(paths, table, folder))
             rows = {one.rows for runs in taken.values() for one in runs}
             if len(rows) != 1:
                 raise AssertionError(f"different numbers of rows: {sorted(rows)}")
-            figures += shown(f"{size:.0f} MB, {shape}, {table}", size, taken)
+            figures += shown(f"{size:.0f} MB, {SHAPES[shape]}, {table}", size, taken)
     return figures
 
 
@@ -237,18 +279,22 @@ def shown(case: str, size: float, taken: dict[str, list[Taken]]) -> list[Figure]
     """Make figures of runs."""
     figures = []
     for name, runs in taken.items():
-        rates = [size / run.wall for run in runs]
-        figures.append(figure("spark: rate", case, name, "MB/s", rates))
-        peaks = [run.peak for run in runs]
-        figures.append(figure("spark: Python's memory", case, name, "MiB", peaks))
-        used = [run.cpu + run.java_cpu for run in runs]
-        figures.append(figure("spark: processor", case, name, "s", used))
+        said: dict[tuple[str, str], list[float]] = {
+            ("rate", "MB/s"): [size / run.wall for run in runs],
+            ("processor", "s"): [run.cpu + run.java_cpu for run in runs],
+            ("Python's memory", "MiB"): [run.peak for run in runs],
+        }
         if runs[0].java_peak:
-            java = [run.java_peak for run in runs]
-            figures.append(figure("spark: Java's memory", case, name, "MiB", java))
-        if name == "local[1]":
-            idle = [100 * max(0.0, 1 - run.cpu / run.wall) for run in runs]
-            figures.append(figure("spark: Spark's own", case, name, "%", idle))
+            every = [run.cpu + run.java_cpu for run in runs]
+            said["Java's part of the processor", "%"] = [
+                100 * run.java_cpu / total for run, total in zip(runs, every, strict=True)
+            ]
+            said["Java's memory", "MiB"] = [run.java_peak for run in runs]
+            said["memory, Java and a worker", "MiB"] = [run.peak + run.java_peak for run in runs]
+        figures += [
+            figure(f"spark: {what}", case, name, unit, values)
+            for (what, unit), values in said.items()
+        ]
     return figures
 
 
@@ -264,6 +310,8 @@ def main() -> None:
     parser.add_argument("--masters", type=int, nargs="+", default=[1, 2], metavar="CORES")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--table", default="exchanges")
+    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=[*SHAPES])
+    parser.add_argument("--cluster", action="store_true")
     parser.add_argument("--job", help=argparse.SUPPRESS)
     parser.add_argument("--out", help=argparse.SUPPRESS)
     parser.add_argument("paths", nargs="*", help=argparse.SUPPRESS)
@@ -273,7 +321,10 @@ def main() -> None:
         return
     figures: list[Figure] = []
     for size in chosen.megabytes:
-        figures += run_size(size, chosen.masters, chosen.rounds, chosen.table)
+        figures += run_size(
+            size, chosen.masters, chosen.rounds, chosen.table, chosen.shapes,
+            cluster=chosen.cluster,
+        )  # fmt: skip
     for suite in dict.fromkeys(each.suite for each in figures):
         print(f"\n{report.table([each for each in figures if each.suite == suite])}")
     print(f"\n{report.save(figures)}")

@@ -41,15 +41,15 @@ class Facts:
     """See the module.
 
     firsts: of each connection its first packet, which is what it is called until all are known.
-    names: set and topic id -> when it was stated first, and the name. at: what sorts that which is
-    being told among the connections of all buckets: the packet that made it known, behind END if
-    that was the end of the capture.
+    names: set and topic id -> names stated for it, and when each was first. at: what sorts that
+    which is being told among the connections of all tasks: the packet that made it known, behind
+    END if that was the end of the capture.
     sums: bytes of rows by what they are, and `captured_bytes`, `repeated_bytes`. fragments: whether
     fragments of IP datagrams were met that are not put together yet.
     """
 
     firsts: list[int] = field(default_factory=list)
-    names: dict[tuple[int, bytes], tuple[int, str]] = field(default_factory=dict)
+    names: dict[tuple[int, bytes], dict[str, int]] = field(default_factory=dict)
     sums: Counter[str] = field(default_factory=Counter)
     fragments: bool = False
     at: int = 0
@@ -83,9 +83,8 @@ class Facts:
 
     def named(self, set: int, id: bytes, name: str) -> None:
         """Take note of the name that a message states for a topic id."""
-        known = self.names.get((set, id))
-        if known is None or self.at < known[0]:
-            self.names[set, id] = (self.at, name)
+        stated = self.names.setdefault((set, id), {})
+        stated[name] = min(self.at, stated.get(name, self.at))
 
     def pack(self) -> bytes:
         """Write them."""
@@ -96,32 +95,38 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class AllFacts:
-    """What all partitions together know. firsts: sorted; names: set and topic id -> name."""
+    """What all partitions together know. firsts: sorted; names: set and topic id -> name;
+    ambiguous: whether several were stated for one.
+    """
 
     firsts: Ints
     names: dict[tuple[int, bytes], str]
     sums: Counter[str]
     fragments: bool
+    ambiguous: bool = False
 
 
 def sum_up(packed: Iterable[bytes]) -> AllFacts:
     """Add facts up; the name that was stated first stands."""
     firsts: list[Ints] = [np.empty(0, np.int64)]
-    names: dict[tuple[int, bytes], tuple[int, str]] = {}
+    names: dict[tuple[int, bytes], dict[str, int]] = {}
     sums: Counter[str] = Counter()
     fragments = False
     for one in packed:
         mine, named, counted, unjoined = pickle.loads(one)
         firsts.append(np.frombuffer(mine, np.int64))
         for id, stated in named.items():
-            names[id] = min(stated, names.get(id, stated))
+            known = names.setdefault(id, {})
+            for name, at in stated.items():
+                known[name] = min(at, known.get(name, at))
         sums.update(counted)
         fragments |= unjoined
     return AllFacts(
         np.sort(np.concatenate(firsts)),
-        {id: stated[1] for id, stated in names.items()},
+        {id: min(stated, key=stated.__getitem__) for id, stated in names.items()},
         sums,
         fragments,
+        any(len(stated) > 1 for stated in names.values()),
     )
 
 

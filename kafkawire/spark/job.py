@@ -10,10 +10,10 @@ manifest is taken away before the first is touched and written when the last is 
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,18 +25,20 @@ from ..capture.tables import TABLES
 from .errors import ascii_safe
 from .facts import AllFacts
 from .options import Options
+from .outputs import bodies
 from .planning import Plan, make_plan
 from .reading import Decoded, decode, map_in_arrow
 from .splitting.stores import Store, filesystem, located
-from .writing import WRITTEN, Folder, cut_by_cell
+from .writing import BY_API, WRITTEN, Folder
 
 MANIFEST: Final = "_manifest"
+SCRATCH: Final = ".rows"
 
 FILE_BYTES: Final = 256 << 20
-"""Bytes of inputs for which there is an output file, at least."""
-
-WRITERS: Final = 4
-"""Tasks that write, for each file of a directory and for each core: cells differ in size."""
+LEAST_BYTES: Final = 32 << 20
+"""Bytes of inputs for which there is an output file in a directory at most; and at least, where
+more cores are there to write.
+"""
 
 Say = Callable[[str], None]
 
@@ -67,26 +69,44 @@ def run(
     say(f"plan: {len(plan.files)} files, {plan.bytes / 1e6:.1f} MB, {len(plan.parts)} splits")
     store, root = _place(output, options)
     _forget(filesystem(store), root)
-    files = max(1, -(-plan.bytes // FILE_BYTES))
-    tasks = WRITERS * max(files, spark.sparkContext.defaultParallelism)
+    tasks = writers(plan.bytes, spark.sparkContext.defaultParallelism)
+    # What all workers see of a directory, they can hand over there; it costs least.
+    scratch = _scratch(root) if store.is_local else None
     written: list[Written] = []
     facts: AllFacts | None = None
     for table in dict.fromkeys(tables):
         since = time.monotonic()
-        shape = partial(cut_by_cell, table, files)
-        decoded = decode(spark, plan, replace(options, table=table), shape=shape)
+        decoded = decode(spark, plan, replace(options, table=table), folder=scratch)
         facts = decoded.facts
         say(f"{table}: decoded, {facts.sums['messages']} messages; writing")
-        folder = Folder(store, f"{root}/{table}", decoded.finish.batch)
+        folder = Folder(store, f"{root}/{table}", table in BY_API, decoded.finish.batch)
         rows = _write(decoded, folder, tasks)
         decoded.release()
         written.append(Written(table, rows, time.monotonic() - since))
         say(f"{table}: {rows} rows, {written[-1].seconds:.1f} s")
+        if scratch is not None:
+            _scratch(root)
+    shutil.rmtree(Path(root, SCRATCH), ignore_errors=True)
     manifest = describe(plan, options, written, facts)
     manifest["seconds"] = round(time.time() - begun, 3)
     with filesystem(store).open_output_stream(f"{root}/{MANIFEST}") as out:
         out.write(json.dumps(manifest, indent=1).encode("utf-8", "backslashreplace"))
     return manifest
+
+
+def _scratch(root: str) -> str:
+    """Make an empty directory for rows that wait to be finished."""
+    path = Path(root, SCRATCH)
+    if path.exists():
+        shutil.rmtree(path)
+    path.mkdir()
+    return str(path)
+
+
+def writers(size: int, cores: int) -> int:
+    """Say how many tasks write the rows of so many bytes."""
+    files = -(-size // FILE_BYTES)
+    return max(1, files, min(cores, size // LEAST_BYTES))
 
 
 def _write(decoded: Decoded, folder: Folder, tasks: int) -> int:
@@ -95,10 +115,10 @@ def _write(decoded: Decoded, folder: Folder, tasks: int) -> int:
 
     @ascii_safe
     def step(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return folder.write(batches)
+        return folder.write(bodies(batches))
 
-    rows = decoded.rows.select("name", "at", "body").repartition(tasks, "name")
-    written = map_in_arrow(rows.sortWithinPartitions("name", "at"), step, WRITTEN).collect()
+    rows = decoded.rows.select("name", "body").coalesce(tasks)
+    written = map_in_arrow(rows, step, WRITTEN).collect()
     folder.only(row["file"] for row in written)
     return sum(row["rows"] for row in written)
 

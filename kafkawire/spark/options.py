@@ -18,7 +18,7 @@ from ..capture.engine import endpoint
 from ..capture.tables import TABLES
 from .errors import BadOption
 
-SPLIT_BYTES: Final = 64 << 20
+SPLIT_BYTES: Final = 32 << 20
 CHUNK_BYTES: Final = 4 << 20
 
 

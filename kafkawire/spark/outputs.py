@@ -3,8 +3,8 @@
 Law: rows of tables travel as record batches that Spark does not look into; few large values cross
 between it and Python.
 
-    | kind: rows  | name: table, or where they go | at: first time, n: rows | body: a record batch
-    | kind: chunk |                               | n: which of its bucket  | body: see `chunks`
+    | kind: rows  | name: table, or a file of them| n: rows                 | body: a record batch
+    | kind: chunk | name: the file of it, or none | n: which of its bucket  | body: see `chunks`
     | kind: item  | name: group id                | at, n: what sorts it    | body: pickled
     | kind: state | name: table that it is for    |                         | body: record batches
     | kind: facts |                               |                         | body: pickled
@@ -12,7 +12,10 @@ between it and Python.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
@@ -32,8 +35,13 @@ OUT: Final = pa.schema(
     ]
 )
 
+NOTHING: Final = pa.RecordBatch.from_pylist([], OUT)
+
 BUFFERED: Final = 256
 """Rows of a table that are worth a batch."""
+
+ARROW: Final = ".arrow"
+"""What names of files of rows end in."""
 
 IN_LZ4: Final = pa.ipc.IpcWriteOptions(compression="lz4")
 
@@ -94,6 +102,41 @@ def packed(batch: pa.RecordBatch) -> bytes:
     return bytes(out.getvalue())
 
 
+def aside(folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Put batches into a file that all workers see, and make a row for Spark of its name; nothing
+    where there are none. After each batch comes one without rows, so that the task goes on.
+    """
+    rest = iter(batches)
+    first = next(rest, None)
+    if first is None:
+        return
+    count = 0
+    number, path = tempfile.mkstemp(ARROW, dir=folder)
+    with open(number, "wb") as out, pa.ipc.new_file(out, first.schema) as file:
+        for batch in chain([first], rest):
+            file.write_batch(batch)
+            count += len(batch)
+            yield NOTHING
+    yield out_row("rows", path, 0, count, b"")
+
+
+def laid(folder: str | None, body: bytes) -> tuple[str, bytes]:
+    """Put a large value into a file that all workers see, if there is a place for such; gives name
+    and body of a row of Spark's that `picked` gets it back from.
+    """
+    if folder is None:
+        return "", body
+    number, path = tempfile.mkstemp(dir=folder)
+    with open(number, "wb") as out:
+        out.write(body)
+    return path, b""
+
+
+def picked(name: str, body: bytes) -> bytes:
+    """Get a value that was laid aside."""
+    return Path(name).read_bytes() if name else body
+
+
 def unpacked(body: bytes | pa.Buffer) -> Iterator[pa.RecordBatch]:
     """Read batches."""
     with pa.ipc.open_stream(body) as stream:
@@ -101,7 +144,12 @@ def unpacked(body: bytes | pa.Buffer) -> Iterator[pa.RecordBatch]:
 
 
 def bodies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give the record batches that rows of tables hold."""
+    """Give the record batches that rows of tables hold, or name."""
     for batch in batches:
-        for body in batch.column("body"):
-            yield from unpacked(body.as_buffer())
+        for name, body in zip(batch.column("name").to_pylist(), batch.column("body"), strict=True):
+            if not name.endswith(ARROW):
+                yield from unpacked(body.as_buffer())
+                continue
+            with pa.memory_map(name) as file, pa.ipc.open_file(file) as reader:
+                for at in range(reader.num_record_batches):
+                    yield reader.get_batch(at)

@@ -12,7 +12,6 @@ the bucket of their file.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from enum import IntEnum
@@ -125,13 +124,6 @@ def settled(found: Mixed, set: int) -> Mixed:
     """Mix the set in, which is part of what a connection is."""
     found = (found + np.uint64(set)) * _K3
     return found ^ (found >> _SHIFT)
-
-
-def volumes(segments: Segments, set: int) -> Counter[int]:
-    """Say how many captured bytes each connection has (mixed)."""
-    found, at = np.unique(mixed(segments, set), return_inverse=True)
-    sizes = np.bincount(at, segments.captured).astype(np.int64)
-    return Counter(dict(zip(found.tolist(), sizes.tolist(), strict=True)))
 
 
 # -- rows

@@ -1,4 +1,4 @@
-"""What one Spark task reads: a split of a file of the set, and the rows it makes of its packets.
+"""What one Spark task reads: splits of files of the set, and the rows it makes of their packets.
 
 Law: a part's rows depend on nothing but its packets; what needs its neighbours (fragments of IP
 datagrams, what is wrong with the file) goes on as rows that say so.
@@ -11,10 +11,9 @@ datagrams, what is wrong with the file) goes on as rows that say so.
 from __future__ import annotations
 
 import pickle
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -25,8 +24,10 @@ from ..capture.packets import PacketParser, Segments
 from ..capture.tables.traffic import numbered, place_of
 from ..errors import CaptureError, UnsupportedLinkType
 from .packets import Kind as Rows
-from .packets import Placing, piece_row, pieces_in, row_of, segment_rows, taken, volumes
+from .packets import Mixed, Placing, mixed, piece_row, pieces_in, row_of, segment_rows, taken
 from .splitting import Split, read
+
+T = TypeVar("T")
 
 FRAGMENTS: Final = frozenset({Kind.FRAGMENT4, Kind.FRAGMENT6})
 
@@ -47,42 +48,81 @@ class Notice(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A split, its file by its place among all, and the set that is of."""
+    """A split, its file by its place among all, and the set that is of. packets: of the file."""
 
     file: int
     set: int
     split: Split
+    packets: int = 0
 
-    def rows(self, placing: Placing) -> Iterator[pa.RecordBatch]:
-        """Read the part. Raises OSError where it cannot be read."""
+    def segments(
+        self, placing: Placing, hand_on: Callable[[pa.RecordBatch], None]
+    ) -> Iterator[Segments]:
+        """Read the part; hand on what is no segment. Raises OSError where it cannot be read."""
         reading = read(self.split)
-        last = numbered(self.file, (self.split.first or 1) - 1)
         links: dict[int, str] = {}
         for block in reading:
             first = numbered(self.file, block.first)
-            last = first + len(block) - 1
-            _note_links(block, links)
+            note_links(block, links)
             found, pieces = apart(replace(block, first=first))
             if len(pieces):
                 rows = select(block, pieces)
-                yield piece_row(rows, first + pieces, placing.of_file(self.file))
+                hand_on(piece_row(rows, first + pieces, placing.of_file(self.file)))
             if len(found):
-                yield from segment_rows(found, self.set, placing)
-        told = _told(reading.proof.problems, links)
-        if told != Notice():
-            yield row_of(placing.of_file(self.file), Rows.NOTICE, last, pickle.dumps(told))
+                yield found
+        said = told(reading.proof.problems, links)
+        if any(said):
+            last = numbered(self.file, self.packets)
+            hand_on(row_of(placing.of_file(self.file), Rows.NOTICE, last, pickle.dumps(said)))
 
-    def sample(self) -> Counter[int]:
-        """Guess how many bytes each connection has here, by those that come first."""
-        for block in read(self.split):
-            if seen := len(block) and int(block.captured.sum()):
-                share = max(1, self.split.bytes // seen)
-                found = volumes(apart(block)[0], self.set)
-                return Counter({one: size * share for one, size in found.items()})
-        return Counter()
+    def rows(self, placing: Placing) -> Iterator[pa.RecordBatch]:
+        """Read the part; all of it is handed on."""
+        others: list[pa.RecordBatch] = []
+        for found in self.segments(placing, others.append):
+            yield from drained(others)
+            yield from segment_rows(found, self.set, placing)
+        yield from drained(others)
 
 
-def _told(problems: Iterable[CaptureError], links: dict[int, str]) -> Notice:
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Parts that lie behind one another, read by one task. moved: connections (mixed, sorted) that
+    have packets elsewhere, too; None where all of them are handed on.
+    """
+
+    parts: tuple[Part, ...]
+    moved: Mixed | None = None
+
+    def segments(
+        self, placing: Placing, hand_on: Callable[[pa.RecordBatch], None]
+    ) -> Iterator[Segments]:
+        """Give the segments of connections that lie here alone; hand on all else."""
+        moved = self.moved
+        assert moved is not None
+        for part in self.parts:
+            for found in part.segments(placing, hand_on):
+                rest = found
+                if len(moved):
+                    ids = mixed(found, part.set)
+                    at = np.minimum(np.searchsorted(moved, ids), len(moved) - 1)
+                    leaves = moved[at] == ids
+                    if leaves.any():
+                        gone = taken(found, np.flatnonzero(leaves))
+                        for row in segment_rows(gone, part.set, placing):
+                            hand_on(row)
+                        rest = taken(found, np.flatnonzero(~leaves))
+                if len(rest):
+                    yield rest
+
+
+def drained(rows: list[T]) -> Iterator[T]:
+    """Give what was collected, and forget it."""
+    yield from rows
+    rows.clear()
+
+
+def told(problems: Iterable[CaptureError], links: dict[int, str]) -> Notice:
+    """Say what a split has to tell of its file."""
     plain, once = [], []
     for problem in problems:
         if isinstance(problem, UnsupportedLinkType):
@@ -127,7 +167,7 @@ def _find(block: PacketBlock, at: int) -> list[int]:
     return _find(block[:half], at) + _find(block[half:], at + half)
 
 
-def _note_links(block: PacketBlock, links: dict[int, str]) -> None:
+def note_links(block: PacketBlock, links: dict[int, str]) -> None:
     """Note what is said of link types that are not read, where each stands first."""
     for link in np.unique(block.link).tolist():
         if link not in links:

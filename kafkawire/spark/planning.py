@@ -1,10 +1,12 @@
-"""What a job is to do: the files of each set in order, and their parts.
+"""What a job is to do: the files of each set in order, their parts, and what can be decoded where
+it lies.
 
 Law: the order of the files of a set is that of their first packets, then of their names, whatever
 order they were given in; parts are proven, so that packets have their numbers before any is
 decoded.
 
-    inputs --> files --split, on the workers if that is much work--> splits --order--> Plan
+    inputs --> files --cut--> splits --order, look through--> parts, regions --> Plan
+                                on the workers, if there is much to read
 """
 
 from __future__ import annotations
@@ -12,24 +14,34 @@ from __future__ import annotations
 import pickle
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from ..capture.blocks import NO_TIME
 from .errors import Unreadable, ascii_safe
 from .options import SPLIT_BYTES, Options, unknown
 from .packets import Placing
-from .parts import Part
-from .splitting import Edge, InputFile, Split, inputs, plan, probe, prove, read
+from .parts import Part, Region
+from .presence import Seen, look, shares
+from .splitting import Edge, InputFile, Proof, Split, inputs, plan, prove, read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+class Run(Protocol):
+    """Calls a function for each item; results in the order of the items."""
+
+    def __call__(self, function: Callable[[T], R], items: Sequence[T]) -> list[R]: ...
+
 
 MUCH: Final = 1 << 28
 """Bytes of inputs from which on workers plan them."""
@@ -42,24 +54,26 @@ PARTITION_BYTES: Final = 32 << 20
 
 LEAST_SPLIT: Final = 8 << 20
 
-SAMPLES: Final = 256
-"""Parts that are looked at for connections with many bytes, at most."""
-
 LARGEST: Final = 64
-"""Connections that are remembered of them."""
+"""Connections with many bytes that are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Files by set and in their order there, the set of each, and the parts of all of them.
 
-    volumes: connections (mixed) that seem to have the most bytes, and how many.
+    regions: the same parts by the task that reads them. volumes: connections (mixed) that move and
+    have the most bytes, and how many. fragments: whether IP datagrams come in pieces. tells:
+    whether something is to be said of files.
     """
 
     files: tuple[InputFile, ...]
     sets: tuple[int, ...]
     parts: tuple[Part, ...]
+    regions: tuple[Region, ...] = ()
     volumes: tuple[tuple[int, int], ...] = ()
+    fragments: bool = False
+    tells: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -70,6 +84,16 @@ class Plan:
     def bytes(self) -> int:
         """How much there is to read, as it is stored."""
         return sum(file.size for file in self.files)
+
+    @property
+    def moves(self) -> bool:
+        """Whether anything goes from one task to another."""
+        return self.tells or any(one.moved is None or len(one.moved) for one in self.regions)
+
+    @property
+    def stays(self) -> bool:
+        """Whether anything is decoded where it lies."""
+        return any(one.moved is not None for one in self.regions)
 
     def placing(self, count: int, share: int) -> Placing:
         """Say which bucket a connection is in, of so many; one that has more bytes than `share`
@@ -99,28 +123,68 @@ def make_plan(
             return on_workers(spark, function, items)
         return [function(item) for item in items]
 
-    split = [[as_one(file)] for file in files] if whole else run(lambda f: plan(f, size), files)
-    unproven = [found for found in split if any(one.start is None for one in found)]
-    proven: dict[InputFile, list[Split]] = {}
-    for one in prove(list(chain(*unproven)), lambda some: run(probe, list(some))).splits:
-        proven.setdefault(one.file, []).append(one)
-    split = [proven.get(found[0].file, found) for found in split]
-    begun = zip(files, split, run(begins, split), strict=True)
+    # Looking through splits proves their starts, too; only without workers it is walked before.
+    begun = run(partial(opened, size=None if whole else size, walk=not much), files)
     of = options.sets.of
-    order = sorted(begun, key=lambda each: (of(each[0].name), each[2][0], each[0].name))
-    places = {name: at for at, name in enumerate(dict.fromkeys(of(each[0].name) for each in order))}
-    sets = tuple(places[of(file.name)] for file, _, _ in order)
-    for file, _, (_, problem) in order:
-        if options.fail_on_error and problem is not None:
-            raise Unreadable(file.name, problem)
-    parts = tuple(
-        Part(at, sets[at], one) for at, (_, found, _) in enumerate(order) for one in found
+    order = sorted(begun, key=lambda each: (of(each.file.name), each.first_ns, each.file.name))
+    keys = [of(each.file.name) for each in order]
+    places = {name: at for at, name in enumerate(dict.fromkeys(keys))}
+    for each in order:
+        if options.fail_on_error and each.problem is not None:
+            raise Unreadable(each.file.name, each.problem)
+    parts = [
+        Part(at, places[key], split)
+        for at, (key, each) in enumerate(zip(keys, order, strict=True))
+        for split in each.splits
+    ]
+    cut = Plan(tuple(each.file for each in order), tuple(places[key] for key in keys), (*parts,))
+    return cut if whole else looked_through(cut, run, size)
+
+
+def looked_through(cut: Plan, run: Run, size: int) -> Plan:
+    """Prove the parts of a plan, and find out what can be decoded where it lies; run: calls a
+    function for each item, anywhere; size: bytes that a task reads.
+    """
+    places = {part.split.file: part for part in cut.parts}
+    known: dict[tuple[InputFile, int, Edge | None], Seen] = {}
+
+    def proofs(splits: Sequence[Split]) -> list[Proof]:
+        told = run(look, [(split, places[split.file].set) for split in splits])
+        found = [seen.proof for seen in told]
+        keys = [(proof.split.file, proof.split.ordinal, proof.start) for proof in found]
+        known.update(zip(keys, told, strict=True))
+        return found
+
+    stitched = prove([part.split for part in cut.parts], proofs)
+    packets = Counter[InputFile]()
+    for proof in stitched.proven:
+        packets[proof.split.file] += proof.packets
+    proven = stitched.splits
+    every = [known[split.file, split.ordinal, split.start] for split in proven]
+    parts = [
+        replace(places[split.file], split=split, packets=packets[split.file]) for split in proven
+    ]
+    bounds = [0]
+    held = 0
+    for at, seen in enumerate(every, 1):
+        held += int(np.frombuffer(seen.sizes, np.int64).sum())
+        if held >= size or at == len(every):
+            bounds.append(at)
+            held = 0
+    stretches = list(pairwise(bounds))
+    shared = shares([every[start:end] for start, end in stretches], LARGEST)
+    regions = [
+        Region((*parts[start:end],), moved)
+        for (start, end), moved in zip(stretches, shared.moved, strict=True)
+    ]
+    return replace(
+        cut,
+        parts=(*parts,),
+        regions=(*regions,),
+        volumes=shared.volumes,
+        fragments=any(seen.fragments for seen in every),
+        tells=any(seen.tells for seen in every),
     )
-    found = Counter[int]()
-    if not whole and sum(file.size for file in files) >= 2 * options.chunk_bytes:
-        for sample in run(Part.sample, parts[:: -(-len(parts) // SAMPLES)]):
-            found.update(sample)
-    return Plan(tuple(file for file, _, _ in order), sets, parts, tuple(found.most_common(LARGEST)))
 
 
 def split_bytes(spark: SparkSession | None, files: Sequence[InputFile]) -> int:
@@ -128,6 +192,23 @@ def split_bytes(spark: SparkSession | None, files: Sequence[InputFile]) -> int:
     cores = 1 if spark is None else spark.sparkContext.defaultParallelism
     total = sum(file.size for file in files)
     return max(LEAST_SPLIT, min(SPLIT_BYTES, -(-total // (2 * cores))))
+
+
+class Opened(NamedTuple):
+    """A file, its splits, when its first packet was captured (NO_TIME without any), and what is
+    wrong if there is none.
+    """
+
+    file: InputFile
+    splits: list[Split]
+    first_ns: int
+    problem: str | None
+
+
+def opened(file: InputFile, size: int | None, *, walk: bool) -> Opened:
+    """Cut a file, where there is a size; walk: as `splitting.plan`, for a local one."""
+    splits = [as_one(file)] if size is None else plan(file, size, walk=None if walk else False)
+    return Opened(file, splits, *begins(splits))
 
 
 def as_one(file: InputFile) -> Split:

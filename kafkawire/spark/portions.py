@@ -137,6 +137,7 @@ def reminder(exchange: Exchange, id: int, asked: Asked) -> Exchange:
     )
     request = _row("request", message, exchange.told)
     response = _row("response", FetchResponse(session_id=id), exchange.told)
+    response = response._replace(request_packet=request.packet)
     return exchange._replace(request=request, response=response)
 
 

@@ -3,7 +3,8 @@
 Law: what `kafkawire.capture.tables.read` says of the set, this says, row for row, however the files
 are cut, ordered and spread.
 
-    parts --packets--> shuffle by bucket --in order--> engine, table --> rows | facts   (kept)
+    regions --connections that lie there alone--> engine, table ------> rows | facts   (kept)
+       `--packets--> shuffle by bucket --in order--> engine, table --> rows | facts   (kept)
                                               |                           |       |
               a connection too large --cut--> chunks --> any task --> rows|      sum
                                                      [group_events: by group]     |
@@ -17,8 +18,8 @@ record batches in Arrow's own form, which Spark moves without looking into them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -37,7 +38,7 @@ from .outputs import OUT, bodies
 from .packets import SCHEMA, Kind, Placing
 from .parts import join_pieces
 from .planning import PARTITION_BYTES, TASK_BYTES, Plan, make_plan, numbers
-from .work import IN_TWO_STEPS, Batches, Step, Work, plainly
+from .work import IN_TWO_STEPS, PACKETS, Batches, Step, Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +59,11 @@ class Decoded:
         def step(batches: Iterable[pa.RecordBatch]) -> Batches:
             return finish(bodies(batches))
 
-        return map_in_arrow(self.rows.select("body"), step, finish.schema)
+        return map_in_arrow(self.rows.select("name", "body"), step, finish.schema)
 
     def release(self) -> None:
         """Give back what is kept; the rows are decoded anew where they are asked for again."""
-        for each in self.kept:
-            each.unpersist()
+        release(self.kept)
 
 
 def read(
@@ -92,24 +92,25 @@ def decode(
     plan: Plan,
     options: Options,
     columns: Sequence[str] | None = None,
-    shape: Callable[[Batches], Batches] | None = None,
+    folder: str | None = None,
 ) -> Decoded:
-    """Decode a table of a set that is planned. shape: makes rows for Spark of batches."""
+    """Decode a table of a set that is planned. folder: a directory that all workers see, where what
+    is large waits.
+    """
     table = TABLES[options.table]
     wanted = list(columns) if columns is not None else table.schema.names
-    work = Work(plan, needed(options.table, wanted, options), options, shape or plainly)
+    made = needed(options.table, wanted, options)
+    work = Work(plan, made, options, folder)
     placing = placed(spark, plan, options)
-    for joined in (False, True):
-        packets = packet_rows(spark, plan, placing, joined=joined)
-        kept = map_in_arrow(packets, work.gathering(placing), OUT)
-        kept = kept.persist(StorageLevel.DISK_ONLY)
-        told = kept.where("kind = 'facts'").select("body").collect()
-        facts = sum_up(bytes(row["body"]) for row in told)
-        if not facts.fragments:
-            break
-        kept.unpersist()
+    kept, every = gathered(spark, work, placing)
+    facts = facts_of(kept)
+    if facts.ambiguous and work.columnar:
+        # An id that two messages name differently: who was first takes looking at each.
+        release(every)
+        kept, every = gathered(spark, replace(work, exact=True), placing)
+        facts = facts_of(kept)
     schema = pa.schema([table.schema.field(name) for name in wanted])
-    rows, every = kept.where("kind = 'rows'"), [kept]
+    rows = kept.where("kind = 'rows'")
     more = None
     if options.table == IN_TWO_STEPS:
         found = kept.where("kind = 'item'").selectExpr(
@@ -118,7 +119,7 @@ def decode(
         found = found.repartition(placing.total, "group_id")
         more = map_in_arrow(found.sortWithinPartitions("group_id", "at", "n"), work.telling(), OUT)
     elif facts.sums["chunks"]:
-        found = kept.where("kind = 'chunk'").selectExpr("cast(n as int) as n", "body")
+        found = kept.where("kind = 'chunk'").selectExpr("cast(n as int) as n", "name", "body")
         found = found.repartitionById(min(placing.total, facts.sums["chunks"]), "n")
         more = map_in_arrow(found, work.opening(), OUT)
     if more is not None:
@@ -126,6 +127,49 @@ def decode(
         rows = rows.union(more)
         every.append(more)
     return Decoded(rows, Finish(facts, plan.sets, options.topics, schema), facts, tuple(every))
+
+
+def gathered(
+    spark: SparkSession, work: Work, placing: Placing
+) -> tuple[DataFrame, list[DataFrame]]:
+    """Decode regions, and by bucket what leaves them; gives what tasks make, and what is kept."""
+    plan, kept = work.plan, list[DataFrame]()
+    if not plan.stays:
+        packets = packet_rows(spark, plan, placing, joined=plan.fragments)
+    else:
+        tasks = task_count(spark, plan)
+        frame = map_in_arrow(numbers(spark, len(plan.regions), tasks), work.reading(placing), OUT)
+        kept.append(frame.persist(StorageLevel.DISK_ONLY))
+        found = (
+            kept[0]
+            .where(f"kind = '{PACKETS}'")
+            .selectExpr(
+                "cast(n as int) as bucket", "cast(name as int) as kind", "at as packet", "body"
+            )
+        )
+        packets = by_bucket(found, placing.total)
+    if plan.moves:
+        frame = map_in_arrow(packets, work.gathering(placing), OUT)
+        kept.append(frame.persist(StorageLevel.DISK_ONLY))
+    every = kept[0] if len(kept) == 1 else kept[0].union(kept[1])
+    return every, kept
+
+
+def facts_of(rows: DataFrame) -> AllFacts:
+    """Decode, and sum the facts up."""
+    told = rows.where("kind = 'facts'").select("body").collect()
+    return sum_up(bytes(row["body"]) for row in told)
+
+
+def release(kept: Iterable[DataFrame]) -> None:
+    """Give back what is kept."""
+    for each in kept:
+        each.unpersist()
+
+
+def task_count(spark: SparkSession, plan: Plan) -> int:
+    """Say how many tasks read packets."""
+    return max(spark.sparkContext.defaultParallelism, -(-plan.bytes // TASK_BYTES))
 
 
 def partitions(spark: SparkSession, bytes: int, options: Options) -> int:
@@ -170,8 +214,7 @@ def packet_rows(
         pieces = ((packet, body) for _, packet, body in sorted_rows(batches))
         return join_pieces(pieces, sets, placing)
 
-    tasks = max(spark.sparkContext.defaultParallelism, -(-plan.bytes // TASK_BYTES))
-    packets = map_in_arrow(numbers(spark, len(parts), tasks), step, SCHEMA)
+    packets = map_in_arrow(numbers(spark, len(parts), task_count(spark, plan)), step, SCHEMA)
     if joined:
         pieces = by_bucket(packets.where(f"kind = {Kind.PIECES}"), placing.total)
         whole = map_in_arrow(pieces, join, SCHEMA)

@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 LEAST_JAVA: Final = 17
 """What Spark 4 needs."""
 
+LITTLE_JAVA: Final = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms64m -XX:MinHeapFreeRatio=10 "
+    "-XX:MaxHeapFreeRatio=20"
+)
+"""The work is Python's: compiling Java as well as can be, collecting its garbage in threads of
+their own, and a heap that is there before it is needed would take cores and memory from that.
+"""
+
 SETTINGS: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
@@ -29,6 +37,12 @@ SETTINGS: Final = {
     "spark.python.worker.reuse": "true",
     "spark.sql.sources.partitionOverwriteMode": "static",
     "spark.log.level": "ERROR",
+    "spark.executor.extraJavaOptions": LITTLE_JAVA,
+    # Python's workers give memory back that they do not need any more.
+    "spark.executorEnv.MALLOC_ARENA_MAX": "2",
+    "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": "262144",
+    "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": "262144",
+    "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": "system",
 }
 """What every session gets; a batch of 8 MB bounds what crosses into Python at a time."""
 
@@ -37,12 +51,10 @@ LOCAL: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.memory": "512m",
+    "spark.driver.extraJavaOptions": LITTLE_JAVA,
 }
-"""What a local session gets besides. The work is Python's: compiling Java as well as can be, and
-collecting its garbage in threads of their own, would take cores from that.
-"""
+"""What a local session gets besides: its driver is its executor."""
 
 
 def session(

@@ -1,8 +1,11 @@
 """What tasks make of packets: rows of a table as record batches, and facts.
 
-Law: a bucket, a chunk, a group is made rows of by the tables of a single process.
+Law: a region, a bucket, a chunk, a group is made rows of by the tables of a single process.
 
-    packets of a bucket --gathering--> rows | items of groups | chunks, and facts
+    region --reading--> rows | items of groups, and facts, of connections that lie in it alone
+              `--> packets of the others --.
+    packets of a bucket <--by connection---'
+               `--gathering--> rows | items of groups | chunks, and facts
     items of groups --telling--> rows            chunks --opening--> rows
 """
 
@@ -19,15 +22,16 @@ from ..capture.tables import TABLES
 from ..capture.tables.context import Context
 from ..capture.tables.passes import EXCHANGES, RECORDS
 from ..capture.tables.together import together
-from .chunks import CHUNKED, cut, portion
+from .chunks import CHUNKED, columns, cut, portion
 from .columns import ROWS, is_bare, is_plain, to_batches
 from .decoding import Gathering, Notices, Traffic, in_order, sorted_rows, tune
 from .errors import ascii_safe
 from .facts import Facts
 from .groups import event_rows, item_batches, items
 from .options import Options
-from .outputs import out_row, packed
+from .outputs import OUT, aside, laid, out_row, packed, picked
 from .packets import Placing
+from .parts import drained
 from .planning import Plan
 from .portions import Portion
 
@@ -41,6 +45,17 @@ IN_TWO_STEPS: Final = "group_events"
 """The table whose rows cross connections."""
 
 
+PACKETS: Final = "packets"
+"""What rows are of that hold packets on their way to another task."""
+
+
+def moving(row: pa.RecordBatch) -> pa.RecordBatch:
+    """Put a row of packets among all that a task gives; `packets_of` gets it back."""
+    bucket, kind, packet, body = row.columns
+    name = [pa.array([text]) for text in (PACKETS, str(kind[0].as_py()))]
+    return pa.RecordBatch.from_arrays([*name, packet, bucket.cast(pa.int64()), body], schema=OUT)
+
+
 def plainly(batches: Batches) -> Batches:
     """Make rows for Spark of batches, as they are."""
     for batch in batches:
@@ -49,12 +64,55 @@ def plainly(batches: Batches) -> Batches:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is made of packets. made: columns; shape: as in `decode`."""
+    """What is made of packets. made: columns; folder: as in `decode`. exact: messages are told one
+    by one, so that it is known which of them named a topic first.
+    """
 
     plan: Plan
     made: list[str]
     options: Options
-    shape: Callable[[Batches], Batches]
+    folder: str | None = None
+    exact: bool = False
+
+    def shape(self, batches: Batches) -> Batches:
+        """Make rows for Spark of batches."""
+        return plainly(batches) if self.folder is None else aside(self.folder, batches)
+
+    @property
+    def columnar(self) -> bool:
+        """Whether rows are made column by column, of many messages at a time."""
+        table = self.options.table
+        return table in COLUMNAR and is_plain(table, self.options) and not self.exact
+
+    def reading(self, placing: Placing) -> Step:
+        """Make the step from numbers of regions to rows, or what becomes rows, facts, and packets
+        that others decode.
+        """
+        regions, sets = self.plan.regions, self.plan.sets
+
+        @ascii_safe
+        def step(batches: Iterable[pa.RecordBatch]) -> Batches:
+            tune()
+            for at in (at for batch in batches for at in batch.column(0).to_pylist()):
+                region = regions[at]
+                if region.moved is None:
+                    for part in region.parts:
+                        yield from map(moving, part.rows(placing))
+                    continue
+                leaving: list[pa.RecordBatch] = []
+                notices = Notices(Facts())
+                segments = region.segments(placing, leaving.append)
+                traffic = Traffic(segments, notices, self.plan.names, sets, self.options)
+                context = Gathering(traffic, sets, bare=is_bare(self.options.table, self.made))
+                for made in self._told(context, traffic):
+                    yield from map(moving, drained(leaving))
+                    if len(made):
+                        yield made
+                yield from map(moving, drained(leaving))
+                yield out_row("facts", "", 0, 0, notices.facts.pack())
+                pa.default_memory_pool().release_unused()
+
+        return step
 
     def gathering(self, placing: Placing) -> Step:
         """Make the step from the packets of a bucket to rows, or what becomes rows, and facts."""
@@ -73,14 +131,13 @@ class Work:
             segments = in_order(sorted_rows(chain([first], rest)), notices.take)
             traffic = Traffic(segments, notices, plan.names, plan.sets, options)
             context = Gathering(traffic, plan.sets, bare=is_bare(table, self.made))
-            if table == IN_TWO_STEPS:
-                yield from item_batches(items(context, traffic, plan.sets))
-            elif bucket < len(placing.hot) and table in CHUNKED:
+            if bucket < len(placing.hot) and table in CHUNKED:
                 for number, chunk in enumerate(cut(context, traffic, options.chunk_bytes)):
                     facts.sums["chunks"] += 1
-                    yield out_row("chunk", "", 0, number, chunk)
+                    name, body = laid(self.folder, chunk)
+                    yield out_row("chunk", name, 0, number, body)
             else:
-                yield from self._made(context)
+                yield from self._told(context, traffic)
             yield out_row("facts", "", 0, 0, facts.pack())
             pa.default_memory_pool().release_unused()
 
@@ -94,8 +151,15 @@ class Work:
         def step(batches: Iterable[pa.RecordBatch]) -> Batches:
             tune()
             for batch in batches:
-                for body in batch.column("body"):
-                    yield from self._made(portion(body.as_py(), plan.names, plan.sets, bare=bare))
+                rows = zip(batch.column("name").to_pylist(), batch.column("body"), strict=True)
+                for name, body in rows:
+                    data = picked(name, body.as_py())
+                    if self.columnar:
+                        table = self.options.table
+                        found = columns(data, plan.names, plan.sets, table, ROWS)
+                        yield from self.shape(each.select(self.made) for each in found)
+                    else:
+                        yield from self._made(portion(data, plan.names, plan.sets, bare=bare))
 
         return step
 
@@ -109,9 +173,15 @@ class Work:
 
         return step
 
+    def _told(self, context: Gathering, traffic: Traffic) -> Batches:
+        """Make what connections tell."""
+        if self.options.table == IN_TWO_STEPS:
+            return item_batches(items(context, traffic, self.plan.sets))
+        return self._made(context)
+
     def _made(self, context: Context, rows: Iterable[Any] | None = None) -> Batches:
         table = self.options.table
-        if isinstance(context, Gathering) and table in COLUMNAR and is_plain(table, self.options):
+        if isinstance(context, Gathering) and self.columnar:
             whole = together(context, [table], ROWS)
             return self.shape(batch.select(self.made) for _, batch in whole)
         if rows is None:

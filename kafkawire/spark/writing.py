@@ -1,9 +1,9 @@
-"""The last step of the job: a table's rows into Parquet, few files to a directory, by time.
+"""The last step of the job: a table's rows into Parquet, few files to a directory, about in time.
 
-Law: rows that go to one file meet in one task, as record batches; a task tells which files it has
-written, and only those stay.
+Law: rows lie in the directory of their date and API; a task writes a file in each directory that it
+has rows for, and tells which; only those stay.
 
-    decoded batches --cut by date, api, part--> shuffle by cell --merge by time--> cell/file.parquet
+    decoded batches --finish, cut by date and API--> cells, held --row groups--> cell/file.parquet
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import groupby
-from typing import Any, Final, NamedTuple
+from tempfile import TemporaryDirectory
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,6 @@ from pyarrow import fs
 from pyspark import TaskContext
 
 from ..capture.blocks import Ints
-from .outputs import out_row, packed, unpacked
 from .splitting.stores import Store, filesystem
 
 BY_API: Final = frozenset({"exchanges", "messages", "partitions"})
@@ -32,18 +31,18 @@ TIMES: Final = ("time", "response_time", "first_time")
 """Columns that say the time of a row, the first one that is there and not null."""
 
 DAY: Final = 86_400_000_000
-MINUTE: Final = 60_000_000
 NEVER: Final = -(1 << 63)
 NO_DATE: Final = "__HIVE_DEFAULT_PARTITION__"
 """What Spark calls the directory of rows without a date."""
 
-BATCH_ROWS: Final = 4096
-BATCH_BYTES: Final = 4 << 20
-"""Rows of a cell, or bytes of them, that are sent at a time."""
+GROUP_ROWS: Final = 1 << 16
+"""Rows of a row group at most."""
 
-GROUP_ROWS: Final = 1 << 14
-GROUP_BYTES: Final = 8 << 20
-"""Rows, or bytes, that are put into order at a time."""
+HELD_BYTES: Final = 24 << 20
+"""Bytes of rows that a task holds, until it writes those of which there are most."""
+
+CUT_ROWS: Final = 1 << 14
+"""Rows that are cut at a time."""
 
 WRITTEN: Final = pa.schema([pa.field("file", pa.string()), pa.field("rows", pa.int64())])
 
@@ -56,60 +55,36 @@ def times(batch: pa.RecordBatch) -> Ints:
     return found
 
 
-class Held(NamedTuple):
-    """Batches that are collected."""
-
-    batches: list[pa.RecordBatch]
-    rows: int = 0
-    bytes: int = 0
-
-    def and_also(self, batch: pa.RecordBatch) -> Held:
-        """Put a batch to them."""
-        return Held([*self.batches, batch], self.rows + len(batch), self.bytes + batch.nbytes)
-
-    def joined(self) -> pa.RecordBatch:
-        """Make one of them; there is at least one row."""
-        return pa.Table.from_batches(self.batches).combine_chunks().to_batches()[0]
-
-
-def cut_by_cell(
-    table: str, parts: int, batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """Make rows for Spark of batches of a table, named by cell: the directory that they go to, and
-    the file there, of so many at most.
-    """
-    held: dict[str, Held] = {}
+def gathered(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """Put small batches together."""
+    held: list[pa.RecordBatch] = []
+    count = 0
     for batch in batches:
-        for cell, mine in _cut(batch, table in BY_API, parts):
-            now = held[cell] = held.get(cell, Held([])).and_also(mine)
-            if now.rows >= BATCH_ROWS or now.bytes >= BATCH_BYTES:
-                yield _cell_row(cell, held.pop(cell))
-    for cell, rest in held.items():
-        yield _cell_row(cell, rest)
+        held.append(batch)
+        count += len(batch)
+        if count >= rows:
+            yield pa.concat_batches(held)
+            held, count = [], 0
+    if held:
+        yield pa.concat_batches(held)
 
 
-def _cell_row(cell: str, held: Held) -> pa.RecordBatch:
-    batch = held.joined()
-    return out_row("rows", cell, int(times(batch).min()), len(batch), packed(batch))
-
-
-def _cut(batch: pa.RecordBatch, by_api: bool, parts: int) -> Iterator[tuple[str, pa.RecordBatch]]:
+def cut(batch: pa.RecordBatch, *, by_api: bool) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Cut a batch by cell: the directory that rows go to; they are copied, in order of time."""
     when = times(batch)
-    place = (when // DAY) * parts + (when // MINUTE) % parts
+    place = when // DAY
     names = ["unknown"]
     if by_api:
         apis = pc.fill_null(batch.column("api_name"), "unknown").dictionary_encode()
         names = apis.dictionary.to_pylist()
         place = place * len(names) + apis.indices.to_numpy()
-    order = np.argsort(place, kind="stable")
-    place = place[order]
-    cuts = np.flatnonzero(np.diff(place)) + 1
-    ordered = batch.take(pa.array(order))
-    for start, end in zip([0, *cuts.tolist()], [*cuts.tolist(), len(place)], strict=True):
-        at, api = divmod(int(place[start]), len(names))
-        day, part = divmod(at, parts)
+    order = np.lexsort((when, place))
+    ordered = place[order]
+    cuts = (np.flatnonzero(np.diff(ordered)) + 1).tolist()
+    for start, end in zip([0, *cuts], [*cuts, len(order)], strict=True):
+        day, api = divmod(int(ordered[start]), len(names))
         cell = f"date={_date(day)}" + (f"/api={names[api]}" if by_api else "")
-        yield f"{cell}/part-{part:05d}", ordered.slice(start, end - start)
+        yield cell, batch.take(pa.array(order[start:end]))
 
 
 def _date(day: int) -> str:
@@ -122,40 +97,39 @@ class Folder:
 
     store: Store
     path: str
+    by_api: bool
     finish: Callable[[pa.RecordBatch], pa.RecordBatch]
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Write what a task holds, sorted by cell and time; tell the files."""
-        context = TaskContext.get()
-        attempt = 0 if context is None else context.taskAttemptId()
-        rows = (row for batch in batches for row in _rows(batch))
-        for cell, mine in groupby(rows, key=lambda row: row[0]):
-            file = f"{cell}-{attempt}.parquet"
-            count = self._file(file, ((at, body) for _, at, body in mine))
-            if count:
-                yield pa.RecordBatch.from_pydict({"file": [file], "rows": [count]}, WRITTEN)
+        """Write the rows of a task; tell the files."""
+        cells: dict[str, Cell] = {}
+        held = 0
+        finished = (found for batch in batches if len(found := self.finish(batch)))
+        with TemporaryDirectory(prefix="kafkawire-") as near:
+            for batch in gathered(finished, CUT_ROWS):
+                each = batch.nbytes / len(batch)
+                for name, mine in cut(batch, by_api=self.by_api):
+                    if name not in cells:
+                        cells[name] = self._cell(name, near, len(cells))
+                    cells[name].take(mine, int(each * len(mine)))
+                held += batch.nbytes
+                while held > HELD_BYTES:
+                    held -= max(cells.values(), key=lambda cell: cell.bytes).flush()
+            for cell in cells.values():
+                yield cell.close()
         pa.default_memory_pool().release_unused()
 
-    def _file(self, name: str, rows: Iterator[tuple[int, pa.Buffer]]) -> int:
-        store, path = filesystem(self.store), f"{self.path}/{name}"
+    def _cell(self, name: str, near: str, number: int) -> Cell:
+        context = TaskContext.get()
+        attempt = 0 if context is None else context.taskAttemptId()
+        file = f"{name}/part-{attempt:05d}.parquet"
+        store, path = filesystem(self.store), f"{self.path}/{file}"
         folder, _, last = path.rpartition("/")
-        hidden = f"{folder}/.{last}"
-        groups = in_time((at, self.finish(batch)) for at, body in rows for batch in unpacked(body))
-        first = next(groups, None)
-        if first is None:
-            return 0
         store.create_dir(folder, recursive=True)
-        count = 0
-        with (
-            store.open_output_stream(hidden) as out,
-            pq.ParquetWriter(out, first.schema, compression="zstd") as writer,
-        ):
-            while first is not None:
-                writer.write_batch(first)
-                count += len(first)
-                first = next(groups, None)
-        store.move(hidden, path)
-        return count
+        if self.store.is_local:
+            return Cell(file, f"{folder}/.{last}", path, store)
+        # Each file that a store has open takes memory for its parts: so they are written here.
+        return Cell(file, f"{near}/{number}", path, store)
 
     def only(self, files: Iterable[str]) -> None:
         """Leave nothing but these files."""
@@ -171,32 +145,62 @@ class Folder:
         self.only(())
 
 
-def _rows(batch: pa.RecordBatch) -> Iterator[tuple[str, int, pa.Buffer]]:
-    names, at = batch.column("name").to_pylist(), batch.column("at").to_pylist()
-    for name, first, body in zip(names, at, batch.column("body"), strict=True):
-        yield name, first, body.as_buffer()
-
-
-def in_time(batches: Iterable[tuple[int, pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
-    """Put batches, which come by their first times, into the order of time; rows wait for batches
-    that begin before them.
+class Cell:
+    """The file of a task in a directory. near: where it grows; path: where it is when it is whole.
+    bytes: of rows that are held.
     """
-    held = Held([])
-    for first, batch in batches:
-        if held.rows >= GROUP_ROWS or held.bytes >= GROUP_BYTES:
-            found, when = _sorted(held)
-            ready = int(np.searchsorted(when, first))
-            if ready:
-                yield found.slice(0, ready)
-            rest = found.slice(ready)
-            held = Held([]).and_also(rest) if len(rest) else Held([])
-        held = held.and_also(batch)
-    if held.rows:
-        yield _sorted(held)[0]
+
+    def __init__(self, file: str, near: str, path: str, store: fs.FileSystem) -> None:
+        self.bytes = 0
+        self._file, self._near, self._path, self._store = file, near, path, store
+        self._held: list[pa.RecordBatch] = []
+        self._writer: pq.ParquetWriter | None = None
+        self._rows = 0
+
+    def take(self, batch: pa.RecordBatch, size: int) -> None:
+        """Take rows of so many bytes."""
+        self._held.append(batch)
+        self.bytes += size
+
+    def flush(self) -> int:
+        """Write what is held; returns how many bytes that was."""
+        if not self._held:
+            return 0
+        table = pa.Table.from_batches(self._held)
+        if self._writer is None:
+            repeating = list(repeating_columns(table.schema))
+            self._writer = pq.ParquetWriter(
+                self._near, table.schema, compression="zstd", use_dictionary=repeating
+            )
+        self._writer.write_table(table, row_group_size=GROUP_ROWS)
+        self._rows += len(table)
+        size, self.bytes = self.bytes, 0
+        self._held.clear()
+        return size
+
+    def close(self) -> pa.RecordBatch:
+        """Write the rest, and put the file where it belongs; tell what it is."""
+        self.flush()
+        assert self._writer is not None
+        self._writer.close()
+        if isinstance(self._store, fs.LocalFileSystem):
+            self._store.move(self._near, self._path)
+        else:
+            fs.copy_files(self._near, self._path, destination_filesystem=self._store)
+        return pa.RecordBatch.from_pydict({"file": [self._file], "rows": [self._rows]}, WRITTEN)
 
 
-def _sorted(held: Held) -> tuple[pa.RecordBatch, Any]:
-    found = held.joined()
-    when = times(found)
-    order = np.argsort(when, kind="stable")
-    return found.take(pa.array(order)), when[order]
+def repeating_columns(schema: pa.Schema) -> Iterator[str]:
+    """List the columns whose values repeat, for a dictionary: not times and counters."""
+
+    def leaves(path: str, type: pa.DataType) -> Iterator[str]:
+        if pa.types.is_list(type):
+            yield from leaves(f"{path}.list.element", type.value_type)
+        elif pa.types.is_struct(type):
+            for field in type:
+                yield from leaves(f"{path}.{field.name}", field.type)
+        elif not pa.types.is_primitive(type) or type.bit_width != 64:
+            yield path
+
+    for field in schema:
+        yield from leaves(field.name, field.type)

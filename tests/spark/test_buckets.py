@@ -19,7 +19,7 @@ from kafkawire.spark.outputs import unpacked
 from kafkawire.spark.packets import SCHEMA, Kind, Placing
 from kafkawire.spark.parts import join_pieces
 from kafkawire.spark.planning import Plan, make_plan
-from kafkawire.spark.work import IN_TWO_STEPS, Work, plainly
+from kafkawire.spark.work import IN_TWO_STEPS, Work
 
 from .conftest import counted, rows_of
 
@@ -43,7 +43,7 @@ def apart(files: list[str], table: str, placing: Placing, split: str) -> list[di
     options = parse({"table": table, "splitBytes": split})
     plan = make_plan(None, files, options)
     schema = TABLES[table].schema
-    step = Work(plan, schema.names, options, plainly).gathering(placing)
+    step = Work(plan, schema.names, options).gathering(placing)
     told = [
         row for each in moved(plan, placing) for batch in step(each) for row in batch.to_pylist()
     ]

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from benchmarks.captures import recorded
 from benchmarks.skew import hot
 from kafkawire.capture.tables import TABLES
-from kafkawire.spark.chunks import CHUNKED, cut, portion
+from kafkawire.spark.chunks import CHUNKED, columns, cut, portion
 from kafkawire.spark.columns import to_batches
 from kafkawire.spark.decoding import Gathering, Notices, Traffic, in_order, sorted_rows
 from kafkawire.spark.facts import Facts, sum_up
@@ -22,19 +22,24 @@ from kafkawire.spark.options import parse
 from kafkawire.spark.packets import Placing
 from kafkawire.spark.planning import make_plan
 from kafkawire.spark.reading import decode, placed
+from kafkawire.spark.work import COLUMNAR
 from tests.conftest import FIXTURES
 
 from .conftest import counted, of_frame, rows_of
 
 
-def chunked(files: list[str], table: str, size: int) -> tuple[int, list[dict[str, Any]]]:
+def chunked(
+    files: list[str], table: str, size: int, *, columnar: bool
+) -> tuple[int, list[dict[str, Any]]]:
     """Rows by way of chunks, without Spark; and how many chunks there were."""
     options = parse({"table": table})
     plan = make_plan(None, files, options)
-    rows = [row for part in plan.parts for row in part.rows(Placing(1))]
-    if not rows:
+    packets = [row for part in plan.parts for row in part.rows(Placing(1))]
+    if not packets:
         return 0, []
-    ordered = pa.Table.from_batches(rows).sort_by([("kind", "ascending"), ("packet", "ascending")])
+    ordered = pa.Table.from_batches(packets).sort_by(
+        [("kind", "ascending"), ("packet", "ascending")]
+    )
     facts = Facts()
     notices = Notices(facts)
     segments = in_order(sorted_rows(ordered.to_batches()), notices.take)
@@ -46,18 +51,28 @@ def chunked(files: list[str], table: str, size: int) -> tuple[int, list[dict[str
     found = []
     for chunk in chunks:
         context = portion(chunk, plan.names, plan.sets)
-        made = to_batches(table, schema.names, context.rows(table), options, context.name_topics)
+        if columnar:
+            made = columns(chunk, plan.names, plan.sets, table, random.choice([1, 7, 4096]))
+        else:
+            rows = context.rows(table)
+            made = to_batches(table, schema.names, rows, options, context.name_topics)
         found += [row for batch in finish(made) for row in batch.to_pylist()]
     return len(chunks), found
 
 
-@pytest.mark.parametrize("table", sorted(CHUNKED))
-def test_every_capture_cut_anywhere(sets: dict[str, list[str]], table: str) -> None:
+FORMS = [
+    *((table, False) for table in sorted(CHUNKED)),
+    *((table, True) for table in sorted(COLUMNAR)),
+]
+
+
+@pytest.mark.parametrize(("table", "columnar"), FORMS)
+def test_every_capture_cut_anywhere(sets: dict[str, list[str]], table: str, columnar: bool) -> None:
     """Between request and response, inside fetch sessions, in front of what ends a connection."""
     most = 0
     for name, files in sets.items():
         size = random.choice([1, 300, 5_000])
-        count, rows = chunked(files, table, size)
+        count, rows = chunked(files, table, size, columnar=columnar)
         assert counted(rows) == counted(rows_of(files, table)), (name, size)
         most = max(most, count)
     assert most > 100

@@ -32,6 +32,7 @@ def test_tables_and_their_manifest(spark: SparkSession, tmp_path: Path) -> None:
             kept = frame.drop("date", "api") if table == "exchanges" else frame.drop("date")
             assert counted(of_frame(kept)) == counted(want)
             assert manifest["tables"][table] == {"rows": len(want)}
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*TABLES, job.MANIFEST])
     assert [one["name"] for one in manifest["inputs"]] == files
     payload = manifest["payload"]
     assert payload["unaccounted"] == 0

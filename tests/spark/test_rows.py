@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from kafkawire.capture.bounds import DEFAULT_REASSEMBLY
 from kafkawire.capture.tables import TABLES
 from kafkawire.spark import read
 from tests.capture.dialogue import Sent, goodbye, hello, packets
@@ -177,6 +179,35 @@ def test_redaction(spark: SparkSession) -> None:
     assert all(row["value"] is None or row["value"].startswith(b"sha256:") for row in hidden)
     nothing = of_frame(read(spark, [file], "records", includeRecords=False))
     assert {row["value"] for row in nothing} == {None}
+
+
+def test_bodies_that_are_not_wanted(spark: SparkSession) -> None:
+    file = str(FIXTURES / "captures" / "ck-txn.pcap")
+    want = [{**row, "body": None, "raw": None} for row in rows_of([file], "messages")]
+    assert counted(of_frame(read(spark, [file], "messages", includeBodies=False))) == counted(want)
+
+
+def test_times(spark: SparkSession) -> None:
+    file = str(FIXTURES / "captures" / "kjs-all.pcap")
+    every = rows_of([file], "messages")
+    second = sorted(row["time_ns"] for row in every)[len(every) // 2] // 1_000_000_000
+    want = [row for row in every if row["time_ns"] >= second * 1_000_000_000]
+    assert 0 < len(want) < len(every)
+    assert counted(of_frame(read(spark, [file], "messages", startTs=second))) == counted(want)
+
+
+def test_what_is_waited_for(spark: SparkSession, tmp_path: Path) -> None:
+    lost = str(FIXTURES / "captures" / "kcat-kf--loss.pcap")
+    silent = tmp_path / "silent.pcap"
+    sent = [*hello(), Sent(0, 0, PAYLOAD), Sent(0, 1 << 22, PAYLOAD, after_ms=2000)]
+    silent.write_bytes(pcap(packets(sent), magic=0xA1B23C4D))
+    for file, table, option, limit in (
+        (lost, "problems", {"maxFlowBytes": "1"}, {"max_held_bytes": 1}),
+        (str(silent), "connections", {"idleTimeout": 1}, {"silence_ns": 1_000_000_000}),
+    ):
+        want = rows_of([file], table, reassembly=replace(DEFAULT_REASSEMBLY, **limit))
+        assert counted(want) != counted(rows_of([file], table))
+        assert counted(of_frame(read(spark, [file], table, **option))) == counted(want)
 
 
 def test_known_brokers_and_ports(spark: SparkSession, tmp_path: Path) -> None:

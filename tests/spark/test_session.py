@@ -21,6 +21,8 @@ def test_the_session_is_ours(spark: SparkSession) -> None:
     assert os.environ["SPARK_LOCAL_IP"] == "127.0.0.1"
     assert spark.conf.get("spark.sql.execution.arrow.maxBytesPerBatch") == "8m"
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert spark.sparkContext.getConf().get("spark.driver.memory") == "512m"
+    assert spark.sparkContext.environment["ARROW_DEFAULT_MEMORY_POOL"] == "system"
 
 
 def java(folder: Path, said: str) -> Path:

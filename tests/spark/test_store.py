@@ -1,4 +1,4 @@
-"""An object store: moto's S3 server on loopback, read by the workers."""
+"""An object store: moto's S3 server on loopback, read and written by the workers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 from pyarrow import fs
+from pyarrow.dataset import dataset
 from pyspark.sql import SparkSession
 
-from kafkawire.spark import read
+from kafkawire.spark import job, read
+from kafkawire.spark.options import parse
 from tests.conftest import FIXTURES
 
 from .conftest import counted, of_frame, rows_of
@@ -40,7 +42,12 @@ def test_rows_are_those_of_the_files(spark: SparkSession, monkeypatch: pytest.Mo
                 out.write((FIXTURES / "captures" / name).read_bytes())
         frame = read(spark, "s3://captures/*.pcap", splitBytes="40k", **options)
         source = spark.read.format("kafkapcap").options(**options).load("s3://captures/")
-        found = [of_frame(frame), of_frame(source)]
+        asked = parse(options)
+        job.run(spark, ["s3://captures/*.pcap"], "s3://captures/out", ["exchanges"], asked)
+        written = dataset("captures/out/exchanges", filesystem=store, partitioning="hive")
+        table = written.to_table(columns=frame.columns)
+        assert all("/date=" in name and "/api=" in name for name in written.files)
+        found = [of_frame(frame), of_frame(source), table.to_pylist()]
         with pytest.raises(ValueError, match="an option that the store does not know"):
             read(spark, "s3://captures/*.pcap", **{**options, "regions": "eu"})
     finally:

@@ -1,0 +1,173 @@
+"""A connection is decoded where it lies if it lies there alone; without Spark: what a shuffle does,
+sorting does.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from benchmarks.captures import HEADER, recorded, shifted
+from kafkawire.capture.tables import TABLES
+from kafkawire.spark import read, splitting
+from kafkawire.spark.facts import sum_up
+from kafkawire.spark.finishing import Finish
+from kafkawire.spark.options import parse
+from kafkawire.spark.outputs import unpacked
+from kafkawire.spark.packets import Placing, mixed
+from kafkawire.spark.parts import apart
+from kafkawire.spark.planning import Plan, as_one, make_plan
+from kafkawire.spark.presence import look
+from kafkawire.spark.splitting import inputs
+from kafkawire.spark.work import IN_TWO_STEPS, PACKETS, Work
+from tests.capture.written import Story
+from tests.conftest import FIXTURES
+
+from .conftest import counted, of_frame, rows_of
+
+
+def decoded(plan: Plan, table: str, placing: Placing) -> tuple[int, list[dict[str, Any]]]:
+    """Rows of regions, and of the buckets of what leaves them; and how many stayed."""
+    options, schema = parse({"table": table}), TABLES[table].schema
+    work = Work(plan, schema.names, options)
+    numbers = pa.RecordBatch.from_pydict({"id": list(range(len(plan.regions)))})
+    told = [row for batch in work.reading(placing)([numbers]) for row in batch.to_pylist()]
+    stayed = sum(row["n"] for row in told if row["kind"] == "rows")
+    moved = [row for row in told if row["kind"] == PACKETS]
+    for bucket in range(placing.total):
+        mine = [
+            {"bucket": bucket, "kind": int(row["name"]), "packet": row["at"], "body": row["body"]}
+            for row in sorted(moved, key=lambda row: (int(row["name"]), row["at"]))
+            if row["n"] == bucket
+        ]
+        batches = [pa.RecordBatch.from_pylist([row]) for row in mine]
+        told += [row for batch in work.gathering(placing)(batches) for row in batch.to_pylist()]
+    facts = sum_up(row["body"] for row in told if row["kind"] == "facts")
+    finish = Finish(facts, plan.sets, frozenset(), schema)
+    kept = [row["body"] for row in told if row["kind"] == "rows"]
+    made = finish(batch for body in kept for batch in unpacked(body))
+    return stayed, [row for batch in made for row in batch.to_pylist()]
+
+
+@pytest.mark.parametrize("table", sorted({*TABLES} - {IN_TWO_STEPS}))
+def test_every_capture(sets: dict[str, list[str]], table: str) -> None:
+    """Fragments, damage and connections that cross every cut among them."""
+    stayed = moved = 0
+    for name, files in sets.items():
+        split = random.choice(["9k", "40k", "150k"])
+        plan = make_plan(None, files, parse({"splitBytes": split}))
+        here, rows = decoded(plan, table, Placing(2))
+        assert counted(rows) == counted(rows_of(files, table)), (name, split)
+        stayed += here
+        moved += len(rows) - here
+    assert stayed
+    assert moved
+
+
+def copies(path: Path, count: int) -> None:
+    """Write a capture of a recording's connections, one copy behind the other."""
+    recording = recorded(FIXTURES / "captures" / "kcat-kf.pcap")
+    with path.open("wb") as out:
+        out.write(HEADER)
+        for copy in range(count):
+            for packet in recording:
+                data = shifted(packet, copy)
+                at = divmod(copy * 60_000_000 + packet.after_ns // 1000, 1_000_000)
+                out.write(struct.pack("<IIII", *at, len(data), packet.original) + data)
+
+
+def test_what_lies_in_one_stretch_stays_there(tmp_path: Path) -> None:
+    copies(tmp_path / "copies.pcap", 40)
+    files = [str(tmp_path / "copies.pcap")]
+    plan = make_plan(None, files, parse({"splitBytes": "20k"}))
+    assert len(plan.regions) > 10
+    assert all(region.moved is not None for region in plan.regions)
+    stayed, rows = decoded(plan, "exchanges", Placing(2))
+    assert stayed > len(rows) * 3 // 4
+    assert counted(rows) == counted(rows_of(files, "exchanges"))
+
+
+def test_the_same_ends_again_in_another_stretch_move(tmp_path: Path) -> None:
+    """A port that is used again is another connection, which may have been known by the first."""
+    once, twice = tmp_path / "once.pcap", tmp_path / "twice.pcap"
+    copies(once, 1)
+    data = once.read_bytes()
+    twice.write_bytes(data + data[len(HEADER) :])
+    plan = make_plan(None, [str(twice)], parse({"splitBytes": str(len(data) // 2)}))
+    assert not make_plan(None, [str(once)], parse({})).moves
+    assert len(plan.regions) > 1
+    stayed, rows = decoded(plan, "connections", Placing(2))
+    assert stayed == 0
+    assert counted(rows) == counted(rows_of([str(twice)], "connections"))
+
+
+@pytest.mark.parametrize("split", ["10m", "200k", "20k"])
+def test_damage_in_the_middle_of_a_file(tmp_path: Path, split: str) -> None:
+    """It is told of at the last packet of the file, however far that is from it."""
+    damaged = tmp_path / "damaged.pcap"
+    copies(damaged, 20)
+    data = bytearray(damaged.read_bytes())
+    for at, size in ((len(data) // 2, 400), (len(data) // 5, 100)):
+        data[at : at + size] = b"\xff" * size
+    damaged.write_bytes(data)
+    plan = make_plan(None, [str(damaged)], parse({"splitBytes": split}))
+    _, rows = decoded(plan, "problems", Placing(2))
+    assert len([row for row in rows if row["kind"] == "unreadable"]) == 2
+    assert counted(rows) == counted(rows_of([str(damaged)], "problems"))
+
+
+def test_headers_tell_the_connections_of_the_parser(sets: dict[str, list[str]]) -> None:
+    """Every connection that a segment is of is among those that were seen."""
+    spoken = 0
+    for files in sets.values():
+        for file in inputs(files):
+            seen = look((as_one(file), 3))
+            ids = np.frombuffer(seen.ids, np.uint64)
+            found: set[int] = set()
+            for block in splitting.read(as_one(file)):
+                segments, pieces = apart(block)
+                found |= set(mixed(segments, 3).tolist())
+                assert seen.fragments or not len(pieces)
+            assert found <= set(ids.tolist()), file.name
+            assert len(np.unique(ids)) == len(ids)
+            spoken += len(found)
+    assert spoken > 500
+
+
+def test_names_are_those_stated_first_whoever_reads_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The connection that is seen first names a topic last, and otherwise, within what is read at
+    once; its task must not think that it was first.
+    """
+    story = Story()
+    named = {(0, 150): "late", (1, 100): "early"}
+    for number in range(200):
+        for connection in (0, 1):
+            topic = {**TOPIC, "errorCode": 0, "name": named.get((connection, number))}
+            topics = [topic] if topic["name"] else []
+            story.asks("Metadata", 12, connection, topics=[])
+            story.answers("Metadata", 12, connection, topics=topics, **METADATA)
+    story.asks("Fetch", 13, 1, **FETCH)
+    files = [str(story.save(tmp_path / "names.pcap"))]
+    want = rows_of(files, "exchanges")
+    assert want[-1]["topics"] == ["early"]
+    for partitions in (1, 3, 4, 5):
+        frame = read(spark, files, splitBytes="10k", partitions=partitions)
+        assert counted(of_frame(frame)) == counted(want)
+
+
+METADATA = {"brokers": [], "controllerId": 0}
+TOPIC = {"topicId": "AAECAwQFBgcICQoLDA0ODw", "partitions": []}
+ASKED = {"partition": 0, "fetchOffset": 0, "partitionMaxBytes": 1}
+FETCH = {
+    "maxWaitMs": 0, "minBytes": 0, "maxBytes": 1, "isolationLevel": 0, "sessionId": 0,
+    "sessionEpoch": -1, "topics": [{**TOPIC, "partitions": [ASKED]}], "forgottenTopicsData": [],
+}  # fmt: skip
