@@ -15,7 +15,7 @@ CAPTURES = FIXTURES / "captures"
 PCAPS = sorted(str(path) for path in CAPTURES.glob("*.pcap*"))
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("form", ["jsonl", "tree", "table"])
 def test_several_files_come_out_in_order(form: str) -> None:
     alone = run(*PCAPS, "--format", form, "--records")
@@ -24,7 +24,7 @@ def test_several_files_come_out_in_order(form: str) -> None:
     assert both.exit_code == alone.exit_code == 0
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", ["fg-max-v0.11.0.pcap", "kcat-kf--loss.pcap", "ck-848.pcap"])
 def test_one_file_comes_out_in_order(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kafkawire_cli.jobs.BATCH_ROWS", 7)
@@ -34,7 +34,7 @@ def test_one_file_comes_out_in_order(name: str, monkeypatch: pytest.MonkeyPatch)
     assert both.exit_code == alone.exit_code == int("loss" in name)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_filters_hold_in_every_process() -> None:
     given = [*PCAPS, "--filter", "api=Fetch", "--filter", "direction=request"]
     alone, both = run(*given), run(*given, "--jobs", "2")
@@ -42,7 +42,7 @@ def test_filters_hold_in_every_process() -> None:
     assert both.stdout == alone.stdout
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_what_is_no_capture_is_said_as_ever(tmp_path: Path) -> None:
     (tmp_path / "notes.pcap").write_bytes(b"no capture at all")
     given = [PCAPS[0], str(tmp_path / "notes.pcap"), PCAPS[1], "--input-format", "capture"]

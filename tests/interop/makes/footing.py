@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-PATIENCE_SECONDS: Final = 25.0
-SESSION_MS: Final = 20_000
+PATIENCE_SECONDS: Final = 120.0
+SESSION_MS: Final = 45_000
 """Long enough for a static member to come back as slowly as a JVM starts on a busy machine."""
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 RESETS: Final = ("earliest", "latest", "none")

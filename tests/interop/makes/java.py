@@ -76,7 +76,7 @@ def producing(
         "acks": acks,
         "compression.type": codec,
         "enable.idempotence": str(idempotent).lower(),
-        "max.block.ms": "15000",
+        "max.block.ms": "60000",
         **_who(sasl),
     }
 

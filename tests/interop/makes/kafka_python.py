@@ -122,7 +122,7 @@ class KafkaPython(Make):
             producer.flush(PATIENCE_SECONDS)
             went = [each.get(PATIENCE_SECONDS) for each in futures]
         finally:
-            producer.close(timeout=5)
+            producer.close(timeout=30)
         return [(-1, -1) if acks == "0" else (each.partition, each.offset) for each in went]
 
     @staticmethod
@@ -139,8 +139,8 @@ class KafkaPython(Make):
             acks=acks if acks == "all" else int(acks),
             compression_type=None if codec == "none" else codec,
             enable_idempotence=idempotent,
-            max_block_ms=5000,
-            bootstrap_timeout_ms=30_000 if sasl is None else 3000,
+            max_block_ms=60_000,
+            bootstrap_timeout_ms=60_000 if sasl is None else 5000,
             kafka_client=client,
             **sasl_words(sasl),
         )

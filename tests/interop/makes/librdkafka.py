@@ -112,7 +112,7 @@ class Confluent(Make):
                 "acks": acks,
                 "compression.type": codec,
                 "enable.idempotence": idempotent,
-                "message.timeout.ms": 20_000,
+                "message.timeout.ms": 100_000,
                 "error_cb": told,
                 **sasl_settings(sasl),
             }
