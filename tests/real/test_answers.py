@@ -158,6 +158,12 @@ def check(wire: Wire, name: str, version: int, known: Known) -> None:
     assert errors(frame.body) <= EXPECTED.get(name.removesuffix("Request"), set()), frame.body
 
 
+def test_groups_of_tests_have_one_worker(request: pytest.FixtureRequest) -> None:
+    """Or each worker has a broker of its own, and a small machine does nothing else."""
+    if request.config.getoption("loadgroup", default=False):
+        assert request.node.nodeid.endswith("@kafka")
+
+
 @pytest.mark.parametrize("name", BROKER)
 def test_the_broker_is_understood(own_kafka: Broker, known: Known, name: str) -> None:
     if name in ABOUT_QUORUM:
