@@ -61,6 +61,7 @@ from .requests import (
 from .versions import FIRST_TRY, NONE, Opening, Versions, ours
 
 MOST_CORRELATION_ID: Final = 0x7FFF_FFFF
+NO_VERSIONS: Final = "no answer to ApiVersions {}; is it older than 0.10, or does it want TLS?"
 REAUTHENTICATE_FROM: Final = 0.85
 REAUTHENTICATE_SPREAD: Final = 0.10
 """Which part of a session's lifetime passes before it is renewed, as Java's client has it."""
@@ -141,9 +142,11 @@ class Connection:
         return self._ask_versions(newest if self._opening is Opening.NEWEST else 0, now)
 
     def _lost(self, event: ConnectionLost, now: float) -> list[object]:
+        detail = event.reason
         if self.state is S.NEGOTIATING:
             self._opening = self._opening.other
-        return self._end(Reason.DISCONNECTED, event.reason, now, fatal=event.fatal, close=False)
+            detail = f"{detail}: {NO_VERSIONS.format(self._tried)}"
+        return self._end(Reason.DISCONNECTED, detail, now, fatal=event.fatal, close=False)
 
     def _pause(self, _: WritingPaused, now: float) -> list[object]:  # noqa: ARG002
         self._paused = True

@@ -22,8 +22,8 @@ from ..protocol.error_code import ErrorCode
 from .backoff import Backoff, Lot
 from .connection_states import ConnectionSettings
 from .coordinators import Coordinators, Found
-from .lines import Line, LineEnded, LineKey, Purpose, Waiting, least_loaded
-from .metadata import Metadata
+from .lines import Line, LineEnded, LineKey, Purpose, Waiting, least_loaded, where
+from .metadata import Metadata, told
 from .refreshing import REFRESH, Refreshing
 from .requests import (
     CONTROLLER,
@@ -156,7 +156,8 @@ class Network:
         self._carry(self._coordinators.advance(now), now, out)
         late = [waiting for waiting in self._anywhere if waiting.deadline <= now]
         self._anywhere = deque(waiting for waiting in self._anywhere if waiting.deadline > now)
-        ended = (waiting.end(Reason.TIMED_OUT, "no broker could be reached") for waiting in late)
+        detail = told("no broker could be reached", self.view.trouble)
+        ended = (waiting.end(Reason.TIMED_OUT, detail) for waiting in late)
         self._carry(ended, now, out)
         self._settle(now, out)
         return out
@@ -273,6 +274,7 @@ class Network:
             if asked is not None:
                 self.view.forget(asked)
             self._bootstrapping = False
+            self.view.trouble = ""
             yield from self._prune(now)
             yield MetadataChanged(changed)
 
@@ -295,6 +297,7 @@ class Network:
             self._coordinators.lost(key.node)
         if not ended.deliberate:
             self._refreshing.want(frozenset())
+            self.view.trouble = f"{where(effect.broker)}: {ended.detail}"
         if ended.fatal:
             while self._anywhere:
                 yield self._anywhere.popleft().end(ended.reason, ended.detail, retriable=False)
