@@ -51,6 +51,7 @@ class Person:
         self.scene = scene
         self.client: Client = scene.client(node_id)
         self.instance = instance
+        self.rebalance = REBALANCE
         self.member_id = ""
         self.generation_id = -1
         self.leads = False
@@ -71,7 +72,7 @@ class Person:
         request = JoinGroupRequest(
             group_id=GROUP,
             session_timeout_ms=int(SESSION * 1000),
-            rebalance_timeout_ms=int(REBALANCE * 1000) if version >= 1 else -1,
+            rebalance_timeout_ms=int(self.rebalance * 1000) if version >= 1 else -1,
             member_id=self.member_id,
             group_instance_id=self.instance,
             protocol_type=kind,
@@ -316,6 +317,20 @@ def test_who_does_not_join_again_in_time_is_out(scene: Scene) -> None:
             assert one.beats() == E.REBALANCE_IN_PROGRESS  # alive, and yet it does not join
     assert {two.is_in().generation_id, three.is_in().generation_id} == {three.generation_id}
     assert one.beats() == E.UNKNOWN_MEMBER_ID
+
+
+def test_a_new_member_is_not_waited_for_longer_than_five_minutes(scene: Scene) -> None:
+    """Its client may be gone: whose join is parked sends no heartbeats."""
+    one, two = Person(scene), Person(scene)
+    one.rebalance = two.rebalance = 900.0
+    stable(one)
+    two.joins()
+    for _ in range(33):
+        scene.passes(SESSION - 1)
+        assert one.beats() == E.REBALANCE_IN_PROGRESS
+    assert two.client.waits()
+    scene.passes(SESSION - 1)
+    assert two.client.gets(JoinGroupResponse).error_code == E.UNKNOWN_MEMBER_ID
 
 
 def test_who_never_syncs_is_out(scene: Scene) -> None:
