@@ -19,11 +19,11 @@ from typing import Final
 from ..errors import LocalProtocolError
 from ..messages.metadata_response import MetadataResponse
 from ..protocol.error_code import ErrorCode
-from .backoff import Backoff, Lot
-from .connection_states import ConnectionSettings
+from .backoff import Lot
 from .coordinators import Coordinators, Found
 from .lines import Line, LineEnded, LineKey, Purpose, Waiting, least_loaded, where
 from .metadata import Metadata, told
+from .network_settings import NetworkSettings
 from .refreshing import REFRESH, Refreshing
 from .requests import (
     CONTROLLER,
@@ -51,23 +51,6 @@ from .requests import (
 
 OWN: Final = "network"
 """The owner of what the network itself asks."""
-
-
-@dataclass(frozen=True, slots=True)
-class NetworkSettings:
-    """What a client's network is told once; times in seconds.
-
-    rebootstrap: go back to the addresses it began with when no known broker can be reached
-    (KIP-899).
-    """
-
-    connection: ConnectionSettings
-    reconnect: Backoff
-    retry: Backoff
-    metadata_max_age_s: float
-    idle_s: float
-    auto_create_topics: bool = False
-    rebootstrap: bool = True
 
 
 @dataclass(frozen=True, slots=True)
