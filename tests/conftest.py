@@ -9,13 +9,20 @@ from typing import NoReturn
 import pytest
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ["tests.real.fixtures"]
 ROOT = Path(__file__).resolve().parents[1]
 FIXTURES = ROOT / "fixtures"
 SHARED = ROOT.parent / "shared"
 
 
-# how fast a shared machine happens to be is no property of the code: benchmarks/ measures that
-settings.register_profile("kafkawire", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# how fast a shared machine happens to be is no property of the code: benchmarks/ measures that;
+# and CI, where nothing may be skipped, tries the same examples each time: runs at home look for new
+settings.register_profile(
+    "kafkawire",
+    deadline=None,
+    derandomize=os.environ.get("KAFKAWIRE_NO_SKIPS") == "1",
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("kafkawire")
 
 

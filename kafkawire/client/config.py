@@ -17,7 +17,7 @@ from ..primitives import Limits
 from .backoff import Backoff
 from .connection_states import ConnectionSettings
 from .failures import ConfigurationError
-from .network import NetworkSettings
+from .network_settings import NetworkSettings
 from .sasl import MECHANISMS, Credentials
 
 

@@ -12,11 +12,10 @@ peer does.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from ..errors import DecodeError, EncodeError, LocalProtocolError, RemoteProtocolError
+from ..errors import EncodeError, LocalProtocolError, RemoteProtocolError
 from ..messages.api_key import ApiKey
 from ..messages.api_versions_request import ApiVersionsRequest
 from ..messages.api_versions_response import ApiVersionsResponse
@@ -25,15 +24,13 @@ from ..messages.sasl_authenticate_response import SaslAuthenticateResponse
 from ..messages.sasl_handshake_response import SaslHandshakeResponse
 from ..primitives import Message
 from ..protocol.error_code import ErrorCode
-from ..protocol.frame import SIZE, decode_response_body, encode_frame
-from ..protocol.header import decode_response_header
+from ..protocol.frame import SIZE
 from .authentication import Accepted, Authentication, Refused, Step, Token
 from .backoff import Lot
 from .connection_states import (
     LEGAL,
     ConnectionSettings,
     Ended,
-    InFlight,
     Opened,
     S,
     Shut,
@@ -41,11 +38,10 @@ from .connection_states import (
     Submit,
     blamed,
 )
-from .frames import FrameBuffer
+from .pipeline import Pipeline
 from .requests import (
     RETRIABLE,
     Answered,
-    Ask,
     BytesReceived,
     Close,
     ConnectionLost,
@@ -60,7 +56,7 @@ from .requests import (
 )
 from .versions import FIRST_TRY, NONE, Opening, Versions, ours
 
-MOST_CORRELATION_ID: Final = 0x7FFF_FFFF
+NO_VERSIONS: Final = "no answer to ApiVersions {}; is it older than 0.10, or does it want TLS?"
 REAUTHENTICATE_FROM: Final = 0.85
 REAUTHENTICATE_SPREAD: Final = 0.10
 """Which part of a session's lifetime passes before it is renewed, as Java's client has it."""
@@ -87,16 +83,14 @@ class Connection:
         self.node = node
         self.state = S.CONNECTING
         self.versions = NONE
-        self.in_flight: deque[InFlight] = deque()
+        self._pipeline = Pipeline(settings)
+        self.in_flight = self._pipeline.in_flight
         self._settings = settings
         self._opening = opening
         self._nonce = nonce
         self._lot = lot
-        self._frames = FrameBuffer(settings.limits)
-        self._correlation_id = 0
         self._setup_until: float | None = now + settings.setup_timeout_s
         self._authentication: Authentication | None = None
-        self._tried = 0
         self._reauthenticate_at: float | None = None
         self._renewing = False
         self._paused = False
@@ -141,9 +135,11 @@ class Connection:
         return self._ask_versions(newest if self._opening is Opening.NEWEST else 0, now)
 
     def _lost(self, event: ConnectionLost, now: float) -> list[object]:
+        detail = event.reason
         if self.state is S.NEGOTIATING:
             self._opening = self._opening.other
-        return self._end(Reason.DISCONNECTED, event.reason, now, fatal=event.fatal, close=False)
+            detail = f"{detail}: {NO_VERSIONS.format(self._pipeline.version)}"
+        return self._end(Reason.DISCONNECTED, detail, now, fatal=event.fatal, close=False)
 
     def _pause(self, _: WritingPaused, now: float) -> list[object]:  # noqa: ARG002
         self._paused = True
@@ -167,19 +163,19 @@ class Connection:
             return [Unanswered(ask, Reason.NO_VERSION, False, detail, sent=False)]
         try:
             message = ask.body.build(version)
-            written = self._written(message, version)
+            written = self._pipeline.write(self.number, message, version)
         except EncodeError as error:
             return [Unanswered(ask, Reason.INVALID_REQUEST, False, str(error), sent=False)]
         if not ask.has_response:
             return [written, Sent(ask, version)]
-        self._await(ask, ask.api, version, event.deadline)
+        self._pipeline.expect(ask, ask.api, version, event.deadline)
         return [written]
 
     def _received(self, event: BytesReceived, now: float) -> list[object]:
-        self._frames.feed(event.data)
+        self._pipeline.feed(event.data)
         effects: list[object] = []
         try:
-            while self.state is not S.CLOSED and (frame := self._frames.take()) is not None:
+            while self.state is not S.CLOSED and (frame := self._pipeline.take()) is not None:
                 effects += self._frame(frame, now)
         except RemoteProtocolError as error:
             effects += self._end(Reason.INVALID_RESPONSE, str(error), now)
@@ -195,33 +191,12 @@ class Connection:
         if tokens is not None and tokens.raw:
             self.in_flight.popleft()
             return self._step(tokens.challenged(frame), now)
-        message, version = self._decoded(frame, asked)
+        message, version = self._pipeline.decoded(frame, asked)
         self.in_flight.popleft()
         if asked.ask is None:
             return OPENING[self.state](self, message, now)
         effects: list[object] = [Answered(asked.ask, version, message, self.node)]
         return effects + self._renew(now) if self._renewing else effects
-
-    def _decoded(self, frame: bytes, asked: InFlight) -> tuple[Message, int]:
-        where = f"the response to {asked.api.name} {asked.version}"
-        try:
-            head = decode_response_header(frame, asked.api, asked.version)
-            if head.header.correlation_id != asked.correlation_id:
-                came = head.header.correlation_id
-                raise RemoteProtocolError(
-                    f"correlation id {came} where {asked.correlation_id} is due ({where})"
-                )
-            # lenient: one text that is not UTF-8 is no reason to give up a connection
-            return decode_response_body(
-                asked.api,
-                asked.version,
-                frame,
-                head.end,
-                lenient=True,
-                limits=self._settings.limits,
-            )
-        except DecodeError as error:
-            raise RemoteProtocolError(f"{where}: {error}") from None
 
     # The opening.
 
@@ -234,7 +209,7 @@ class Connection:
         assert isinstance(message, ApiVersionsResponse)
         self.versions = Versions.of(message.api_keys)
         if message.error_code == ErrorCode.UNSUPPORTED_VERSION:
-            tried = self._tried
+            tried = self._pipeline.version
             theirs = self.versions.choose(ApiKey.API_VERSIONS, Same(message, 0, max(tried - 1, 0)))
             if tried == 0:
                 raise RemoteProtocolError("ApiVersions 0 is refused")
@@ -289,7 +264,8 @@ class Connection:
     def _token(self, token: bytes, now: float) -> list[object]:
         assert self._authentication is not None
         if self._authentication.raw:
-            self._await(None, ApiKey.SASL_AUTHENTICATE, 0, now + self._settings.request_timeout_s)
+            deadline = now + self._settings.request_timeout_s
+            self._pipeline.expect(None, ApiKey.SASL_AUTHENTICATE, 0, deadline)
             return [Write(self.number, len(token).to_bytes(SIZE, "big") + token)]
         request = SaslAuthenticateRequest(auth_bytes=token)
         version = self.versions.choose(ApiKey.SASL_AUTHENTICATE, Same(request, 0, 2)) or 0
@@ -305,20 +281,9 @@ class Connection:
     # What all of them do.
 
     def _ask_own(self, request: Message, api: ApiKey, version: int, now: float) -> list[object]:
-        written = self._written(request, version)
-        self._await(None, api, version, now + self._settings.request_timeout_s)
+        written = self._pipeline.write(self.number, request, version)
+        self._pipeline.expect(None, api, version, now + self._settings.request_timeout_s)
         return [written]
-
-    def _written(self, message: Message, version: int) -> Write:
-        correlation_id = self._correlation_id
-        frame = encode_frame(message, version, correlation_id, client_id=self._settings.client_id)
-        self._correlation_id = 0 if correlation_id == MOST_CORRELATION_ID else correlation_id + 1
-        return Write(self.number, frame)
-
-    def _await(self, ask: Ask | None, api: ApiKey, version: int, deadline: float) -> None:
-        last = (self._correlation_id - 1) % (MOST_CORRELATION_ID + 1)
-        self._tried = version
-        self.in_flight.append(InFlight(ask, api, version, last, deadline))
 
     def _become(self, state: State) -> None:
         if state not in LEGAL[self.state]:

@@ -66,6 +66,7 @@ class LineEnded:
     """Effect: a line's connection is no more."""
 
     key: LineKey
+    broker: Broker
     ended: Ended
 
 
@@ -244,7 +245,7 @@ class Line:
         detail = f"{where(self.broker)}: {ended.detail}"
         while self.queue:
             yield self.queue.popleft().end(ended.reason, detail, retriable)
-        yield LineEnded(self.key, ended)
+        yield LineEnded(self.key, self.broker, ended)
 
 
 def where(broker: Broker) -> str:

@@ -28,6 +28,11 @@ TOPIC_IDS_FROM: Final = 10
 NO_LEADER: Final = -1
 
 
+def told(failure: str, trouble: str) -> str:
+    """Say what failed, and what may be why."""
+    return f"{failure} ({trouble})" if trouble else failure
+
+
 class Metadata:
     """The cluster as it was last heard of; implements `requests.ClusterView`."""
 
@@ -36,6 +41,7 @@ class Metadata:
         self.topics: dict[str, Topic] = {}
         self.controller_id = -1
         self.cluster_id: str | None = None
+        self.trouble = ""
         self._names: dict[bytes, str] = {}
 
     def partition(self, topic: str, index: int) -> Partition | None:

@@ -19,11 +19,11 @@ from typing import Final
 from ..errors import LocalProtocolError
 from ..messages.metadata_response import MetadataResponse
 from ..protocol.error_code import ErrorCode
-from .backoff import Backoff, Lot
-from .connection_states import ConnectionSettings
+from .backoff import Lot
 from .coordinators import Coordinators, Found
-from .lines import Line, LineEnded, LineKey, Purpose, Waiting, least_loaded
-from .metadata import Metadata
+from .lines import Line, LineEnded, LineKey, Purpose, Waiting, least_loaded, where
+from .metadata import Metadata, told
+from .network_settings import NetworkSettings
 from .refreshing import REFRESH, Refreshing
 from .requests import (
     CONTROLLER,
@@ -51,23 +51,6 @@ from .requests import (
 
 OWN: Final = "network"
 """The owner of what the network itself asks."""
-
-
-@dataclass(frozen=True, slots=True)
-class NetworkSettings:
-    """What a client's network is told once; times in seconds.
-
-    rebootstrap: go back to the addresses it began with when no known broker can be reached
-    (KIP-899).
-    """
-
-    connection: ConnectionSettings
-    reconnect: Backoff
-    retry: Backoff
-    metadata_max_age_s: float
-    idle_s: float
-    auto_create_topics: bool = False
-    rebootstrap: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +139,8 @@ class Network:
         self._carry(self._coordinators.advance(now), now, out)
         late = [waiting for waiting in self._anywhere if waiting.deadline <= now]
         self._anywhere = deque(waiting for waiting in self._anywhere if waiting.deadline > now)
-        ended = (waiting.end(Reason.TIMED_OUT, "no broker could be reached") for waiting in late)
+        detail = told("no broker could be reached", self.view.trouble)
+        ended = (waiting.end(Reason.TIMED_OUT, detail) for waiting in late)
         self._carry(ended, now, out)
         self._settle(now, out)
         return out
@@ -273,6 +257,7 @@ class Network:
             if asked is not None:
                 self.view.forget(asked)
             self._bootstrapping = False
+            self.view.trouble = ""
             yield from self._prune(now)
             yield MetadataChanged(changed)
 
@@ -295,6 +280,7 @@ class Network:
             self._coordinators.lost(key.node)
         if not ended.deliberate:
             self._refreshing.want(frozenset())
+            self.view.trouble = f"{where(effect.broker)}: {ended.detail}"
         if ended.fatal:
             while self._anywhere:
                 yield self._anywhere.popleft().end(ended.reason, ended.detail, retriable=False)

@@ -16,8 +16,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from itertools import count
-from types import TracebackType
-from typing import Final, Protocol, Self
+from typing import Final, Protocol
 
 from ..client.config import Setting, read_config
 from ..client.consumer import (
@@ -31,6 +30,7 @@ from ..client.consumer import Consumer as ConsumerMachine
 from ..client.failures import ClientClosed
 from ..client.requests import ClusterView, Machine
 from .driver import Driver
+from .scoped import Scoped
 from .session import open_client
 
 LOG: Final = logging.getLogger("kafkawire.consumer")
@@ -63,7 +63,7 @@ class RebalanceListener(Protocol):
         ...
 
 
-class ConsumerSession:
+class ConsumerSession(Scoped):
     """A consumer's life, and its half of the talk with the machine; `Consumer` has the calls."""
 
     def __init__(self, config: Mapping[str, Setting]) -> None:
@@ -112,18 +112,6 @@ class ConsumerSession:
             self._closed = True
             self._end()
             await driver.close()
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     # -- asking the machine
 

@@ -15,8 +15,7 @@ import random
 import time
 from collections.abc import Hashable, Mapping
 from itertools import count
-from types import TracebackType
-from typing import Final, NamedTuple, Self, TypeAlias, cast
+from typing import Final, NamedTuple, TypeAlias, cast
 
 from ..client.config import Setting, read_config
 from ..client.failures import BrokerError, ClientClosed, ClientError, RequestFailed
@@ -40,6 +39,7 @@ from ..client.producer import Producer as ProducerMachine
 from ..client.requests import ClusterView, Machine, Reason
 from ..records import Headers
 from .driver import Driver
+from .scoped import Scoped
 from .session import open_client
 
 NANOSECONDS_PER_MILLISECOND: Final = 1_000_000
@@ -63,7 +63,7 @@ _Promise: TypeAlias = tuple[asyncio.Future[RecordMetadata], int]
 """What is owed for one record: its result; and its own timestamp. The machine's token for it."""
 
 
-class Producer:
+class Producer(Scoped):
     """Sends records. Settings under Kafka's names; `PRODUCER_KEYS` has them all.
 
     Raises ConfigurationError for a setting that is unknown or wrong.
@@ -174,18 +174,6 @@ class Producer:
             driver.handle(Abandon())
             self._machine = None
             await driver.close()
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     def _owners(self, view: ClusterView) -> Mapping[str, Machine]:
         self._machine = ProducerMachine(self._settings, view, lot=random.random)

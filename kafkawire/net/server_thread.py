@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 PATIENCE_SECONDS: Final = 30.0
+THREAD_NAME: Final = "kafkawire-broker"
 DEFAULT: Final = ServerConfig()
 
 
@@ -52,7 +53,7 @@ class ServerThread:
             kept=tuple(self.persisted),
         )
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, name="kafkawire-broker", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
 
     def __enter__(self) -> Self:
         self.start()

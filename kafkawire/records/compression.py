@@ -171,29 +171,33 @@ def _context(name: str, make: Callable[[], Any]) -> Any:
 
 def unlz4(data: bytes, magic: int, limit: int) -> bytes:
     """Read lz4 frames; in magic 0 the header checksum is put right first."""
+    try:
+        return _lz4_frames(lz4.with_standard_checksum(data) if magic == 0 else data, limit)
+    except (CorruptBatch, LimitExceeded):
+        CONTEXTS.lz4 = None  # it would remember what was wrong, even when it is reset
+        raise
+
+
+def _lz4_frames(data: bytes, limit: int) -> bytes:
     package = package_of("lz4")
     context = _context("lz4", package.create_decompression_context)
-    rest = lz4.with_standard_checksum(data) if magic == 0 else data
     parts: list[bytes] = []
-    left = limit
+    left, rest = limit, data
     while True:
+        # more than may come out, for the end of a frame comes with the byte after the last
+        most = capacity(rest, left) + 1
         try:
-            # more than may come out, for the end of a frame comes with the byte after the last
-            most = capacity(rest, left) + 1
             part, read, ended = package.decompress_chunk(context, rest, max_length=most)
         except RuntimeError as error:
-            package.reset_decompression_context(context)
             raise CorruptBatch(f"lz4: {error}") from None
         parts.append(part)
         rest = rest[read:]
         left -= len(part)
         if left < 0:
-            package.reset_decompression_context(context)
             raise bomb("lz4", len(data), limit)
         if ended and not rest:
             return parts[0] if len(parts) == 1 else b"".join(parts)
         if not ended and len(part) < most:
-            package.reset_decompression_context(context)
             raise CorruptBatch("lz4: the stream ends inside a frame")
 
 

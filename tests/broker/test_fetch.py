@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkawire import ErrorCode
+from kafkawire.broker.fetching.sessions import LAST_EPOCH, Session
 from kafkawire.messages.fetch_request import (
     FetchPartition,
     FetchRequest,
@@ -205,6 +206,39 @@ def test_a_session_lets_partitions_take_turns(scene: Scene) -> None:
     assert first == [("t", 0), ("u", 0)] * 2
 
 
+def test_a_session_tells_that_there_is_more_also_where_it_has_no_room_for_it(scene: Scene) -> None:
+    client, writer = scene.client(), scene.client()
+    session = opened(client)
+    for topic in ("t", "u"):
+        produce(writer, batch(b"a"), topic=topic)
+    request = incremental(session, 1)
+    request.max_bytes = 1
+    answer = client.asks(request, LATEST, FetchResponse)
+    found = [(bool(p.records), p.high_watermark) for t in answer.responses for p in t.partitions]
+    assert (told(answer), found) == ([("t", 0), ("u", 0)], [(True, 1), (False, 1)])
+
+
+def test_a_session_tells_when_an_error_is_over(scene: Scene) -> None:
+    client = scene.client()
+    session = opened(client)
+    for epoch in (1, 2):
+        answer = client.asks(incremental(session, epoch, wanted("t", 0, 9)), LATEST, FetchResponse)
+        assert told(answer) == [("t", 0)]
+        assert only(answer).error_code == E.OFFSET_OUT_OF_RANGE
+    answer = client.asks(incremental(session, 3, wanted("t")), LATEST, FetchResponse)
+    assert told(answer) == [("t", 0)]
+    assert only(answer).error_code == E.NONE
+    assert told(client.asks(incremental(session, 4), LATEST, FetchResponse)) == []
+
+
+def test_the_epochs_of_a_session_begin_again_behind_the_last() -> None:
+    session = Session(1, False, 0.0, epoch=LAST_EPOCH - 1)
+    session.advance()
+    assert session.epoch == LAST_EPOCH == 0x7FFFFFFF
+    session.advance()
+    assert session.epoch == 1, "0 would begin a session"
+
+
 @pytest.mark.parametrize(
     ("session", "epoch", "error"),
     [(1, 5, E.FETCH_SESSION_ID_NOT_FOUND), (0, 2, E.INVALID_FETCH_SESSION_EPOCH)],
@@ -237,9 +271,11 @@ def test_there_are_only_so_many_sessions() -> None:
     settings = {"max.incremental.fetch.session.cache.slots": "2"}
     scene = Scene(topics={"t": 1, "u": 2}, settings=settings)
     client = scene.client()
-    first, _ = opened(client), opened(client)
+    first, own = opened(client), opened(client)
     request = incremental(0, 0, wanted("t"))
     assert client.asks(request, LATEST, FetchResponse).session_id == 0, "no slot is free"
+    anew = incremental(own, 0, wanted("t"))
+    assert client.asks(anew, LATEST, FetchResponse).session_id != 0, "in place of its own"
     scene.passes(121)
     assert client.asks(request, LATEST, FetchResponse).session_id != 0, "the idle one made room"
     answer = client.asks(incremental(first, 1), LATEST, FetchResponse)

@@ -51,6 +51,7 @@ class Person:
         self.scene = scene
         self.client: Client = scene.client(node_id)
         self.instance = instance
+        self.rebalance = REBALANCE
         self.member_id = ""
         self.generation_id = -1
         self.leads = False
@@ -71,7 +72,7 @@ class Person:
         request = JoinGroupRequest(
             group_id=GROUP,
             session_timeout_ms=int(SESSION * 1000),
-            rebalance_timeout_ms=int(REBALANCE * 1000) if version >= 1 else -1,
+            rebalance_timeout_ms=int(self.rebalance * 1000) if version >= 1 else -1,
             member_id=self.member_id,
             group_instance_id=self.instance,
             protocol_type=kind,
@@ -255,6 +256,22 @@ def test_the_first_rebalance_waits_for_more(scene: Scene) -> None:
     assert not two.leads
 
 
+def test_the_first_rebalance_waits_no_longer_than_a_rebalance_may() -> None:
+    """However many come, each within the delay of the one before."""
+    scene = Scene(topics={"t": 1}, settings={"group.initial.rebalance.delay.ms": "3000"})
+    coordinator(scene.client())
+    first = Person(scene)
+    first.joins()
+    waited = 0.0
+    while first.client.waits():
+        assert waited < REBALANCE
+        Person(scene).joins(version=3)
+        scene.passes(2.0)
+        waited += 2.0
+    assert waited == REBALANCE
+    assert first.is_in().generation_id == 1
+
+
 def test_a_second_member_makes_the_first_join_again(scene: Scene) -> None:
     one, two = Person(scene), Person(scene)
     stable(one)
@@ -300,6 +317,20 @@ def test_who_does_not_join_again_in_time_is_out(scene: Scene) -> None:
             assert one.beats() == E.REBALANCE_IN_PROGRESS  # alive, and yet it does not join
     assert {two.is_in().generation_id, three.is_in().generation_id} == {three.generation_id}
     assert one.beats() == E.UNKNOWN_MEMBER_ID
+
+
+def test_a_new_member_is_not_waited_for_longer_than_five_minutes(scene: Scene) -> None:
+    """Its client may be gone: whose join is parked sends no heartbeats."""
+    one, two = Person(scene), Person(scene)
+    one.rebalance = two.rebalance = 900.0
+    stable(one)
+    two.joins()
+    for _ in range(33):
+        scene.passes(SESSION - 1)
+        assert one.beats() == E.REBALANCE_IN_PROGRESS
+    assert two.client.waits()
+    scene.passes(SESSION - 1)
+    assert two.client.gets(JoinGroupResponse).error_code == E.UNKNOWN_MEMBER_ID
 
 
 def test_who_never_syncs_is_out(scene: Scene) -> None:
@@ -357,6 +388,67 @@ def test_a_static_member_that_comes_back_has_its_place_without_a_rebalance(scene
     assert again.assigned() == one.member_id.encode(), "what it had before"
     assert one.beats() == E.FENCED_INSTANCE_ID
     assert answer.skip_assignment == again.leads
+
+
+def test_a_static_member_that_is_replaced_while_it_joins_is_fenced(scene: Scene) -> None:
+    one, two = Person(scene, "one"), Person(scene, "two")
+    stable(one, two)
+    one.joins([("range", b"new")])  # a rebalance, as it is the leader
+    assert one.client.waits()
+    again = Person(scene, "one")
+    again.joins()
+    assert one.client.gets(JoinGroupResponse).error_code == E.FENCED_INSTANCE_ID
+    two.joins()
+    assert again.is_in().generation_id == two.is_in().generation_id == one.generation_id + 1
+
+
+def test_a_static_member_that_comes_back_with_fewer_protocols_rebalances(scene: Scene) -> None:
+    one = Person(scene, "one")
+    one.joins([("range", b"r"), ("roundrobin", b"r")])
+    assert one.is_in().protocol_name == "range"
+    one.syncs(**{one.member_id: b"all"})
+    assert one.assigned() == b"all"
+    again = Person(scene, "one")
+    again.joins([("roundrobin", b"r")])
+    answer = again.is_in()
+    assert (answer.generation_id, answer.protocol_name) == (one.generation_id + 1, "roundrobin")
+
+
+def test_a_static_member_that_is_replaced_before_it_synced_must_sync_too(scene: Scene) -> None:
+    one, two = Person(scene, "one"), Person(scene, "two")
+    stable(one)
+    two.joins()
+    one.joins()
+    one.is_in()
+    two.is_in()
+    one.syncs()
+    assert one.assigned() == b""
+    again = Person(scene, "two")
+    again.joins()
+    assert again.is_in().generation_id == one.generation_id
+    for _ in range(int(REBALANCE // SESSION) + 2):
+        scene.passes(SESSION - 1)
+        error = again.beats()
+        one.beats()
+    assert error == E.UNKNOWN_MEMBER_ID
+
+
+def test_an_assignment_for_another_protocol_is_refused(scene: Scene) -> None:
+    one = Person(scene)
+    one.joins()
+    one.is_in()
+    for kind, name in (("consumer", "sticky"), ("connect", "range")):
+        request = SyncGroupRequest(
+            group_id=GROUP,
+            generation_id=one.generation_id,
+            member_id=one.member_id,
+            protocol_type=kind,
+            protocol_name=name,
+        )
+        answer = one.client.asks(request, 5, SyncGroupResponse)
+        assert answer.error_code == E.INCONSISTENT_GROUP_PROTOCOL
+    one.syncs()
+    assert one.assigned() == b""
 
 
 def test_a_static_leader_that_comes_back_need_not_assign(scene: Scene) -> None:

@@ -249,7 +249,23 @@ def test_epochs_fence(scene: Scene) -> None:
     assert produce(client, sequenced(0, epoch=1)).error_code == E.NONE
     assert produce(client, sequenced(1, epoch=0)).error_code == E.INVALID_PRODUCER_EPOCH
     assert produce(client, sequenced(1, epoch=2)).error_code == E.OUT_OF_ORDER_SEQUENCE_NUMBER
-    assert produce(client, sequenced(0, epoch=2)).error_code == E.NONE
+    assert produce(client, sequenced(0, epoch=2)).base_offset == 1, "no copy of that of epoch 1"
+    assert produce(client, sequenced(0, epoch=1)).error_code == E.INVALID_PRODUCER_EPOCH
+    assert offset_at(client, -1).offset == 2
+
+
+def test_a_batch_that_an_unclean_leader_lost_is_stored_when_it_comes_again() -> None:
+    scene = Scene(2)
+    scene.make("t", 1, 2)
+    first = scene.leader_of("t")
+    client = scene.client(first)
+    assert [produce(client, sequenced(at)).base_offset for at in range(3)] == [0, 1, 2]
+    scene.moves("t", 0, 3 - first, truncate_to=1)
+    moved = scene.client(3 - first)
+    assert offset_at(moved, -1).offset == 1
+    assert produce(moved, sequenced(2)).error_code == E.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert [produce(moved, sequenced(at)).base_offset for at in (1, 2)] == [1, 2]
+    assert offset_at(moved, -1).offset == 3
 
 
 # -- lookups

@@ -16,12 +16,10 @@ import pytest
 
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
+from tests.interop.makes import until
 from tests.real.broker import MECHANISMS, PASSWORD, USER, Broker
-from tests.real.conftest import installation, kafka
 
-__all__ = ["installation", "kafka"]
-
-pytestmark = [pytest.mark.timeout(120), pytest.mark.xdist_group("kafka")]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("kafka")]
 NUMBERS = count()
 NOBODY: Final = "127.0.0.1:1"
 SETTINGS: Final = {"auto.create.topics.enable": "false", "group.initial.rebalance.delay.ms": "0"}
@@ -65,7 +63,7 @@ def command(*words: str) -> list[str]:
 def ran(*words: str, given: str = "") -> tuple[int, str, str]:
     """Run a command to its end: its exit code, and what it said."""
     done = subprocess.run(
-        command(*words), input=given, capture_output=True, encoding="utf-8", timeout=60
+        command(*words), input=given, capture_output=True, encoding="utf-8", timeout=240
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -78,7 +76,7 @@ def test_a_topic_from_its_making_to_its_end(place: Place) -> None:
     name, here = f"live-{next(NUMBERS)}", ("-b", place.bootstrap)
     made = ("--create", f"{name}:2", "--config", "retention.ms=60000", "--replication-factor", "1")
     assert ran("topics", *here, *made) == (0, "", "")
-    assert [name, "2", "1"] in table(ran("topics", *here)[1])
+    until(lambda: [name, "2", "1"] in table(ran("topics", *here)[1]))
     code, said, _ = ran("topics", *here, "--topic", name)
     assert code == 0
     assert said.startswith(f"{name}: 2 partitions\n")
@@ -88,8 +86,12 @@ def test_a_topic_from_its_making_to_its_end(place: Place) -> None:
     code, _, error = ran("topics", *here, "--create", name)
     assert (code, error.startswith("kafkawire: TOPIC_ALREADY_EXISTS")) == (1, True)
     assert ran("topics", *here, "--delete", name) == (0, "", "")
-    code, _, error = ran("topics", *here, "--topic", name)
-    assert (code, "UNKNOWN_TOPIC_OR_PARTITION" in error) == (1, True)
+
+    def unknown() -> bool:
+        code, _, error = ran("topics", *here, "--topic", name)
+        return (code, "UNKNOWN_TOPIC_OR_PARTITION" in error) == (1, True)
+
+    until(unknown)  # the controller has deleted it, the broker hears of it
 
 
 def test_lines_are_records_and_records_are_lines(place: Place, topic: str) -> None:
@@ -153,7 +155,7 @@ def test_an_interrupt_ends_it_in_order(place: Place, topic: str, number: signal.
         members = ran("groups", *here, "--group", group)[1]
         assert f"{topic} 0-1" in members
         running.send_signal(number)
-        assert running.wait(30) == 0
+        assert running.wait(240) == 0
         assert (running.stdout.read(), running.stderr.read()) == (b"", b"")
     [told] = json.loads(ran("groups", *here, "--group", group, "-f", "json")[1])["groups"]
     assert (told["state"], told["lag"]) == ("Empty", 0)  # it committed, and left
@@ -176,7 +178,7 @@ def test_a_reader_that_leaves_ends_it_and_what_it_could_not_get_is_not_committed
         assert running.stderr is not None
         running.stdout.read(lines * (width + 1))
         running.stdout.close()
-        assert running.wait(30) == 0
+        assert running.wait(240) == 0
         assert running.stderr.read() == b""
     [told] = json.loads(ran("groups", *here, "--group", group, "-f", "json")[1])["groups"]
     assert told["state"] == "Empty"
@@ -199,7 +201,7 @@ def test_an_interrupt_while_the_input_is_quiet(place: Place, topic: str) -> None
         running.stdin.write(b"one\n")
         until_there(place, topic, 1)
         running.send_signal(signal.SIGINT)
-        assert running.wait(30) == 130
+        assert running.wait(240) == 130
         assert running.stderr.read() == b"1 delivered, 0 failed\n"
 
 
@@ -232,7 +234,7 @@ def sasl(mechanism: str, password: str) -> list[str]:
 
 
 def test_a_topic_that_is_not_there(place: Place) -> None:
-    here = ("-b", place.bootstrap, "-o", "max.block.ms=500")
+    here = ("-b", place.bootstrap, "-o", "max.block.ms=3000")
     code, _, error = ran("produce", "nothere", *here, given="one\ntwo\nthree\n")
     assert code == 1
     assert error.startswith("line 1: UNKNOWN_TOPIC_OR_PARTITION")

@@ -119,7 +119,7 @@ def test_tables_do_not_import_pandas(tmp_path: Path) -> None:
         [sys.executable, "-c", code, *asked, "-o", str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=True,
     )
     assert ran.stdout.split() == ["False", "True"]

@@ -135,7 +135,7 @@ def failure(play: Play, seed: int) -> tuple[str, str] | None:
     return None
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("breach", "play", "said"), BREACHES, ids=lambda each: getattr(each, "__name__", "")
 )
@@ -163,7 +163,7 @@ for seed in range(5):
 """
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_a_seed_plays_again_in_another_process() -> None:
     """Whatever its hashes are: KAFKAWIRE_SEED=n is the same run on any machine."""
 

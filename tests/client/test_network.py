@@ -423,6 +423,30 @@ def test_a_deadline_is_kept_when_nobody_can_be_reached() -> None:
     )
 
 
+def test_what_the_last_connection_ended_of_is_told_with_a_deadline() -> None:
+    """As of a broker that closes on ApiVersions, in whichever version it is asked."""
+    made = network(Random(1), [("broker1", 9092)])
+    now, asked = 0.0, set()
+    ends: list[Unanswered] = []
+    effects = made.handle(question("a", LEAST_LOADED, 5.0), now)
+    while not ends:
+        for each in effects:
+            if isinstance(each, Connect):
+                (request,) = frames(made.handle(ConnectionMade(each.connection), now))
+                asked.add(request.api_version)
+                made.handle(ConnectionLost(each.connection, "the broker closed"), now)
+            elif isinstance(each, Unanswered):
+                ends.append(each)
+        due = made.next_deadline()
+        assert ends or due is not None
+        now = now if due is None else max(now, due)
+        effects = made.advance(now)
+    assert asked == {0, 4}
+    [ended] = ends
+    assert ended.reason is Reason.TIMED_OUT
+    assert "broker1:9092: the broker closed: no answer to ApiVersions" in ended.detail
+
+
 def test_news_of_a_connection_that_was_given_up_is_ignored() -> None:
     made = network(Random(1), [("broker1", 9092)])
     (connect,) = made.advance(0.0)

@@ -14,7 +14,6 @@ from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
 from tests.net.server.conftest import LEFT_OPEN, nothing_left_to_others
 from tests.real.broker import MECHANISMS, PASSWORD, USER
-from tests.real.conftest import installation, kafka
 from tests.real.java import Installation
 
 from .makes import MAKES, Make
@@ -24,7 +23,7 @@ from .makes.ours import Ours
 from .matrix import KAFKA
 from .node import Node, install
 
-__all__ = ["installation", "kafka", "nothing_left_to_others"]
+__all__ = ["nothing_left_to_others"]
 NUMBERS = count()
 
 

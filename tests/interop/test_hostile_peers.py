@@ -25,7 +25,9 @@ from kafkawire.net.consumer import Consumer
 from kafkawire.net.producer import Producer
 from kafkawire.net.server_thread import ServerThread
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.kafka(brokers=2, topics={"t": 2})]
+from .makes import until
+
+pytestmark = [pytest.mark.timeout(600), pytest.mark.kafka(brokers=2, topics={"t": 2})]
 VICTIM: Final = "victim"
 RECORDS: Final = 40
 APIS: Final = (
@@ -68,9 +70,12 @@ async def produce(server: str, name: str, prefix: str) -> None:
 
 
 async def consume(server: str, name: str, count: int) -> list[bytes | None]:
-    """Read so many records as the only member of a group, then commit and leave."""
+    """Read so many records as the only member of a group, then commit and leave.
+
+    A session's time is what a member id holds a rebalance up that was given and never arrived.
+    """
     given = config(server, name, group_id=name, auto_offset_reset="earliest")
-    async with Consumer(given | {"session.timeout.ms": 6000}) as consumer:
+    async with Consumer(given | {"session.timeout.ms": 6_000}) as consumer:
         consumer.subscribe(["t"])
         found: dict[tuple[int, int], bytes | None] = {}
         while len(found) < count:
@@ -100,7 +105,7 @@ def test_what_is_answered_wrongly_costs_a_connection_and_no_record(
     ]
 
     async def story() -> None:
-        async with asyncio.timeout(90):
+        async with asyncio.timeout(400):
             await asyncio.gather(produce(here, VICTIM, "a"), produce(here, "bystander", "b"))
             ours, others = await asyncio.gather(
                 consume(here, VICTIM, 2 * RECORDS), consume(here, "bystander", 2 * RECORDS)
@@ -187,6 +192,8 @@ def hostile(behave: Peer) -> Iterator[tuple[str, list[int]]]:
 
 
 PEERS: Final[list[Peer]] = [noise, flood, trickle, silence, gone]
+SLOW: Final = (trickle, silence)
+"""Of whom nobody knows yet, in so short a time, that they will not answer."""
 
 
 @pytest.mark.parametrize("behave", PEERS)
@@ -196,7 +203,7 @@ def test_a_peer_that_is_no_broker_is_left_for_one_that_is(
     with hostile(behave) as (where, clients):
 
         async def story() -> None:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(400):
                 for number in range(100):  # which of the two is asked first is drawn by lot
                     await produce_one(f"{where},{kafka_broker.bootstrap}", number)
                     if clients:
@@ -221,14 +228,15 @@ def test_where_there_is_no_other_that_is_said_in_time_and_costs_little(behave: P
 
             async def story() -> None:
                 async with Producer(config(where, VICTIM, max_block_ms=1500)) as producer:
-                    with pytest.raises(RequestFailed):
+                    with pytest.raises(RequestFailed) as failed:
                         await producer.deliver("t", b"v")
+                    assert where in str(failed.value) or behave in SLOW
                 async with Consumer(config(where, VICTIM, group_id="g")) as consumer:
                     consumer.assign([TopicPartition("t", 0)])
                     assert await consumer.poll(1.5) == []
 
-            asyncio.run(asyncio.wait_for(story(), 60))
-        assert len(clients) >= 2
+            asyncio.run(asyncio.wait_for(story(), 400))
+            until(lambda: len(clients) >= 2)
         assert tracemalloc.get_traced_memory()[1] < BOUND
     finally:
         tracemalloc.stop()
@@ -258,5 +266,5 @@ def test_a_broker_that_stops_reading_holds_up_one_client_within_its_memory(
         failed = sum(isinstance(each, RequestFailed) for each in results)
         return failed, len(results)
 
-    failed, sent = asyncio.run(asyncio.wait_for(story(), 60))
+    failed, sent = asyncio.run(asyncio.wait_for(story(), 400))
     assert failed == sent

@@ -21,7 +21,7 @@ from .conftest import Place
 from .makes import Make, Member, Part, Reader, Sasl, Steered, until
 from .makes.ours import Ours
 
-pytestmark = pytest.mark.timeout(150)
+pytestmark = pytest.mark.timeout(600)
 GROUPS = count()
 HOUR_MS: Final = 3_600_000
 
@@ -357,7 +357,7 @@ def test_librdkafka_asks_for_all_topics(place: Place) -> None:
     """Its request has bytes behind its last field then."""
     topic = place.topic(3)
     asker = confluent_kafka.Producer({"bootstrap.servers": place.bootstrap, "log_level": 0})
-    assert len(asker.list_topics(timeout=20).topics[topic].partitions) == 3
+    assert len(asker.list_topics(timeout=100).topics[topic].partitions) == 3
 
 
 def test_every_scenario_is_played() -> None:

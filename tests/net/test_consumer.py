@@ -16,7 +16,7 @@ from kafkawire.net.producer import Producer
 from kafkawire.net.server_thread import ServerThread
 from tests.interop.makes import until
 
-pytestmark = [pytest.mark.timeout(60), pytest.mark.kafka(topics={"t": 1})]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.kafka(topics={"t": 1})]
 WHERE = TopicPartition("t", 0)
 
 

@@ -10,7 +10,7 @@ from kafkawire.client.config import Setting
 from kafkawire.net.producer import Producer
 from kafkawire.net.server_thread import ServerThread
 
-pytestmark = [pytest.mark.timeout(60), pytest.mark.kafka(topics={"t": 1})]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.kafka(topics={"t": 1})]
 MANY = 500
 SMALL: dict[str, Setting] = {"batch.size": 200, "linger.ms": 0}
 

@@ -37,7 +37,7 @@ def modules_after(script: str) -> set[str]:
     """Run a script in a fresh interpreter and say which modules it left imported."""
     code = f"{script}\nimport sys\nprint('|'.join(['', *sys.modules]), file=sys.stderr)"
     command = [sys.executable, "-c", code]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=240)
     return set(ran.stderr.splitlines()[-1].split("|")) - {""}
 
 

@@ -30,7 +30,7 @@ from .asking import Known, filled
 from .broker import Broker
 from .wire import Wire
 
-PATIENCE_SECONDS: Final = 20.0
+PATIENCE_SECONDS: Final = 100.0
 TOPIC: Final = "surface"
 GROUP: Final = 0
 TRANSACTION: Final = 1

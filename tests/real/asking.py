@@ -148,7 +148,7 @@ BY_MESSAGE: Final[Mapping[str, Mapping[str, object]]] = {
     },
     "JoinGroupRequest": {
         "group_id": "joined-{version}",
-        "session_timeout_ms": A_MINUTE_MS,
+        "session_timeout_ms": 30 * A_MINUTE_MS,
         "group_instance_id": "static",
         "protocol_type": "consumer",
         "JoinGroupRequestProtocol.name": "range",

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from random import SystemRandom
 from typing import Final
 
 from kafkawire import ErrorCode
@@ -24,14 +25,18 @@ from kafkawire.messages.api_versions_response import ApiVersionsResponse
 from .java import Installation
 from .wire import HOST, Wire
 
-READY_SECONDS: Final = 60.0
-STOP_SECONDS: Final = 30.0
+READY_SECONDS: Final = 240.0
+STOP_SECONDS: Final = 120.0
 NODE_ID: Final = 1
 CLUSTER_ID: Final = "a2Fma2F3aXJlLXRlc3RzLQ"
 USER: Final = "alice"
 PASSWORD: Final = "alice-secret"
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 JAAS: Final = "org.apache.kafka.common.security"
+AS_LONG_AS_IT_TAKES_MS: Final = "1800000"
+PORTS: Final = range(15_000, 32_768)
+LOTS: Final = SystemRandom()
+"""Not the one that every worker seeds alike."""
 
 PROPERTIES: Final = {
     "process.roles": "broker,controller",
@@ -65,6 +70,13 @@ PROPERTIES: Final = {
     "group.consumer.min.heartbeat.interval.ms": "500",
     "group.share.heartbeat.interval.ms": "500",
     "group.share.min.heartbeat.interval.ms": "500",
+    # members of tests stay, however slow the machine is
+    "group.consumer.session.timeout.ms": AS_LONG_AS_IT_TAKES_MS,
+    "group.consumer.max.session.timeout.ms": AS_LONG_AS_IT_TAKES_MS,
+    "group.share.session.timeout.ms": AS_LONG_AS_IT_TAKES_MS,
+    "group.share.max.session.timeout.ms": AS_LONG_AS_IT_TAKES_MS,
+    "group.streams.session.timeout.ms": AS_LONG_AS_IT_TAKES_MS,
+    "group.streams.max.session.timeout.ms": AS_LONG_AS_IT_TAKES_MS,
     "log.cleaner.backoff.ms": "200",
     # small
     "log.cleaner.dedupe.buffer.size": "4194304",
@@ -188,11 +200,20 @@ def running(installation: Installation, directory: Path) -> Iterator[Broker]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Find ports on loopback that nobody listens on; all are open at once, so they differ."""
-    sockets = [socket.socket() for _ in range(count)]
+    """Find ports on loopback that nobody listens on; all are open at once, so they differ.
+
+    Below those that the system gives out by itself: until it is used, nobody is given one by
+    chance, as a port to listen on or as the near end of a connection.
+    """
+    sockets: list[socket.socket] = []
     try:
-        for one in sockets:
-            one.bind((HOST, 0))
+        while len(sockets) < count:
+            one = socket.socket()
+            sockets.append(one)
+            try:
+                one.bind((HOST, LOTS.choice(PORTS)))
+            except OSError:
+                sockets.pop().close()
         return [one.getsockname()[1] for one in sockets]
     finally:
         for one in sockets:

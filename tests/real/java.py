@@ -24,7 +24,7 @@ from tests.conftest import missing
 POM: Final = Path(__file__).with_name("pom.xml")
 OLDEST_JAVA: Final = 17
 FETCH_SECONDS: Final = 300
-TOOL_SECONDS: Final = 60
+TOOL_SECONDS: Final = 240
 OPTIONS: Final = (
     "-Xmx512m",
     "-XX:TieredStopAtLevel=1",

@@ -122,9 +122,9 @@ not there, or come in any order; all others must lead to none."""
 
 
 @pytest.fixture(scope="module")
-def known(kafka: Broker) -> Known:
+def known(own_kafka: Broker) -> Known:
     """What requests can refer to."""
-    return prepare(kafka)
+    return prepare(own_kafka)
 
 
 def offered(wire: Wire) -> dict[str, range]:
@@ -158,14 +158,20 @@ def check(wire: Wire, name: str, version: int, known: Known) -> None:
     assert errors(frame.body) <= EXPECTED.get(name.removesuffix("Request"), set()), frame.body
 
 
+def test_groups_of_tests_have_one_worker(request: pytest.FixtureRequest) -> None:
+    """Or each worker has a broker of its own, and a small machine does nothing else."""
+    if request.config.getoption("loadgroup", default=False):
+        assert request.node.nodeid.endswith("@kafka")
+
+
 @pytest.mark.parametrize("name", BROKER)
-def test_the_broker_is_understood(kafka: Broker, known: Known, name: str) -> None:
+def test_the_broker_is_understood(own_kafka: Broker, known: Known, name: str) -> None:
     if name in ABOUT_QUORUM:
         known = of_metadata(known)
-    with opened(kafka, "", known) as wire:
+    with opened(own_kafka, "", known) as wire:
         versions = offered(wire)[name]
     for version in versions:
-        with opened(kafka, name, known) as wire:
+        with opened(own_kafka, name, known) as wire:
             if version in TAKEN_BY_NONE.get(name, ()):
                 with pytest.raises(ConnectionError):
                     check(wire, name, version, known)
@@ -174,21 +180,23 @@ def test_the_broker_is_understood(kafka: Broker, known: Known, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", CONTROLLER)
-def test_the_controller_is_understood(kafka: Broker, known: Known, name: str) -> None:
+def test_the_controller_is_understood(own_kafka: Broker, known: Known, name: str) -> None:
     if name in ONLY_OF_METADATA:
         known = of_metadata(known)
-    with Wire(kafka.controller_port) as wire:
+    with Wire(own_kafka.controller_port) as wire:
         versions = offered(wire)[name]
     for version in versions:
-        with Wire(kafka.controller_port) as wire:
+        with Wire(own_kafka.controller_port) as wire:
             check(wire, name, version, known)
 
 
-def test_what_the_release_speaks_is_what_releases_json_says(kafka: Broker, known: Known) -> None:
-    assert kafka.installation.kafka_version.startswith(f"{RELEASE}.")
-    with opened(kafka, "", known) as wire:
+def test_what_the_release_speaks_is_what_releases_json_says(
+    own_kafka: Broker, known: Known
+) -> None:
+    assert own_kafka.installation.kafka_version.startswith(f"{RELEASE}.")
+    with opened(own_kafka, "", known) as wire:
         found = offered(wire)
-    with Wire(kafka.controller_port) as wire:
+    with Wire(own_kafka.controller_port) as wire:
         found |= offered(wire)
     listed = stable()
     for name, versions in TAKEN_BY_NONE.items():

@@ -38,7 +38,7 @@ from .broker import Broker
 from .wire import Wire
 
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
-SECONDS: Final = 20.0
+SECONDS: Final = 100.0
 GROUP_RESOURCE: Final = 32
 CLIENTS: Final = "client-{codec}"
 BROKERS: Final = "broker-{codec}"

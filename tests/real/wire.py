@@ -13,7 +13,7 @@ import kafkawire
 from kafkawire import Frame, Message
 
 HOST: Final = "127.0.0.1"
-ANSWER_SECONDS: Final = 20.0
+ANSWER_SECONDS: Final = 100.0
 CLIENT_ID: Final = "kafkawire-tests"
 
 M = TypeVar("M", bound=Message)

@@ -147,7 +147,7 @@ class Assignment:
         gone = frozenset(partitions)
         self._owned -= gone
         self._parts.positions.drop(gone)
-        self._parts.fetcher.drop(gone)
+        self._parts.fetcher.shelf.drop(gone)
         self._commits.forget(gone)
 
     def _take(self, step: Step, _now: float) -> tuple[bool, Effects]:

@@ -151,7 +151,7 @@ class Consumer:
         return self.membership.handle(member_states.Busy(), now)
 
     def _give_back(self, event: events.GiveBack, _now: float) -> Effects:
-        self._parts.fetcher.give_back(event.records)
+        self._parts.fetcher.shelf.give_back(event.records)
         return []
 
     def _deliver(self, now: float) -> Effects:
@@ -163,7 +163,7 @@ class Consumer:
             answer = events.Raise(self._errors.popleft())
         else:
             try:
-                records = self._parts.fetcher.take(self._most)
+                records = self._parts.fetcher.shelf.take(self._most)
             except FetchFailed as error:
                 answer = events.Raise(error)
             else:

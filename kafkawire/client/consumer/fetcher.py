@@ -6,13 +6,12 @@ that a broker would hold for want of data is sent while something else of that b
 waits would be used up before the answer comes. What arrives for a position that is no longer the
 user's is dropped.
 
-    positions ─▶ fetchable, by leader ─▶ Fetch ─▶ buffers ─▶ take ─▶ the user
+    positions ─▶ fetchable, by leader ─▶ Fetch ─▶ shelf ─▶ the user
                                             └▶ errors: FETCH_ERRORS
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
 
@@ -34,10 +33,11 @@ from .buffers import Buffer
 from .configuration import ConsumerConfig, IsolationLevel
 from .failures import ConsumerError, FetchFailed
 from .fetch_errors import SESSION_ERRORS, FetchError, fetch_error
-from .partitions import ConsumerRecord, TopicPartition
+from .partitions import TopicPartition
 from .places import FetchState, PositionFailed
 from .positions import Positions
 from .sessions import NEWEST_BY_NAME, FetchSession, SessionRequest, Wanted, fetch
+from .shelf import Shelf
 
 Effects: TypeAlias = list[object]
 
@@ -50,7 +50,7 @@ REPLICA_AGE_S: Final = 300.0
 
 
 class Fetcher:
-    """The fetches of one consumer, and what they brought."""
+    """The fetches of one consumer; shelf: what they brought."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Fetcher:
         self._backoff = Backoff(config.retry_backoff_s, config.retry_backoff_max_s)
         self._sessions: dict[int, FetchSession] = {}
         self._in_flight: dict[int, tuple[int, SessionRequest]] = {}
-        self._buffers: deque[Buffer] = deque()
+        self.shelf = Shelf(positions)
         self._replicas: dict[TopicPartition, tuple[int, float]] = {}
         self._node_retry: dict[int, float] = {}
         self._failures: dict[int, int] = {}
@@ -109,9 +109,7 @@ class Fetcher:
 
     def _full_nodes(self, now: float) -> frozenset[int]:
         """Find the brokers of whose partitions something waits for the user."""
-        return frozenset(
-            self._node(buffer.partition, now) for buffer in self._buffers if self._readable(buffer)
-        )
+        return frozenset(self._node(each, now) for each in self.shelf.readable())
 
     def _lags(self, partition: TopicPartition) -> bool:
         """Whether there is more to read, or may be for all that is known."""
@@ -130,7 +128,7 @@ class Fetcher:
                 key, timeout = (PART, 0), self._config.request_timeout_s
                 effects.append(Ask(self._owner, key, node, ApiKey.FETCH, body, timeout))
         self._sessions.clear()
-        self._buffers.clear()
+        self.shelf.clear()
         return effects
 
     def next_deadline(self) -> float | None:
@@ -143,7 +141,7 @@ class Fetcher:
         return self.fetch(now)
 
     def _fetchable(self, now: float) -> Iterable[TopicPartition]:
-        waiting = {buffer.partition for buffer in self._buffers}
+        waiting = self.shelf.partitions
         for each in self._positions:
             place = self._positions[each]
             if place.state is not FetchState.FETCHING or place.paused or place.failed:
@@ -260,12 +258,11 @@ class Fetcher:
         committed = self._config.isolation_level is IsolationLevel.READ_COMMITTED
         aborted = (data.aborted_transactions or []) if committed else None
         check = self._config.check_crcs
-        self.drop([partition])
-        self._buffers.append(Buffer(partition, at, data.records, aborted, check_crcs=check))
+        self.shelf.put(Buffer(partition, at, data.records, aborted, check_crcs=check))
         if version < SINCE_WHOLE_BATCHES and RecordBatches(data.records).cut_tail == len(
             data.records
         ):
-            self.drop([partition])
+            self.shelf.drop([partition])
             why = f"the record at {at.offset} is larger than max.partition.fetch.bytes"
             return self._fail([partition], FetchFailed(why, partitions=[partition]))
         return []
@@ -313,70 +310,3 @@ class Fetcher:
     def _back_off(self, node: int, now: float) -> None:
         self._failures[node] = self._failures.get(node, 0) + 1
         self._node_retry[node] = now + self._backoff.after(self._failures[node], self._lot)
-
-    # -- what the user gets
-
-    def take(self, most: int) -> list[ConsumerRecord]:
-        """Take out up to so many records; the positions move behind them.
-
-        Raises FetchFailed where the next record cannot be read.
-        """
-        taken: list[ConsumerRecord] = []
-        kept: deque[Buffer] = deque()
-        try:
-            while self._buffers and len(taken) < most:
-                buffer = self._buffers[0]
-                if self._readable(buffer):
-                    taken += self._take_from(buffer, most - len(taken))
-                    if not buffer.done:
-                        continue
-                elif self._still_wanted(buffer):
-                    kept.append(buffer)
-                self._buffers.popleft()
-        except FetchFailed:
-            if not taken:
-                self._positions[self._buffers.popleft().partition].failed = True
-                raise
-        finally:
-            self._buffers.extendleft(reversed(kept))
-        return taken
-
-    def _take_from(self, buffer: Buffer, most: int) -> list[ConsumerRecord]:
-        records = buffer.take(most)
-        self._positions.read(buffer.partition, buffer.position)
-        return records
-
-    def _readable(self, buffer: Buffer) -> bool:
-        if not self._still_wanted(buffer):
-            return False
-        place = self._positions[buffer.partition]
-        return place.state is FetchState.FETCHING and not place.paused
-
-    def _still_wanted(self, buffer: Buffer) -> bool:
-        if buffer.partition not in self._positions:
-            return False
-        at = self._positions[buffer.partition].position
-        return at is not None and at.offset == buffer.position.offset
-
-    def give_back(self, records: list[ConsumerRecord]) -> None:
-        """Take back what the user has not come to; it is the next to be taken again."""
-        by_partition: dict[TopicPartition, list[ConsumerRecord]] = {}
-        for each in records:
-            by_partition.setdefault(TopicPartition(each.topic, each.partition), []).append(each)
-        for partition, theirs in by_partition.items():
-            if partition not in self._positions:
-                continue
-            behind = self._positions[partition].position
-            if behind is None or behind.offset <= theirs[-1].offset:
-                continue  # the user has gone elsewhere since
-            buffer = next((each for each in self._buffers if each.partition == partition), None)
-            if buffer is None:
-                buffer = Buffer(partition, behind, b"")
-                self._buffers.appendleft(buffer)
-            buffer.give_back(theirs)
-            self._positions.read(partition, buffer.position)
-
-    def drop(self, partitions: Iterable[TopicPartition]) -> None:
-        """Let go of what was fetched of these partitions."""
-        gone = set(partitions)
-        self._buffers = deque(each for each in self._buffers if each.partition not in gone)

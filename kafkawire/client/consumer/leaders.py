@@ -17,6 +17,7 @@ from typing import Final, Protocol, TypeAlias
 from ...messages.api_key import ApiKey
 from ...protocol.error_code import ErrorCode
 from ..backoff import Backoff, Lot
+from ..metadata import told
 from ..requests import (
     Answered,
     Ask,
@@ -156,7 +157,8 @@ class Leaders:
         for each in list(self._open.values()):
             deadline = each.event.deadline
             if deadline is not None and deadline <= now:
-                late = RequestTimedOut("no leader answered in time", partitions=each.left)
+                why = told("no leader answered in time", self._view.trouble)
+                late = RequestTimedOut(why, partitions=each.left)
                 each.failed |= dict.fromkeys(each.left, late)
                 each.left.clear()
                 effects += self._close(each)

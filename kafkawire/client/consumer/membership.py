@@ -22,9 +22,6 @@ from ..backoff import Backoff, Lot
 from ..requests import (
     Answered,
     Ask,
-    Body,
-    Coordinator,
-    CoordinatorKind,
     ForgetCoordinator,
     Unanswered,
 )
@@ -33,10 +30,9 @@ from .assignors import Assignments
 from .configuration import ConsumerConfig
 from .failures import ConsumerError, GroupFailed
 from .group_answers import read_answer
-from .group_requests import NO_GENERATION, Identity, Offer
+from .group_requests import Identity, Offer
 from .member_states import (
     EVENTS,
-    LEGAL,
     TABLE,
     AssignmentsComputed,
     Busy,
@@ -60,12 +56,10 @@ from .member_states import (
     Synced,
 )
 from .recovery import Recovery, recovery
+from .seat import Effects, Seat
 
-Effects: TypeAlias = list[object]
 S = MemberState
 
-PART: Final = "membership"
-"""The first half of the keys of our requests."""
 JOIN_GRACE_S: Final = 5.0
 """How much longer than the rebalance itself we wait for the answer to a JoinGroup."""
 POLL_EXPIRED: Final = "the time between two polls exceeded max.poll.interval.ms"
@@ -73,23 +67,14 @@ SUSPICIOUS: Final = frozenset({Recovery.REJOIN, Recovery.NEW_GENERATION, Recover
 """What the error of a commit may mean for the membership."""
 
 
-class Membership:
-    """One member of a group.
-
-    owner: the machine's name towards the network. lot: draws from 0 up to 1, for backoff.
-    identity: who we are in the group now; what a commit must say.
-    """
+class Membership(Seat):
+    """One member of a group. lot: draws from 0 up to 1, for backoff."""
 
     def __init__(self, config: ConsumerConfig, *, owner: str, lot: Lot) -> None:
-        self.config = config
-        self.group_id = config.group_id or ""
-        self.coordinator = Coordinator(CoordinatorKind.GROUP, self.group_id)
-        self.state = S.UNJOINED
-        self.identity = Identity(group_instance_id=config.group_instance_id)
+        super().__init__(config, owner=owner)
         self.reason = ""
         self.polling = False
         self.error: ConsumerError | None = None
-        self._owner = owner
         self._lot = lot
         self._backoff = Backoff(config.retry_backoff_s, config.retry_backoff_max_s)
         self._assignors = say.named(config.assignors)
@@ -97,26 +82,18 @@ class Membership:
         self._protocol = ""
         self._again = ""  # why to join again once this rebalance is over
         self._failures = 0
-        self._serial = 0
-        # the requests whose answers still count
-        self._current: dict[ApiKey, tuple[str, int]] = {}
-        self._deadlines: dict[type, float] = {}
 
     # -- the contract
 
     def handle(self, event: object, now: float) -> Effects:
         """Take in an event of this module, or the answer to one of our requests."""
         if isinstance(event, Answered | Unanswered):
-            if self._current.get(event.ask.api) != event.ask.key:
+            if not self._counts(event):
                 return []
-            del self._current[event.ask.api]
             if event.ask.api is ApiKey.LEAVE_GROUP:
                 return [Left()]
             return self.handle(read_answer(event, self._assignors), now)
         return HANDLERS[type(event)][self.state](self, event, now)
-
-    def next_deadline(self) -> float | None:
-        return min(self._deadlines.values(), default=None)
 
     def advance(self, now: float) -> Effects:
         effects: Effects = []
@@ -125,11 +102,6 @@ class Membership:
                 del self._deadlines[due]
                 effects += self.handle(due(), now)
         return effects
-
-    @property
-    def in_group(self) -> bool:
-        """Whether the coordinator knows us in a generation, as far as we know."""
-        return self.identity.generation_id != NO_GENERATION
 
     def suspect(self, code: int, sent_as: Identity, now: float) -> Effects:
         """Take in what a commit's error says of our membership; nothing if we are others now."""
@@ -248,9 +220,6 @@ class Membership:
             self._alive(now)
         return []
 
-    def _alive(self, now: float) -> None:
-        self._deadlines[SessionExpired] = now + self.config.session_timeout_s
-
     def _silent(self, _event: object, now: float) -> Effects:
         self._alive(now)
         return [ForgetCoordinator(self.coordinator)]
@@ -338,42 +307,10 @@ class Membership:
             self._become(S.UNJOINED)
         return effects or [Left()]
 
-    def _farewell(self, reason: str) -> Effects:
-        """Say that we leave; a static member says nothing, as it means to be back (KIP-345)."""
-        me = self.identity
-        if not me.member_id or me.group_instance_id is not None:
-            return []
-        body = say.leave(self.group_id, me, reason)
-        return [self._ask(ApiKey.LEAVE_GROUP, body, self.config.request_timeout_s)]
-
-    # -- what all of them need
+    # -- nothing
 
     def _ignore(self, _event: object, _now: float) -> Effects:
         return []
-
-    def _become(self, state: MemberState) -> None:
-        assert state in LEGAL[self.state], f"from {self.state.value} to {state.value}"
-        self.state = state
-        kept = (ApiKey.HEARTBEAT, ApiKey.LEAVE_GROUP)  # these answers count in every state
-        self._current = {api: n for api, n in self._current.items() if api in kept}
-
-    def _lose_generation(self) -> None:
-        self.identity = self.identity._replace(generation_id=NO_GENERATION)
-        self._current.pop(ApiKey.HEARTBEAT, None)
-        self._drop(HeartbeatDue, SessionExpired)
-
-    def _lose_name(self) -> None:
-        self._lose_generation()
-        self.identity = self.identity._replace(member_id="")
-
-    def _drop(self, *deadlines: type) -> None:
-        for each in deadlines:
-            self._deadlines.pop(each, None)
-
-    def _ask(self, api: ApiKey, body: Body, timeout_s: float) -> Ask:
-        self._serial += 1
-        key = self._current[api] = PART, self._serial
-        return Ask(self._owner, key, self.coordinator, api, body, timeout_s)
 
 
 M = Membership

@@ -11,7 +11,7 @@ from typing import Protocol, Self, TypeAlias
 
 from ..backoff import Lot
 from ..requests import Answered, ClusterView, Unanswered
-from . import committed, committing, fetcher, leaders, membership
+from . import committed, committing, fetcher, leaders, membership, seat
 from .configuration import ConsumerConfig
 from .lookups import OffsetsByTime
 from .positions import Positions
@@ -81,7 +81,7 @@ class Parts:
     def machines(self) -> dict[str, Part]:
         """Those that ask the network, by the first half of the keys of what they ask."""
         return {
-            membership.PART: self.membership,
+            seat.PART: self.membership,
             leaders.PART: self.leaders,
             committed.PART: self.committed,
             committing.PART: self.committing,

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 from ...protocol.error_code import ErrorCode
 from ..backoff import Lot
+from ..metadata import told
 from ..requests import ClusterView, Reason, Topic, error_of
 from .batch import Batch
 from .configuration import ProducerSettings
@@ -144,9 +145,8 @@ class Intake:
         if topic is not None and topic.error:
             return Failure(error_of(topic.error), None, f"topic {name}, within max.block.ms")
         if topic is None or not topic.partitions:
-            return Failure(
-                ErrorCode.NONE, Reason.TIMED_OUT, f"topic {name} not known within max.block.ms"
-            )
+            detail = told(f"topic {name} not known within max.block.ms", self._view.trouble)
+            return Failure(ErrorCode.NONE, Reason.TIMED_OUT, detail)
         detail = "no such partition, or no room in buffer.memory, within max.block.ms"
         return Failure(ErrorCode.NONE, Reason.TIMED_OUT, f"topic {name}: {detail}")
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from ...client.asking import LeaderOf
 from ...client.config import CLIENT_KEYS, MILLISECONDS, Key, Setting, read_config, seconds
@@ -43,6 +42,7 @@ from ...messages.list_offsets_response import ListOffsetsResponse
 from ...messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from ...messages.metadata_response import MetadataResponse, MetadataResponseTopic
 from ...primitives import Message
+from ..scoped import Scoped
 from . import configs, groups
 from .asker import Asker, check
 from .values import (
@@ -71,7 +71,7 @@ DEFAULTS_FROM: Final = 4
 """CreateTopics takes -1 for the broker's default from this version on (KIP-464)."""
 
 
-class Admin:
+class Admin(Scoped):
     """Asks and changes what a cluster has. Settings under Kafka's names, `ADMIN_KEYS`.
 
     Every call raises BrokerError where a broker refuses, RequestFailed where there is no answer
@@ -92,18 +92,6 @@ class Admin:
         asker, self._asking = self._asking, None
         if asker is not None:
             await asker.close()
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     @property
     def _asker(self) -> Asker:

@@ -10,7 +10,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from kafkawire.client.consumer import TopicPartition
 
-PATIENCE_S = 30.0
+PATIENCE_S = 100.0
 
 
 def create(bootstrap: str, topic: str, partitions: int) -> None:

@@ -206,7 +206,7 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     subprocess.run(
         [javac, "-cp", f"{installation.jars}/*", "-d", str(built), str(source)],
         check=True,
-        timeout=120,
+        timeout=240,
     )
     path = f"{built}:{installation.jars}/*"
     process = subprocess.Popen(
@@ -272,7 +272,7 @@ def drawn(random: Random, *, alike: bool, held: bool) -> tuple[dict[str, int], l
     return counts, group
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", ["range", "roundrobin"])
 def test_equal_to_kafkas(java: Run, name: str) -> None:
     random = Random(1)
@@ -282,7 +282,7 @@ def test_equal_to_kafkas(java: Run, name: str) -> None:
         assert ours == java(name, counts, group), (counts, group)
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", ["sticky", "cooperative-sticky"])
 def test_a_first_sticky_assignment_is_kafkas(java: Run, name: str) -> None:
     random = Random(2)
@@ -294,7 +294,7 @@ def test_a_first_sticky_assignment_is_kafkas(java: Run, name: str) -> None:
         assert ours == {member: sorted(each) for member, each in theirs.items()}, (counts, group)
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("alike", [True, False])
 def test_sticky_is_as_even_as_kafkas_and_moves_no_more(java: Run, alike: bool) -> None:
     """Of unlike subscriptions Kafka's may leave what a chain of moves would even out; and where
@@ -314,7 +314,7 @@ def test_sticky_is_as_even_as_kafkas_and_moves_no_more(java: Run, alike: bool) -
     assert kept >= kafka_kept
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_kafkas_member_understands_our_subscription_and_withholds_the_same(java: Run) -> None:
     """With one member more, what moves is withheld in the first round, by both."""
     random = Random(4)

@@ -19,7 +19,8 @@ from kafkawire.messages.fetch_request import FetchRequest
 from kafkawire.messages.fetch_response import FetchResponse
 from kafkawire.protocol.error_code import ErrorCode
 
-IDS = {"a": b"a" * 16, "b": b"b" * 16, "anew": b"n" * 16}
+IDS = {"a": b"a" * 16, "b": b"b" * 16}
+ANEW = b"n" * 16
 Key = tuple[str, bytes, int]
 WANTED = st.dictionaries(
     st.builds(TopicPartition, st.sampled_from("ab"), st.integers(0, 3)), st.integers(0, 5)
@@ -67,7 +68,7 @@ class Agreeing(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.session, self.peer = FetchSession(), Peer()
-        self.ids = {"a": IDS["a"], "b": IDS["b"]}
+        self.ids, self.anew = dict(IDS), ANEW
         self.wrong = 0
 
     def ask(self, offsets: dict[TopicPartition, int], by_id: bool) -> tuple[object, ...]:
@@ -127,7 +128,7 @@ class Agreeing(RuleBasedStateMachine):
 
     @rule()
     def topic_is_made_anew(self) -> None:
-        self.ids["a"], IDS["anew"] = IDS["anew"], self.ids["a"]
+        self.ids["a"], self.anew = self.anew, self.ids["a"]
 
     @rule()
     def epochs_run_out(self) -> None:
@@ -143,6 +144,15 @@ class Agreeing(RuleBasedStateMachine):
 
 TestAgreeing = Agreeing.TestCase
 TestAgreeing.settings = settings(max_examples=200, stateful_step_count=30, deadline=None)
+
+
+def test_a_topic_that_is_made_anew_is_forgotten_by_its_old_id() -> None:
+    session, a = FetchSession(), TopicPartition("a", 0)
+    session.next({a: Wanted(IDS["a"], 5)})
+    session.accepted(FetchResponse(session_id=3))
+    request = session.next({a: Wanted(ANEW, 0)})
+    assert request.changed == {a: Wanted(ANEW, 0)}
+    assert request.forgotten == {a: IDS["a"]}
 
 
 def test_before_sessions_everything_is_said_every_time() -> None:

@@ -16,7 +16,7 @@ from kafkawire.net.admin import Admin
 from kafkawire.net.server import Server
 from tests.conftest import missing
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(600)
 
 
 def made(directory: Path, name: str) -> tuple[Path, Path]:
@@ -68,7 +68,7 @@ async def topics(config: dict[str, Setting], certificate: tuple[Path, Path]) -> 
             settings: dict[str, Setting] = {
                 "bootstrap.servers": f"localhost:{port}",
                 "security.protocol": "SSL",
-                "default.api.timeout.ms": 20_000,
+                "default.api.timeout.ms": 100_000,
                 **config,
             }
             async with Admin(settings) as admin:

@@ -14,12 +14,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public, but
 )
 
 from tests.real.broker import Broker
-from tests.real.conftest import installation, kafka
-
-__all__ = ["installation", "kafka", "topic"]
 
 NUMBERS = count()
-SECONDS = 20.0
+SECONDS = 100.0
 ATTEMPTS = 1000
 
 

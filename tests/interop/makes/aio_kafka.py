@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 import aiokafka
@@ -11,7 +11,7 @@ from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
-from .footing import SESSION_MS, Make, Part, Reader, Sasl, Seen, Steered, sasl_words
+from .footing import SESSION_MS, Make, Order, Part, Reader, Seen, Steered, sasl_words
 
 ASSIGNORS: Final = {
     "range": RangePartitionAssignor,
@@ -90,35 +90,25 @@ class AioKafka(Make):
     name = "aiokafka"
     strategies = tuple(ASSIGNORS)
 
-    def produce(
-        self,
-        bootstrap: str,
-        topic: str,
-        values: Sequence[bytes],
-        *,
-        acks: str = "all",
-        codec: str = "none",
-        idempotent: bool = False,
-        sasl: Sasl | None = None,
-    ) -> list[tuple[int, int]]:
+    def send(self, order: Order) -> list[tuple[int, int]]:
         async def run() -> list[tuple[int, int]]:
             producer = aiokafka.AIOKafkaProducer(
-                bootstrap_servers=bootstrap,
-                acks=acks if acks == "all" else int(acks),
-                compression_type=None if codec == "none" else codec,
-                enable_idempotence=idempotent,
-                **sasl_words(sasl),
+                bootstrap_servers=order.bootstrap,
+                acks=order.acks if order.acks == "all" else int(order.acks),
+                compression_type=None if order.codec == "none" else order.codec,
+                enable_idempotence=order.idempotent,
+                **sasl_words(order.sasl),
             )
             try:
                 await producer.start()
                 sent = [
-                    await producer.send(topic, value, key=f"k{at}".encode())
-                    for at, value in enumerate(values)
+                    await producer.send(order.topic, value, key=f"k{at}".encode())
+                    for at, value in enumerate(order.values)
                 ]
                 went = await asyncio.gather(*sent)
             finally:
                 await producer.stop()
-            return [(-1, -1) if acks == "0" else (each.partition, each.offset) for each in went]
+            return order.places(went)
 
         return asyncio.run(run())
 

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-PATIENCE_SECONDS: Final = 25.0
-SESSION_MS: Final = 20_000
+PATIENCE_SECONDS: Final = 120.0
+SESSION_MS: Final = 45_000
 """Long enough for a static member to come back as slowly as a JVM starts on a busy machine."""
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 RESETS: Final = ("earliest", "latest", "none")
@@ -41,6 +41,26 @@ class Sasl(NamedTuple):
     mechanism: str
     user: str
     password: str
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be produced, where and how; of partition and timestamp only ours are told."""
+
+    bootstrap: str
+    topic: str
+    values: Sequence[bytes]
+    acks: str = "all"
+    codec: str = "none"
+    idempotent: bool = False
+    sasl: Sasl | None = None
+    partition: int | None = None
+    timestamp: int | None = None
+
+    def places(self, went: Iterable[Any]) -> list[tuple[int, int]]:
+        """Say where records went, of what a make told of each."""
+        unknown = self.acks == "0"
+        return [(-1, -1) if unknown else (each.partition, each.offset) for each in went]
 
 
 @dataclass(frozen=True)
@@ -173,19 +193,17 @@ class Make(ABC):
     strategies: tuple[str, ...] = ("range", "roundrobin")
     resets: tuple[str, ...] = RESETS
 
-    @abstractmethod
     def produce(
-        self,
-        bootstrap: str,
-        topic: str,
-        values: Sequence[bytes],
-        *,
-        acks: str = "all",
-        codec: str = "none",
-        idempotent: bool = False,
-        sasl: Sasl | None = None,
+        self, bootstrap: str, topic: str, values: Sequence[bytes], **how: Any
     ) -> list[tuple[int, int]]:
-        """Produce values with keys k0, k1 ...; where each went, (-1, -1) with acks 0."""
+        """Produce values with keys k0, k1 ...; how: fields of `Order`. Gives where each went,
+        (-1, -1) with acks 0.
+        """
+        return self.send(Order(bootstrap, topic, values, **how))
+
+    @abstractmethod
+    def send(self, order: Order) -> list[tuple[int, int]]:
+        """Produce what is ordered."""
 
     @abstractmethod
     def reader(self, part: Part) -> Reader:

@@ -13,14 +13,14 @@ import queue
 import re
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from tests.conftest import missing
 from tests.real.java import Installation
 
-from .footing import PATIENCE_SECONDS, RESETS, SESSION_MS, Make, Part, Reader, Sasl, Seen
+from .footing import PATIENCE_SECONDS, RESETS, SESSION_MS, Make, Order, Part, Reader, Sasl, Seen
 from .talking import POLL_SECONDS, Lines, TalkingReader
 
 SOURCE: Final = Path(__file__).with_name("JavaClient.java")
@@ -67,17 +67,15 @@ def _compile(installation: Installation, classes: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def producing(
-    bootstrap: str, acks: str, codec: str, idempotent: bool, sasl: Sasl | None
-) -> dict[str, str]:
+def producing(order: Order) -> dict[str, str]:
     """Give the settings of a producer."""
     return {
-        "bootstrap.servers": bootstrap,
-        "acks": acks,
-        "compression.type": codec,
-        "enable.idempotence": str(idempotent).lower(),
-        "max.block.ms": "15000",
-        **_who(sasl),
+        "bootstrap.servers": order.bootstrap,
+        "acks": order.acks,
+        "compression.type": order.codec,
+        "enable.idempotence": str(order.idempotent).lower(),
+        "max.block.ms": "60000",
+        **_who(order.sasl),
     }
 
 
@@ -136,20 +134,9 @@ class Java(Make):
             encoding="utf-8",
         )
 
-    def produce(
-        self,
-        bootstrap: str,
-        topic: str,
-        values: Sequence[bytes],
-        *,
-        acks: str = "all",
-        codec: str = "none",
-        idempotent: bool = False,
-        sasl: Sasl | None = None,
-    ) -> list[tuple[int, int]]:
-        settings = producing(bootstrap, acks, codec, idempotent, sasl)
-        asked = {"topic": topic, "values": [each.decode() for each in values]}
-        process = self._popen("produce", {"settings": settings, **asked})
+    def send(self, order: Order) -> list[tuple[int, int]]:
+        asked = {"topic": order.topic, "values": [each.decode() for each in order.values]}
+        process = self._popen("produce", {"settings": producing(order), **asked})
         said, wrong = process.communicate(timeout=2 * PATIENCE_SECONDS)
         if process.returncode:
             raise RuntimeError(wrong)
@@ -199,24 +186,14 @@ class JavaTools(Make):
     def __init__(self, installation: Installation) -> None:
         self.installation = installation
 
-    def produce(
-        self,
-        bootstrap: str,
-        topic: str,
-        values: Sequence[bytes],
-        *,
-        acks: str = "all",
-        codec: str = "none",
-        idempotent: bool = False,
-        sasl: Sasl | None = None,
-    ) -> list[tuple[int, int]]:
-        lines = b"".join(b"k%d:%s\n" % each for each in enumerate(values))
+    def send(self, order: Order) -> list[tuple[int, int]]:
+        lines = b"".join(b"k%d:%s\n" % each for each in enumerate(order.values))
         done = subprocess.run(
             self.installation.command(
                 f"{TOOLS}.ConsoleProducer",
-                *("--bootstrap-server", bootstrap, "--topic", topic),
+                *("--bootstrap-server", order.bootstrap, "--topic", order.topic),
                 *("--reader-property", "parse.key=true", "--reader-property", "key.separator=:"),
-                *options("--command-property", producing(bootstrap, acks, codec, idempotent, sasl)),
+                *options("--command-property", producing(order)),
             ),
             input=lines,
             capture_output=True,

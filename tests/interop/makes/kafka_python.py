@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 import kafka
@@ -16,9 +16,9 @@ from .footing import (
     PATIENCE_SECONDS,
     SESSION_MS,
     Make,
+    Order,
     Part,
     Reader,
-    Sasl,
     Seen,
     Steered,
     sasl_words,
@@ -93,17 +93,7 @@ class KafkaPython(Make):
     name = "kafka-python"
     strategies = tuple(ASSIGNORS)
 
-    def produce(
-        self,
-        bootstrap: str,
-        topic: str,
-        values: Sequence[bytes],
-        *,
-        acks: str = "all",
-        codec: str = "none",
-        idempotent: bool = False,
-        sasl: Sasl | None = None,
-    ) -> list[tuple[int, int]]:
+    def send(self, order: Order) -> list[tuple[int, int]]:
         made: list[Any] = []
 
         def client(**config: Any) -> Any:
@@ -111,38 +101,32 @@ class KafkaPython(Make):
             return made[-1]
 
         try:
-            producer = self._producer(bootstrap, acks, codec, idempotent, sasl, client)
+            producer = self._producer(order, client)
         except kafka.errors.KafkaError:
             made[0].close()  # which it does not do itself when it cannot begin
             raise
         try:
             futures = [
-                producer.send(topic, value, f"k{at}".encode()) for at, value in enumerate(values)
+                producer.send(order.topic, value, f"k{at}".encode())
+                for at, value in enumerate(order.values)
             ]
             producer.flush(PATIENCE_SECONDS)
             went = [each.get(PATIENCE_SECONDS) for each in futures]
         finally:
-            producer.close(timeout=5)
-        return [(-1, -1) if acks == "0" else (each.partition, each.offset) for each in went]
+            producer.close(timeout=30)
+        return order.places(went)
 
     @staticmethod
-    def _producer(
-        bootstrap: str,
-        acks: str,
-        codec: str,
-        idempotent: bool,
-        sasl: Sasl | None,
-        client: Callable[..., Any],
-    ) -> Any:
+    def _producer(order: Order, client: Callable[..., Any]) -> Any:
         return kafka.KafkaProducer(
-            bootstrap_servers=bootstrap.split(","),
-            acks=acks if acks == "all" else int(acks),
-            compression_type=None if codec == "none" else codec,
-            enable_idempotence=idempotent,
-            max_block_ms=5000,
-            bootstrap_timeout_ms=30_000 if sasl is None else 3000,
+            bootstrap_servers=order.bootstrap.split(","),
+            acks=order.acks if order.acks == "all" else int(order.acks),
+            compression_type=None if order.codec == "none" else order.codec,
+            enable_idempotence=order.idempotent,
+            max_block_ms=60_000,
+            bootstrap_timeout_ms=60_000 if order.sasl is None else 5000,
             kafka_client=client,
-            **sasl_words(sasl),
+            **sasl_words(order.sasl),
         )
 
     def reader(self, part: Part) -> Reader:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 
 from ..node import Node
-from .footing import PATIENCE_SECONDS, Make, Part, Reader, Sasl
+from .footing import PATIENCE_SECONDS, Make, Order, Part, Reader, Sasl
 from .talking import TalkingReader
 
 
@@ -23,22 +22,12 @@ class KafkaJs(Make):
     def __init__(self, node: Node) -> None:
         self.node = node
 
-    def produce(
-        self,
-        bootstrap: str,
-        topic: str,
-        values: Sequence[bytes],
-        *,
-        acks: str = "all",
-        codec: str = "none",
-        idempotent: bool = False,
-        sasl: Sasl | None = None,
-    ) -> list[tuple[int, int]]:
-        asked = asked_of(bootstrap, topic, sasl) | {
-            "values": [value.decode() for value in values],
-            "acks": -1 if acks == "all" else int(acks),
-            "codec": codec,
-            "idempotent": idempotent,
+    def send(self, order: Order) -> list[tuple[int, int]]:
+        asked = asked_of(order.bootstrap, order.topic, order.sasl) | {
+            "values": [value.decode() for value in order.values],
+            "acks": -1 if order.acks == "all" else int(order.acks),
+            "codec": order.codec,
+            "idempotent": order.idempotent,
         }
         process = self.node.popen("produce", json.dumps(asked))
         said, wrong = process.communicate(timeout=PATIENCE_SECONDS)

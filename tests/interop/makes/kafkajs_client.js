@@ -13,6 +13,7 @@ const kafka = new Kafka({
   brokers: asked.brokers,
   sasl: asked.sasl || undefined,
   ssl: false,
+  connectionTimeout: 30000,
   logLevel: logLevel.NOTHING,
   retry: { retries: asked.sasl ? 0 : 8, initialRetryTime: 50 },
 });
@@ -49,9 +50,9 @@ async function read() {
   const topic = asked.topic;
   const it = kafka.consumer({
     groupId: asked.group,
-    sessionTimeout: 6000,
+    sessionTimeout: 45000,
     heartbeatInterval: 100,
-    rebalanceTimeout: 20000,
+    rebalanceTimeout: 60000,
     maxWaitTimeInMs: 100,
     partitionAssigners: [PartitionAssigners.roundRobin],
   });

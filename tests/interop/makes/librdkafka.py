@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import confluent_kafka
@@ -12,9 +12,9 @@ from .footing import (
     PATIENCE_SECONDS,
     SESSION_MS,
     Make,
+    Order,
     Part,
     Reader,
-    Sasl,
     Seen,
     Steered,
     sasl_settings,
@@ -78,17 +78,7 @@ class Confluent(Make):
     name = "confluent-kafka"
     strategies = ("range", "roundrobin", "cooperative-sticky")
 
-    def produce(
-        self,
-        bootstrap: str,
-        topic: str,
-        values: Sequence[bytes],
-        *,
-        acks: str = "all",
-        codec: str = "none",
-        idempotent: bool = False,
-        sasl: Sasl | None = None,
-    ) -> list[tuple[int, int]]:
+    def send(self, order: Order) -> list[tuple[int, int]]:
         refused: list[KafkaError] = []
         went: dict[int, tuple[int, int]] = {}
 
@@ -101,31 +91,31 @@ class Confluent(Make):
                 if error is not None:
                     raise KafkaException(error)
                 offset = message.offset()
-                went[at] = (message.partition(), offset) if acks != "0" else (-1, -1)
+                went[at] = (message.partition(), offset) if order.acks != "0" else (-1, -1)
 
             return callback
 
         producer = confluent_kafka.Producer(
             {
-                "bootstrap.servers": bootstrap,
+                "bootstrap.servers": order.bootstrap,
                 "log_level": 0,
-                "acks": acks,
-                "compression.type": codec,
-                "enable.idempotence": idempotent,
-                "message.timeout.ms": 20_000,
+                "acks": order.acks,
+                "compression.type": order.codec,
+                "enable.idempotence": order.idempotent,
+                "message.timeout.ms": 100_000,
                 "error_cb": told,
-                **sasl_settings(sasl),
+                **sasl_settings(order.sasl),
             }
         )
-        for at, value in enumerate(values):
-            producer.produce(topic, value, f"k{at}".encode(), on_delivery=delivered(at))
+        for at, value in enumerate(order.values):
+            producer.produce(order.topic, value, f"k{at}".encode(), on_delivery=delivered(at))
         for _ in range(int(PATIENCE_SECONDS / 0.1)):
             if refused:
                 producer.purge()
                 raise KafkaException(refused[0])
             if producer.flush(0.1) == 0:
                 break
-        return [went[at] for at in range(len(values))]
+        return [went[at] for at in range(len(order.values))]
 
     def reader(self, part: Part) -> Reader:
         config: dict[str, Any] = {

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 
 from kafkawire.client.config import Setting
 from kafkawire.client.consumer import TopicPartition
 from kafkawire.net.consumer import Consumer
 from kafkawire.net.producer import Producer
 
-from .footing import RESETS, SESSION_MS, Make, Part, Reader, Sasl, Seen, Steered, sasl_settings
+from .footing import (
+    RESETS,
+    SESSION_MS,
+    Make,
+    Order,
+    Part,
+    Reader,
+    Seen,
+    Steered,
+    sasl_settings,
+)
 
 
 class _Reader(Steered):
@@ -73,41 +83,29 @@ class Ours(Make):
     strategies = ("range", "roundrobin", "sticky", "cooperative-sticky")
     resets = (*RESETS, "by_duration:PT1H")
 
-    def produce(
-        self,
-        bootstrap: str,
-        topic: str,
-        values: Sequence[bytes],
-        *,
-        acks: str = "all",
-        codec: str = "none",
-        idempotent: bool = False,
-        sasl: Sasl | None = None,
-        timestamp: int | None = None,
-        partition: int | None = None,
-    ) -> list[tuple[int, int]]:
+    def send(self, order: Order) -> list[tuple[int, int]]:
         config: dict[str, Setting] = {
-            "bootstrap.servers": bootstrap,
-            "acks": acks,
-            "compression.type": codec,
-            "enable.idempotence": idempotent,
-            **sasl_settings(sasl),
+            "bootstrap.servers": order.bootstrap,
+            "acks": order.acks,
+            "compression.type": order.codec,
+            "enable.idempotence": order.idempotent,
+            **sasl_settings(order.sasl),
         }
 
         async def run() -> list[tuple[int, int]]:
             async with Producer(config) as producer:
                 sent = [
                     await producer.send(
-                        topic,
+                        order.topic,
                         value,
                         key=f"k{at}".encode(),
-                        timestamp=timestamp,
-                        partition=partition,
+                        timestamp=order.timestamp,
+                        partition=order.partition,
                     )
-                    for at, value in enumerate(values)
+                    for at, value in enumerate(order.values)
                 ]
                 went = await asyncio.gather(*sent)
-            return [(-1, -1) if acks == "0" else (each.partition, each.offset) for each in went]
+            return order.places(went)
 
         return asyncio.run(run())
 

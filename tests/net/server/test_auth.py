@@ -12,7 +12,7 @@ from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
 from tests.interop.makes import Make, Sasl, until
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(600)
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 CERTIFICATE = Path(__file__).with_name("localhost.pem")
 SECURED = {
@@ -73,5 +73,5 @@ def test_tls() -> None:
         )
         delivered: list[object] = []
         producer.produce("t", b"value", on_delivery=lambda error, _: delivered.append(error))
-        assert producer.flush(20) == 0
+        assert producer.flush(100) == 0
         assert delivered == [None]

@@ -10,7 +10,7 @@ import json
 import re
 import sys
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
@@ -27,10 +27,9 @@ from tests.interop.makes import until
 from ...broker.test_log import damaged, gap, old
 from ...real.answers import TRANSIENT, errors
 from ...real.broker import CLUSTER_ID, Broker
-from ...real.conftest import installation, kafka  # noqa: F401 - fixtures
 from ...real.wire import Wire
 
-pytestmark = [pytest.mark.timeout(240), pytest.mark.xdist_group("kafka")]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("kafka")]
 
 E = ErrorCode
 TOPIC: Final = "beside"
@@ -342,15 +341,13 @@ def asked(wire: Wire, step: Step) -> str:
 PASSING: Final = TRANSIENT - {E.UNKNOWN_TOPIC_OR_PARTITION, E.UNKNOWN_TOPIC_ID}
 
 
-def compared(
-    port_of: Callable[[], int], other: Callable[[], int]
-) -> Iterator[tuple[Step, str, str]]:
-    with Wire(port_of()) as theirs, Wire(other()) as ours:
+def compared(port: int, other: int) -> Iterator[tuple[Step, str, str]]:
+    with Wire(port) as theirs, Wire(other) as ours:
         for step in steps():
             yield step, asked(theirs, step), asked(ours, step)
 
 
-def test_the_answers_are_kafkas(kafka: Broker) -> None:  # noqa: F811
+def test_the_answers_are_kafkas(own_kafka: Broker) -> None:
     settings = {
         "auto.create.topics.enable": "false",
         "group.initial.rebalance.delay.ms": "0",
@@ -362,7 +359,7 @@ def test_the_answers_are_kafkas(kafka: Broker) -> None:  # noqa: F811
     with ServerThread(ServerConfig(settings=settings)) as server:
         server.server.cluster.cluster_id = CLUSTER_ID
         port = server.server.endpoints[0].port
-        for (what, name, version, _), theirs, ours in compared(lambda: kafka.port, lambda: port):
+        for (what, name, version, _), theirs, ours in compared(own_kafka.port, port):
             count += 1
             if theirs != ours:
                 different[f"{name} v{version}: {what}"] = theirs, ours
@@ -377,12 +374,12 @@ def test_the_answers_are_kafkas(kafka: Broker) -> None:  # noqa: F811
     assert count > 200
 
 
-def test_versions_are_listed_as_kafka_lists_them(kafka: Broker) -> None:  # noqa: F811
+def test_versions_are_listed_as_kafka_lists_them(own_kafka: Broker) -> None:
     with ServerThread(ServerConfig(release="4.3")) as server:
         port = server.server.endpoints[0].port
         for version in (0, 1, 2, 3, 4):
             listed = []
-            for each in (kafka.port, port):
+            for each in (own_kafka.port, port):
                 with Wire(each) as wire:
                     request = ApiVersionsRequest()
                     if version >= 3:
@@ -396,10 +393,10 @@ def test_versions_are_listed_as_kafka_lists_them(kafka: Broker) -> None:  # noqa
             assert ours == {key: theirs[key] for key in ours}
 
 
-def test_an_unknown_version_of_api_versions_is_answered_alike(kafka: Broker) -> None:  # noqa: F811
+def test_an_unknown_version_of_api_versions_is_answered_alike(own_kafka: Broker) -> None:
     with ServerThread(ServerConfig(release="4.3")) as server:
         answers = []
-        for port in (kafka.port, server.server.endpoints[0].port):
+        for port in (own_kafka.port, server.server.endpoints[0].port):
             with Wire(port) as wire:
                 body = bytes.fromhex("0012 0063 0000002a 0004 74657374 00 0261 0261 00")
                 wire.socket.sendall(len(body).to_bytes(4, "big") + body)

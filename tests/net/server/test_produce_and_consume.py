@@ -15,7 +15,7 @@ from kafkawire.messages.leave_group_response import LeaveGroupResponse
 from kafkawire.net.server_thread import ServerThread
 from tests.interop.makes import MAKES, Make, Member, until
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(600)
 
 
 def values(count: int, prefix: str = "v") -> list[bytes]:

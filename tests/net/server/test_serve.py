@@ -23,7 +23,7 @@ from kafkawire_cli.main import app
 
 from ...real.wire import Wire
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(600)
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], list[int]]
             yield process, [int(each.rpartition(":")[2]) for each in bootstrap.split(",")]
         finally:
             process.send_signal(signal.SIGINT)
-            process.wait(20)
+            process.wait(240)
 
 
 def test_every_request_is_a_line_and_in_the_capture(tmp_path: Path) -> None:

@@ -9,10 +9,11 @@ from kafkawire.messages.join_group_response import JoinGroupResponse
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
 from tests.interop.makes import MAKES, Make, until
+from tests.real.broker import free_ports
 
 from .test_produce_and_consume import all_seen, values
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(600)
 OFFSETS = "__consumer_offsets"
 ONE = {"offsets.topic.num.partitions": "1", "group.initial.rebalance.delay.ms": "0"}
 
@@ -61,17 +62,15 @@ def test_a_group_goes_on_where_its_coordinator_is_now(
     "make", [each for each in MAKES if each.name != "kafka-python"], ids=lambda each: each.name
 )
 def test_a_group_goes_on_in_a_cluster_that_is_built_again(make: Make) -> None:
-    config = ServerConfig(topics={"t": 2}, settings=ONE)
+    config = ServerConfig(topics={"t": 2}, settings=ONE, ports=free_ports(1))
     with ServerThread(config) as first:
-        ports = [each.port for each in first.server.endpoints]
         make.produce(first.bootstrap, "t", values(20))
         gone = make.member(first.bootstrap, "t", "g")
         gone.until(lambda: all_seen([gone], 20))
         gone.leave()
         stays = make.member(first.bootstrap, "t", "g")
         until(lambda: len(stays.assigned) == 2)
-    same = ServerConfig(topics={"t": 2}, settings=ONE, ports=ports)
-    with ServerThread(same, kept=first.persisted) as second:
+    with ServerThread(config, kept=first.persisted) as second:
         stays.until(lambda: beats(second, 1))
         make.produce(second.bootstrap, "t", values(20, "later"), idempotent=True)
         stays.until(lambda: all_seen([stays], 20))
