@@ -9,14 +9,13 @@ package is imported when first needed; a missing one is UnsupportedCompression t
     zstd    RFC 8878 frames                                  zstandard
 
 Most batches are of few bytes: making what a frame of lz4 or zstd is read with takes ten times as
-long as reading it. So such contexts are kept, one a thread.
+long as reading it. So such contexts are kept, for who takes one next.
 """
 
 from __future__ import annotations
 
 import importlib
 import sys
-import threading
 import zlib
 from collections.abc import Callable
 from enum import IntEnum
@@ -156,31 +155,37 @@ def unsnappy_block(block: bytes) -> bytes:
         raise CorruptBatch(f"snappy: {error}") from None
 
 
-CONTEXTS: Final = threading.local()
-"""What lz4 and zstd work with, made once a thread, since none may be used by two at a time."""
+MOST_KEPT: Final = 4
+"""Contexts of a kind that are kept, for as many threads at a time."""
+
+_kept: Final[dict[str, list[Any]]] = {}
 
 
-def _context(name: str, make: Callable[[], Any]) -> Any:
-    """Find this thread's context of that name."""
-    found = getattr(CONTEXTS, name, None)
-    if found is None:
-        found = make()
-        setattr(CONTEXTS, name, found)
-    return found
+def _taken(kind: str, make: Callable[[], Any]) -> Any:
+    """Take a context, which nobody else has until it is given back."""
+    try:
+        return _kept.setdefault(kind, []).pop()
+    except IndexError:
+        return make()
+
+
+def _give_back(kind: str, context: Any) -> None:
+    idle = _kept[kind]
+    if len(idle) < MOST_KEPT:
+        idle.append(context)
 
 
 def unlz4(data: bytes, magic: int, limit: int) -> bytes:
     """Read lz4 frames; in magic 0 the header checksum is put right first."""
-    try:
-        return _lz4_frames(lz4.with_standard_checksum(data) if magic == 0 else data, limit)
-    except (CorruptBatch, LimitExceeded):
-        CONTEXTS.lz4 = None  # it would remember what was wrong, even when it is reset
-        raise
+    frames = lz4.with_standard_checksum(data) if magic == 0 else data
+    context = _taken("lz4", package_of("lz4").create_decompression_context)
+    read = _lz4_frames(context, frames, limit)
+    _give_back("lz4", context)  # not after an error, which it would remember
+    return read
 
 
-def _lz4_frames(data: bytes, limit: int) -> bytes:
+def _lz4_frames(context: Any, data: bytes, limit: int) -> bytes:
     package = package_of("lz4")
-    context = _context("lz4", package.create_decompression_context)
     parts: list[bytes] = []
     left, rest = limit, data
     while True:
@@ -210,7 +215,7 @@ def unzstd(data: bytes, _magic: int, limit: int) -> bytes:
 def _short_zstd(data: bytes, limit: int) -> bytes | None:
     """Read one frame of not more than `limit` bytes; None of others."""
     package = package_of("zstd")
-    reader = _context("zstd", package.ZstdDecompressor)
+    reader = _taken("zstd", package.ZstdDecompressor)
     try:
         if package.frame_content_size(data) > limit:
             return None
@@ -218,6 +223,8 @@ def _short_zstd(data: bytes, limit: int) -> bytes | None:
         return read
     except package.ZstdError:
         return None
+    finally:
+        _give_back("zstd", reader)
 
 
 def _zstd_frames(data: bytes, limit: int) -> bytes:
@@ -272,8 +279,10 @@ def to_zstd(data: bytes, _magic: int, level: int | None) -> bytes:
     """Write one zstd frame."""
     chosen = ZSTD_LEVEL if level is None else level
     make = partial(package_of("zstd").ZstdCompressor, level=chosen)
-    writer = _context(f"zstd {chosen}", make) if chosen <= DEAREST_LEVEL else make()
+    writer = _taken(f"zstd {chosen}", make)
     written: bytes = writer.compress(data)
+    if chosen <= DEAREST_LEVEL:
+        _give_back(f"zstd {chosen}", writer)
     return written
 
 
