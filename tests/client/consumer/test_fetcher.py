@@ -200,6 +200,15 @@ def test_every_error_of_a_partition(code: int) -> None:
     assert reader.asked(1) == {0: 0}
 
 
+def test_an_offset_that_the_user_has_left_may_be_out_of_range() -> None:
+    reader = Reader(A)
+    reader.tell(events.Seek(A, 40))  # while 0 is asked for
+    reader.answer(1, PartitionData(partition_index=0, error_code=E.OFFSET_OUT_OF_RANGE))
+    assert reader.it.positions[A].state is FetchState.FETCHING
+    reader.pass_time(1.0)
+    assert reader.asked(1) == {0: 40}
+
+
 def test_a_leader_that_is_named_is_learnt() -> None:
     reader = Reader(A)
     leader = LeaderIdAndEpoch(leader_id=9, leader_epoch=6)
