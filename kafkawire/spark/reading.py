@@ -148,7 +148,7 @@ def gathered(
             )
         )
         packets = by_bucket(found, placing.total)
-    if plan.moves:
+    if plan.moves or not kept:
         frame = map_in_arrow(packets, work.gathering(placing), OUT)
         kept.append(frame.persist(StorageLevel.DISK_ONLY))
     every = kept[0] if len(kept) == 1 else kept[0].union(kept[1])
