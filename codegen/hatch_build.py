@@ -101,6 +101,42 @@ RUNTIME: Final = (
 )
 """Hand-written modules that are compiled in both modes."""
 
+RARE: Final = (
+    *(
+        f"kafkawire/capture/{name}.py"
+        for name in (
+            "apis",
+            "backlog",
+            "bounds",
+            "chains",
+            "inference",
+            "partial",
+            "past",
+            "patience",
+            "programs",
+            "recognise",
+            "table",
+            "tables/context",
+            "tables/exchanges",
+            "tables/layouts",
+            "tables/mentions",
+            "tables/messages",
+            "tables/partitions",
+            "tables/places",
+            "tables/record_batches",
+            "tables/records",
+        )
+    ),
+    "kafkawire/primitives/limits.py",
+    "kafkawire/records/compression.py",
+    "kafkawire/records/legacy.py",
+    "kafkawire/records/limits.py",
+    "kafkawire/records/lz4.py",
+    "kafkawire/records/message_set.py",
+    "kafkawire/records/snappy.py",
+)
+"""Those of them that do not run for each message of an ordinary capture: small rather than fast."""
+
 C_SOURCES: Final = (
     "kafkawire/capture/quick_text.c",
     "kafkawire/records/castagnoli.c",
@@ -216,6 +252,7 @@ class KafkawireBuildHook(BuildHookInterface[BuilderConfig]):
                 library=PACKAGE,
                 out=native,
                 context=CONTEXT,
+                rare=RARE,
                 small=cold,
                 sources=C_SOURCES,
             )

@@ -28,7 +28,9 @@ _MYPY_OPTIONS: Final = ("--config-file=", "--follow-imports=skip", "--ignore-mis
 
 # nothing is thrown through this code, so the tables that unwinding it takes are weight
 _C_FLAGS: Final = (
-    () if sys.platform == "win32" else ("-fvisibility=hidden", "-fno-asynchronous-unwind-tables")
+    ()
+    if sys.platform == "win32"
+    else ("-fvisibility=hidden", "-fno-asynchronous-unwind-tables", "-fno-ident")
 )
 _SMALL_FLAGS: Final = () if sys.platform == "win32" else ("-Os", "-ffunction-sections")
 
@@ -50,6 +52,7 @@ _LINK_FLAGS: Final = (
 # a module's own file holds one function, which finds the module in the library: it needs neither
 # constructors nor a page of its own for what is written once, and there is one for each module
 _SHIM_FLAGS: Final = ("-nostartfiles", "-Wl,-z,norelro") if sys.platform == "linux" else ()
+_SHIM_C_FLAGS: Final = () if sys.platform == "win32" else ("-Os",)
 
 
 # a deallocator that does not begin by untracking its instance: the class is not garbage collected
@@ -76,6 +79,7 @@ def compile_modules(
     library: str,
     out: Path,
     context: Sequence[str] = (),
+    rare: Collection[str] = (),
     small: Collection[str] = (),
     sources: Sequence[str] = (),
 ) -> list[str]:
@@ -85,6 +89,7 @@ def compile_modules(
     library: names what the modules share, `<library>__mypyc`, which lies beside the package: inside
         it, mypyc would give some modules a wrong `__file__`.
     context: modules that stay interpreted, and whose types the compiled ones rely on.
+    rare: those of `modules` that are not run for each message: they are compiled for size.
     small: those of `modules` that had better be small than fast: their private functions cannot be
         called from Python, and tracebacks do not show their lines.
     sources: C files that are each an extension module by itself, where `x/y.c` is `x.y`.
@@ -96,10 +101,11 @@ def compile_modules(
         extensions = _translate(list(modules), list(context), library, work)
         extensions += [_extension(source) for source in sources]
         small_files = {_c_file(module) for module in small}
+        rare_files = {_c_file(module) for module in rare}
         for file in Path(work).rglob("*.c"):
             if file.name in small_files:
                 _shrink(file)
-        return sorted(_build(extensions, Path(work), out, small_files))
+        return sorted(_build(extensions, Path(work), out, small_files | rare_files))
 
 
 def native_files(root: Path, package: str, library: str) -> list[Path]:
@@ -130,9 +136,11 @@ def _translate(modules: list[str], context: list[str], library: str, work: str) 
         _mend_acyclic(file)
     for extension in made:
         # a new list each: mypyc gives all extensions the same one
-        extension.extra_compile_args = [*extension.extra_compile_args, *_C_FLAGS]
-        shim = () if extension.name == f"{library}__mypyc" else _SHIM_FLAGS
-        extension.extra_link_args = [*extension.extra_link_args, *_LINK_FLAGS, *shim]
+        is_shim = extension.name != f"{library}__mypyc"
+        more = (*_C_FLAGS, *_SHIM_C_FLAGS) if is_shim else _C_FLAGS
+        extension.extra_compile_args = [*extension.extra_compile_args, *more]
+        more = (*_LINK_FLAGS, *_SHIM_FLAGS) if is_shim else _LINK_FLAGS
+        extension.extra_link_args = [*extension.extra_link_args, *more]
     return made
 
 

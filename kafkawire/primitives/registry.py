@@ -33,6 +33,26 @@ class MessageInfo(NamedTuple):
         return self.flexible is not None and version >= self.flexible
 
 
+def message_rows(text: str) -> tuple[MessageInfo, ...]:
+    """Read messages, a line each: the fields of MessageInfo in their order, `-` for None."""
+    rows = []
+    for line in text.splitlines():
+        name, module, type, api_key, first, last, flexible, latest = line.split(" ")
+        rows.append(
+            MessageInfo(
+                name,
+                module,
+                type,
+                None if api_key == "-" else int(api_key),
+                int(first),
+                int(last),
+                None if flexible == "-" else int(flexible),
+                latest == "unstable",
+            )
+        )
+    return tuple(rows)
+
+
 class Registry:
     """The messages of one generated package."""
 
