@@ -192,6 +192,17 @@ def test_a_reader_that_leaves_ends_it_and_what_it_could_not_get_is_not_committed
     assert len(rest.splitlines()) == many - committed
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let commands be interrupted: those that are begun in the background ignore it, and so does
+    what they begin.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_while_the_input_is_quiet(place: Place, topic: str) -> None:
     sends = command("produce", topic, "-b", place.bootstrap, "-v")
     pipe = subprocess.PIPE

@@ -36,20 +36,20 @@ def test_rows_are_those_of_the_files(spark: SparkSession, monkeypatch: pytest.Mo
             "secret_key": "test",
         }
         store = fs.S3FileSystem(**options, allow_bucket_creation=True)
-        store.create_dir("captures")
+        store.create_dir("rotated")
         for name in NAMES:
-            with store.open_output_stream(f"captures/{name}", compression=None) as out:
+            with store.open_output_stream(f"rotated/{name}", compression=None) as out:
                 out.write((FIXTURES / "captures" / name).read_bytes())
-        frame = read(spark, "s3://captures/*.pcap", splitBytes="40k", **options)
-        source = spark.read.format("kafkapcap").options(**options).load("s3://captures/")
+        frame = read(spark, "s3://rotated/*.pcap", splitBytes="40k", **options)
+        source = spark.read.format("kafkapcap").options(**options).load("s3://rotated/")
         asked = parse(options)
-        job.run(spark, ["s3://captures/*.pcap"], "s3://captures/out", ["exchanges"], asked)
-        written = dataset("captures/out/exchanges", filesystem=store, partitioning="hive")
+        job.run(spark, ["s3://rotated/*.pcap"], "s3://rotated/out", ["exchanges"], asked)
+        written = dataset("rotated/out/exchanges", filesystem=store, partitioning="hive")
         table = written.to_table(columns=frame.columns)
         assert all("/date=" in name and "/api=" in name for name in written.files)
         found = [of_frame(frame), of_frame(source), table.to_pylist()]
         with pytest.raises(ValueError, match="an option that the store does not know"):
-            read(spark, "s3://captures/*.pcap", **{**options, "regions": "eu"})
+            read(spark, "s3://rotated/*.pcap", **{**options, "regions": "eu"})
     finally:
         server.stop()
     want = counted(rows_of([str(FIXTURES / "captures" / name) for name in NAMES], "exchanges"))
@@ -57,6 +57,6 @@ def test_rows_are_those_of_the_files(spark: SparkSession, monkeypatch: pytest.Mo
         for row in rows:
             for column in ("file", "response_file"):
                 if row[column] is not None:
-                    assert row[column].startswith("s3://captures/")
+                    assert row[column].startswith("s3://rotated/")
                     row[column] = str(FIXTURES / "captures" / Path(row[column]).name)
         assert counted(rows) == want
