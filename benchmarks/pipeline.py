@@ -1,6 +1,7 @@
 """A capture file to rows: kafkawire beside tshark, each as a command of its own.
 
     python -m benchmarks.pipeline [--traffic calls bulk] [--megabytes 100 1000] [--rounds N]
+                                  [--without "tshark json, kafka only"]
 
 Law: contenders read the same file and take turns; a figure is processor time (user and system), so
 that a neighbour's load meets the ratio as little as can be; every command must say as many messages
@@ -140,7 +141,9 @@ def sources(traffic: str, folder: Path) -> list[list[Recorded]]:
     return [recorded(path) for path, _ in recordings()]
 
 
-def run_size(traffic: str, megabytes: int, rounds: int, folder: Path) -> list[Figure]:
+def run_size(
+    traffic: str, megabytes: int, rounds: int, folder: Path, without: Sequence[str] = ()
+) -> list[Figure]:
     """Measure a capture of some size."""
     capture = folder / "capture.pcap"
     with capture.open("wb", buffering=1 << 20) as out:
@@ -150,6 +153,7 @@ def run_size(traffic: str, megabytes: int, rounds: int, folder: Path) -> list[Fi
     contenders = commands(capture, folder)
     if shutil.which("tshark") is None:
         contenders = {name: each for name, each in contenders.items() if name[0] == "k"}
+    contenders = {name: each for name, each in contenders.items() if name not in without}
     taken: dict[str, list[Run]] = {name: [] for name in contenders}
     out_file = folder / "out"
     messages = 0
@@ -222,14 +226,17 @@ def _of_a_megabyte(path: Path, rounds: int, folder: Path) -> dict[str, list[floa
 
 
 def run(
-    rounds: int, sizes: Sequence[int] = (MEGABYTES,), traffic: Sequence[str] = TRAFFIC
+    rounds: int,
+    sizes: Sequence[int] = (MEGABYTES,),
+    traffic: Sequence[str] = TRAFFIC,
+    without: Sequence[str] = (),
 ) -> list[Figure]:
     """Measure captures of some sizes, in MB."""
     figures: list[Figure] = []
     for kind in traffic:
         for megabytes in sizes:
             with tempfile.TemporaryDirectory(prefix="kafkawire-pipeline-") as folder:
-                figures += run_size(kind, megabytes, rounds, Path(folder))
+                figures += run_size(kind, megabytes, rounds, Path(folder), without)
     return figures
 
 
@@ -239,12 +246,13 @@ def main() -> None:
     parser.add_argument("--traffic", choices=TRAFFIC, nargs="+", default=list(TRAFFIC))
     parser.add_argument("--megabytes", type=int, nargs="+", default=[MEGABYTES])
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--without", nargs="+", default=[], help="contenders that sit it out")
     parser.add_argument("--each", action="store_true", help="each recording by itself")
     chosen = parser.parse_args()
     if chosen.each:
         figures = run_each(chosen.rounds)
     else:
-        figures = run(chosen.rounds, chosen.megabytes, chosen.traffic)
+        figures = run(chosen.rounds, chosen.megabytes, chosen.traffic, chosen.without)
     print(report.tables(figures))
     print(f"\n{report.save(figures)}")
 
