@@ -23,7 +23,7 @@ and to clear; of a MiB at a time, writing took twice as long as decoding.
 M_TRIM_THRESHOLD: Final = -1
 M_TOP_PAD: Final = -2
 M_MMAP_THRESHOLD: Final = -3
-KEPT: Final = {M_MMAP_THRESHOLD: 1 << 25, M_TRIM_THRESHOLD: 1 << 28, M_TOP_PAD: 1 << 24}
+KEPT: Final = {M_MMAP_THRESHOLD: 1 << 25, M_TRIM_THRESHOLD: 1 << 28, M_TOP_PAD: 1 << 22}
 """What glibc's `mallopt` is told: sizes up to which memory is not given back. The first is the most
 that it takes.
 """

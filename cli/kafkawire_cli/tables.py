@@ -133,8 +133,8 @@ def _csv(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
         yield write
 
 
-GROUP_ROWS: Final = 1 << 16
-GROUP_BYTES: Final = 1 << 25
+GROUP_ROWS: Final = 1 << 15
+GROUP_BYTES: Final = 1 << 24
 """Rows of a row group of a Parquet file at most, and bytes after which it is written."""
 
 

@@ -32,7 +32,7 @@ class ReassemblyLimits:
     max_held_segments: int = 1 << 15
     max_total_bytes: int = 1 << 26
     max_window_bytes: int = 1 << 28
-    max_connections: int = 1 << 14
+    max_connections: int = 3 << 12
     remembered_bytes: int = 1 << 12
     reorder_ns: int = 50_000_000
     patience_ns: int = 30_000_000_000
