@@ -123,13 +123,13 @@ def commands(capture: Path, folder: Path) -> dict[str, list[list[str]]]:
     }
 
 
+FIELDS_OF: Final = ("tshark fields",)
+ALL_OF: Final = ("tshark json", "tshark json, kafka only")
 PAIRS: Final = (
-    ("pcap to rows vs -T fields", "kafkawire tables", ("tshark fields", "kafkawire jsonl")),
-    (
-        "pcap to rows vs -T json",
-        "kafkawire jsonl",
-        ("tshark json", "tshark json, kafka only"),
-    ),
+    ("pcap to JSON lines vs -T fields", "kafkawire jsonl", FIELDS_OF),
+    ("pcap to tables vs -T fields", "kafkawire tables", FIELDS_OF),
+    ("pcap to JSON lines vs -T json", "kafkawire jsonl", ALL_OF),
+    ("pcap to tables vs -T json", "kafkawire tables", ALL_OF),
 )
 """Suite -> who does the same work: ours first."""
 

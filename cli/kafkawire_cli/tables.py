@@ -143,6 +143,8 @@ def _parquet(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
     import pyarrow as pa
     from pyarrow.parquet import ParquetWriter
 
+    from kafkawire.capture.tables.parquet import repeating_columns
+
     held: list[pa.RecordBatch] = []
     rows = size = 0
 
@@ -165,7 +167,7 @@ def _parquet(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
         str(output),
         schema,
         compression="zstd",
-        use_dictionary=list(_repeating(schema)),
+        use_dictionary=list(repeating_columns(schema)),
         write_statistics=[field.name for field in schema if not _is_payload(field.type)],
     ) as out:
         yield write
@@ -177,23 +179,6 @@ def _is_payload(type: pa.DataType) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_binary(type) or pa.types.is_nested(type))
-
-
-def _repeating(schema: pa.Schema) -> Iterator[str]:
-    """List the columns whose values repeat, for a dictionary: not times and counters."""
-    import pyarrow as pa
-
-    def leaves(path: str, type: pa.DataType) -> Iterator[str]:
-        if pa.types.is_list(type):
-            yield from leaves(f"{path}.list.element", type.value_type)
-        elif pa.types.is_struct(type):
-            for field in type:
-                yield from leaves(f"{path}.{field.name}", field.type)
-        elif type.bit_width != 64 if pa.types.is_primitive(type) else True:
-            yield path
-
-    for field in schema:
-        yield from leaves(field.name, field.type)
 
 
 FORMATS: Final[dict[str, Callable[[Path | None, pa.Schema], AbstractContextManager[Write]]]] = {

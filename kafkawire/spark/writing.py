@@ -22,6 +22,7 @@ from pyarrow import fs
 from pyspark import TaskContext
 
 from ..capture.blocks import Ints
+from ..capture.tables.parquet import repeating_columns
 from .splitting.stores import Store, filesystem
 
 BY_API: Final = frozenset({"exchanges", "messages", "partitions"})
@@ -188,19 +189,3 @@ class Cell:
         else:
             fs.copy_files(self._near, self._path, destination_filesystem=self._store)
         return pa.RecordBatch.from_pydict({"file": [self._file], "rows": [self._rows]}, WRITTEN)
-
-
-def repeating_columns(schema: pa.Schema) -> Iterator[str]:
-    """List the columns whose values repeat, for a dictionary: not times and counters."""
-
-    def leaves(path: str, type: pa.DataType) -> Iterator[str]:
-        if pa.types.is_list(type):
-            yield from leaves(f"{path}.list.element", type.value_type)
-        elif pa.types.is_struct(type):
-            for field in type:
-                yield from leaves(f"{path}.{field.name}", field.type)
-        elif not pa.types.is_primitive(type) or type.bit_width != 64:
-            yield path
-
-    for field in schema:
-        yield from leaves(field.name, field.type)

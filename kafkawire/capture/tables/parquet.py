@@ -1,0 +1,27 @@
+"""How columns of tables are best written as Parquet.
+
+Law: what is said here of a column follows from its type, so files of one table are alike, whoever
+writes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+
+def repeating_columns(schema: pa.Schema) -> Iterator[str]:
+    """List the columns whose values repeat, for a dictionary: not times and counters."""
+
+    def leaves(path: str, type: pa.DataType) -> Iterator[str]:
+        if pa.types.is_list(type):
+            yield from leaves(f"{path}.list.element", type.value_type)
+        elif pa.types.is_struct(type):
+            for field in type:
+                yield from leaves(f"{path}.{field.name}", field.type)
+        elif not pa.types.is_primitive(type) or type.bit_width != 64:
+            yield path
+
+    for field in schema:
+        yield from leaves(field.name, field.type)
