@@ -84,16 +84,22 @@ def recordings() -> list[tuple[Path, tuple[int, ...]]]:
     return found
 
 
-def measured(command: Sequence[str], out: Path) -> Run:
-    """Run a command to its end with its output in a file."""
+def measured(command: Sequence[str], out: Path, *, over: bool = False) -> Run:
+    """Run a command to its end with its output in a file, a new one; over: written over the one
+    that is there, so that the kernel need not find memory for it.
+    """
+    if not over:
+        out.unlink(missing_ok=True)  # before the clock runs: freeing it takes time, too
+    out.touch()
     before = os.times()
-    with out.open("wb") as sink:
+    with out.open("r+b") as sink:
         process = subprocess.Popen(command, stdout=sink, stderr=subprocess.DEVNULL)
         _, status, used = os.wait4(process.pid, 0)
+        wall = os.times().elapsed - before.elapsed
+        sink.truncate(os.lseek(sink.fileno(), 0, os.SEEK_CUR))
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise AssertionError(f"{' '.join(command)} ended with {process.returncode}")
-    wall = os.times().elapsed - before.elapsed
     return Run(used.ru_utime + used.ru_stime, wall, used.ru_maxrss / 1024)
 
 

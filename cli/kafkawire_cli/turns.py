@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import select
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -134,7 +135,7 @@ class Turns(Generic[Task]):
     def ready(self) -> Iterator[Printed]:
         """Give what has its turn by now, and give others theirs."""
         for other in self._others:
-            while other.wire.poll():
+            while other.heard():
                 yield other.hear()
         yield from self._passed()
 
@@ -188,6 +189,8 @@ class Other:
         )
         self._process.start()
         its.close()
+        self._told = select.poll()
+        self._told.register(self.wire.fileno(), select.POLLIN)
 
     def place(self, size: int) -> tuple[int, int] | None:
         """Find a place behind what lies there, or at the beginning; None where there is no room."""
@@ -210,6 +213,10 @@ class Other:
         """Tell it something; where it has ended, what comes back says so."""
         with suppress(ConnectionError):
             self.wire.send(told)
+
+    def heard(self) -> bool:
+        """Whether `hear` need not wait."""
+        return bool(self._told.poll(0))
 
     def hear(self) -> Printed:
         """Wait until a task has ended. Raises OSError where that could not be written, or nobody is
@@ -283,6 +290,8 @@ class _Output:
 
     def __init__(self, wire: Connection) -> None:
         self._wire = wire
+        self._told = select.poll()
+        self._told.register(wire.fileno(), select.POLLIN)
         self._tasks: deque[Given] = deque()
         self._held: deque[_Held] = deque()
         self._turn = 0
@@ -295,7 +304,7 @@ class _Output:
 
     def write(self, stretch: int, text: bytes | memoryview) -> None:
         """Write text of a stretch, or hold it."""
-        while self._wire.poll():
+        while self._told.poll(0):
             self._hear()
         if stretch <= self._turn:
             pipes.write(text)
