@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 BATCH_ROWS: Final = 512
 """Rows printed at a time."""
 
-AHEAD: Final = 32
+AHEAD: Final = 16
 """Batches that another process may have waiting; beyond that, this one prints the next itself."""
 
 FILES_AHEAD: Final = 2

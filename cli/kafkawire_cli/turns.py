@@ -32,7 +32,7 @@ from .output import Printed
 
 Task = TypeVar("Task")
 
-ROOM: Final = 1 << 23
+ROOM: Final = 1 << 22
 """Bytes of memory shared with a process, for what it is given."""
 
 HELD: Final = 1 << 25

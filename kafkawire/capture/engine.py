@@ -47,7 +47,7 @@ class Located(NamedTuple):
 
 
 BATCH_ROWS: Final = 512
-BATCH_BYTES: Final = 1 << 19
+BATCH_BYTES: Final = 1 << 17
 """Rows, or bytes of payload, that are given at a time at most."""
 
 
@@ -142,20 +142,23 @@ class Engine:
         held: i64 = 0
         at = start
         end: i64 = len(events)
+        talk: _Talk | None = None
         while at < end and held < BATCH_BYTES and len(batch) < BATCH_ROWS:
             event = events[at]
             at += 1
+            if talk is None or talk.connection is not event.connection:
+                talk = self._talk(event.connection)
             if isinstance(event, Run):
                 held += len(event.data)
-                self._talk(event.connection).hear(event, batch)
+                talk.hear(event, batch)
                 continue
-            talk = self._talk(event.connection)
             for item in _tell(talk.conversation, event):
                 batch.append(talk.tells(item, event.packet))
             if isinstance(event, Closed):
                 if tells_end:
                     break
                 del self._talks[event.connection]
+                talk = None
         return at
 
     def _talk(self, connection: Connection) -> _Talk:

@@ -27,6 +27,9 @@ STRAYS: Final = 8
 LINGER_NS: Final = 1_000_000_000
 """How long after a RST a connection's own packets still belong to it, as out of order."""
 
+STILL_OPEN: Final = 1 << 64
+"""What makes any time that is an int64 later than all others."""
+
 OPENING_SLACK: Final = 1 << 20
 """How far a connection may have come since its opening, or during a silence, to be the same."""
 
@@ -176,9 +179,10 @@ class ConnectionTable:
             del self.flows[key]
             del self.flows[_opposite(key)]
 
-    def _age(self, key: bytes) -> tuple[bool, int]:
+    def _age(self, key: bytes) -> int:
         connection = self.flows[key].connection
-        return not (connection.closed or connection.reset), connection.last_ns
+        last: int = connection.last_ns
+        return last if connection.closed or connection.reset else last + STILL_OPEN
 
 
 def _opposite(key: bytes) -> bytes:
