@@ -28,12 +28,6 @@ NUMBER: Final = 8
 
 assert KEY.itemsize == KEY_BYTES
 
-MET: Final = 1 << 12
-"""Flows that are found without looking them up, at most; a power of 2."""
-
-SPREAD: Final = 0x1E3779B97F4A7C15
-"""An odd number whose product with a key's numbers depends on all of their bits."""
-
 
 @final
 @mypyc_attr(acyclic=True)
@@ -69,33 +63,11 @@ class Rows:
 
 
 @final
-@mypyc_attr(acyclic=True)
-class Met:
-    """A flow that was met, and its key as numbers, of which the last two share four bytes."""
-
-    __slots__ = ("a", "b", "c", "d", "e", "flow")
-
-    def __init__(self, flow: Flow, a: i64, b: i64, c: i64, d: i64, e: i64) -> None:
-        self.flow: Flow = flow
-        self.a: i64 = a
-        self.b: i64 = b
-        self.c: i64 = c
-        self.d: i64 = d
-        self.e: i64 = e
-
-
-@final
 class Reassembler:
-    """Puts the connections of a capture together; `connections` counts them.
-
-    Flows that were met lately are found by the numbers of their key, without an object for it. One
-    that was replaced or forgotten since is closed, so that nothing continues it, and its segments
-    go the long way, by the table.
-    """
+    """Puts the connections of a capture together; `connections` counts them."""
 
     def __init__(self, limits: ReassemblyLimits = DEFAULT_REASSEMBLY) -> None:
         self._table: ConnectionTable = ConnectionTable(limits)
-        self._met: list[Met | None] = [None] * MET
 
     @property
     def connections(self) -> int:
@@ -109,30 +81,13 @@ class Reassembler:
         flows = table.flows
         rows = Rows(segments)
         keys = rows.keys
-        met = self._met
         at: i64 = 0
         end: i64 = len(segments)
         while at < end:
-            start = at * KEY_BYTES
-            b, c = read_i64_le(keys, start + 8), read_i64_le(keys, start + 16)
-            d, e = read_i64_le(keys, start + 24), read_i64_le(keys, start + 28)
-            mixed = (b ^ (c << 13) ^ (d << 7) ^ e) * SPREAD
-            slot = (mixed >> 40) & (MET - 1)
-            known = met[slot]
-            if (
-                known is None
-                or known.e != e
-                or known.c != c
-                or known.b != b
-                or known.d != d
-                or known.a != read_i64_le(keys, start)
-                or not self._continue(known.flow, rows, at, out)
-            ):
-                key = keys[start : start + KEY_BYTES]
-                flow = flows.get(key)
-                if flow is None or not self._continue(flow, rows, at, out):
-                    flow = self._take(key, rows.segment(at), out)
-                met[slot] = Met(flow, read_i64_le(keys, start), b, c, d, e)
+            key = keys[at * KEY_BYTES : (at + 1) * KEY_BYTES]
+            flow = flows.get(key)
+            if flow is None or not self._continue(flow, rows, at, out):
+                self._take(key, rows.segment(at), out)
             at += 1
         if end:
             last = (end - 1) * NUMBER
@@ -176,7 +131,7 @@ class Reassembler:
             self._table.make_room(packet, time_ns, out)
         return True
 
-    def _take(self, key: bytes, segment: Segment, out: list[Event]) -> Flow:
+    def _take(self, key: bytes, segment: Segment, out: list[Event]) -> None:
         packet, time_ns = segment.packet, segment.time_ns
         flow = self._table.flow(key, segment, out)
         connection, flags = flow.connection, segment.flags
@@ -202,7 +157,6 @@ class Reassembler:
             self._table.reset(connection, time_ns)
         if flow.fin_at != UNKNOWN and connection.over:
             self._table.close(connection, CloseReason.FINISHED, packet, time_ns, out)
-        return flow
 
     def _open(self, flow: Flow, segment: Segment) -> None:
         flow.open(segment.seq)

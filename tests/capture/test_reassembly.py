@@ -10,7 +10,7 @@ from kafkawire.capture.blocks import NO_TIME
 from kafkawire.capture.bounds import DEFAULT_REASSEMBLY
 from kafkawire.capture.events import Closed, CloseReason, DiscardReason, Gap, GapReason
 from kafkawire.capture.packets import PacketParser
-from kafkawire.capture.reassembly import MET, Reassembler
+from kafkawire.capture.reassembly import Reassembler
 from kafkawire.capture.runs import Run
 from kafkawire.capture.source import Capture
 
@@ -460,22 +460,3 @@ def test_connections_that_are_forgotten_let_go_of_their_flows() -> None:
     assert len(forgotten) > 50
     assert not any(connection.flows for connection in forgotten)
     assert all(connection.totals[0].delivered == 100 for connection in forgotten)
-
-
-def test_more_connections_by_turns_than_are_found_without_looking_them_up() -> None:
-    count = MET + 100
-    ends = [(f"10.1.{at >> 8}.{at & 255}", 1000 + at % 7) for at in range(count)]
-    data = [
-        Packet(ethernet(ipv4(tcp(port, 9092, seq, b"%05d" % at, ack=1), source=source)))
-        for seq in (5, 10)
-        for at, (source, port) in enumerate(ends)
-    ]
-    told = tell(data)
-    assert [str(each.endpoints[0]) for each in told.connections] == [
-        f"{source}:{port}" for source, port in ends
-    ]
-    runs: dict[int, bytes] = {}
-    for event in told.events:
-        if isinstance(event, Run):
-            runs[event.connection.id] = runs.get(event.connection.id, b"") + event.data
-    assert runs == {at: b"%05d" % at * 2 for at in range(count)}
