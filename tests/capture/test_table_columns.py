@@ -24,8 +24,8 @@ from kafkawire.capture.tables.mentions import SPECIAL
 from kafkawire.capture.tables.notes import Notes, notes_of
 from kafkawire.capture.tables.record_batches import Broken, Carried, batches_in
 from kafkawire.capture.tables.record_columns import RecordColumns
-from kafkawire.capture.tables.traffic import Traffic
 from kafkawire.capture.topic_ids import TopicNames
+from kafkawire.capture.traffic import Traffic
 from kafkawire.errors import DecodeError
 from kafkawire.messages import REGISTRY
 from kafkawire.primitives import MessageInfo
