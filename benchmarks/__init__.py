@@ -5,4 +5,5 @@ take turns, so that a slow moment of the machine meets them all; a figure comes 
 
     python -m benchmarks [SUITE ...]          tables, and JSON in benchmarks/results
     python -m benchmarks.compare BASE [HEAD]  two commits as ratios
+    python -m benchmarks.profile CASE         where a case spends its time
 """

@@ -86,6 +86,8 @@ def main() -> None:
         return
     if chosen.base is None:
         parser.error("BASE is missing")
+    if chosen.base == chosen.head:
+        parser.error(f"both are {chosen.head}")
     figures = compare(chosen.base, chosen.head, chosen.rounds)
     for suite in (codec.DECODE, codec.ENCODE):
         print(f"\n{report.table([f for f in figures if f.suite == suite])}")

@@ -81,45 +81,48 @@ def table(name: str) -> Callable[[Path], None]:
     return run
 
 
-def decode_bodies() -> None:
+def decode_bodies(part: float) -> None:
     """The codec suite's eight messages, decoded."""
     taken = [(type(each.message), each.data, each.version) for each in bodies()]
-    for _turn in range(20_000):
+    for _turn in range(round(CODEC_TURNS * part)):
         for cls, data, version in taken:
             cls.decode(data, version)  # type: ignore[attr-defined]  # every generated message has it
 
 
-def encode_bodies() -> None:
+def encode_bodies(part: float) -> None:
     """The codec suite's eight messages, encoded."""
     taken = [(each.message, each.version) for each in bodies()]
-    for _turn in range(20_000):
+    for _turn in range(round(CODEC_TURNS * part)):
         for message, version in taken:
             message.encode(version)
 
 
-def record_objects() -> None:
+def record_objects(part: float) -> None:
     """Batches of 16 KiB and 1 MiB, as objects."""
     for size, turns in RECORD_TURNS.items():
         data = encode_own(Compression.NONE, size)()
-        for _turn in range(turns // 4):
+        for _turn in range(round(turns * part / 4)):
             list(RecordBatches(data).records())
 
 
-def record_columns() -> None:
+def record_columns(part: float) -> None:
     """Batches of 16 KiB and 1 MiB, as columns."""
     for size, turns in RECORD_TURNS.items():
         data = encode_own(Compression.NONE, size)()
-        for _turn in range(turns):
+        for _turn in range(round(turns * part)):
             RecordBatches(data).columns()
 
 
-def record_batches() -> None:
+def record_batches(part: float) -> None:
     """Batches of 16 KiB and 1 MiB, written."""
     for size, turns in RECORD_TURNS.items():
         encode = encode_own(Compression.NONE, size)
-        for _turn in range(turns // 4):
+        for _turn in range(round(turns * part / 4)):
             encode()
 
+
+CODEC_TURNS: Final = 20_000
+"""How often the eight messages are read or written."""
 
 RECORD_TURNS: Final = {16 << 10: 200_000, 1 << 20: 6_000}
 """Bytes of a batch, and how often the quickest case reads it: about as long for each."""
@@ -132,7 +135,7 @@ CAPTURE_CASES: Final[dict[str, Callable[[Path], None]]] = {
     "jsonl": jsonl,
     **{name: table(name) for name in ("exchanges", "messages", "partitions", "records")},
 }
-CODEC_CASES: Final[dict[str, Callable[[], None]]] = {
+CODEC_CASES: Final[dict[str, Callable[[float], None]]] = {
     "decode": decode_bodies,
     "encode": encode_bodies,
     "record-objects": record_objects,
@@ -141,25 +144,27 @@ CODEC_CASES: Final[dict[str, Callable[[], None]]] = {
 }
 
 
-def run_case(case: str, folder: Path) -> None:
-    """Run a case; what it reads is made in the folder when it is first needed."""
+def run_case(case: str, folder: Path, part: float) -> None:
+    """Run a part of a case; what it reads is made in the folder when it is first needed."""
     if case in CODEC_CASES:
-        CODEC_CASES[case]()
+        CODEC_CASES[case](part)
         return
+    size = round(MEGABYTES * 10**6 * part)
     capture = folder / "capture.pcap"
     if not capture.exists():
         with capture.open("wb", buffering=1 << 20) as out:
-            for piece in grown([recorded(path) for path, _ in recordings()], MEGABYTES * 10**6):
+            for piece in grown([recorded(path) for path, _ in recordings()], size):
                 out.write(piece)
     CAPTURE_CASES[case](capture)
 
 
-def with_perf(case: str, folder: Path, lines: int) -> bool:
+def with_perf(case: str, folder: Path, part: float, lines: int) -> bool:
     """Show the hottest libraries and functions of C; False where perf cannot be used."""
     if shutil.which("perf") is None:
         return False
     data = folder / "perf.data"
-    again = [sys.executable, "-m", "benchmarks.profile", case, "--once", str(folder)]
+    again = [sys.executable, "-m", "benchmarks.profile", case, "--part", str(part)]
+    again += ["--once", str(folder)]
     record = ["perf", "record", "--quiet", "--freq", "2000", "--output", str(data), *again]
     if subprocess.run(record, stderr=subprocess.DEVNULL, check=False).returncode:
         return False
@@ -171,10 +176,10 @@ def with_perf(case: str, folder: Path, lines: int) -> bool:
     return True
 
 
-def with_cprofile(case: str, folder: Path, lines: int) -> None:
+def with_cprofile(case: str, folder: Path, part: float, lines: int) -> None:
     """Show the Python functions with the most time of their own."""
     profile = cProfile.Profile()
-    profile.runcall(run_case, case, folder)
+    profile.runcall(run_case, case, folder, part)
     pstats.Stats(profile).sort_stats("tottime").print_stats(lines)
 
 
@@ -182,17 +187,18 @@ def main() -> None:
     """Profile a case."""
     parser = argparse.ArgumentParser(prog="benchmarks.profile", description=__doc__)
     parser.add_argument("case", choices=[*CAPTURE_CASES, *CODEC_CASES])
+    parser.add_argument("--part", type=float, default=1, help="how much of it: 0.1 for a tenth")
     parser.add_argument("--lines", type=int, default=40, help="how many functions are shown")
     parser.add_argument("--once", metavar="FOLDER", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.once:
-        run_case(chosen.case, Path(chosen.once))
+        run_case(chosen.case, Path(chosen.once), chosen.part)
         return
     with tempfile.TemporaryDirectory(prefix="kafkawire-profile-") as folder:
-        run_case(chosen.case, Path(folder))
-        if not with_perf(chosen.case, Path(folder), chosen.lines):
+        run_case(chosen.case, Path(folder), chosen.part)
+        if not with_perf(chosen.case, Path(folder), chosen.part, chosen.lines):
             print("perf cannot be used here")
-        with_cprofile(chosen.case, Path(folder), chosen.lines)
+        with_cprofile(chosen.case, Path(folder), chosen.part, chosen.lines)
 
 
 if __name__ == "__main__":

@@ -53,6 +53,8 @@ CAPTURE: Final = (
     "runs",
     "stream",
     "table",
+    "tables/body_reader",
+    "tables/body_values",
     "tables/columns",
     "tables/context",
     "tables/exchange_columns",

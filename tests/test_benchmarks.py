@@ -1,17 +1,25 @@
-"""What `make bench` prints and keeps: a suite run once; figures, with where they are from."""
+"""What `make bench` prints and keeps: a suite run once; figures, with where they are from. Two
+commits compared, and a case profiled.
+"""
 
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import report
+from benchmarks import compare, report
 from benchmarks.jobs import run as run_jobs
 from benchmarks.measure import figure
+from benchmarks.profile import CODEC_TURNS
+from kafkawire.primitives import writer
+
+from .conftest import ROOT
 
 CODEC_CASES = 8
 
@@ -51,3 +59,69 @@ def test_a_table_divides_by_the_first() -> None:
 def test_processes_that_share_work_print_the_same_when_they_are_measured() -> None:
     figures = run_jobs(1, megabytes=3, traffic=["calls"])
     assert len(figures) == 8  # two captures, one process and two, clock and processor
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
+    monkeypatch.setattr(sys, "argv", ["benchmarks.compare", *arguments])
+    compare.main()
+
+
+@pytest.mark.timeout(240)
+def test_two_commits_are_built_and_measured_in_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is no checkout, so there are no commits")
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    monkeypatch.setenv("KAFKAWIRE_COMPILE", "off")  # two builds in seconds
+    base = "HEAD^{tree}"  # the same files by another name
+    call(monkeypatch, base, "--rounds", "1")
+    printed = capsys.readouterr().out
+    heads = [line.split(maxsplit=1) for line in printed.splitlines() if f"{base} / HEAD" in line]
+    assert [suite for suite, _ in heads] == ["decode", "encode"]
+    assert printed.count("geometric mean") == 2
+    assert f"above 1: HEAD is faster than {base}" in printed
+    [path] = tmp_path.iterdir()
+    rows = json.loads(path.read_text())["figures"]
+    assert len({row["case"] for row in rows}) == CODEC_CASES
+    assert len(rows) == 2 * 2 * CODEC_CASES
+    assert {row["contender"] for row in rows} == {"HEAD", base}
+
+
+def test_what_is_measured_is_the_build_that_was_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="is not the build in"):
+        compare.measure(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("revisions", "said"), [((), "BASE is missing"), (("HEAD",), "both are HEAD")]
+)
+def test_a_comparison_is_of_two_commits(
+    revisions: tuple[str, ...],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        call(monkeypatch, *revisions)
+    assert end.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.timeout(240)
+def test_a_profile_names_functions_with_their_shares() -> None:
+    part = 0.2
+    asked = [sys.executable, "-m", "benchmarks.profile", "encode", "--part", str(part)]
+    ran = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True, timeout=200)
+    by_c, _, by_python = ran.stdout.partition("function calls")
+    libraries = re.findall(r"^ +\d+\.\d\d%  (\S+) *$", by_c, re.MULTILINE)
+    functions = re.findall(r"^ +\d+\.\d\d%  \S+ +\[[.k]\] \S+", by_c, re.MULTILINE)
+    native = Path(writer.__file__).suffix in (".so", ".pyd")
+    if "perf cannot be used here" in by_c:
+        assert libraries == functions == []
+    else:
+        assert functions
+        assert any(name.startswith("kafkawire__mypyc") for name in libraries) == native
+    calls = round(CODEC_TURNS * part) * CODEC_CASES
+    encode = re.search(rf"^ +{calls} +\d+\.\d+ .*\bencode\b", by_python, re.MULTILINE)
+    assert encode is not None

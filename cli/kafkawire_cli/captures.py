@@ -82,7 +82,7 @@ def reading(
     """Open the captures given; what cannot be read at all ends the verb with exit code 2."""
     try:
         needs_arrow()
-        from kafkawire.capture.tables.traffic import Traffic
+        from kafkawire.capture.traffic import Traffic
 
         from .tallies.reading import Reading
 

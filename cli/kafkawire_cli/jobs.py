@@ -65,7 +65,7 @@ def decoded(files: Sequence[Path], asked: Asked, jobs: int) -> Iterator[Printed]
 def decoded_as_one(files: Sequence[Path], asked: Asked) -> Iterator[Printed]:
     """Decode captures that are one, in the order of their first packets."""
     from kafkawire.capture.parcels import Told
-    from kafkawire.capture.tables.traffic import Traffic, place_of
+    from kafkawire.capture.traffic import Traffic, place_of
     from kafkawire.errors import CaptureError
 
     def file_of(told: Told) -> int:
@@ -88,7 +88,7 @@ def decoded_as_one(files: Sequence[Path], asked: Asked) -> Iterator[Printed]:
 def _within(told: Told) -> Told:
     """Number a packet as its file does."""
     from kafkawire.capture.reading import Sealed
-    from kafkawire.capture.tables.traffic import place_of
+    from kafkawire.capture.traffic import place_of
 
     item = told.item
     number = place_of(item.packet)[1]

@@ -44,7 +44,7 @@ def produce(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic.")],
     bootstrap: BootstrapOption = "localhost:9092",
     source: Annotated[
-        typer.FileBinaryRead, typer.Option("--input", "-i", help="Where lines are. [default: -]")
+        typer.FileBinaryRead, typer.Option("--input", "-i", help="Where lines are; - for stdin.")
     ] = "-",  # type: ignore[assignment]  # typer opens it
     key_separator: Annotated[
         str | None,

@@ -148,7 +148,7 @@ def _has_a_place(row: Row) -> bool:
 
 
 def exchanges(traffic: Iterable[Located | Ended]) -> Iterator[Exchange]:
-    """Pair the rows of a capture; see `tables.traffic` for what to give."""
+    """Pair the rows of a capture; see `Traffic` for what to give."""
     pairs = Exchanges()
     for item in traffic:
         if isinstance(item, Ended):

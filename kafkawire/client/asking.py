@@ -20,12 +20,12 @@ from ..messages.api_key import ApiKey
 from ..primitives import Message
 from ..protocol.error_code import ErrorCode
 from .backoff import Backoff, Lot
+from .cluster import ClusterView
 from .requests import (
     Answered,
     Ask,
     Body,
     ClusterFailed,
-    ClusterView,
     Coordinator,
     Destination,
     ForgetCoordinator,

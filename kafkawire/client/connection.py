@@ -39,17 +39,12 @@ from .connection_states import (
     blamed,
 )
 from .pipeline import Pipeline
-from .requests import (
-    RETRIABLE,
-    Answered,
+from .requests import RETRIABLE, Answered, Reason, Same, Sent, Unanswered
+from .shell import (
     BytesReceived,
     Close,
     ConnectionLost,
     ConnectionMade,
-    Reason,
-    Same,
-    Sent,
-    Unanswered,
     Write,
     WritingPaused,
     WritingResumed,

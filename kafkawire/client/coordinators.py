@@ -21,13 +21,13 @@ from ..messages.find_coordinator_response import FindCoordinatorResponse
 from ..primitives import Message
 from ..protocol.error_code import ErrorCode
 from .backoff import Backoff, Lot
+from .cluster import Broker
 from .lines import Waiting
 from .requests import (
     LEAST_LOADED,
     RETRIABLE,
     Answered,
     Ask,
-    Broker,
     Coordinator,
     CoordinatorKind,
     Reason,

@@ -16,17 +16,11 @@ from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
 from .backoff import Backoff, Lot
+from .cluster import Broker
 from .connection import Connection
 from .connection_states import ConnectionSettings, Ended, Opened, Shut, State, Submit
-from .requests import (
-    RETRIABLE,
-    Answered,
-    Ask,
-    Broker,
-    Connect,
-    Reason,
-    Unanswered,
-)
+from .requests import RETRIABLE, Answered, Ask, Reason, Unanswered
+from .shell import Connect
 from .versions import Opening
 
 THROTTLE: Final = "throttle_time_ms"

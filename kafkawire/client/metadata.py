@@ -20,7 +20,8 @@ from ..messages.metadata_response import (
 )
 from ..primitives.structure import ZERO_UUID
 from ..protocol.error_code import ErrorCode
-from .requests import Broker, LearnLeader, Partition, Topic
+from .cluster import Broker, Partition, Topic
+from .requests import LearnLeader
 
 RELIABLE_EPOCHS_FROM: Final = 9
 """Brokers that answer older versions may tell leader epochs that were never true (KAFKA-9261)."""

@@ -20,6 +20,7 @@ from ..errors import LocalProtocolError
 from ..messages.metadata_response import MetadataResponse
 from ..protocol.error_code import ErrorCode
 from .backoff import Lot
+from .cluster import Broker
 from .coordinators import Coordinators, Found
 from .lines import Line, LineEnded, LineKey, Purpose, Waiting, least_loaded, where
 from .metadata import Metadata, told
@@ -30,21 +31,22 @@ from .requests import (
     LEAST_LOADED,
     Answered,
     Ask,
-    Broker,
-    BytesReceived,
     ClusterFailed,
-    Connect,
-    ConnectionLost,
-    ConnectionMade,
     Coordinator,
     ForgetCoordinator,
     LearnLeader,
     MetadataChanged,
     Reason,
-    ShellEvent,
     TrackTopics,
     Unanswered,
     WantMetadata,
+)
+from .shell import (
+    BytesReceived,
+    Connect,
+    ConnectionLost,
+    ConnectionMade,
+    ShellEvent,
     WritingPaused,
     WritingResumed,
 )

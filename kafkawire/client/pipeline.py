@@ -19,7 +19,8 @@ from ..protocol.frame import decode_response_body, encode_frame
 from ..protocol.header import decode_response_header
 from .connection_states import ConnectionSettings, InFlight
 from .frames import FrameBuffer
-from .requests import Ask, Write
+from .requests import Ask
+from .shell import Write
 
 MOST_CORRELATION_ID: Final = 0x7FFF_FFFF
 

@@ -1,11 +1,10 @@
-"""What the machines of a client say to each other and to their shell.
+"""What the owners of a client and its network say to each other.
 
 Law: every Ask is followed by exactly one of Answered, Unanswered and Sent, given to the owner that
 asked; the message is made when the version is known, not before.
 
-    owner   -- Ask, WantMetadata, ... -->  network  -- Connect, Write, Close -->  shell
-    owner  <-- Answered, Unanswered --     network <-- ConnectionMade, BytesReceived -- shell
-    owner  <-- MetadataChanged --
+    owner   -- Ask, TrackTopics, WantMetadata, LearnLeader, ForgetCoordinator -->  network
+    owner  <-- Answered, Unanswered, Sent, MetadataChanged, ClusterFailed --       network
 
 An owner is a machine (`Machine`) with a name; `routing.Client` carries effects between owners, the
 network and the shell. Whatever else an owner returns is an effect for its user.
@@ -13,14 +12,15 @@ network and the shell. Whatever else an owner returns is an effect for its user.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Final, Protocol
 
 from ..messages.api_key import ApiKey
 from ..primitives import Message
 from ..protocol.error_code import ErrorCode
+from .cluster import Broker
 
 # Where a request goes.
 
@@ -230,6 +230,10 @@ class ClusterFailed:
     detail: str
 
 
+OwnerEffect = Ask | TrackTopics | WantMetadata | LearnLeader | ForgetCoordinator
+OwnerEvent = Answered | Unanswered | Sent | MetadataChanged | ClusterFailed
+
+
 def error_of(code: int) -> ErrorCode:
     """Take an error code off the wire; one that this build does not know is
     UNKNOWN_SERVER_ERROR, as to Java's client.
@@ -238,134 +242,6 @@ def error_of(code: int) -> ErrorCode:
         return ErrorCode(code)
     except ValueError:
         return ErrorCode.UNKNOWN_SERVER_ERROR
-
-
-# What is known of the cluster.
-
-
-@dataclass(frozen=True, slots=True)
-class Broker:
-    """A broker and where it is."""
-
-    node_id: int
-    host: str
-    port: int
-    rack: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """A partition; leader -1: none now. leader_epoch -1: not known (old brokers)."""
-
-    topic: str
-    index: int
-    leader: int
-    leader_epoch: int = -1
-    replicas: tuple[int, ...] = ()
-    isr: tuple[int, ...] = ()
-    offline: tuple[int, ...] = ()
-    error: int = ErrorCode.NONE
-
-
-@dataclass(frozen=True, slots=True)
-class Topic:
-    """A topic; error: why there is nothing else to say of it. topic_id: 16 bytes, zero for none."""
-
-    name: str
-    topic_id: bytes = bytes(16)
-    is_internal: bool = False
-    partitions: Mapping[int, Partition] = field(default_factory=dict)
-    error: int = ErrorCode.NONE
-
-
-class ClusterView(Protocol):
-    """What a machine may read of the cluster, as it is known now."""
-
-    @property
-    def brokers(self) -> Mapping[int, Broker]: ...
-
-    @property
-    def topics(self) -> Mapping[str, Topic]:
-        """Topics by name, those with errors too; absent: not asked for yet."""
-        ...
-
-    @property
-    def controller_id(self) -> int: ...
-
-    @property
-    def cluster_id(self) -> str | None: ...
-
-    @property
-    def trouble(self) -> str:
-        """How the last connection ended, as long as nothing was heard of the cluster since."""
-        ...
-
-    def partition(self, topic: str, index: int) -> Partition | None: ...
-
-    def topic_name(self, topic_id: bytes) -> str | None: ...
-
-
-# Between the network and its shell. A connection has a number of its own, so that news of one that
-# was given up is never taken for news of the next.
-
-
-@dataclass(frozen=True, slots=True)
-class Connect:
-    connection: int
-    node: int
-    host: str
-    port: int
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    connection: int
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Close:
-    connection: int
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectionMade:
-    connection: int
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectionLost:
-    """It could not be made, or has ended. fatal: making it again cannot help (a TLS certificate
-    that is not accepted).
-    """
-
-    connection: int
-    reason: str
-    fatal: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class BytesReceived:
-    connection: int
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class WritingPaused:
-    """The peer reads slower than we write: what is written now would pile up in memory."""
-
-    connection: int
-
-
-@dataclass(frozen=True, slots=True)
-class WritingResumed:
-    connection: int
-
-
-ShellEvent = ConnectionMade | ConnectionLost | BytesReceived | WritingPaused | WritingResumed
-ShellEffect = Connect | Write | Close
-OwnerEffect = Ask | TrackTopics | WantMetadata | LearnLeader | ForgetCoordinator
-OwnerEvent = Answered | Unanswered | Sent | MetadataChanged | ClusterFailed
 
 
 class Machine(Protocol):

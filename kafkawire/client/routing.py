@@ -16,10 +16,7 @@ from .network import Network
 from .requests import (
     Answered,
     Ask,
-    BytesReceived,
     ClusterFailed,
-    ConnectionLost,
-    ConnectionMade,
     ForgetCoordinator,
     LearnLeader,
     Machine,
@@ -28,9 +25,8 @@ from .requests import (
     TrackTopics,
     Unanswered,
     WantMetadata,
-    WritingPaused,
-    WritingResumed,
 )
+from .shell import BytesReceived, ConnectionLost, ConnectionMade, WritingPaused, WritingResumed
 
 FOR_NETWORK: Final = frozenset(
     {

@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from itertools import count
 from typing import Final, Protocol
 
+from ..client.cluster import ClusterView
 from ..client.config import Setting, read_config
 from ..client.consumer import (
     CONSUMER_KEYS,
@@ -28,7 +29,7 @@ from ..client.consumer import (
 )
 from ..client.consumer import Consumer as ConsumerMachine
 from ..client.failures import ClientClosed
-from ..client.requests import ClusterView, Machine
+from ..client.requests import Machine
 from .driver import Driver
 from .scoped import Scoped
 from .session import open_client

@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from ..client.network import CloseNetwork
-from ..client.requests import (
+from ..client.routing import Client
+from ..client.shell import (
     BytesReceived,
     Close,
     Connect,
@@ -26,7 +27,6 @@ from ..client.requests import (
     WritingPaused,
     WritingResumed,
 )
-from ..client.routing import Client
 
 LINGER_SECONDS: Final = 5.0
 """How long what was written may still flow after a connection is closed."""

@@ -17,6 +17,7 @@ from collections.abc import Hashable, Mapping
 from itertools import count
 from typing import Final, NamedTuple, TypeAlias, cast
 
+from ..client.cluster import ClusterView
 from ..client.config import Setting, read_config
 from ..client.failures import BrokerError, ClientClosed, ClientError, RequestFailed
 from ..client.producer import (
@@ -36,7 +37,7 @@ from ..client.producer import (
     producer_settings,
 )
 from ..client.producer import Producer as ProducerMachine
-from ..client.requests import ClusterView, Machine, Reason
+from ..client.requests import Machine, Reason
 from ..records import Headers
 from .driver import Driver
 from .scoped import Scoped

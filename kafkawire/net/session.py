@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from .. import __version__
+from ..client.cluster import ClusterView
 from ..client.config import Values, bootstrap, network_settings
 from ..client.network import Network
-from ..client.requests import ClusterView, Machine
+from ..client.requests import Machine
 from ..client.routing import Client
 from .driver import Driver
 from .tls import tls_context

@@ -27,7 +27,7 @@ from ..capture.packets import Segments
 from ..capture.parcels import Told
 from ..capture.rows import Row
 from ..capture.tables.context import Context
-from ..capture.tables.traffic import FILE_BITS, about, as_ended, place_of
+from ..capture.traffic import FILE_BITS, about, as_ended, place_of
 from .errors import OutOfOrder, Unreadable
 from .facts import END, Facts, Unresolved
 from .options import Options

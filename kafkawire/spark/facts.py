@@ -23,8 +23,8 @@ from ..capture.parcels import Told
 from ..capture.reading import Sealed
 from ..capture.rows import Row, Status
 from ..capture.tables.connections import OTHER
-from ..capture.tables.traffic import place_of
 from ..capture.topic_ids import Topic, TopicNames
+from ..capture.traffic import place_of
 
 END: Final = 1 << 62
 """Stands before the packet that tells what only the end of the capture shows."""

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..capture.blocks import Ints
-from ..capture.tables.traffic import FILE_BITS
+from ..capture.traffic import FILE_BITS
 from ..protocol.json_form import uuid_text
 from .facts import AllFacts
 

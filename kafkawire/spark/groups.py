@@ -22,7 +22,7 @@ from ..capture.tables.classic_groups import HANDLERS
 from ..capture.tables.context import Context
 from ..capture.tables.group_events import COMMITS, Groups, events
 from ..capture.tables.heartbeat_groups import PROTOCOLS
-from ..capture.tables.traffic import place_of
+from ..capture.traffic import place_of
 from ..messages.api_key import ApiKey
 from .decoding import Gathering, Traffic
 from .outputs import OUT

@@ -21,7 +21,7 @@ import pyarrow as pa
 from ..capture.blocks import Ints, PacketBlock
 from ..capture.headers import Kind
 from ..capture.packets import PacketParser, Segments
-from ..capture.tables.traffic import numbered, place_of
+from ..capture.traffic import numbered, place_of
 from ..errors import CaptureError, UnsupportedLinkType
 from .packets import Kind as Rows
 from .packets import Mixed, Placing, mixed, piece_row, pieces_in, row_of, segment_rows, taken

@@ -18,7 +18,7 @@ from ..capture.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, Asked, FetchSes
 from ..capture.rows import Row, Status
 from ..capture.tables import TABLES
 from ..capture.tables.context import Context
-from ..capture.tables.traffic import place_of
+from ..capture.traffic import place_of
 from ..messages.api_key import ApiKey
 from ..messages.fetch_request import FetchRequest, FetchTopic
 from ..messages.fetch_response import FetchResponse

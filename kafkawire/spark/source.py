@@ -21,7 +21,7 @@ from ..capture.engine import Located
 from ..capture.exchanges import Ended
 from ..capture.tables import TABLES
 from ..capture.tables.context import Context
-from ..capture.tables.traffic import Blocks, Source, Traffic
+from ..capture.traffic import Blocks, Source, Traffic
 from .columns import is_bare, needed, to_batches
 from .decoding import without_bodies
 from .errors import BadOption, Unreadable, ascii_safe

@@ -16,15 +16,16 @@ from kafkawire.capture.blocks import NO_TIME
 from kafkawire.capture.exchanges import Ended
 from kafkawire.capture.reading import Asked, Sealed
 from kafkawire.capture.rows import Row, Status
+from kafkawire.capture.tables.body_reader import Reader
 from kafkawire.capture.tables.columns import batches
 from kafkawire.capture.tables.context import Context
 from kafkawire.capture.tables.heard import Head
 from kafkawire.capture.tables.mentions import SPECIAL
-from kafkawire.capture.tables.notes import Notes, Reader, notes_of
+from kafkawire.capture.tables.notes import Notes, notes_of
 from kafkawire.capture.tables.record_batches import Broken, Carried, batches_in
 from kafkawire.capture.tables.record_columns import RecordColumns
-from kafkawire.capture.tables.traffic import Traffic
 from kafkawire.capture.topic_ids import TopicNames
+from kafkawire.capture.traffic import Traffic
 from kafkawire.errors import DecodeError
 from kafkawire.messages import REGISTRY
 from kafkawire.primitives import MessageInfo

@@ -19,23 +19,17 @@ from kafkawire.client.connection_states import (
     State,
     Submit,
 )
-from kafkawire.client.requests import (
-    LEAST_LOADED,
-    Answered,
-    Ask,
+from kafkawire.client.requests import LEAST_LOADED, Answered, Ask, Reason, Same, Sent, Unanswered
+from kafkawire.client.sasl import Credentials
+from kafkawire.client.shell import (
     BytesReceived,
     Close,
     ConnectionLost,
     ConnectionMade,
-    Reason,
-    Same,
-    Sent,
-    Unanswered,
     Write,
     WritingPaused,
     WritingResumed,
 )
-from kafkawire.client.sasl import Credentials
 from kafkawire.client.versions import Opening
 from kafkawire.errors import LocalProtocolError
 from kafkawire.messages.api_key import ApiKey

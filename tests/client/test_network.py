@@ -12,6 +12,7 @@ import pytest
 
 from kafkawire.broker import Action, Fault
 from kafkawire.client.backoff import Backoff
+from kafkawire.client.cluster import Broker
 from kafkawire.client.connection import Connection
 from kafkawire.client.connection_states import Ended
 from kafkawire.client.lines import Line, LineKey, Purpose, Waiting, least_loaded
@@ -21,12 +22,6 @@ from kafkawire.client.requests import (
     LEAST_LOADED,
     Answered,
     Ask,
-    Broker,
-    BytesReceived,
-    Close,
-    Connect,
-    ConnectionLost,
-    ConnectionMade,
     Coordinator,
     CoordinatorKind,
     Destination,
@@ -39,6 +34,7 @@ from kafkawire.client.requests import (
     WantMetadata,
 )
 from kafkawire.client.routing import Client
+from kafkawire.client.shell import BytesReceived, Close, Connect, ConnectionLost, ConnectionMade
 from kafkawire.client.versions import Range, Versions
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.messages.describe_groups_request import DescribeGroupsRequest

@@ -36,7 +36,8 @@ from kafkawire.broker import (
 )
 from kafkawire.broker import Close as BrokerClose
 from kafkawire.broker.releases import LATEST
-from kafkawire.client.requests import (
+from kafkawire.client.routing import Client
+from kafkawire.client.shell import (
     BytesReceived,
     Close,
     Connect,
@@ -44,7 +45,6 @@ from kafkawire.client.requests import (
     ConnectionMade,
     Write,
 )
-from kafkawire.client.routing import Client
 from kafkawire.records import RecordBatches
 
 from .weather import Pipe, Weather

@@ -15,7 +15,7 @@ from kafkawire.capture.engine import Located
 from kafkawire.capture.exchanges import Ended, Exchange, Exchanges
 from kafkawire.capture.tables.context import Context
 from kafkawire.capture.tables.mentions import Mentions
-from kafkawire.capture.tables.traffic import Traffic
+from kafkawire.capture.traffic import Traffic
 
 from ..progress import Progress
 

@@ -7,7 +7,7 @@ is read, and a capture of any size costs bounded memory.
     capture(s) --> rows --> exchanges --> a table's rows --> record batches
                      `--> names of topics ----------------------^  filled in when a batch goes out
 
-The only part of the capture engine that imports pyarrow (the `arrow` extra).
+Of the capture engine, this package alone needs pyarrow (the `arrow` extra).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import pyarrow as pa
 from ...primitives import DEFAULT_LIMITS, Limits
 from ..bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
 from ..source import Watch
+from ..traffic import Source, Traffic
 from . import connections, exchanges, group_events, messages, partitions, problems, records
 from .columns import Columns, batches, schema_of
 from .context import Context
 from .passes import EXCHANGES, RECORDS
 from .together import together
-from .traffic import Source, Traffic
 
 BATCH_ROWS: Final = 4096
 """Rows of a record batch at most, unless the caller says otherwise."""

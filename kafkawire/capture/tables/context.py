@@ -19,8 +19,8 @@ from ..parcels import Told
 from ..reading import Asked, Sealed
 from ..rows import Row, Status
 from ..topic_ids import TopicNames, may_name
+from ..traffic import Traffic
 from .columns import INT64, TEXT, TIME, Column, known, micros
-from .traffic import Traffic
 
 WHERE = (
     Column("file", TEXT, "The capture file, as it was given; `-` for a stream."),

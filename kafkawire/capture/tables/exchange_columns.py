@@ -18,10 +18,10 @@ from ..blocks import NO_TIME
 from ..exchanges import MAX_OPEN, MAX_OPEN_BYTES
 from ..fetch_sessions import MAX_SESSIONS, Sessions
 from ..topic_ids import Topic
+from ..traffic import FILE_BITS, Traffic
 from .filled import Lists, Numbers
 from .heard import Heard
 from .notes import NO_GROUPS, NONE, OK, Groups, Notes, Session
-from .traffic import FILE_BITS, Traffic
 
 NUMBER: Final = (1 << 40) - 1
 NOTHING_SAID: Final = Notes(OK)

@@ -21,8 +21,9 @@ from ..blocks import NO_TIME
 from ..reading import API_VERSIONS, Asked, Sealed
 from ..rows import Row, Status
 from ..topic_ids import TopicNames, may_name
+from .body_reader import Reader
 from .layouts import Layout, layout_of
-from .notes import NONE, Notes, Reader, notes_of
+from .notes import NONE, Notes, notes_of
 from .record_batches import CARRIERS
 
 OK: Final = Status.OK.value

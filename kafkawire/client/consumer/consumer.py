@@ -16,13 +16,8 @@ from typing import Final, TypeAlias
 
 from ...errors import LocalProtocolError
 from ..backoff import Lot
-from ..requests import (
-    Answered,
-    ClusterFailed,
-    ClusterView,
-    MetadataChanged,
-    Unanswered,
-)
+from ..cluster import ClusterView
+from ..requests import Answered, ClusterFailed, MetadataChanged, Unanswered
 from . import (
     committed,
     committing,

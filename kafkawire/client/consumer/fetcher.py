@@ -20,15 +20,8 @@ from ...messages.fetch_response import FetchResponse, PartitionData
 from ...protocol.error_code import ErrorCode
 from ...records import RecordBatches
 from ..backoff import Backoff, Lot
-from ..requests import (
-    Answered,
-    Ask,
-    Broker,
-    ClusterView,
-    LearnLeader,
-    Unanswered,
-    WantMetadata,
-)
+from ..cluster import Broker, ClusterView
+from ..requests import Answered, Ask, LearnLeader, Unanswered, WantMetadata
 from .buffers import Buffer
 from .configuration import ConsumerConfig, IsolationLevel
 from .failures import ConsumerError, FetchFailed

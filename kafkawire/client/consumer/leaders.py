@@ -17,17 +17,9 @@ from typing import Final, Protocol, TypeAlias
 from ...messages.api_key import ApiKey
 from ...protocol.error_code import ErrorCode
 from ..backoff import Backoff, Lot
+from ..cluster import ClusterView
 from ..metadata import told
-from ..requests import (
-    Answered,
-    Ask,
-    Body,
-    ClusterView,
-    MetadataChanged,
-    Reason,
-    Unanswered,
-    WantMetadata,
-)
+from ..requests import Answered, Ask, Body, MetadataChanged, Reason, Unanswered, WantMetadata
 from .configuration import ConsumerConfig
 from .failures import ConsumerError, LookupFailed, RequestTimedOut
 from .partitions import NO_EPOCH, TopicPartition

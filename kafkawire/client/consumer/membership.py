@@ -19,12 +19,7 @@ from ...errors import WireError
 from ...messages.api_key import ApiKey
 from ...protocol.error_code import ErrorCode
 from ..backoff import Backoff, Lot
-from ..requests import (
-    Answered,
-    Ask,
-    ForgetCoordinator,
-    Unanswered,
-)
+from ..requests import Answered, Ask, ForgetCoordinator, Unanswered
 from . import group_requests as say
 from .assignors import Assignments
 from .configuration import ConsumerConfig

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Protocol, Self, TypeAlias
 
 from ..backoff import Lot
-from ..requests import Answered, ClusterView, Unanswered
+from ..cluster import ClusterView
+from ..requests import Answered, Unanswered
 from . import committed, committing, fetcher, leaders, membership, seat
 from .configuration import ConsumerConfig
 from .lookups import OffsetsByTime

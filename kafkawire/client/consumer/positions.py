@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
 
-from ..requests import ClusterView
+from ..cluster import ClusterView
 from .committed import CommittedFetched, FetchCommitted
 from .configuration import FROM_LATEST, Reset, ResetPolicy
 from .epochs import EpochEnd, EpochEnds

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from ...messages.produce_response import PartitionProduceResponse
 from ...protocol.error_code import ErrorCode
 from ..backoff import Lot
-from ..requests import Broker, ClusterView, LearnLeader, Reason, WantMetadata, error_of
+from ..cluster import Broker, ClusterView
+from ..requests import LearnLeader, Reason, WantMetadata, error_of
 from .batch import Batch
 from .configuration import ProducerSettings
 from .events import Failure

@@ -16,8 +16,9 @@ from typing import Final, NamedTuple
 
 from ...protocol.error_code import ErrorCode
 from ..backoff import Lot
+from ..cluster import ClusterView, Topic
 from ..metadata import told
-from ..requests import ClusterView, Reason, Topic, error_of
+from ..requests import Reason, error_of
 from .batch import Batch
 from .configuration import ProducerSettings
 from .events import Failed, Failure, Parked, Placed, Send

@@ -20,12 +20,11 @@ from ...messages.api_key import ApiKey
 from ...messages.produce_response import PartitionProduceResponse, ProduceResponse
 from ...protocol.error_code import ErrorCode
 from ..backoff import Lot
+from ..cluster import Broker, ClusterView
 from ..requests import (
     Answered,
     Ask,
-    Broker,
     ClusterFailed,
-    ClusterView,
     MetadataChanged,
     Reason,
     Sent,

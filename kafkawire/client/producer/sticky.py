@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 
 from ..backoff import Lot
-from ..requests import Topic
+from ..cluster import Topic
 
 
 class Sticky:

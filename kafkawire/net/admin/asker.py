@@ -12,9 +12,10 @@ from itertools import count
 from typing import Final, TypeVar
 
 from ...client.asking import Asking, LeaderOf, Question, Replied, Unreplied
+from ...client.cluster import ClusterView
 from ...client.config import Values, backoff, seconds
 from ...client.failures import BrokerError, ClientClosed, ClientError, RequestFailed
-from ...client.requests import ClusterView, Destination, Machine, Reason, Varying, error_of
+from ...client.requests import Destination, Machine, Reason, Varying, error_of
 from ...messages.api_key import ApiKey
 from ...primitives import Message
 from ..driver import Driver

@@ -20,7 +20,7 @@ from ...capture.exchanges import Ended, Exchange, Exchanges
 from ...capture.fetch_sessions import FetchSessions
 from ...capture.packets import Segments
 from ...capture.rows import Row
-from ...capture.tables.traffic import as_ended
+from ...capture.traffic import as_ended
 from ...messages.api_key import ApiKey
 from ..decoding import ToldEngine
 from ..facts import END, Facts

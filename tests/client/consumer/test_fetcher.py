@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from kafkawire.client.cluster import Broker, Partition, Topic
 from kafkawire.client.consumer import (
     Consumer,
     ConsumerConfig,
@@ -19,12 +20,9 @@ from kafkawire.client.consumer.places import FetchState
 from kafkawire.client.requests import (
     Answered,
     Ask,
-    Broker,
     LearnLeader,
     MetadataChanged,
-    Partition,
     Reason,
-    Topic,
     Unanswered,
     WantMetadata,
 )

@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
+from kafkawire.client.cluster import Partition, Topic
 from kafkawire.client.producer.murmur2 import murmur2, partition_of_key
 from kafkawire.client.producer.sticky import Sticky
-from kafkawire.client.requests import Partition, Topic
 
 JAVA = {
     b"21": -973932308,

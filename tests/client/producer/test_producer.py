@@ -9,6 +9,7 @@ import pytest
 
 from kafkawire.broker import Action, Fault
 from kafkawire.client.backoff import Backoff
+from kafkawire.client.cluster import Broker, Partition, Topic
 from kafkawire.client.config import Setting, read_config
 from kafkawire.client.producer import (
     PRODUCER_KEYS,
@@ -29,7 +30,7 @@ from kafkawire.client.producer import (
 from kafkawire.client.producer.exchange import ANSWERS, Verdict, verdict
 from kafkawire.client.producer.identity import LEGAL, Identities, IdentityState
 from kafkawire.client.producer.lane import Identity
-from kafkawire.client.requests import Ask, Broker, Partition, Reason, Sent, Topic
+from kafkawire.client.requests import Ask, Reason, Sent
 from kafkawire.errors import LocalProtocolError
 from kafkawire.protocol.error_code import ErrorCode
 from tests.client.consumer.test_subscription import View

@@ -16,17 +16,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol
 
-from ...errors import CaptureError
-from ...primitives import DEFAULT_LIMITS, Limits
-from ..blocks import NO_TIME, PacketBlock
-from ..bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
-from ..connections import Connection
-from ..engine import Engine, Located, located
-from ..exchanges import Ended
-from ..packets import PacketParser
-from ..parcels import Told
-from ..rows import Row, Status
-from ..source import Watch, read_capture
+from ..errors import CaptureError
+from ..primitives import DEFAULT_LIMITS, Limits
+from .blocks import NO_TIME, PacketBlock
+from .bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
+from .connections import Connection
+from .engine import Engine, Located, located
+from .exchanges import Ended
+from .packets import PacketParser
+from .parcels import Told
+from .rows import Row, Status
+from .source import Watch, read_capture
 
 Source = str | Path | BinaryIO
 
