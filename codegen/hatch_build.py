@@ -31,6 +31,7 @@ MODES: Final = ("off", "hot", "all")
 CAPTURE: Final = (
     "apis",
     "backlog",
+    "bodies",
     "bounds",
     "chains",
     "connections",

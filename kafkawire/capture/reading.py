@@ -11,32 +11,25 @@ is in its header, and opening it depends on nothing but the seal.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple, final
+from typing import Any, Final, final
 
 from librt.strings import read_i16_be, read_i32_be
 from mypy_extensions import i64, mypyc_attr
 
-from ..errors import DecodeError, TrailingBytes
-from ..messages import REGISTRY
-from ..primitives import DEFAULT_LIMITS, Limits, Message, MessageInfo
-from ..primitives.reader import Reader
-from ..protocol.frame import decode_request_body, decode_response_body, response_body_versions
+from ..errors import DecodeError
+from ..primitives import DEFAULT_LIMITS, Limits
 from ..protocol.header import (
     REQUEST_PREFIX,
     decode_request_header,
-    decode_response_header,
     response_header_version,
 )
 from .apis import api
+from .bodies import read_body, request_verdict, response_verdict
 from .rows import Row, Status
 from .stream import Mark
 
 API_VERSIONS: Final = 18
 CONTROLLED_SHUTDOWN: Final = 7
-
-KEPT: Final = 1 << 8
-KEPT_BYTES: Final = 1 << 10
-"""Refused bodies that are remembered, and the longest of them."""
 
 LEAST_HEAD: Final = 10
 """Bytes of a request header up to the length of its client id."""
@@ -132,13 +125,6 @@ def asked_by(row: Row) -> Asked | None:
         row.packet,
         row.time_ns,
     )
-
-
-class _Verdict(NamedTuple):
-    status: Status
-    error: str
-    message: Message | None
-    body_version: int | None
 
 
 def api_name(api_key: int) -> str | None:
@@ -271,9 +257,9 @@ def _request(sealed: Sealed, limits: Limits) -> Row:
     written: int | None = version
     side = known.request
     if side is not None and side.first <= version <= side.last:
-        message = _read(side.load(), version, frame, body, limits)
+        message = read_body(side.load(), version, frame, body, limits)
     if message is None:
-        verdict = _request_verdict(asked.api_key, version, frame, body, limits)
+        verdict = request_verdict(asked.api_key, version, frame, body, limits)
         status, error, message, written = verdict
     if sealed.error and status is Status.OK:
         status, error = Status.LENIENT, sealed.error
@@ -317,9 +303,9 @@ def _response(sealed: Sealed, limits: Limits) -> Row:
             # brokers send no tagged fields in response headers
             body = 5 if frame[4:5] == b"\0" else -1
         if body > 0:
-            message = _read(side.load(), version, frame, body, limits)
+            message = read_body(side.load(), version, frame, body, limits)
     if message is None:
-        verdict, body = _response_verdict(asked, frame, limits)
+        verdict, body = response_verdict(key, version, frame, limits)
         status, error, message, written = verdict
     row: Row = _make(
         Row,
@@ -343,119 +329,3 @@ def _response(sealed: Sealed, limits: Limits) -> Row:
         ),
     )
     return row
-
-
-def _read(cls: Any, version: int, frame: bytes, body: int, limits: Limits) -> Message | None:
-    """Read a body that is as it should be; None where anything is not, which is then asked for."""
-    reader = Reader(frame, body, max_elements=limits.max_elements)
-    try:
-        message: Message = cls.decode_from(reader, version)
-        message.bent = reader.finish()
-    except (IndexError, ValueError):
-        return None
-    return message
-
-
-def _request_verdict(key: int, version: int, frame: bytes, end: int, limits: Limits) -> _Verdict:
-    info = REGISTRY.request(key)
-    if info is None:
-        return _Verdict(Status.UNKNOWN_API, f"no API has the key {key}", None, None)
-    if not info.first <= version <= info.last:
-        return _guess(info, version, frame, end, limits)
-    known = _as_known(info, version, frame, end, limits)
-    error = _refused.get(known)
-    if error is None:
-        try:
-            body = decode_request_body(key, version, frame, end, False, limits)
-            return _Verdict(Status.OK, "", body, version)
-        except DecodeError as strict:
-            error = _refuse(known, str(strict))
-    return _bent(info, (version,), frame, end, limits, error)
-
-
-def _response_verdict(asked: Asked, frame: bytes, limits: Limits) -> tuple[_Verdict, int]:
-    key, version = asked.api_key, asked.api_version
-    info = REGISTRY.response(key)
-    if info is None:
-        return _Verdict(Status.UNKNOWN_API, f"no API has the key {key}", None, None), 4
-    try:
-        end = decode_response_header(frame, key, version).end
-    except DecodeError as strict:
-        return _Verdict(Status.MALFORMED, str(strict), None, None), 4
-    if not info.first <= version <= info.last:
-        return _guess(info, version, frame, end, limits), end
-    known = _as_known(info, version, frame, end, limits)
-    error = _refused.get(known)
-    if error is None:
-        try:
-            body = decode_response_body(key, version, frame, end, False, limits)
-            return _Verdict(Status.OK, "", body.message, body.version), end
-        except DecodeError as strict:
-            error = _refuse(known, str(strict))
-    versions = response_body_versions(key, version, frame, end)
-    return _bent(info, versions, frame, end, limits, error), end
-
-
-# -- bodies that are refused: what one client or broker gets wrong, it gets wrong each time
-
-
-_refused: Final[dict[tuple[str, int, int, int, bytes], str]] = {}
-
-
-def _as_known(
-    info: MessageInfo, version: int, frame: bytes, end: int, limits: Limits
-) -> tuple[str, int, int, int, bytes]:
-    """Make the key under which it is remembered why a body was refused."""
-    return info.name, version, end, limits.max_elements, frame[end : end + KEPT_BYTES + 1]
-
-
-def _refuse(known: tuple[str, int, int, int, bytes], error: str) -> str:
-    """Remember why a body was refused, which takes long to find out, if it is a short one."""
-    if len(known[-1]) <= KEPT_BYTES:
-        if len(_refused) >= KEPT:
-            _refused.clear()
-        _refused[known] = error
-    return error
-
-
-def _bent(
-    info: MessageInfo,
-    versions: tuple[int, ...],
-    frame: bytes,
-    end: int,
-    limits: Limits,
-    error: str,
-) -> _Verdict:
-    """Try leniently what a strict reader refused. Where it fails was searched for once already, so
-    this reads without asking again.
-    """
-    for version in versions:
-        reader = Reader(frame, end, lenient=True, max_elements=limits.max_elements)
-        try:
-            message: Message = REGISTRY.load(info.name).decode_from(reader, version)
-            message.bent = reader.finish()
-        except (DecodeError, IndexError):
-            continue
-        return _Verdict(Status.LENIENT, error, message, version)
-    return _Verdict(Status.MALFORMED, error, None, None)
-
-
-def _guess(info: MessageInfo, version: int, frame: bytes, end: int, limits: Limits) -> _Verdict:
-    """Read a body of an unknown version as the nearest known one: a newer version mostly adds
-    fields at the end, so what is left over does not speak against it if it is the smaller part.
-    """
-    nearest = min(max(version, info.first), info.last)
-    reason = f"{info.name} has versions {info.first}-{info.last}, not {version}"
-    cls = REGISTRY.load(info.name)
-    try:
-        message = cls.decode(frame[end:], nearest, limits=limits)
-    except TrailingBytes as left:
-        error = f"{reason}; as version {nearest}: {left}"
-        if 2 * (left.offset or 0) >= len(frame) - end:
-            message = cls.decode(frame[end:], nearest, lenient=True, limits=limits)
-            return _Verdict(Status.GUESSED, error, message, nearest)
-    except DecodeError as stopped:
-        error = f"{reason}; as version {nearest}: {stopped}"
-    else:
-        return _Verdict(Status.GUESSED, f"{reason}; it fits version {nearest}", message, nearest)
-    return _Verdict(Status.UNKNOWN_VERSION, error, None, None)
