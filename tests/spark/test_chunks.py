@@ -21,7 +21,7 @@ from kafkawire.spark.finishing import Finish
 from kafkawire.spark.options import parse
 from kafkawire.spark.packets import Placing
 from kafkawire.spark.planning import make_plan
-from kafkawire.spark.reading import decode, placed
+from kafkawire.spark.reading import decode
 from kafkawire.spark.work import COLUMNAR
 from tests.conftest import FIXTURES
 
@@ -93,7 +93,7 @@ def test_half_of_the_bytes_on_one_connection(
 ) -> None:
     options = parse({"table": table, "chunkBytes": "20k", "splitBytes": "100k", "partitions": 6})
     plan = make_plan(spark, [str(half_on_one)], options)
-    assert len(placed(spark, plan, options).hot) == 1
+    assert len(plan.visits) == 1
     found = decode(spark, plan, options)
     if table in CHUNKED:
         assert found.facts.sums["chunks"] > 10
