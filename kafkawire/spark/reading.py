@@ -144,7 +144,9 @@ def gathered(
         regions = numbers(spark, len(plan.regions), task_count(spark, plan))
         frames.append(map_in_arrow(regions, work.reading(placing), OUT))
     if frames:
-        kept.append(union(frames).persist(StorageLevel.DISK_ONLY))
+        # A union that is kept would be looked for in vain where it is part of another one.
+        frame = union(frames).select(*OUT.names)
+        kept.append(frame.persist(StorageLevel.DISK_ONLY))
     if not plan.stays:
         packets = packet_rows(spark, plan, placing, joined=plan.fragments)
     else:
