@@ -1,4 +1,4 @@
-"""Captures in which one connection has half of the bytes, made of real recordings.
+"""Captures in which one connection has half of the bytes, or more, made of real recordings.
 
 Law: the connection's messages are those of a recorded one, again and again: sequence numbers go on
 where the last round ended, so that it is one connection to whoever puts it together.
@@ -82,15 +82,17 @@ def numbered_on(packet: Sent, seq_on: int, ack_on: int) -> bytes:
     return bytes(data)
 
 
-def hot(recordings: Sequence[list[Recorded]], size: int) -> Iterator[bytes]:
-    """Make a pcap of at least `size` bytes, half of them of one connection, piece by piece."""
-    pieces = grown(recordings, size // 2)
+def hot(recordings: Sequence[list[Recorded]], size: int, others: int = 2) -> Iterator[bytes]:
+    """Make a pcap of at least `size` bytes, piece by piece; of every `others` bytes one is not of
+    the one connection.
+    """
+    pieces = grown(recordings, size // others)
     yield next(pieces)
     connection = endless(busiest(recordings))
     ahead = 0
     for piece in pieces:
         yield piece
-        ahead += len(piece)
+        ahead += (others - 1) * len(piece)
         while ahead > 0:
             data = next(connection)
             yield piece[:8] + struct.pack("<II", len(data), len(data)) + data

@@ -26,7 +26,7 @@ from .errors import Unreadable, ascii_safe
 from .options import SPLIT_BYTES, Options, unknown
 from .packets import Mixed, Placing, is_among
 from .parts import Part, Region, Visit
-from .presence import Seen, in_herds, look, shares
+from .presence import Seen, Sharing, in_herds, look, shares
 from .splitting import Edge, InputFile, Proof, Split, inputs, plan, prove, read
 
 if TYPE_CHECKING:
@@ -52,21 +52,6 @@ PARTITION_BYTES: Final = 32 << 20
 """Bytes of inputs for which there is a bucket of connections."""
 
 LEAST_SPLIT: Final = 8 << 20
-
-
-class Sharing(NamedTuple):
-    """Says what is much for one task. chunk_bytes: of messages that are worth a chunk."""
-
-    cores: int
-    chunk_bytes: int
-
-    def large(self, total: int) -> int:
-        """Say from how many bytes on a connection has a task of its own."""
-        return max(total // (2 * self.cores), 2 * self.chunk_bytes)
-
-    def too_large(self, total: int) -> int:
-        """Say beyond how many it is cut: where it takes longer than all else on the other cores."""
-        return max(total // self.cores * 5 // 4, 2 * self.chunk_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +140,8 @@ def make_plan(
         for split in each.splits
     ]
     cut = Plan(tuple(each.file for each in order), tuple(places[key] for key in keys), (*parts,))
-    sharing = Sharing(
-        1 if spark is None else spark.sparkContext.defaultParallelism, options.chunk_bytes
-    )
+    cores = 1 if spark is None else spark.sparkContext.defaultParallelism
+    sharing = Sharing(cores, options.chunk_bytes, options.partitions is not None)
     return cut if whole else looked_through(cut, run, size, sharing)
 
 
@@ -193,10 +177,12 @@ def looked_through(cut: Plan, run: Run, size: int, sharing: Sharing) -> Plan:
             held = 0
     stretches = list(pairwise(bounds))
     total = sum(seen.bytes for seen in every)
-    shared = shares([every[start:end] for start, end in stretches], sharing.large(total))
+    shared = shares([every[start:end] for start, end in stretches], sharing)
+    visited = in_herds(shared.herds)  # where that is all of a region, nobody else reads it
     regions = [
         Region((*parts[start:end],), moved)
         for (start, end), moved in zip(stretches, shared.moved, strict=True)
+        if any(seen.tells or not is_among(visited, seen.numbers).all() for seen in every[start:end])
     ]
     return replace(
         cut,

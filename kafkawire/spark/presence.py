@@ -12,6 +12,7 @@ them move, which is right as well.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import heapreplace
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
@@ -27,6 +28,31 @@ MOST: Final = 1 << 25
 
 DENSE: Final = 8
 """Times the bytes of a connection that may be read for it alone: it costs less than moving it."""
+
+
+MOVES: Final = 16
+"""Times the bytes that move that may be read instead: that is what Spark takes for them."""
+
+DEALT: Final = 1 << 10
+"""Connections, the largest ones, that are dealt out by size."""
+
+
+class Sharing(NamedTuple):
+    """Says what is much for one task. chunk_bytes: of messages that are worth a chunk; buckets:
+    whether it was said in how many what moves is decoded, so that it is to move.
+    """
+
+    cores: int
+    chunk_bytes: int
+    buckets: bool = False
+
+    def large(self, total: int) -> int:
+        """Say from how many bytes on a connection has a task of its own."""
+        return max(total // (2 * self.cores), 2 * self.chunk_bytes)
+
+    def too_large(self, total: int) -> int:
+        """Say beyond how many it is cut: where it takes longer than all else on the other cores."""
+        return max(total // self.cores * 5 // 4, 2 * self.chunk_bytes)
 
 
 class Seen(NamedTuple):
@@ -99,8 +125,8 @@ def look(one: tuple[Split, int]) -> Seen:
     return Seen(proof, every.tobytes(), volumes.tobytes(), fragments, any(tells))
 
 
-def shares(regions: Sequence[Sequence[Seen]], least: int) -> Shares:
-    """Compare what regions have. least: bytes from which on a connection is large.
+def shares(regions: Sequence[Sequence[Seen]], sharing: Sharing) -> Shares:
+    """Compare what regions have.
 
     Of what it could hand on, a region that has less than a quarter alone hands on all, so that what
     it hands on never waits for what it decodes.
@@ -113,7 +139,8 @@ def shares(regions: Sequence[Sequence[Seen]], least: int) -> Shares:
     shared = [is_among(several, ids) for ids, _ in found]
     parted = [(ids[at], sizes[at]) for (ids, sizes), at in zip(found, shared, strict=True)]
     splits = [seen for region in regions for seen in region]
-    herds = [] if all_move else _herds(*_joined_up(parted), least, splits)
+    least = sharing.large(sum(seen.bytes for seen in splits))
+    herds = [] if all_move else _herds(*_joined_up(parted), sharing, splits)
     visited = in_herds(herds)
     moved: list[Mixed | None] = []
     leaving: list[tuple[Mixed, Ints]] = []
@@ -140,14 +167,39 @@ def in_herds(herds: Sequence[Some]) -> Mixed:
     return np.sort(np.concatenate([np.empty(0, np.uint64), *(herd.ids for herd in herds)]))
 
 
-def _herds(ids: Mixed, sizes: Ints, least: int, splits: Sequence[Seen]) -> list[Herd]:
-    """Choose the connections that are visited."""
+def _herds(ids: Mixed, sizes: Ints, sharing: Sharing, splits: Sequence[Seen]) -> list[Herd]:
+    """Choose the connections that are visited: large ones, one by one; and the others together, a
+    herd for each core, where reading all for each of them costs less than moving theirs.
+    """
+    total = sum(seen.bytes for seen in splits)
     found = []
-    for at in _largest(sizes, least).tolist():
+    rest = np.ones(len(ids), bool)
+    for at in _largest(sizes, sharing.large(total)).tolist():
         herd = _herd(ids[at : at + 1], int(sizes[at]), splits)
         if sum(splits[each].bytes for each in herd.splits) <= DENSE * herd.size:
             found.append(herd)
+            rest[at] = False
+    ids, sizes = ids[rest], sizes[rest]
+    if not sharing.buckets and sharing.cores * total <= MOVES * int(sizes.sum()):
+        for mine in _dealt(sizes, sharing.cores):
+            found.append(_herd(ids[mine], int(sizes[mine].sum()), splits))
     return found
+
+
+def _dealt(sizes: Ints, count: int) -> list[Ints]:
+    """Deal connections out, so that each gets about as many bytes; gives their places, sorted."""
+    order = np.argsort(-sizes, kind="stable")
+    hands: list[list[int]] = [[] for _ in range(count)]
+    heap = [(0, hand) for hand in range(count)]
+    for at in order[:DEALT].tolist():
+        held, hand = heap[0]
+        hands[hand].append(at)
+        heapreplace(heap, (held + int(sizes[at]), hand))
+    rest = order[DEALT:]
+    dealt = [
+        np.sort(np.append(hand, rest[at::count]).astype(np.int64)) for at, hand in enumerate(hands)
+    ]
+    return [mine for mine in dealt if len(mine)]
 
 
 def _herd(ids: Mixed, size: int, splits: Sequence[Seen]) -> Herd:
