@@ -30,8 +30,10 @@ from .decoding import Gathering, Traffic, without_bodies
 from .facts import Facts
 from .portions import Memory, Portion, await_again
 
-CHUNKED: Final = frozenset({"exchanges", "messages", "records", "partitions", "problems"})
-"""Tables whose rows are made of single messages or exchanges."""
+CHUNKED: Final = frozenset({"exchanges", "messages", "records", "partitions"})
+"""Tables whose rows are made of single messages or exchanges, and cost more than to find these:
+`exchanges` only where it is not made column by column.
+"""
 
 
 class Chunk(NamedTuple):

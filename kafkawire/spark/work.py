@@ -183,7 +183,7 @@ class Work:
         plan, options, table, facts = self.plan, self.options, self.options.table, notices.facts
         traffic = Traffic(segments, notices, plan.names, plan.sets, options)
         context = Gathering(traffic, plan.sets, bare=is_bare(table, self.made))
-        if chunks and table in CHUNKED:
+        if chunks and table in CHUNKED and not (table == EXCHANGES and self.columnar):
             for number, chunk in enumerate(cut(context, traffic, options.chunk_bytes)):
                 facts.sums["chunks"] += 1
                 name, body = laid(self.folder, chunk)

@@ -162,7 +162,7 @@ def test_names_are_those_stated_first_whoever_reads_them(
     files = [str(story.save(tmp_path / "names.pcap"))]
     want = rows_of(files, "exchanges")
     assert want[-1]["topics"] == ["early"]
-    for partitions in (1, 3, 4, 5):
+    for partitions in (None, 1, 3, 4, 5):
         frame = read(spark, files, splitBytes="10k", partitions=partitions)
         assert counted(of_frame(frame)) == counted(want)
 
