@@ -28,6 +28,7 @@ from .options import Options
 from .outputs import bodies
 from .planning import Plan, make_plan
 from .reading import Decoded, decode, map_in_arrow
+from .session import apart
 from .splitting.stores import Store, filesystem, located
 from .writing import BY_API, WRITTEN, Folder
 
@@ -65,6 +66,7 @@ def run(
     Raises what `make_plan` does; what Spark raises where a worker fails.
     """
     begun = time.time()
+    spark = apart(spark)
     plan = make_plan(spark, inputs, options)
     say(f"plan: {len(plan.files)} files, {plan.bytes / 1e6:.1f} MB, {len(plan.parts)} splits")
     store, root = _place(output, options)
