@@ -22,6 +22,7 @@ from pyarrow import fs
 from pyspark.sql import SparkSession
 
 from ..capture.tables import TABLES
+from .decoding import tune
 from .errors import ascii_safe
 from .facts import AllFacts
 from .options import Options
@@ -117,6 +118,7 @@ def _write(decoded: Decoded, folder: Folder, tasks: int) -> int:
 
     @ascii_safe
     def step(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        tune()
         return folder.write(bodies(batches))
 
     rows = decoded.rows.select("name", "body").coalesce(tasks)

@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..capture.blocks import NO_TIME
+from .decoding import tune
 from .errors import Unreadable, ascii_safe
 from .options import SPLIT_BYTES, Options, unknown
 from .packets import Placing
@@ -233,6 +234,7 @@ def on_workers(spark: SparkSession, function: Callable[[T], R], items: Sequence[
 
     @ascii_safe
     def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        tune()
         for batch in batches:
             for at in batch.column(0).to_pylist():
                 made = pickle.dumps(function(items[at]))
