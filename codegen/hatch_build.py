@@ -35,6 +35,7 @@ CAPTURE: Final = (
     "chains",
     "connections",
     "conversation",
+    "endings",
     "engine",
     "exchanges",
     "flows",

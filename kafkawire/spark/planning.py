@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 import pyarrow as pa
 
 from ..capture.blocks import NO_TIME
+from .decoding import tune
 from .errors import Unreadable, ascii_safe
 from .options import SPLIT_BYTES, Options, unknown
 from .packets import Mixed, Placing, is_among
@@ -53,14 +54,17 @@ PARTITION_BYTES: Final = 32 << 20
 
 LEAST_SPLIT: Final = 8 << 20
 
+LOOKS: Final = 4
+"""Tasks for each core that look through splits, which takes no longer than to start a task."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Files by set and in their order there, the set of each, and the parts of all of them.
 
     regions: the same parts by the task that reads them; visits: what is read of them for
-    connections that do not move. large: connections (mixed) that move and have many bytes.
-    fragments: whether IP datagrams come in pieces. tells: whether something is to be said of files.
+    connections that do not move. large: connections (mixed) that move and have many bytes;
+    handed: bytes of all that move. fragments: whether IP datagrams come in pieces. tells: whether something is to be said of files.
     """
 
     files: tuple[InputFile, ...]
@@ -69,6 +73,7 @@ class Plan:
     regions: tuple[Region, ...] = ()
     visits: tuple[Visit, ...] = ()
     large: tuple[int, ...] = ()
+    handed: int = 0
     fragments: bool = False
     tells: bool = False
 
@@ -172,7 +177,7 @@ def looked_through(cut: Plan, run: Run, size: int, sharing: Sharing) -> Plan:
     held = 0
     for at, seen in enumerate(every, 1):
         held += seen.bytes
-        if held >= size or at == len(every):
+        if 2 * held >= size or at == len(every):  # what is between its packets is not counted
             bounds.append(at)
             held = 0
     stretches = list(pairwise(bounds))
@@ -193,6 +198,7 @@ def looked_through(cut: Plan, run: Run, size: int, sharing: Sharing) -> Plan:
             for ids, size, places in shared.herds
         ),
         large=shared.large,
+        handed=shared.handed,
         fragments=any(seen.fragments for seen in every),
         tells=any(seen.tells for seen in every),
     )
@@ -240,16 +246,19 @@ def begins(splits: Sequence[Split]) -> tuple[int, str | None]:
 
 
 def on_workers(spark: SparkSession, function: Callable[[T], R], items: Sequence[T]) -> list[R]:
-    """Call a function for each item, a task each; results in the order of the items."""
+    """Call a function for each item, some to a task; results in the order of the items."""
 
     @ascii_safe
     def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        tune()
         for batch in batches:
             for at in batch.column(0).to_pylist():
                 made = pickle.dumps(function(items[at]))
                 yield pa.RecordBatch.from_pydict({"at": [at], "made": [made]})
 
-    rows: list[Any] = numbers(spark, len(items)).mapInArrow(task, "at long, made binary").collect()
+    tasks = LOOKS * spark.sparkContext.defaultParallelism
+    found = numbers(spark, len(items), tasks).mapInArrow(task, "at long, made binary")
+    rows: list[Any] = found.collect()
     return [pickle.loads(row["made"]) for row in sorted(rows, key=lambda row: row["at"])]
 
 

@@ -91,12 +91,13 @@ class Herd(NamedTuple):
 class Shares(NamedTuple):
     """What regions have alone, and not. moved: for each the connections that others have, too; None
     where it hands on all. herds: those that are visited, and so in nothing that is handed on;
-    large: those that are handed on and have many bytes.
+    large: those that are handed on and have many bytes. handed: bytes of all that are.
     """
 
     moved: tuple[Mixed | None, ...]
     herds: tuple[Herd, ...]
     large: tuple[int, ...]
+    handed: int
 
 
 def look(one: tuple[Split, int]) -> Seen:
@@ -151,7 +152,8 @@ def shares(regions: Sequence[Sequence[Seen]], sharing: Sharing) -> Shares:
         goes &= whole | leaves
         leaving.append((ids[goes], sizes[goes]))
     ids, sizes = _joined_up(leaving)
-    return Shares((*moved,), (*herds,), (*ids[_largest(sizes, least)].tolist(),))
+    large = (*ids[_largest(sizes, least)].tolist(),)
+    return Shares((*moved,), (*herds,), large, int(sizes.sum()))
 
 
 class Some(Protocol):

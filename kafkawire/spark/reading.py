@@ -102,7 +102,8 @@ def decode(
     wanted = list(columns) if columns is not None else table.schema.names
     made = needed(options.table, wanted, options)
     work = Work(plan, made, options, folder)
-    placing = plan.placing(partitions(spark, plan.bytes, options))
+    placing = plan.placing(partitions(spark, plan.handed, options))
+    many = partitions(spark, plan.bytes, options)
     kept, every = gathered(spark, work, placing)
     facts = facts_of(kept)
     if facts.ambiguous and work.columnar:
@@ -117,11 +118,11 @@ def decode(
         found = kept.where("kind = 'item'").selectExpr(
             "name as group_id", "at", "n", "body as item"
         )
-        found = found.repartition(placing.total, "group_id")
+        found = found.repartition(many, "group_id")
         more = map_in_arrow(found.sortWithinPartitions("group_id", "at", "n"), work.telling(), OUT)
     elif facts.sums["chunks"]:
         found = kept.where("kind = 'chunk'").selectExpr("cast(n as int) as n", "name", "body")
-        found = found.repartitionById(min(placing.total, facts.sums["chunks"]), "n")
+        found = found.repartitionById(min(many, facts.sums["chunks"]), "n")
         more = map_in_arrow(found, work.opening(), OUT)
     if more is not None:
         more = more.persist(StorageLevel.DISK_ONLY)
