@@ -1,4 +1,4 @@
-"""Captures in which one connection has half of the bytes, made of real recordings.
+"""Captures in which one connection has half of the bytes, or more, made of real recordings.
 
 Law: the connection's messages are those of a recorded one, again and again: sequence numbers go on
 where the last round ended, so that it is one connection to whoever puts it together.
@@ -13,13 +13,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from .captures import Recorded, grown
+from .captures import HEADER, Recorded, grown
 
 IP_AT: Final = 14
 TCP: Final = 6
 SYN, FIN, RST = 2, 1, 4
-NETWORK: Final = b"\xac\x10\x00"
-"""Of the one connection's addresses."""
+NETWORK: Final = b"\xac\x10"
+"""Of the addresses of connections that do not end; their number follows."""
 
 
 class Sent(NamedTuple):
@@ -57,24 +57,24 @@ def busiest(recordings: Sequence[list[Recorded]]) -> list[Sent]:
     return best
 
 
-def endless(connection: Sequence[Sent]) -> Iterator[bytes]:
-    """Give the connection's packets, round after round."""
+def endless(connection: Sequence[Sent], number: int = 0) -> Iterator[bytes]:
+    """Give the connection's packets, round after round; number: tells it from others."""
     opening = [one for one in connection if one.flags & SYN]
     sending = [one for one in connection if one.size > 0 and not one.flags & (SYN | FIN | RST)]
     grows = {low: sum(one.size for one in sending if one.low == low) for low in (True, False)}
     for one in opening:
-        yield numbered_on(one, 0, 0)
+        yield numbered_on(one, 0, 0, number)
     rounds = 0
     while True:
         for one in sending:
-            yield numbered_on(one, rounds * grows[one.low], rounds * grows[not one.low])
+            yield numbered_on(one, rounds * grows[one.low], rounds * grows[not one.low], number)
         rounds += 1
 
 
-def numbered_on(packet: Sent, seq_on: int, ack_on: int) -> bytes:
+def numbered_on(packet: Sent, seq_on: int, ack_on: int, number: int = 0) -> bytes:
     """Give a packet's bytes with later numbers, between addresses of no other connection's."""
     data, at = bytearray(packet.data), packet.at
-    data[26:29] = data[30:33] = NETWORK
+    data[26:29] = data[30:33] = NETWORK + bytes([number])
     seq, ack = struct.unpack_from(">II", data, at + 4)
     if packet.flags & 16:
         ack += ack_on
@@ -82,16 +82,34 @@ def numbered_on(packet: Sent, seq_on: int, ack_on: int) -> bytes:
     return bytes(data)
 
 
-def hot(recordings: Sequence[list[Recorded]], size: int) -> Iterator[bytes]:
-    """Make a pcap of at least `size` bytes, half of them of one connection, piece by piece."""
-    pieces = grown(recordings, size // 2)
+def hot(recordings: Sequence[list[Recorded]], size: int, others: int = 2) -> Iterator[bytes]:
+    """Make a pcap of at least `size` bytes, piece by piece; of every `others` bytes one is not of
+    the one connection.
+    """
+    pieces = grown(recordings, size // others)
     yield next(pieces)
     connection = endless(busiest(recordings))
     ahead = 0
     for piece in pieces:
         yield piece
-        ahead += len(piece)
+        ahead += (others - 1) * len(piece)
         while ahead > 0:
             data = next(connection)
             yield piece[:8] + struct.pack("<II", len(data), len(data)) + data
             ahead -= 16 + len(data)
+
+
+def long(recordings: Sequence[list[Recorded]], size: int, count: int = 8) -> Iterator[bytes]:
+    """Make a pcap of at least `size` bytes of so many connections that last as long as it does,
+    piece by piece.
+    """
+    yield HEADER
+    recording = busiest(recordings)
+    connections = [endless(recording, number) for number in range(1, count + 1)]
+    made = at_us = 0
+    while made < size:
+        for connection in connections:
+            data = next(connection)
+            at_us += 100
+            yield struct.pack("<IIII", *divmod(at_us, 1_000_000), len(data), len(data)) + data
+            made += 16 + len(data)

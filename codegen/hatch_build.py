@@ -36,6 +36,7 @@ CAPTURE: Final = (
     "chains",
     "connections",
     "conversation",
+    "endings",
     "engine",
     "exchanges",
     "flows",

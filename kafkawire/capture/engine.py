@@ -69,6 +69,7 @@ class Engine:
     ports, brokers: ports of brokers, and brokers as `address:port`, where they are known; otherwise
     Kafka is recognised on any port. Raises ValueError for a broker that is no `address:port`.
     on_end: told of each connection behind its last row, with the side that was the client.
+    by_packet: rows name connections by their first packets, not by number.
     known_at: the packet that made known what is being told.
     """
 
@@ -79,10 +80,12 @@ class Engine:
         reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
         on_end: Callable[[Connection, int], None] | None = None,
         brokers: Collection[str] = (),
+        by_packet: bool = False,
     ) -> None:
         self.ports = frozenset(ports)
         self.brokers = frozenset(map(endpoint, brokers))
         self.on_end = on_end
+        self.by_packet = by_packet
         self.limits = limits
         self._reassembler = Reassembler(reassembly)
         self._talks: dict[Connection, _Talk] = {}
@@ -164,7 +167,8 @@ class Engine:
     def _talk(self, connection: Connection) -> _Talk:
         talk = self._talks.get(connection)
         if talk is None:
-            talk = self._talks[connection] = _Talk(connection, self._open(connection))
+            number = connection.first_packet if self.by_packet else connection.id
+            talk = self._talks[connection] = _Talk(connection, number, self._open(connection))
         return talk
 
     def _open(self, connection: Connection) -> Conversation:
@@ -191,11 +195,11 @@ class Engine:
 
 @final
 class _Talk:
-    """A connection, its conversation, and who they are in words."""
+    """A connection, what it is called, its conversation, and who they are in words."""
 
-    def __init__(self, connection: Connection, conversation: Conversation) -> None:
+    def __init__(self, connection: Connection, number: int, conversation: Conversation) -> None:
         self.connection: Connection = connection
-        self._number: int | None = connection.id
+        self._number: int | None = number
         self.conversation: Conversation = conversation
         self._side: i64 = -1
         self._client: str = ""

@@ -11,28 +11,29 @@ is handed to it: requests that wait for their response, and fetch sessions.
 from __future__ import annotations
 
 import pickle
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from ..capture.engine import Located, located
-from ..capture.exchanges import Ended, Exchange, Exchanges
+from ..capture.engine import located
+from ..capture.exchanges import MAX_OPEN, MAX_OPEN_BYTES, Ended, Exchange, Exchanges
 from ..capture.fetch_sessions import FetchSessions
 from ..capture.parcels import Parcel, Told, pack, unpack
-from ..capture.reading import Asked, Sealed
-from ..capture.rows import Row, Status
+from ..capture.reading import Sealed
+from ..capture.rows import Row
 from ..capture.tables.heard import Hearing
-from ..capture.tables.passes import EXCHANGES, Columnar
+from ..capture.tables.passes import EXCHANGES, Columnar, has_a_place
 from ..messages.api_key import ApiKey
 from .decoding import Gathering, Traffic, without_bodies
 from .facts import Facts
-from .portions import Memory, Portion, await_again, waiting
+from .portions import Memory, Portion, await_again
 
-CHUNKED: Final = frozenset({"exchanges", "messages", "records", "partitions", "problems"})
-"""Tables whose rows are made of single messages or exchanges."""
-
-Key = tuple[int | None, int, int | None]
+CHUNKED: Final = frozenset({"exchanges", "messages", "records", "partitions"})
+"""Tables whose rows are made of single messages or exchanges, and cost more than to find these:
+`exchanges` only where it is not made column by column.
+"""
 
 
 class Chunk(NamedTuple):
@@ -47,99 +48,146 @@ class Chunk(NamedTuple):
     sessions: list[Exchange]
 
 
+class Asking(NamedTuple):
+    """A request that waits for its response. row: what it is, where that matters."""
+
+    packet: int
+    correlation_id: int | None
+    length: int
+    told: Told
+    row: Row | None
+
+
+class Waiting:
+    """The requests of one connection that may still be answered."""
+
+    def __init__(self) -> None:
+        self.requests: deque[Asking] = deque()
+        self.bytes = 0
+
+    def first(self) -> Asking:
+        """Take the one that waits longest."""
+        found = self.requests.popleft()
+        self.bytes -= found.length
+        return found
+
+
 class Cutting:
     """What is known of connections that are being cut: requests that wait, sessions, names.
 
-    Only what may name topics, or speaks of a session, is opened.
+    Only what may name topics, or speaks of a session, is opened; pairing is as in
+    `capture.exchanges`. base: what stands before the packets that tell.
     """
 
-    def __init__(self, context: Gathering) -> None:
+    def __init__(self, context: Gathering, facts: Facts) -> None:
+        self.base = 0
+        self._facts = facts
         self._context = context
         self._hearing = Hearing(context.names, context.limits, False)
-        self._pairs = Exchanges()
         self._sessions = FetchSessions(context.names)
         self._memories: dict[int, Memory] = {}
-        self._asking: dict[Key, Told] = {}
+        self._open: dict[int, Waiting] = {}
+        self._silent: dict[int, bool] = {}
 
     def take(self, told: Told) -> None:
         """Take what is told next."""
         item = told.item
-        if isinstance(item, Sealed) and (asked := item.asked) is not None and item.body >= 0:
-            if self._matters(asked, is_request=item.is_request):
-                found = self._opened(told)
-            else:
-                found = Located(told.connection, told.client, told.broker, outside(item, asked))
+        if not isinstance(item, Sealed) or (asked := item.asked) is None or item.body < 0:
+            row = self._opened(told)
+            if told.connection is not None and has_a_place(row):
+                number, length = row.correlation_id, row.length
+                if row.direction == "request":
+                    self._asks(told.connection, Asking(row.packet, number, length, told, row))
+                else:
+                    self._answers(told.connection, row.request_packet, number, row)
+            return
+        is_request = item.is_request
+        kind = (asked.api_key << 16 | asked.api_version & 0xFFFF) << 1 | is_request
+        silent = self._silent.get(kind)
+        if silent is None:
+            names = self._hearing.head(asked, is_request).names
+            silent = self._silent[kind] = not names and asked.api_key != ApiKey.FETCH
+        opened = None if silent else self._opened(told)
+        connection, packet, number = told.connection or 0, asked.packet, asked.correlation_id
+        if is_request:
+            self._asks(connection, Asking(item.packet, number, len(item.frame), told, opened))
         else:
-            found = self._opened(told)
-        if found.row.direction == "request":
-            self._asking[_key(told.connection, found.row)] = told
-        for exchange in self._pairs.take(found):
-            if exchange.request is not None:
-                self._asking.pop(_key(exchange.connection, exchange.request), None)
-            asked_for = self._sessions.expand(exchange)
-            if asked_for is not None:
-                self._memories.setdefault(exchange.connection, Memory()).note(exchange, asked_for)
+            self._answers(connection, packet, number, opened)
+
+    def _asks(self, connection: int, asking: Asking) -> None:
+        waiting = self._open.get(connection)
+        if waiting is None:
+            waiting = self._open[connection] = Waiting()
+        requests = waiting.requests
+        requests.append(asking)
+        waiting.bytes += asking.length
+        while len(requests) > MAX_OPEN or (waiting.bytes > MAX_OPEN_BYTES and len(requests) > 1):
+            self._complete(waiting.first(), None)
+
+    def _answers(
+        self, connection: int, packet: int | None, number: int | None, row: Row | None
+    ) -> None:
+        waiting = self._open.get(connection)
+        if waiting is None:
+            return
+        for at, asking in enumerate(waiting.requests):
+            if asking.packet == packet and asking.correlation_id == number:
+                for _ in range(at):
+                    self._complete(waiting.first(), None)
+                self._complete(waiting.first(), row)
+                return
+
+    def _complete(self, asking: Asking, answer: Row | None) -> None:
+        request = asking.row
+        if request is None or request.api_key != ApiKey.FETCH:
+            return
+        told = asking.told
+        connection = told.connection or 0
+        exchange = Exchange(connection, told.client or "", told.broker or "", request, answer)
+        wanted = self._sessions.expand(exchange)
+        if wanted is not None:
+            self._memories.setdefault(connection, Memory()).note(exchange, wanted)
 
     def end(self, connection: int) -> None:
         """Take that nothing more comes of a connection."""
-        for exchange in self._pairs.end(connection):
-            if exchange.request is not None:
-                self._asking.pop(_key(connection, exchange.request), None)
+        self._open.pop(connection, None)
         self._memories.pop(connection, None)
 
     def before(self) -> tuple[list[Told], list[Exchange]]:
         """Say what the next chunk must know."""
-        asking = [self._asking[_key(one.connection, one.row)] for one in waiting(self._pairs)]
+        asking = [one.told for each in self._open.values() for one in each.requests]
         kept = [one for each in self._memories.values() for one in each.sessions.values()]
         return asking, kept
 
-    def _matters(self, asked: Asked, *, is_request: bool) -> bool:
-        return asked.api_key == ApiKey.FETCH or self._hearing.head(asked, is_request).names
-
-    def _opened(self, told: Told) -> Located:
-        found = located(told)
-        self._context.learn(found.row)
-        return found
-
-
-def outside(item: Sealed, asked: Asked) -> Row:
-    """Say what pairing needs to know of a message."""
-    return Row(
-        item.packet,
-        item.time_ns,
-        "request" if item.is_request else "response",
-        len(item.frame),
-        Status.OK,
-        api_key=asked.api_key,
-        api_version=asked.api_version,
-        correlation_id=asked.correlation_id,
-        request_packet=None if item.is_request else asked.packet,
-    )
-
-
-def _key(connection: int | None, row: Row) -> Key:
-    return connection, row.packet, row.correlation_id
+    def _opened(self, told: Told) -> Row:
+        row = located(told).row
+        self._facts.at = self.base + told.known_at
+        self._context.learn(row)
+        return row
 
 
 def cut(context: Gathering, traffic: Traffic, size: int) -> Iterator[bytes]:
     """Cut what a bucket tells into chunks of about `size` bytes, pickled; names are noted."""
-    cutting = Cutting(context)
+    cutting = Cutting(context, traffic.facts)
     told: list[Told] = []
     ended: dict[int, Ended] = {}
     before = cutting.before()
     held = 0
-    for item in traffic.sealed():
-        if isinstance(item, Ended):
-            ended[len(told) + len(ended)] = item
-            cutting.end(item.connection)
-            continue
-        told.append(item)
-        cutting.take(item)
-        held += len(item.item.frame) if isinstance(item.item, Sealed) else len(item.item.raw)
-        if held >= size:
-            yield pickle.dumps(tuple(Chunk(pack(told), ended, *before)))
-            told, ended, held = [], {}, 0
-            before = cutting.before()
+    for batch in traffic.batches():
+        if batch and isinstance(batch[0], Told):
+            cutting.base = traffic.facts.at - batch[0].known_at
+        for item in batch:
+            if isinstance(item, Ended):
+                ended[len(told) + len(ended)] = item
+                cutting.end(item.connection)
+                continue
+            told.append(item)
+            cutting.take(item)
+            held += len(item.item.frame) if isinstance(item.item, Sealed) else len(item.item.raw)
+            if held >= size:
+                yield pickle.dumps(tuple(Chunk(pack(told), ended, *before)))
+                told, ended, held = [], {}, 0
+                before = cutting.before()
     yield pickle.dumps(tuple(Chunk(pack(told), ended, *before)))
 
 

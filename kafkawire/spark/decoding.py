@@ -27,7 +27,7 @@ from ..capture.packets import Segments
 from ..capture.parcels import Told
 from ..capture.rows import Row
 from ..capture.tables.context import Context
-from ..capture.traffic import FILE_BITS, about, as_ended, place_of
+from ..capture.traffic import FILE_BITS, about, place_of
 from .errors import OutOfOrder, Unreadable
 from .facts import END, Facts, Unresolved
 from .options import Options
@@ -86,8 +86,7 @@ class Traffic:
         self._names = names
         self._sets = np.array(sets, np.int64)
         self._options = options
-        self._ended: list[Ended] = []
-        self._engine = ToldEngine(options, self._end)
+        self._engine = self._new_engine()
         self._base = 0
 
     def place(self, packet: int) -> tuple[str, int]:
@@ -113,36 +112,38 @@ class Traffic:
             for set, mine in by_set(segments, self._sets):
                 if set != current and current is not None:
                     yield from self._told(None)
-                    self._engine = ToldEngine(self._options, self._end)
+                    self._engine = self._new_engine()
                 current = set
                 self.facts.sums["captured_bytes"] += int(mine.captured.sum())
                 yield from self._told(mine)
         yield from self._told(None)
         yield [*self._notices.told(self._options, self.place)]
 
-    def _end(self, connection: Connection, client: int) -> None:
-        ended = as_ended(connection, client)._replace(connection=connection.first_packet)
-        self.facts.ended(ended)
-        self._ended.append(ended)
-        self._engine.firsts.pop(connection.id, None)
+    def _new_engine(self) -> Engine:
+        options = self._options
+        return Engine(
+            options.ports,
+            reassembly=options.reassembly,
+            on_end=self.facts.endings.end,
+            brokers=options.brokers,
+            by_packet=True,
+        )
 
     def _told(self, segments: Segments | None) -> Iterator[list[Told | Ended]]:
         """Feed the engine, or with None end it."""
-        firsts, facts = self._engine.firsts, self.facts
+        facts = self.facts
         self._base = END if segments is None else 0
         for batch in self._engine.batches(segments):
-            yield self._drained()
+            yield from self._ended()
             facts.items(batch)
             facts.at = self._base + batch[0].known_at
-            for told in batch:
-                told.connection = firsts[told.connection or 0]
             yield [*batch]
-        yield self._drained()
+        yield from self._ended()
 
-    def _drained(self) -> list[Told | Ended]:
-        ended: list[Told | Ended] = [*self._ended]
-        self._ended.clear()
-        return ended
+    def _ended(self) -> Iterator[list[Told | Ended]]:
+        ended = self.facts.endings.drained()
+        if ended:
+            yield [*ended]
 
 
 class Gathering(Context):
@@ -175,8 +176,12 @@ def without_bodies(items: Iterable[Located | Ended]) -> Iterator[Located | Ended
 
 
 def tune() -> None:
-    """Collect garbage less often: decoded messages have no circles, and are freed without."""
+    """Prepare a worker: collect garbage less often, since decoded messages have no circles, and are
+    freed without; and pass over what was loaded by then, through which Spark looks after each task.
+    """
     gc.set_threshold(1 << 18, 4, 2)
+    if not gc.get_freeze_count():
+        gc.freeze()
 
 
 # -- rows of packets, in order

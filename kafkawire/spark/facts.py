@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from ..capture.blocks import Ints
-from ..capture.exchanges import Ended
+from ..capture.endings import Endings, weigh
 from ..capture.parcels import Told
 from ..capture.reading import Sealed
 from ..capture.rows import Row, Status
@@ -40,15 +40,14 @@ RUNS: Final = frozenset({Status.GAP, Status.CONFLICT, *OTHER})
 class Facts:
     """See the module.
 
-    firsts: of each connection its first packet, which is what it is called until all are known.
-    names: set and topic id -> names stated for it, and when each was first. at: what sorts that
-    which is being told among the connections of all tasks: the packet that made it known, behind
-    END if that was the end of the capture.
-    sums: bytes of rows by what they are, and `captured_bytes`, `repeated_bytes`. fragments: whether
-    fragments of IP datagrams were met that are not put together yet.
+    endings: the connections, called by their first packets until all are known. names: set and
+    topic id -> names stated for it, and when each was first. at: what sorts that which is being
+    told among the connections of all tasks: the packet that made it known, behind END if that was
+    the end of the capture. sums: bytes of rows by what they are, and `captured_bytes`. fragments:
+    whether fragments of IP datagrams were met that are not put together yet.
     """
 
-    firsts: list[int] = field(default_factory=list)
+    endings: Endings = field(default_factory=Endings)
     names: dict[tuple[int, bytes], dict[str, int]] = field(default_factory=dict)
     sums: Counter[str] = field(default_factory=Counter)
     fragments: bool = False
@@ -56,18 +55,12 @@ class Facts:
     messages: int = 0
     message_bytes: int = 0
 
-    def ended(self, ended: Ended) -> None:
-        """Take note of a connection."""
-        self.firsts.append(ended.connection)
-        self.sums["connections"] += 1
-        self.sums["repeated_bytes"] += ended.repeated_bytes
-
     def items(self, told: list[Told]) -> None:
         """Take note of the bytes of rows, and of frames that will be rows."""
-        sizes = [len(one.item.frame) for one in told if isinstance(one.item, Sealed)]
-        self.messages += len(sizes)
-        self.message_bytes += sum(sizes) + SIZE * len(sizes)
-        if len(sizes) < len(told):
+        count, size = weigh(told)
+        self.messages += count
+        self.message_bytes += size + SIZE * count
+        if count < len(told):
             for one in told:
                 if not isinstance(one.item, Sealed):
                     self.row(one.item)
@@ -88,9 +81,16 @@ class Facts:
 
     def pack(self) -> bytes:
         """Write them."""
-        firsts = np.array(self.firsts, np.int64).tobytes()
-        counted = {"messages": self.messages, "message_bytes": self.message_bytes}
-        return pickle.dumps((firsts, self.names, {**self.sums, **counted}, self.fragments))
+        ended = self.endings
+        sums = Counter(self.sums)
+        sums.update(
+            connections=len(ended.firsts),
+            repeated_bytes=ended.repeated_bytes,
+            messages=self.messages,
+            message_bytes=self.message_bytes,
+        )
+        firsts = np.array(ended.firsts, np.int64).tobytes()
+        return pickle.dumps((firsts, self.names, dict(sums), self.fragments))
 
 
 @dataclass(frozen=True, slots=True)

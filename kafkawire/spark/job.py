@@ -22,12 +22,14 @@ from pyarrow import fs
 from pyspark.sql import SparkSession
 
 from ..capture.tables import TABLES
+from .decoding import tune
 from .errors import ascii_safe
 from .facts import AllFacts
 from .options import Options
 from .outputs import bodies
 from .planning import Plan, make_plan
 from .reading import Decoded, decode, map_in_arrow
+from .session import apart
 from .splitting.stores import Store, filesystem, located
 from .writing import BY_API, WRITTEN, Folder
 
@@ -65,6 +67,7 @@ def run(
     Raises what `make_plan` does; what Spark raises where a worker fails.
     """
     begun = time.time()
+    spark = apart(spark)
     plan = make_plan(spark, inputs, options)
     say(f"plan: {len(plan.files)} files, {plan.bytes / 1e6:.1f} MB, {len(plan.parts)} splits")
     store, root = _place(output, options)
@@ -115,6 +118,7 @@ def _write(decoded: Decoded, folder: Folder, tasks: int) -> int:
 
     @ascii_safe
     def step(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        tune()
         return folder.write(bodies(batches))
 
     rows = decoded.rows.select("name", "body").coalesce(tasks)

@@ -40,6 +40,9 @@ NOTHING: Final = pa.RecordBatch.from_pylist([], OUT)
 BUFFERED: Final = 256
 """Rows of a table that are worth a batch."""
 
+FILE_BYTES: Final = 16 << 20
+"""Bytes of rows in a file of them: whoever reads it has all of it in memory."""
+
 ARROW: Final = ".arrow"
 """What names of files of rows end in."""
 
@@ -103,21 +106,22 @@ def packed(batch: pa.RecordBatch) -> bytes:
 
 
 def aside(folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Put batches into a file that all workers see, and make a row for Spark of its name; nothing
-    where there are none. After each batch comes one without rows, so that the task goes on.
+    """Put batches into files that all workers see, and make a row for Spark of the name of each.
+    After each batch comes one without rows, so that the task goes on.
     """
     rest = iter(batches)
-    first = next(rest, None)
-    if first is None:
-        return
-    count = 0
-    number, path = tempfile.mkstemp(ARROW, dir=folder)
-    with open(number, "wb") as out, pa.ipc.new_file(out, first.schema) as file:
-        for batch in chain([first], rest):
-            file.write_batch(batch)
-            count += len(batch)
-            yield NOTHING
-    yield out_row("rows", path, 0, count, b"")
+    while (first := next(rest, None)) is not None:
+        number, path = tempfile.mkstemp(ARROW, dir=folder)
+        count = size = 0
+        with open(number, "wb") as out, pa.ipc.new_file(out, first.schema) as file:
+            for batch in chain([first], rest):
+                file.write_batch(batch)
+                count += len(batch)
+                size += batch.nbytes
+                if size >= FILE_BYTES:
+                    break
+                yield NOTHING
+        yield out_row("rows", path, 0, count, b"")
 
 
 def laid(folder: str | None, body: bytes) -> tuple[str, bytes]:

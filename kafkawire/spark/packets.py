@@ -68,12 +68,18 @@ COUNT: Final = 8
 
 Mixed = npt.NDArray[np.uint64]
 
+NOWHERE: Final = -1
+"""The bucket of what does not move."""
+
 
 class Placing(NamedTuple):
-    """Says which bucket a connection is in. hot: those (mixed) that have one of their own."""
+    """Says which bucket a connection is in. hot: those (mixed) that have one of their own. visited:
+    those, sorted, whose packets are read where they lie, and never moved.
+    """
 
     total: int
     hot: tuple[int, ...] = ()
+    visited: Mixed | None = None
 
     def of(self, mixed: Mixed) -> npt.NDArray[np.int32]:
         """Place connections."""
@@ -81,6 +87,8 @@ class Placing(NamedTuple):
         buckets = ((mixed >> np.uint64(32)) % np.uint64(shared)).astype(np.int32) + len(self.hot)
         for bucket, one in enumerate(self.hot):
             buckets[mixed == np.uint64(one)] = bucket
+        if self.visited is not None:
+            buckets[is_among(self.visited, mixed)] = NOWHERE
         return buckets
 
     def of_file(self, file: int) -> int:
@@ -126,6 +134,18 @@ def settled(found: Mixed, set: int) -> Mixed:
     return found ^ (found >> _SHIFT)
 
 
+def is_among(several: Mixed, mixed: Mixed) -> npt.NDArray[np.bool_]:
+    """Say which are among some that are sorted."""
+    if not len(several):
+        return np.zeros(len(mixed), bool)
+    found: npt.NDArray[np.bool_]
+    if len(several) == 1:
+        found = mixed == several[0]
+    else:
+        found = several[np.minimum(np.searchsorted(several, mixed), len(several) - 1)] == mixed
+    return found
+
+
 # -- rows
 
 
@@ -137,9 +157,12 @@ def row_of(bucket: int, kind: Kind, packet: int, body: bytes) -> pa.RecordBatch:
 
 
 def segment_rows(segments: Segments, set: int, placing: Placing) -> Iterator[pa.RecordBatch]:
-    """Make rows of segments of a set, one for each bucket that has some of them."""
+    """Make rows of segments of a set that move, one for each bucket that has some of them."""
     buckets = placing.of(mixed(segments, set))
     order = np.argsort(buckets, kind="stable")
+    order = order[np.searchsorted(buckets, 0, sorter=order) :]
+    if not len(order):
+        return
     ordered = buckets[order]
     cuts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     payload, offsets = _gathered(segments, order)
@@ -205,7 +228,7 @@ def _gathered(segments: Segments, order: Ints) -> tuple[memoryview, list[int]]:
 # -- segments
 
 
-def taken(segments: Segments, rows: Ints | slice) -> Segments:
+def taken(segments: Segments, rows: Ints | slice | npt.NDArray[np.bool_]) -> Segments:
     """Take some segments."""
     columns = {name: getattr(segments, name)[rows] for name in _COLUMNS}
     return Segments(data=segments.data, **columns)

@@ -23,8 +23,20 @@ from ..capture.headers import Kind
 from ..capture.packets import PacketParser, Segments
 from ..capture.traffic import numbered, place_of
 from ..errors import CaptureError, UnsupportedLinkType
+from .errors import OutOfOrder
 from .packets import Kind as Rows
-from .packets import Mixed, Placing, mixed, piece_row, pieces_in, row_of, segment_rows, taken
+from .packets import (
+    Mixed,
+    Placing,
+    is_among,
+    mixed,
+    piece_row,
+    pieces_in,
+    row_of,
+    segment_rows,
+    taken,
+)
+from .plain import numbered_plainly
 from .splitting import Split, read
 
 T = TypeVar("T")
@@ -75,6 +87,22 @@ class Part:
             last = numbered(self.file, self.packets)
             hand_on(row_of(placing.of_file(self.file), Rows.NOTICE, last, pickle.dumps(said)))
 
+    def visited(self, ids: Mixed) -> Iterator[Segments]:
+        """Read the segments of some connections (mixed, sorted), and parse little else; no datagram
+        of the file comes in pieces. Raises OSError where it cannot be read.
+        """
+        for block in read(self.split):
+            plain, numbers = numbered_plainly(block, self.set)
+            wanted = ~plain
+            wanted[plain] = is_among(ids, numbers)
+            rows = np.flatnonzero(wanted)
+            found = PacketParser().parse(select(block, rows))
+            if not plain.all():
+                found = taken(found, is_among(ids, mixed(found, self.set)))
+            if len(found):
+                packets = numbered(self.file, block.first) + rows[found.packet - block.first]
+                yield replace(found, packet=packets)
+
     def rows(self, placing: Placing) -> Iterator[pa.RecordBatch]:
         """Read the part; all of it is handed on."""
         others: list[pa.RecordBatch] = []
@@ -82,6 +110,28 @@ class Part:
             yield from drained(others)
             yield from segment_rows(found, self.set, placing)
         yield from drained(others)
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """Connections (mixed, sorted) whose packets never move, and the parts that have some, in order.
+    cut: whether they have more bytes than one task should make rows of.
+    """
+
+    ids: Mixed
+    parts: tuple[Part, ...]
+    cut: bool
+
+    def segments(self) -> Iterator[Segments]:
+        """Give the connections' segments. Raises OutOfOrder, OSError."""
+        last = -1
+        for part in self.parts:
+            for found in part.visited(self.ids):
+                falls = np.flatnonzero(np.diff(found.packet, prepend=last) <= 0)
+                if len(falls):
+                    raise OutOfOrder(Rows.SEGMENTS, int(found.packet[falls[0]]))
+                last = int(found.packet[-1])
+                yield found
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +153,7 @@ class Region:
             for found in part.segments(placing, hand_on):
                 rest = found
                 if len(moved):
-                    ids = mixed(found, part.set)
-                    at = np.minimum(np.searchsorted(moved, ids), len(moved) - 1)
-                    leaves = moved[at] == ids
+                    leaves = is_among(moved, mixed(found, part.set))
                     if leaves.any():
                         gone = taken(found, np.flatnonzero(leaves))
                         for row in segment_rows(gone, part.set, placing):

@@ -19,15 +19,15 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
 from ..capture.blocks import NO_TIME
+from .decoding import tune
 from .errors import Unreadable, ascii_safe
 from .options import SPLIT_BYTES, Options, unknown
-from .packets import Placing
-from .parts import Part, Region
-from .presence import Seen, look, shares
+from .packets import Mixed, Placing, is_among
+from .parts import Part, Region, Visit
+from .presence import Seen, Sharing, in_herds, look, shares
 from .splitting import Edge, InputFile, Proof, Split, inputs, plan, prove, read
 
 if TYPE_CHECKING:
@@ -54,24 +54,26 @@ PARTITION_BYTES: Final = 32 << 20
 
 LEAST_SPLIT: Final = 8 << 20
 
-LARGEST: Final = 64
-"""Connections with many bytes that are remembered."""
+LOOKS: Final = 4
+"""Tasks for each core that look through splits, which takes no longer than to start a task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Files by set and in their order there, the set of each, and the parts of all of them.
 
-    regions: the same parts by the task that reads them. volumes: connections (mixed) that move and
-    have the most bytes, and how many. fragments: whether IP datagrams come in pieces. tells:
-    whether something is to be said of files.
+    regions: the same parts by the task that reads them; visits: what is read of them for
+    connections that do not move. large: connections (mixed) that move and have many bytes;
+    handed: bytes of all that move. fragments: whether IP datagrams come in pieces. tells: whether something is to be said of files.
     """
 
     files: tuple[InputFile, ...]
     sets: tuple[int, ...]
     parts: tuple[Part, ...]
     regions: tuple[Region, ...] = ()
-    volumes: tuple[tuple[int, int], ...] = ()
+    visits: tuple[Visit, ...] = ()
+    large: tuple[int, ...] = ()
+    handed: int = 0
     fragments: bool = False
     tells: bool = False
 
@@ -88,19 +90,24 @@ class Plan:
     @property
     def moves(self) -> bool:
         """Whether anything goes from one task to another."""
-        return self.tells or any(one.moved is None or len(one.moved) for one in self.regions)
+        gone = self.visited
+        return self.tells or any(
+            one.moved is None or not is_among(gone, one.moved).all() for one in self.regions
+        )
 
     @property
     def stays(self) -> bool:
         """Whether anything is decoded where it lies."""
         return any(one.moved is not None for one in self.regions)
 
-    def placing(self, count: int, share: int) -> Placing:
-        """Say which bucket a connection is in, of so many; one that has more bytes than `share`
-        seems to need one of its own.
-        """
-        hot = [one for one, size in self.volumes if size > share]
-        return Placing(count, tuple(hot[: count // 2]))
+    @property
+    def visited(self) -> Mixed:
+        """List the connections that do not move, sorted."""
+        return in_herds(self.visits)
+
+    def placing(self, count: int) -> Placing:
+        """Say which bucket a connection is in, of so many; large ones have one of their own."""
+        return Placing(count, self.large[: count // 2], self.visited)
 
 
 def make_plan(
@@ -138,10 +145,12 @@ def make_plan(
         for split in each.splits
     ]
     cut = Plan(tuple(each.file for each in order), tuple(places[key] for key in keys), (*parts,))
-    return cut if whole else looked_through(cut, run, size)
+    cores = 1 if spark is None else spark.sparkContext.defaultParallelism
+    sharing = Sharing(cores, options.chunk_bytes, options.partitions is not None)
+    return cut if whole else looked_through(cut, run, size, sharing)
 
 
-def looked_through(cut: Plan, run: Run, size: int) -> Plan:
+def looked_through(cut: Plan, run: Run, size: int, sharing: Sharing) -> Plan:
     """Prove the parts of a plan, and find out what can be decoded where it lies; run: calls a
     function for each item, anywhere; size: bytes that a task reads.
     """
@@ -167,21 +176,29 @@ def looked_through(cut: Plan, run: Run, size: int) -> Plan:
     bounds = [0]
     held = 0
     for at, seen in enumerate(every, 1):
-        held += int(np.frombuffer(seen.sizes, np.int64).sum())
-        if held >= size or at == len(every):
+        held += seen.bytes
+        if 2 * held >= size or at == len(every):  # what is between its packets is not counted
             bounds.append(at)
             held = 0
     stretches = list(pairwise(bounds))
-    shared = shares([every[start:end] for start, end in stretches], LARGEST)
+    total = sum(seen.bytes for seen in every)
+    shared = shares([every[start:end] for start, end in stretches], sharing)
+    visited = in_herds(shared.herds)  # where that is all of a region, nobody else reads it
     regions = [
         Region((*parts[start:end],), moved)
         for (start, end), moved in zip(stretches, shared.moved, strict=True)
+        if any(seen.tells or not is_among(visited, seen.numbers).all() for seen in every[start:end])
     ]
     return replace(
         cut,
         parts=(*parts,),
         regions=(*regions,),
-        volumes=shared.volumes,
+        visits=tuple(
+            Visit(ids, tuple(parts[at] for at in places), size > sharing.too_large(total))
+            for ids, size, places in shared.herds
+        ),
+        large=shared.large,
+        handed=shared.handed,
         fragments=any(seen.fragments for seen in every),
         tells=any(seen.tells for seen in every),
     )
@@ -229,16 +246,19 @@ def begins(splits: Sequence[Split]) -> tuple[int, str | None]:
 
 
 def on_workers(spark: SparkSession, function: Callable[[T], R], items: Sequence[T]) -> list[R]:
-    """Call a function for each item, a task each; results in the order of the items."""
+    """Call a function for each item, some to a task; results in the order of the items."""
 
     @ascii_safe
     def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        tune()
         for batch in batches:
             for at in batch.column(0).to_pylist():
                 made = pickle.dumps(function(items[at]))
                 yield pa.RecordBatch.from_pydict({"at": [at], "made": [made]})
 
-    rows: list[Any] = numbers(spark, len(items)).mapInArrow(task, "at long, made binary").collect()
+    tasks = LOOKS * spark.sparkContext.defaultParallelism
+    found = numbers(spark, len(items), tasks).mapInArrow(task, "at long, made binary")
+    rows: list[Any] = found.collect()
     return [pickle.loads(row["made"]) for row in sorted(rows, key=lambda row: row["at"])]
 
 

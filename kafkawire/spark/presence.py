@@ -6,46 +6,53 @@ them move, which is right as well.
 
     split --headers alone--> Seen: numbers of connections, bytes of each; proof of the split
     Seen of all regions --numbers that several have--> what each region must hand on
-
-A packet that is plainly TCP in IPv4 in Ethernet is numbered from its header; any other goes through
-the parser.
+                                           `--with many bytes--> visited where they lie
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from heapq import heapreplace
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from ..capture.blocks import Ints, PacketBlock, take_rows
-from .packets import Mixed, mixed, mixed_ends, settled
+from ..capture.blocks import Ints
+from .packets import Mixed, is_among, mixed
 from .parts import apart, note_links, select, told
+from .plain import numbered_plainly
 from .splitting import Proof, Split, read
-
-ETHERNET: Final = 1
-PLAIN: Final = np.dtype(
-    {
-        "names": ["type", "version", "fragment", "protocol", "source", "destination", "ports"],
-        "formats": [">u2", "u1", ">u2", "u1", ">u4", ">u4", (">u2", 2)],
-        "offsets": [12, 14, 20, 23, 26, 30, 34],
-        "itemsize": 38,
-    }
-)
-"""Ethernet, an IPv4 header without options, the ports of TCP."""
-
-IPV4: Final = 0x0800
-NO_OPTIONS: Final = 0x45
-PIECE: Final = 0x3FFF
-"""Bits that only a fragment has."""
-
-TCP: Final = 6
-MAPPED: Final = np.uint64(0xFFFF << 32)
-"""Stands before an IPv4 address in its IPv6-mapped form."""
 
 MOST: Final = 1 << 25
 """Connections that regions have, counted in each, beyond which nobody compares: all move."""
+
+DENSE: Final = 8
+"""Times the bytes of a connection that may be read for it alone: it costs less than moving it."""
+
+
+MOVES: Final = 16
+"""Times the bytes that move that may be read instead: that is what Spark takes for them."""
+
+DEALT: Final = 1 << 10
+"""Connections, the largest ones, that are dealt out by size."""
+
+
+class Sharing(NamedTuple):
+    """Says what is much for one task. chunk_bytes: of messages that are worth a chunk; buckets:
+    whether it was said in how many what moves is decoded, so that it is to move.
+    """
+
+    cores: int
+    chunk_bytes: int
+    buckets: bool = False
+
+    def large(self, total: int) -> int:
+        """Say from how many bytes on a connection has a task of its own."""
+        return max(total // (2 * self.cores), 2 * self.chunk_bytes)
+
+    def too_large(self, total: int) -> int:
+        """Say beyond how many it is cut: where it takes longer than all else on the other cores."""
+        return max(total // self.cores * 5 // 4, 2 * self.chunk_bytes)
 
 
 class Seen(NamedTuple):
@@ -60,14 +67,37 @@ class Seen(NamedTuple):
     fragments: bool
     tells: bool
 
+    @property
+    def bytes(self) -> int:
+        """How many bytes its packets have."""
+        return int(np.frombuffer(self.sizes, np.int64).sum())
+
+    @property
+    def numbers(self) -> Mixed:
+        """Numbers of its connections."""
+        return np.frombuffer(self.ids, np.uint64)
+
+
+class Herd(NamedTuple):
+    """Connections (mixed, sorted) that one task decodes, which visits the splits that have packets
+    of them: those, by their place among all. size: bytes of the connections.
+    """
+
+    ids: Mixed
+    size: int
+    splits: tuple[int, ...]
+
 
 class Shares(NamedTuple):
-    """What regions have alone, and not. moved: for each what it hands on, None where that is all;
-    volumes: connections that move and have the most bytes, and how many.
+    """What regions have alone, and not. moved: for each the connections that others have, too; None
+    where it hands on all. herds: those that are visited, and so in nothing that is handed on;
+    large: those that are handed on and have many bytes. handed: bytes of all that are.
     """
 
     moved: tuple[Mixed | None, ...]
-    volumes: tuple[tuple[int, int], ...]
+    herds: tuple[Herd, ...]
+    large: tuple[int, ...]
+    handed: int
 
 
 def look(one: tuple[Split, int]) -> Seen:
@@ -79,7 +109,9 @@ def look(one: tuple[Split, int]) -> Seen:
     links: dict[int, str] = {}
     fragments = False
     for block in reading:
-        plain = _plain(block, set, ids, sizes)
+        plain, numbers = numbered_plainly(block, set)
+        ids.append(numbers)
+        sizes.append(block.captured[plain])
         if not plain.all():
             rest = select(block, np.flatnonzero(~plain))
             note_links(rest, links)
@@ -94,49 +126,102 @@ def look(one: tuple[Split, int]) -> Seen:
     return Seen(proof, every.tobytes(), volumes.tobytes(), fragments, any(tells))
 
 
-def _plain(
-    block: PacketBlock, set: int, ids: list[Mixed], sizes: list[Ints]
-) -> npt.NDArray[np.bool_]:
-    """Number the packets that are plainly TCP; say which those are."""
-    plain: npt.NDArray[np.bool_] = (block.link == ETHERNET) & (block.captured >= PLAIN.itemsize)
-    heads = take_rows(block.data, block.start[plain], PLAIN)
-    good = (heads["type"] == IPV4) & (heads["version"] == NO_OPTIONS) & (heads["protocol"] == TCP)
-    good &= (heads["fragment"] & PIECE) == 0
-    plain[plain] = good
-    heads = heads[good]
-    none = np.zeros(1, np.uint64)
-    ends = [
-        mixed_ends(none, heads[name].astype(np.uint64) | MAPPED, heads["ports"][:, at])
-        for at, name in enumerate(("source", "destination"))
-    ]
-    ids.append(settled(ends[0] + ends[1], set))
-    sizes.append(block.captured[plain])
-    return plain
+def shares(regions: Sequence[Sequence[Seen]], sharing: Sharing) -> Shares:
+    """Compare what regions have.
 
-
-def shares(regions: Sequence[Sequence[Seen]], largest: int) -> Shares:
-    """Compare what regions have. A region that has less than a quarter of its bytes alone hands on
-    all of them, so that what it hands on never waits for what it decodes.
+    Of what it could hand on, a region that has less than a quarter alone hands on all, so that what
+    it hands on never waits for what it decodes.
     """
     found = [_joined(region) for region in regions]
     several = _several([ids for ids, _ in found])
     # A fragment belongs to a connection that nobody has seen.
     pieces = any(seen.fragments for region in regions for seen in region)
     all_move = pieces or sum(len(ids) for ids, _ in found) > MOST
+    shared = [is_among(several, ids) for ids, _ in found]
+    parted = [(ids[at], sizes[at]) for (ids, sizes), at in zip(found, shared, strict=True)]
+    splits = [seen for region in regions for seen in region]
+    least = sharing.large(sum(seen.bytes for seen in splits))
+    herds = [] if all_move else _herds(*_joined_up(parted), sharing, splits)
+    visited = in_herds(herds)
     moved: list[Mixed | None] = []
     leaving: list[tuple[Mixed, Ints]] = []
-    for ids, sizes in found:
-        leaves = np.isin(ids, several, assume_unique=True)
-        whole = all_move or 4 * int(sizes[~leaves].sum()) < int(sizes.sum())
+    for (ids, sizes), leaves in zip(found, shared, strict=True):
+        goes = ~is_among(visited, ids)
+        whole = all_move or 4 * int(sizes[~leaves].sum()) < int(sizes[goes].sum())
         moved.append(None if whole else ids[leaves])
-        leaving.append((ids, sizes) if whole else (ids[leaves], sizes[leaves]))
-    return Shares(tuple(moved), _largest(leaving, largest))
+        goes &= whole | leaves
+        leaving.append((ids[goes], sizes[goes]))
+    ids, sizes = _joined_up(leaving)
+    large = (*ids[_largest(sizes, least)].tolist(),)
+    return Shares((*moved,), (*herds,), large, int(sizes.sum()))
+
+
+class Some(Protocol):
+    """Some connections (mixed)."""
+
+    @property
+    def ids(self) -> Mixed:
+        """Their numbers, sorted."""
+
+
+def in_herds(herds: Sequence[Some]) -> Mixed:
+    """List the connections of herds, sorted."""
+    return np.sort(np.concatenate([np.empty(0, np.uint64), *(herd.ids for herd in herds)]))
+
+
+def _herds(ids: Mixed, sizes: Ints, sharing: Sharing, splits: Sequence[Seen]) -> list[Herd]:
+    """Choose the connections that are visited: large ones, one by one; and the others together, a
+    herd for each core, where reading all for each of them costs less than moving theirs.
+    """
+    total = sum(seen.bytes for seen in splits)
+    found = []
+    rest = np.ones(len(ids), bool)
+    for at in _largest(sizes, sharing.large(total)).tolist():
+        herd = _herd(ids[at : at + 1], int(sizes[at]), splits)
+        if sum(splits[each].bytes for each in herd.splits) <= DENSE * herd.size:
+            found.append(herd)
+            rest[at] = False
+    ids, sizes = ids[rest], sizes[rest]
+    if not sharing.buckets and sharing.cores * total <= MOVES * int(sizes.sum()):
+        for mine in _dealt(sizes, sharing.cores):
+            found.append(_herd(ids[mine], int(sizes[mine].sum()), splits))
+    return found
+
+
+def _dealt(sizes: Ints, count: int) -> list[Ints]:
+    """Deal connections out, so that each gets about as many bytes; gives their places, sorted."""
+    order = np.argsort(-sizes, kind="stable")
+    hands: list[list[int]] = [[] for _ in range(count)]
+    heap = [(0, hand) for hand in range(count)]
+    for at in order[:DEALT].tolist():
+        held, hand = heap[0]
+        hands[hand].append(at)
+        heapreplace(heap, (held + int(sizes[at]), hand))
+    rest = order[DEALT:]
+    dealt = [
+        np.sort(np.append(hand, rest[at::count]).astype(np.int64)) for at, hand in enumerate(hands)
+    ]
+    return [mine for mine in dealt if len(mine)]
+
+
+def _herd(ids: Mixed, size: int, splits: Sequence[Seen]) -> Herd:
+    places = [at for at, seen in enumerate(splits) if is_among(seen.numbers, ids).any()]
+    return Herd(ids, size, (*places,))
+
+
+def _largest(sizes: Ints, least: int) -> Ints:
+    """Give the places of those of at least that size, the largest first."""
+    order = np.argsort(-sizes, kind="stable")
+    return order[sizes[order] >= least]
 
 
 def _joined(region: Sequence[Seen]) -> tuple[Mixed, Ints]:
-    ids = np.concatenate([np.frombuffer(seen.ids, np.uint64) for seen in region])
-    sizes = np.concatenate([np.frombuffer(seen.sizes, np.int64) for seen in region])
-    return _summed(ids, sizes)
+    return _joined_up([(seen.numbers, np.frombuffer(seen.sizes, np.int64)) for seen in region])
+
+
+def _joined_up(each: Sequence[tuple[Mixed, Ints]]) -> tuple[Mixed, Ints]:
+    ids = np.concatenate([np.empty(0, np.uint64), *(ids for ids, _ in each)])
+    return _summed(ids, np.concatenate([np.empty(0, np.int64), *(sizes for _, sizes in each)]))
 
 
 def _summed(ids: Mixed, sizes: Ints) -> tuple[Mixed, Ints]:
@@ -148,12 +233,3 @@ def _several(each: Sequence[Mixed]) -> Mixed:
     """List what is in more than one."""
     every = np.sort(np.concatenate([np.empty(0, np.uint64), *each]))
     return np.unique(every[1:][every[1:] == every[:-1]])
-
-
-def _largest(found: Sequence[tuple[Mixed, Ints]], count: int) -> tuple[tuple[int, int], ...]:
-    ids, sizes = _summed(
-        np.concatenate([np.empty(0, np.uint64), *(ids for ids, _ in found)]),
-        np.concatenate([np.empty(0, np.int64), *(sizes for _, sizes in found)]),
-    )
-    top = np.argsort(-sizes, kind="stable")[:count]
-    return tuple(zip(ids[top].tolist(), sizes[top].tolist(), strict=True))

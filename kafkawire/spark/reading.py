@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -101,7 +102,8 @@ def decode(
     wanted = list(columns) if columns is not None else table.schema.names
     made = needed(options.table, wanted, options)
     work = Work(plan, made, options, folder)
-    placing = placed(spark, plan, options)
+    placing = plan.placing(partitions(spark, plan.handed, options))
+    many = partitions(spark, plan.bytes, options)
     kept, every = gathered(spark, work, placing)
     facts = facts_of(kept)
     if facts.ambiguous and work.columnar:
@@ -116,11 +118,11 @@ def decode(
         found = kept.where("kind = 'item'").selectExpr(
             "name as group_id", "at", "n", "body as item"
         )
-        found = found.repartition(placing.total, "group_id")
+        found = found.repartition(many, "group_id")
         more = map_in_arrow(found.sortWithinPartitions("group_id", "at", "n"), work.telling(), OUT)
     elif facts.sums["chunks"]:
         found = kept.where("kind = 'chunk'").selectExpr("cast(n as int) as n", "name", "body")
-        found = found.repartitionById(min(placing.total, facts.sums["chunks"]), "n")
+        found = found.repartitionById(min(many, facts.sums["chunks"]), "n")
         more = map_in_arrow(found, work.opening(), OUT)
     if more is not None:
         more = more.persist(StorageLevel.DISK_ONLY)
@@ -132,14 +134,23 @@ def decode(
 def gathered(
     spark: SparkSession, work: Work, placing: Placing
 ) -> tuple[DataFrame, list[DataFrame]]:
-    """Decode regions, and by bucket what leaves them; gives what tasks make, and what is kept."""
+    """Decode regions, what is visited in them, and by bucket what leaves them; gives what tasks
+    make, and what is kept.
+    """
     plan, kept = work.plan, list[DataFrame]()
+    frames = list[DataFrame]()
+    if plan.visits:  # these take longest, and so begin first
+        frames.append(map_in_arrow(numbers(spark, len(plan.visits)), work.visiting(), OUT))
+    if plan.stays:
+        regions = numbers(spark, len(plan.regions), task_count(spark, plan))
+        frames.append(map_in_arrow(regions, work.reading(placing), OUT))
+    if frames:
+        # A union that is kept would be looked for in vain where it is part of another one.
+        frame = union(frames).select(*OUT.names)
+        kept.append(frame.persist(StorageLevel.DISK_ONLY))
     if not plan.stays:
         packets = packet_rows(spark, plan, placing, joined=plan.fragments)
     else:
-        tasks = task_count(spark, plan)
-        frame = map_in_arrow(numbers(spark, len(plan.regions), tasks), work.reading(placing), OUT)
-        kept.append(frame.persist(StorageLevel.DISK_ONLY))
         found = (
             kept[0]
             .where(f"kind = '{PACKETS}'")
@@ -151,8 +162,12 @@ def gathered(
     if plan.moves or not kept:
         frame = map_in_arrow(packets, work.gathering(placing), OUT)
         kept.append(frame.persist(StorageLevel.DISK_ONLY))
-    every = kept[0] if len(kept) == 1 else kept[0].union(kept[1])
-    return every, kept
+    return union(kept), kept
+
+
+def union(frames: Sequence[DataFrame]) -> DataFrame:
+    """Put frames one behind the other."""
+    return reduce(DataFrame.union, frames)
 
 
 def facts_of(rows: DataFrame) -> AllFacts:
@@ -176,16 +191,6 @@ def partitions(spark: SparkSession, bytes: int, options: Options) -> int:
     """Say in how many buckets connections are decoded."""
     cores = spark.sparkContext.defaultParallelism
     return options.partitions or max(cores, -(-bytes // PARTITION_BYTES))
-
-
-def placed(spark: SparkSession, plan: Plan, options: Options) -> Placing:
-    """Say in how many buckets connections are decoded, and which have one of their own: those with
-    more than half of what a core would get, where there is more than one.
-    """
-    cores = spark.sparkContext.defaultParallelism
-    share = plan.bytes // (2 * cores) if cores > 1 else plan.bytes
-    count = partitions(spark, plan.bytes, options)
-    return plan.placing(count, max(share, 2 * options.chunk_bytes))
 
 
 def packet_rows(

@@ -38,13 +38,24 @@ SETTINGS: Final = {
     "spark.sql.sources.partitionOverwriteMode": "static",
     "spark.log.level": "ERROR",
     "spark.executor.extraJavaOptions": LITTLE_JAVA,
-    # Python's workers give memory back that they do not need any more.
+    # Python's workers use again what they freed: a kernel that takes pages back clears them before
+    # it gives them out again, for each block that is read and each column that is made.
     "spark.executorEnv.MALLOC_ARENA_MAX": "2",
-    "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": "262144",
-    "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": "262144",
+    "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": "33554432",
+    "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": "134217728",
+    "spark.executorEnv.MALLOC_TOP_PAD_": "4194304",
     "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": "system",
 }
 """What every session gets; a batch of 8 MB bounds what crosses into Python at a time."""
+
+PLAIN_PLANS: Final = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+"""What is best where Spark only moves a few large rows: Java written for each plan, and plans made
+anew while they run, take longer than what they save.
+"""
 
 LOCAL: Final = {
     "spark.driver.host": "127.0.0.1",
@@ -93,6 +104,18 @@ def session(
         conf.setIfMissing(key, value)
     conf.setIfMissing("spark.app.name", name)
     return SparkSession.builder.config(conf=conf).getOrCreate()
+
+
+def apart(spark: SparkSession) -> SparkSession:
+    """Get a session of the same context for frames that nobody else sees, with PLAIN_PLANS; what
+    the context was told stands.
+    """
+    told = spark.sparkContext.getConf()
+    own = spark.newSession()
+    for key, value in PLAIN_PLANS.items():
+        if not told.contains(key):
+            own.conf.set(key, value)
+    return own
 
 
 def check_java() -> None:

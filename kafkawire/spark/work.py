@@ -6,6 +6,7 @@ Law: a region, a bucket, a chunk, a group is made rows of by the tables of a sin
               `--> packets of the others --.
     packets of a bucket <--by connection---'
                `--gathering--> rows | items of groups | chunks, and facts
+    connections that do not move, where they lie --visiting--> the same
     items of groups --telling--> rows            chunks --opening--> rows
 """
 
@@ -18,6 +19,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from ..capture.packets import Segments
 from ..capture.tables import TABLES
 from ..capture.tables.context import Context
 from ..capture.tables.passes import EXCHANGES, RECORDS
@@ -116,30 +118,33 @@ class Work:
 
     def gathering(self, placing: Placing) -> Step:
         """Make the step from the packets of a bucket to rows, or what becomes rows, and facts."""
-        plan, options, table = self.plan, self.options, self.options.table
 
         @ascii_safe
         def step(batches: Iterable[pa.RecordBatch]) -> Batches:
             tune()
-            facts = Facts()
             rest = iter(batches)
             first = next((batch for batch in rest if len(batch)), None)
             if first is None:
                 return
             bucket = first.column(0)[0].as_py()
-            notices = Notices(facts)
+            notices = Notices(Facts())
             segments = in_order(sorted_rows(chain([first], rest)), notices.take)
-            traffic = Traffic(segments, notices, plan.names, plan.sets, options)
-            context = Gathering(traffic, plan.sets, bare=is_bare(table, self.made))
-            if bucket < len(placing.hot) and table in CHUNKED:
-                for number, chunk in enumerate(cut(context, traffic, options.chunk_bytes)):
-                    facts.sums["chunks"] += 1
-                    name, body = laid(self.folder, chunk)
-                    yield out_row("chunk", name, 0, number, body)
-            else:
-                yield from self._told(context, traffic)
-            yield out_row("facts", "", 0, 0, facts.pack())
-            pa.default_memory_pool().release_unused()
+            yield from self._decoded(segments, notices, chunks=bucket < len(placing.hot))
+
+        return step
+
+    def visiting(self) -> Step:
+        """Make the step from numbers of visits to what `gathering` gives, of connections whose
+        packets lie where they are.
+        """
+        visits = self.plan.visits
+
+        @ascii_safe
+        def step(batches: Iterable[pa.RecordBatch]) -> Batches:
+            tune()
+            for at in (at for batch in batches for at in batch.column(0).to_pylist()):
+                visit = visits[at]
+                yield from self._decoded(visit.segments(), Notices(Facts()), chunks=visit.cut)
 
         return step
 
@@ -172,6 +177,21 @@ class Work:
             yield from self._made(context, event_rows(batches, context))
 
         return step
+
+    def _decoded(self, segments: Iterable[Segments], notices: Notices, *, chunks: bool) -> Batches:
+        """Make what the connections of one task tell; chunks: others make rows of it."""
+        plan, options, table, facts = self.plan, self.options, self.options.table, notices.facts
+        traffic = Traffic(segments, notices, plan.names, plan.sets, options)
+        context = Gathering(traffic, plan.sets, bare=is_bare(table, self.made))
+        if chunks and table in CHUNKED and not (table == EXCHANGES and self.columnar):
+            for number, chunk in enumerate(cut(context, traffic, options.chunk_bytes)):
+                facts.sums["chunks"] += 1
+                name, body = laid(self.folder, chunk)
+                yield out_row("chunk", name, 0, number, body)
+        else:
+            yield from self._told(context, traffic)
+        yield out_row("facts", "", 0, 0, facts.pack())
+        pa.default_memory_pool().release_unused()
 
     def _told(self, context: Gathering, traffic: Traffic) -> Batches:
         """Make what connections tell."""

@@ -81,8 +81,10 @@ def children(pid: int) -> list[int]:
     return [int(child) for child in listed]
 
 
-def program(master: str, table: str, output: str, files: list[str]) -> None:
-    """Read a table, saying when some of its packets are moved; write its rows."""
+def program(master: str, table: str, output: str, how: str, files: list[str]) -> None:
+    """Read a table; write its rows. how: "moved", say so when some of its packets are moved; or
+    "visited", say so when all are decoded, and ask for the rows only when told to.
+    """
     from kafkawire.spark import read, session
 
     spark = session(
@@ -95,9 +97,15 @@ def program(master: str, table: str, output: str, files: list[str]) -> None:
             "spark.log.level": "OFF",
         },
     )
-    tell = threading.Thread(target=_tell, args=(spark,), daemon=True)
-    tell.start()
-    frame: Any = read(spark, files, table, splitBytes="40k", sets="directory", partitions=8)
+    frame: Any
+    if how == "moved":
+        tell = threading.Thread(target=_tell, args=(spark,), daemon=True)
+        tell.start()
+        frame = read(spark, files, table, splitBytes="40k", sets="directory", partitions=8)
+    else:
+        frame = read(spark, files, table, splitBytes="40k", sets="directory")
+        print("visited", flush=True)
+        sys.stdin.readline()
     rows = sorted(map(repr, frame.toArrow().to_pylist()))
     Path(output).write_text(json.dumps(rows))
     spark.stop()
@@ -116,4 +124,5 @@ def _tell(spark: Any) -> None:
 
 
 if __name__ == "__main__":
-    program(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:])
+    master, table, output, how, *files = sys.argv[1:]
+    program(master, table, output, how, files)

@@ -25,31 +25,43 @@ def test_rows_are_those_of_one_process(sets: dict[str, list[str]], tmp_path: Pat
     want = sorted(map(repr, rows_of(files, "exchanges")))
     assert want
     with Cluster(tmp_path) as cluster:
-        assert told(cluster, tmp_path / "whole", files, lost=False) == want
-        assert told(cluster, tmp_path / "lost", files, lost=True) == want
+        assert told(cluster, tmp_path / "whole", files, "moved", lost=False) == want
+        assert told(cluster, tmp_path / "lost", files, "moved", lost=True) == want
+    (tmp_path / "visits").mkdir()
+    with Cluster(tmp_path / "visits") as cluster:
+        assert told(cluster, tmp_path / "again", files, "visited", lost=True) == want
 
 
-def told(cluster: Cluster, output: Path, files: list[str], *, lost: bool) -> list[str]:
+def told(cluster: Cluster, output: Path, files: list[str], how: str, *, lost: bool) -> list[str]:
     """Run the program on the cluster; lost: kill a worker once rows have been decoded."""
     log = output.with_suffix(".log")
-    command = [sys.executable, "-m", "tests.spark.cluster", cluster.url, "exchanges", str(output)]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.spark.cluster",
+        cluster.url,
+        "exchanges",
+        str(output),
+        how,
+    ]
     with (
         log.open("wb") as errors,
         subprocess.Popen(
             [*command, *files],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"},
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
         ) as driver,
     ):
         assert driver.stdout is not None
-        said = next((line for line in driver.stdout if line == "moved\n"), "")
+        said = next((line for line in driver.stdout if line == f"{how}\n"), "")
         if lost and said:
             cluster.lose(0)
-        driver.wait()
+        driver.communicate("\n")
     assert driver.returncode == 0, log.read_text(errors="replace")
-    assert said == "moved\n"
+    assert said == f"{how}\n"
     rows: list[str] = json.loads(output.read_text())
     return rows

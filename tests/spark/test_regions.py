@@ -35,6 +35,7 @@ from .conftest import counted, of_frame, rows_of
 
 def decoded(plan: Plan, table: str, placing: Placing) -> tuple[int, list[dict[str, Any]]]:
     """Rows of regions, and of the buckets of what leaves them; and how many stayed."""
+    assert not plan.visits
     options, schema = parse({"table": table}), TABLES[table].schema
     work = Work(plan, schema.names, options)
     numbers = pa.RecordBatch.from_pydict({"id": list(range(len(plan.regions)))})
@@ -62,7 +63,7 @@ def test_every_capture(sets: dict[str, list[str]], table: str) -> None:
     stayed = moved = 0
     for name, files in sets.items():
         split = random.choice(["9k", "40k", "150k"])
-        plan = make_plan(None, files, parse({"splitBytes": split}))
+        plan = make_plan(None, files, parse({"splitBytes": split, "partitions": 2}))
         here, rows = decoded(plan, table, Placing(2))
         assert counted(rows) == counted(rows_of(files, table)), (name, split)
         stayed += here
@@ -86,7 +87,7 @@ def copies(path: Path, count: int) -> None:
 def test_what_lies_in_one_stretch_stays_there(tmp_path: Path) -> None:
     copies(tmp_path / "copies.pcap", 40)
     files = [str(tmp_path / "copies.pcap")]
-    plan = make_plan(None, files, parse({"splitBytes": "20k"}))
+    plan = make_plan(None, files, parse({"splitBytes": "20k", "partitions": 2}))
     assert len(plan.regions) > 10
     assert all(region.moved is not None for region in plan.regions)
     stayed, rows = decoded(plan, "exchanges", Placing(2))
@@ -100,7 +101,9 @@ def test_the_same_ends_again_in_another_stretch_move(tmp_path: Path) -> None:
     copies(once, 1)
     data = once.read_bytes()
     twice.write_bytes(data + data[len(HEADER) :])
-    plan = make_plan(None, [str(twice)], parse({"splitBytes": str(len(data) // 2)}))
+    plan = make_plan(
+        None, [str(twice)], parse({"splitBytes": str(len(data) // 2), "partitions": 2})
+    )
     assert not make_plan(None, [str(once)], parse({})).moves
     assert len(plan.regions) > 1
     stayed, rows = decoded(plan, "connections", Placing(2))
@@ -117,7 +120,7 @@ def test_damage_in_the_middle_of_a_file(tmp_path: Path, split: str) -> None:
     for at, size in ((len(data) // 2, 400), (len(data) // 5, 100)):
         data[at : at + size] = b"\xff" * size
     damaged.write_bytes(data)
-    plan = make_plan(None, [str(damaged)], parse({"splitBytes": split}))
+    plan = make_plan(None, [str(damaged)], parse({"splitBytes": split, "partitions": 2}))
     _, rows = decoded(plan, "problems", Placing(2))
     assert len([row for row in rows if row["kind"] == "unreadable"]) == 2
     assert counted(rows) == counted(rows_of([str(damaged)], "problems"))
@@ -159,7 +162,7 @@ def test_names_are_those_stated_first_whoever_reads_them(
     files = [str(story.save(tmp_path / "names.pcap"))]
     want = rows_of(files, "exchanges")
     assert want[-1]["topics"] == ["early"]
-    for partitions in (1, 3, 4, 5):
+    for partitions in (None, 1, 3, 4, 5):
         frame = read(spark, files, splitBytes="10k", partitions=partitions)
         assert counted(of_frame(frame)) == counted(want)
 

@@ -110,7 +110,7 @@ _BLANKS: Final[dict[Any, tuple[Any, ...]]] = {
     RequestHeads: (),
     Stream: (False,),
     Totals: (),
-    _Talk: (_CONNECTION, Conversation()),
+    _Talk: (_CONNECTION, 0, Conversation()),
 }
 """What makes one of each class; of it nothing stays."""
 

@@ -1,0 +1,51 @@
+"""Connections by their first packets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kafkawire.capture.connections import Connection
+from kafkawire.capture.endings import Endings, weigh
+from kafkawire.capture.engine import Engine
+from kafkawire.capture.exchanges import Ended
+from kafkawire.capture.packets import PacketParser
+from kafkawire.capture.parcels import Told
+from kafkawire.capture.reading import Sealed
+from kafkawire.capture.source import read_capture
+from kafkawire.capture.traffic import as_ended
+
+CAPTURE = Path(__file__).parents[2] / "fixtures" / "captures" / "ck-848.pcap"
+
+
+def read(path: Path, engine: Engine) -> list[Told]:
+    """Take all rows of a capture."""
+    parser = PacketParser()
+    found = [one for block in read_capture(path) for one in engine.take(parser.parse(block))]
+    return [*found, *engine.end()]
+
+
+def test_connections_go_by_their_first_packets_and_nothing_else_differs() -> None:
+    connections: dict[int, Ended] = {}
+
+    def end(connection: Connection, client: int) -> None:
+        connections[connection.id] = as_ended(connection, client)
+
+    endings = Endings()
+    by_number = read(CAPTURE, Engine(on_end=end))
+    by_packet = read(CAPTURE, Engine(on_end=endings.end, by_packet=True))
+    firsts = {number: ended.first_packet for number, ended in connections.items()}
+    assert len(firsts) > 1
+    assert [one.connection for one in by_packet] == [
+        None if one.connection is None else firsts[one.connection] for one in by_number
+    ]
+    assert [(one.client, one.broker, one.known_at) for one in by_packet] == [
+        (one.client, one.broker, one.known_at) for one in by_number
+    ]
+    expected = [one._replace(connection=one.first_packet) for one in connections.values()]
+    assert endings.drained() == expected
+    assert endings.drained() == []
+    assert endings.firsts == [one.first_packet for one in expected]
+    assert endings.repeated_bytes == sum(one.repeated_bytes for one in expected)
+    frames = [one.item.frame for one in by_packet if isinstance(one.item, Sealed)]
+    assert weigh(by_packet) == (len(frames), sum(map(len, frames)))
+    assert weigh([]) == (0, 0)

@@ -1,0 +1,172 @@
+"""Connections that are visited: their packets are decoded by one task and move to none, whatever
+the files and the splits that they lie in.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from benchmarks.captures import recorded
+from benchmarks.skew import hot
+from kafkawire.capture.tables import TABLES
+from kafkawire.spark import presence, read
+from kafkawire.spark.chunks import CHUNKED
+from kafkawire.spark.errors import OutOfOrder
+from kafkawire.spark.facts import sum_up
+from kafkawire.spark.finishing import Finish
+from kafkawire.spark.options import parse
+from kafkawire.spark.outputs import unpacked
+from kafkawire.spark.packets import Kind, is_among, mixed, segments_in
+from kafkawire.spark.parts import Visit
+from kafkawire.spark.planning import Plan, make_plan
+from kafkawire.spark.presence import Sharing
+from kafkawire.spark.reading import decode
+from kafkawire.spark.work import IN_TWO_STEPS, PACKETS, Step, Work
+from tests.conftest import FIXTURES
+
+from .conftest import counted, of_frame, rows_of
+
+
+def ran(step: Step, batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    return [row for made in step([batch]) for row in made.to_pylist()]
+
+
+def numbered(count: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"id": list(range(count))})
+
+
+def decoded(plan: Plan, table: str) -> list[dict[str, Any]]:
+    """Rows of visits, their chunks and regions, and of what moves all the same; without Spark."""
+    options, schema = parse({"table": table}), TABLES[table].schema
+    work, placing = Work(plan, schema.names, options), plan.placing(3)
+    told = ran(work.visiting(), numbered(len(plan.visits)))
+    for row in [row for row in told if row["kind"] == "chunk"]:
+        told += ran(work.opening(), pa.RecordBatch.from_pylist([row]))
+    assert not any(row["kind"] == PACKETS for row in told)
+    read = ran(work.reading(placing), numbered(len(plan.regions)))
+    moved = [row for row in read if row["kind"] == PACKETS]
+    for bucket in range(placing.total):
+        rows = [
+            {"bucket": bucket, "kind": int(row["name"]), "packet": row["at"], "body": row["body"]}
+            for row in sorted(moved, key=lambda row: (int(row["name"]), row["at"]))
+            if row["n"] == bucket
+        ]
+        batches = [pa.RecordBatch.from_pylist([row]) for row in rows]
+        told += [row for made in work.gathering(placing)(batches) for row in made.to_pylist()]
+        for row in rows:
+            if row["kind"] == Kind.SEGMENTS:
+                found = mixed(segments_in(row["body"]), 0)
+                assert not is_among(plan.visited, found).any()
+    told += read
+    facts = sum_up(row["body"] for row in told if row["kind"] == "facts")
+    finish = Finish(facts, plan.sets, frozenset(), schema)
+    kept = [row["body"] for row in told if row["kind"] == "rows"]
+    made = finish(batch for body in kept for batch in unpacked(body))
+    return [row for batch in made for row in batch.to_pylist()]
+
+
+@pytest.mark.parametrize("large", [1, 1 << 40])
+@pytest.mark.parametrize("table", sorted({*TABLES} - {IN_TWO_STEPS}))
+def test_every_capture(
+    sets: dict[str, list[str]], table: str, large: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each connection by itself, cut or not; and all together."""
+    monkeypatch.setattr(Sharing, "large", lambda *_: large)
+    monkeypatch.setattr(Sharing, "too_large", lambda *_: random.choice([0, 1 << 40]))
+    monkeypatch.setattr(presence, "DENSE", 1 << 40)
+    visits = chunks = 0
+    for name, files in sets.items():
+        split = random.choice(["9k", "40k", "150k"])
+        plan = make_plan(None, files, parse({"splitBytes": split}))
+        assert counted(decoded(plan, table)) == counted(rows_of(files, table)), (name, split)
+        visits += len(plan.visits)
+        chunks += sum(visit.cut for visit in plan.visits)
+    assert visits > 10
+    assert chunks > 3
+
+
+@pytest.fixture(scope="module")
+def half_on_one(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Half of the bytes on one connection, in files whose names are in another order."""
+    folder = tmp_path_factory.mktemp("half")
+    names = ("ck-848.pcap", "kcat-kf.pcap")
+    header, *pieces = hot([recorded(FIXTURES / "captures" / name) for name in names], 1_500_000)
+    files = []
+    for at, name in enumerate(("b.pcap", "c.pcap", "a.pcap")):
+        mine = pieces[at * len(pieces) // 3 : (at + 1) * len(pieces) // 3]
+        (folder / name).write_bytes(b"".join([header, *mine]))
+        files.append(str(folder / name))
+    return files
+
+
+@pytest.mark.parametrize("table", ["connections", "exchanges", "group_events"])
+def test_half_of_the_bytes_on_one_connection(
+    spark: SparkSession, half_on_one: list[str], table: str, tmp_path: Path
+) -> None:
+    """It is decoded once, by one task that makes its rows itself: the other core has the rest."""
+    files = random.sample(half_on_one, 3)
+    options = parse({"table": table, "chunkBytes": "20k", "splitBytes": "100k", "partitions": 6})
+    plan = make_plan(spark, files, options)
+    assert [len(visit.ids) for visit in plan.visits] == [1]
+    assert len(plan.visits[0].parts) == len(plan.parts) > 12
+    found = decode(spark, plan, options, folder=str(tmp_path))
+    assert found.facts.sums["chunks"] == 0
+    assert counted(of_frame(found.frame)) == counted(rows_of(files, table))
+    if table in CHUNKED:
+        named = {row["name"] for row in found.rows.collect()}
+        assert named == {str(path) for path in tmp_path.iterdir()}
+    found.release()
+
+
+def test_all_that_is_spread_is_visited(spark: SparkSession, sets: dict[str, list[str]]) -> None:
+    """A task for each core, which get about as much; nothing moves, and nothing is read twice that
+    nobody decodes there.
+    """
+    (files,) = [files for name, files in sets.items() if name.endswith("mixed-a--rot")]
+    plan = make_plan(spark, files, parse({"splitBytes": "20k"}))
+    assert len(plan.visits) == 2
+    assert not plan.moves
+    assert len({part for region in plan.regions for part in region.parts}) < len(plan.parts)
+    for table in ("exchanges", "group_events"):
+        frame = read(spark, random.sample(files, len(files)), table, splitBytes="20k")
+        assert counted(of_frame(frame)) == counted(rows_of(files, table))
+
+
+def test_what_is_thin_moves(half_on_one: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading all splits for a connection that has little in each would cost more."""
+    options = parse({"chunkBytes": "20k", "splitBytes": "100k", "partitions": 6})
+    assert make_plan(None, half_on_one, options).visits
+    monkeypatch.setattr(presence, "DENSE", 1)
+    plan = make_plan(None, half_on_one, options)
+    assert not plan.visits
+    assert len(plan.placing(6).hot) == 1
+    assert plan.moves
+
+
+def test_it_may_be_done_again(half_on_one: list[str], tmp_path: Path) -> None:
+    """As Spark does where a worker was lost, whose rows wait in files that nobody names."""
+    options = parse({"chunkBytes": "20k", "splitBytes": "100k"})
+    plan = make_plan(None, half_on_one, options)
+    step = Work(plan, TABLES["exchanges"].schema.names, options, str(tmp_path)).visiting()
+    lost = step([numbered(len(plan.visits))])
+    next(lost)
+    again, other = (ran(step, numbered(len(plan.visits))) for _ in range(2))
+    assert [(row["kind"], row["n"]) for row in again] == [(row["kind"], row["n"]) for row in other]
+    assert [row["body"] for row in again] == [row["body"] for row in other]
+    assert not {row["name"] for row in again} & {row["name"] for row in other} - {""}
+
+
+def test_the_order_is_asserted(half_on_one: list[str]) -> None:
+    options = parse({"chunkBytes": "20k", "splitBytes": "100k"})
+    visit, *_ = make_plan(None, half_on_one, options).visits
+    packets = np.concatenate([found.packet for found in visit.segments()])
+    assert len(packets) > 1000
+    with pytest.raises(OutOfOrder):
+        list(Visit(visit.ids, visit.parts[::-1], cut=False).segments())
