@@ -151,9 +151,14 @@ def bodies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Give the record batches that rows of tables hold, or name."""
     for batch in batches:
         for name, body in zip(batch.column("name").to_pylist(), batch.column("body"), strict=True):
-            if not name.endswith(ARROW):
+            if name.endswith(ARROW):
+                yield from in_file(name)
+            else:
                 yield from unpacked(body.as_buffer())
-                continue
-            with pa.memory_map(name) as file, pa.ipc.open_file(file) as reader:
-                for at in range(reader.num_record_batches):
-                    yield reader.get_batch(at)
+
+
+def in_file(name: str) -> Iterator[pa.RecordBatch]:
+    """Give the record batches of a file of rows."""
+    with pa.memory_map(name) as file, pa.ipc.open_file(file) as reader:
+        for at in range(reader.num_record_batches):
+            yield reader.get_batch(at)
