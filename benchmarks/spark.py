@@ -35,13 +35,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.spark.cluster import Cluster
-
 from . import report
 from .captures import Recorded, grown, recorded
 from .measure import Figure, figure
 from .pipeline import recordings
 from .skew import hot
+from .standalone import Cluster
 
 MEGABYTES: Final = 200
 LOOK_SECONDS: Final = 0.1

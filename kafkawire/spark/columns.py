@@ -28,6 +28,9 @@ WIDE_ROWS: Final = 256
 ROWS: Final = 4096
 """Rows of a batch."""
 
+MANY_ROWS: Final = 1 << 14
+"""The same where columns are made straight away, of values that are small."""
+
 
 def needed(table: str, wanted: Sequence[str], options: Options) -> list[str]:
     """List the columns that must be made, in the table's order. Raises BadOption."""

@@ -12,8 +12,9 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,8 +27,8 @@ from .decoding import tune
 from .errors import ascii_safe
 from .facts import AllFacts
 from .options import Options
-from .outputs import bodies
-from .planning import Plan, make_plan
+from .outputs import bodies, in_file
+from .planning import Plan, make_plan, numbers
 from .reading import Decoded, decode, map_in_arrow
 from .session import apart
 from .splitting.stores import Store, filesystem, located
@@ -83,7 +84,7 @@ def run(
         facts = decoded.facts
         say(f"{table}: decoded, {facts.sums['messages']} messages; writing")
         folder = Folder(store, f"{root}/{table}", table in BY_API, decoded.finish.batch)
-        rows = _write(decoded, folder, tasks)
+        rows = _write(spark, decoded, folder, tasks, waits=scratch is not None)
         decoded.release()
         written.append(Written(table, rows, time.monotonic() - since))
         say(f"{table}: {rows} rows, {written[-1].seconds:.1f} s")
@@ -112,19 +113,45 @@ def writers(size: int, cores: int) -> int:
     return max(1, files, min(cores, size // LEAST_BYTES))
 
 
-def _write(decoded: Decoded, folder: Folder, tasks: int) -> int:
-    """Write a table; returns its rows."""
+def _write(
+    spark: SparkSession, decoded: Decoded, folder: Folder, tasks: int, *, waits: bool
+) -> int:
+    """Write a table; waits: its rows wait in files. Returns how many there are."""
     folder.empty()
+    rows, given = decoded.rows.select("name", "body").coalesce(tasks), bodies
+    if waits:
+        # What one task decoded, as it does of a connection with most of the bytes, several write.
+        found = decoded.rows.select("name", "n").collect()
+        runs = dealt([(row["name"], row["n"]) for row in found], tasks)
+        rows, given = numbers(spark, len(runs)), partial(_in_runs, runs)
 
     @ascii_safe
     def step(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         tune()
-        return folder.write(bodies(batches))
+        return folder.write(given(batches))
 
-    rows = decoded.rows.select("name", "body").coalesce(tasks)
     written = map_in_arrow(rows, step, WRITTEN).collect()
     folder.only(row["file"] for row in written)
     return sum(row["rows"] for row in written)
+
+
+def _in_runs(
+    runs: Sequence[Sequence[str]], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for at in (at for batch in batches for at in batch.column(0).to_pylist()):
+        for name in runs[at]:
+            yield from in_file(name)
+
+
+def dealt(files: Sequence[tuple[str, int]], count: int) -> list[list[str]]:
+    """Deal files of rows out to so many tasks, or fewer: stretches with about as many rows each."""
+    every = max(1, sum(rows for _, rows in files))
+    runs: list[list[str]] = [[] for _ in range(count)]
+    before = 0
+    for name, rows in files:
+        runs[min((2 * before + rows) * count // (2 * every), count - 1)].append(name)
+        before += rows
+    return [run for run in runs if run]
 
 
 def describe(

@@ -64,7 +64,8 @@ class Plan:
 
     regions: the same parts by the task that reads them; visits: what is read of them for
     connections that do not move. large: connections (mixed) that move and have many bytes;
-    handed: bytes of all that move. fragments: whether IP datagrams come in pieces. tells: whether something is to be said of files.
+    handed: bytes of all that move. fragments: whether IP datagrams come in pieces. tells: whether
+    something is to be said of files.
     """
 
     files: tuple[InputFile, ...]
@@ -177,7 +178,7 @@ def looked_through(cut: Plan, run: Run, size: int, sharing: Sharing) -> Plan:
     held = 0
     for at, seen in enumerate(every, 1):
         held += seen.bytes
-        if 2 * held >= size or at == len(every):  # what is between its packets is not counted
+        if 4 * held >= 3 * size or at == len(every):  # headers of the file are not counted
             bounds.append(at)
             held = 0
     stretches = list(pairwise(bounds))

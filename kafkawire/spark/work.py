@@ -25,7 +25,7 @@ from ..capture.tables.context import Context
 from ..capture.tables.passes import EXCHANGES, RECORDS
 from ..capture.tables.together import together
 from .chunks import CHUNKED, columns, cut, portion
-from .columns import ROWS, is_bare, is_plain, to_batches
+from .columns import MANY_ROWS, ROWS, is_bare, is_plain, to_batches
 from .decoding import Gathering, Notices, Traffic, in_order, sorted_rows, tune
 from .errors import ascii_safe
 from .facts import Facts
@@ -202,7 +202,8 @@ class Work:
     def _made(self, context: Context, rows: Iterable[Any] | None = None) -> Batches:
         table = self.options.table
         if isinstance(context, Gathering) and self.columnar:
-            whole = together(context, [table], ROWS)
+            rows_of_batch = MANY_ROWS if table == EXCHANGES else ROWS
+            whole = together(context, [table], rows_of_batch)
             return self.shape(batch.select(self.made) for _, batch in whole)
         if rows is None:
             rows = (

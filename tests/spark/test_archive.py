@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 import kafkawire
+from benchmarks.standalone import HOME, Cluster
 from kafkawire.spark import submit
 from tests.conftest import FIXTURES, ROOT, missing
 
-from .cluster import HOME, Cluster
 from .conftest import rows_of
 
 FILE = FIXTURES / "captures" / "ck-848.pcap"

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.standalone import Cluster
 from tests.conftest import ROOT, missing
 
-from .cluster import Cluster
 from .conftest import rows_of
 
 

@@ -87,7 +87,7 @@ def copies(path: Path, count: int) -> None:
 def test_what_lies_in_one_stretch_stays_there(tmp_path: Path) -> None:
     copies(tmp_path / "copies.pcap", 40)
     files = [str(tmp_path / "copies.pcap")]
-    plan = make_plan(None, files, parse({"splitBytes": "20k", "partitions": 2}))
+    plan = make_plan(None, files, parse({"splitBytes": "30k", "partitions": 2}))
     assert len(plan.regions) > 10
     assert all(region.moved is not None for region in plan.regions)
     stayed, rows = decoded(plan, "exchanges", Placing(2))
