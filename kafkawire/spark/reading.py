@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark import StorageLevel
@@ -40,6 +40,9 @@ from .packets import SCHEMA, Kind, Placing
 from .parts import join_pieces
 from .planning import PARTITION_BYTES, TASK_BYTES, Plan, make_plan, numbers
 from .work import IN_TWO_STEPS, PACKETS, Batches, Step, Work
+
+TASKS: Final = 12
+"""Tasks for each core that read packets, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +186,9 @@ def release(kept: Iterable[DataFrame]) -> None:
 
 
 def task_count(spark: SparkSession, plan: Plan) -> int:
-    """Say how many tasks read packets."""
-    return max(spark.sparkContext.defaultParallelism, -(-plan.bytes // TASK_BYTES))
+    """Say how many tasks read packets: a core waits between two of them."""
+    cores = spark.sparkContext.defaultParallelism
+    return max(cores, min(TASKS * cores, -(-plan.bytes // TASK_BYTES)))
 
 
 def partitions(spark: SparkSession, bytes: int, options: Options) -> int:

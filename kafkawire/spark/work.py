@@ -112,7 +112,6 @@ class Work:
                         yield made
                 yield from map(moving, drained(leaving))
                 yield out_row("facts", "", 0, 0, notices.facts.pack())
-                pa.default_memory_pool().release_unused()
 
         return step
 

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkawire.spark.errors import NoJava, OutOfOrder, ascii_safe
-from kafkawire.spark.session import check_java
+from kafkawire.spark.session import PLAIN_PLANS, apart, check_java
 
 
 def test_the_session_is_ours(spark: SparkSession) -> None:
@@ -23,6 +23,16 @@ def test_the_session_is_ours(spark: SparkSession) -> None:
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     assert spark.sparkContext.getConf().get("spark.driver.memory") == "512m"
     assert spark.sparkContext.environment["ARROW_DEFAULT_MEMORY_POOL"] == "system"
+
+
+def test_a_session_apart_leaves_the_other_one_alone(spark: SparkSession) -> None:
+    before = {key: spark.conf.get(key, None) for key in PLAIN_PLANS}
+    own = apart(spark)
+    assert {key: own.conf.get(key) for key in PLAIN_PLANS} == PLAIN_PLANS
+    assert {key: spark.conf.get(key, None) for key in PLAIN_PLANS} == before
+    assert before != PLAIN_PLANS
+    assert own.sparkContext is spark.sparkContext
+    assert own.conf.get("spark.sql.session.timeZone") == "UTC"
 
 
 def java(folder: Path, said: str) -> Path:
