@@ -39,7 +39,7 @@ FILES_AHEAD: Final = 2
 """Files that another process may have waiting."""
 
 FEW: Final = 3
-"""Processes that one which reads for all of them keeps busy: reading is a third to half of the work."""
+"""Processes that one which reads for all of them keeps busy: reading is up to half of the work."""
 
 
 class Asked(NamedTuple):
