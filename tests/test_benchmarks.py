@@ -19,7 +19,7 @@ from benchmarks.measure import figure
 from benchmarks.profile import CODEC_TURNS
 from kafkawire.primitives import writer
 
-from .conftest import ROOT
+from .conftest import ROOT, missing
 
 CODEC_CASES = 8
 
@@ -71,7 +71,7 @@ def test_two_commits_are_built_and_measured_in_turns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if not (ROOT / ".git").exists():
-        pytest.skip("this is no checkout, so there are no commits")
+        missing("a checkout with its commits")
     monkeypatch.setattr(report, "RESULTS", tmp_path)
     monkeypatch.setenv("KAFKAWIRE_COMPILE", "off")  # two builds in seconds
     base = "HEAD^{tree}"  # the same files by another name

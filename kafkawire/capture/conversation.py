@@ -17,10 +17,9 @@ from typing import Final, final
 from librt.strings import read_i32_be
 from mypy_extensions import i64
 
-from ..messages.api_key import ApiKey
 from ..primitives import DEFAULT_LIMITS, Limits
 from .inference import Inference, walk_responses
-from .pairing import Item, Pairing
+from .pairing import HANDSHAKE, Item, Pairing, is_handshake_0
 from .partial import partial_request
 from .reading import RequestHeads, Sealed, asked_by, seal_request
 from .recognise import (
@@ -38,7 +37,6 @@ from .rows import Row, Status
 from .stream import Mark, Stream
 
 SIZE: Final = 4
-HANDSHAKE: Final = int(ApiKey.SASL_HANDSHAKE)
 MAX_HELD: Final = 1 << 20
 """Bytes held of a direction that is undecided or out of step, before the older ones are given up.
 """
@@ -328,7 +326,7 @@ class Conversation:
             return [self._token(frame, mark, "response")]
         rows = self._inference.settle(self._pairing.response(frame, mark))
         for row in rows:
-            if _is_handshake_0(row):
+            if is_handshake_0(row):
                 opened = row.open(self.limits) if isinstance(row, Sealed) else row
                 self._tokens = getattr(opened.message, "error_code", -1) == 0
         return rows
@@ -391,11 +389,3 @@ class Conversation:
         return [
             Row(mark.packet, mark.time_ns, self._direction(side), size, status, reason, raw=raw)
         ]
-
-
-def _is_handshake_0(item: Item) -> bool:
-    """Whether a response answers a SaslHandshake of version 0, behind which come bare tokens."""
-    if isinstance(item, Sealed):
-        asked = item.asked
-        return asked is not None and asked.api_key == HANDSHAKE and asked.api_version == 0
-    return item.api_key == HANDSHAKE and item.api_version == 0

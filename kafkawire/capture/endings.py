@@ -40,28 +40,35 @@ class Endings:
         first = connection.first_packet
         self.firsts.append(first)
         self.repeated_bytes += connection.repeated_bytes
-        ended: Ended = _make(
-            Ended,
-            (
-                first,
-                connection.name(client),
-                connection.name(1 - client),
-                first,
-                connection.last_packet,
-                connection.first_ns,
-                connection.last_ns,
-                connection.reset,
-                connection.captured_bytes,
-                connection.repeated_bytes,
-            ),
-        )
-        self._new.append(ended)
+        self._new.append(as_ended(connection, client, first))
 
     def drained(self) -> list[Ended]:
         """Give those that were not given yet."""
         new = self._new
         self._new = []
         return new
+
+
+def as_ended(connection: Connection, client: int, number: int) -> Ended:
+    """Say that nothing more comes of a connection; client: the side that was the client; number:
+    what the connection goes by.
+    """
+    ended: Ended = _make(
+        Ended,
+        (
+            number,
+            connection.name(client),
+            connection.name(1 - client),
+            connection.first_packet,
+            connection.last_packet,
+            connection.first_ns,
+            connection.last_ns,
+            connection.reset,
+            connection.captured_bytes,
+            connection.repeated_bytes,
+        ),
+    )
+    return ended
 
 
 def weigh(told: list[Told]) -> tuple[int, int]:

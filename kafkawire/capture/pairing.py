@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 from librt.strings import read_i32_be
 from mypy_extensions import mypyc_attr
 
+from ..messages.api_key import ApiKey
 from ..primitives import Limits
 from .partial import partial_response
 from .reading import Asked, Sealed, seal_response
@@ -21,6 +22,8 @@ from .stream import Mark
 
 Item: TypeAlias = Row | Sealed
 """What a conversation says: a row, or a frame that is one when it is opened."""
+
+HANDSHAKE: Final = int(ApiKey.SASL_HANDSHAKE)
 
 MAX_ASKED: Final = 1 << 16
 """Requests remembered without a response."""
@@ -147,3 +150,11 @@ class Pairing:
             correlation_id=waiting.correlation_id,
             raw=waiting.frame[4:],
         )
+
+
+def is_handshake_0(item: Item) -> bool:
+    """Whether a response answers a SaslHandshake of version 0, behind which come bare tokens."""
+    if isinstance(item, Sealed):
+        asked = item.asked
+        return asked is not None and asked.api_key == HANDSHAKE and asked.api_version == 0
+    return item.api_key == HANDSHAKE and item.api_version == 0

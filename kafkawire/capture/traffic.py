@@ -21,6 +21,7 @@ from ..primitives import DEFAULT_LIMITS, Limits
 from .blocks import NO_TIME, PacketBlock
 from .bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
 from .connections import Connection
+from .endings import as_ended
 from .engine import Engine, Located, located
 from .exchanges import Ended
 from .packets import PacketParser
@@ -93,11 +94,15 @@ class Traffic:
     def batches(self) -> Iterator[list[Told | Ended]]:
         """Do as `sealed`, some rows at a time."""
         ended: list[Ended] = []
+
+        def end(connection: Connection, client: int) -> None:
+            ended.append(as_ended(connection, client, connection.id))
+
         engine = Engine(
             self.ports,
             self.limits,
             self.reassembly,
-            on_end=lambda connection, client: ended.append(as_ended(connection, client)),
+            on_end=end,
             brokers=self.brokers,
         )
         for file, source in enumerate(self.sources):
@@ -150,22 +155,6 @@ def _drained(ended: list[Ended]) -> list[Told | Ended]:
     found: list[Told | Ended] = [*ended]
     ended.clear()
     return found
-
-
-def as_ended(connection: Connection, client: int) -> Ended:
-    """Say that nothing more comes of a connection; client: the side that was the client."""
-    return Ended(
-        connection.id,
-        connection.name(client),
-        connection.name(1 - client),
-        connection.first_packet,
-        connection.last_packet,
-        connection.first_ns,
-        connection.last_ns,
-        connection.reset,
-        connection.captured_bytes,
-        connection.repeated_bytes,
-    )
 
 
 def first_time(source: Source) -> int:

@@ -118,8 +118,6 @@ static PyObject *available(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none
 /* crc32c(data: bytes, start: int, end: int, after: int) -> int */
 static PyObject *crc32c(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
 {
-    if (!usable)
-        return PyErr_Format(PyExc_NotImplementedError, "this processor does not multiply so");
     if (count != 4 || !PyBytes_Check(args[0]))
         return PyErr_Format(PyExc_TypeError, "crc32c takes bytes, start, end and what is before");
     Py_ssize_t start = PyLong_AsSsize_t(args[1]), end = PyLong_AsSsize_t(args[2]);
@@ -128,6 +126,8 @@ static PyObject *crc32c(PyObject *Py_UNUSED(module), PyObject *const *args, Py_s
         return NULL;
     if (start < 0 || start > end || end > PyBytes_GET_SIZE(args[0]))
         return PyErr_Format(PyExc_ValueError, "bytes %zd to %zd", start, end);
+    if (!usable)
+        return PyErr_Format(PyExc_RuntimeError, "this processor does not multiply so");
     const uint8_t *data = (const uint8_t *)PyBytes_AS_STRING(args[0]);
     return PyLong_FromUnsignedLong(crc32c_of((uint32_t)after, data + start, (size_t)(end - start)));
 }

@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from kafkawire.capture.connections import Connection
-from kafkawire.capture.endings import Endings, weigh
+from kafkawire.capture.endings import Endings, as_ended, weigh
 from kafkawire.capture.engine import Engine
 from kafkawire.capture.exchanges import Ended
 from kafkawire.capture.packets import PacketParser
 from kafkawire.capture.parcels import Told
 from kafkawire.capture.reading import Sealed
 from kafkawire.capture.source import read_capture
-from kafkawire.capture.traffic import as_ended
 
 CAPTURE = Path(__file__).parents[2] / "fixtures" / "captures" / "ck-848.pcap"
 
@@ -28,7 +27,11 @@ def test_connections_go_by_their_first_packets_and_nothing_else_differs() -> Non
     connections: dict[int, Ended] = {}
 
     def end(connection: Connection, client: int) -> None:
-        connections[connection.id] = as_ended(connection, client)
+        ended = connections[connection.id] = as_ended(connection, client, connection.id)
+        for field in Ended._fields[3:]:
+            assert getattr(ended, field) == getattr(connection, field)
+        ends = connection.endpoints[client], connection.endpoints[1 - client]
+        assert (ended.connection, ended.client, ended.broker) == (connection.id, *map(str, ends))
 
     endings = Endings()
     by_number = read(CAPTURE, Engine(on_end=end))

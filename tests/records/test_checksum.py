@@ -57,7 +57,7 @@ def test_crc32c_is_the_packages(data: bytes, start: int) -> None:
 
 @pytest.mark.parametrize(("start", "end"), [(-1, 2), (2, 1), (0, 4)])
 def test_crc32c_outside_of_the_data_is_refused(start: int, end: int) -> None:
-    with pytest.raises((ValueError, NotImplementedError)):
+    with pytest.raises(ValueError):
         castagnoli.crc32c(b"abc", start, end, 0)
 
 

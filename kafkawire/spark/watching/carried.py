@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from ...capture.connections import Connection
+from ...capture.endings import as_ended
 from ...capture.engine import Located
 from ...capture.exchanges import Ended, Exchange, Exchanges
 from ...capture.fetch_sessions import FetchSessions
 from ...capture.packets import Segments
 from ...capture.rows import Row
-from ...capture.traffic import as_ended
 from ...messages.api_key import ApiKey
 from ..decoding import ToldEngine
 from ..facts import END, Facts
@@ -106,7 +106,7 @@ class Carried:
 
     def end(self, connection: Connection, client: int) -> None:
         """Take note that nothing more comes of a connection (the engine calls this)."""
-        ended = as_ended(connection, client)._replace(connection=connection.first_packet)
+        ended = as_ended(connection, client, connection.first_packet)
         self._facts.sums["connections"] += 1
         self._facts.sums["repeated_bytes"] += ended.repeated_bytes
         self._ended.append(ended)
