@@ -93,9 +93,9 @@ def _remote(store: Store, path: str, recursive: bool) -> Iterator[InputFile]:
     name = store.uri(path)
     if wild := PATTERN.search(path):
         root = path[: wild.start()].rpartition("/")[0]
-        pattern = path.split("/")
+        pattern = path.lstrip("/").split("/")  # stores of fsspec may begin with one, or not
         found = _under(store, root, deep=True)
-        files = [about for about in found if matches(about.path.split("/"), pattern)]
+        files = [each for each in found if matches(each.path.lstrip("/").split("/"), pattern)]
         if not files:
             raise FileNotFoundError(f"{name}: no file matches")
     else:
@@ -137,6 +137,9 @@ def _under(store: Store, root: str, *, deep: bool) -> list[FileInfo]:
 
 
 def _remote_file(store: Store, about: FileInfo) -> InputFile:
+    if about.size is None:  # a listing that does not say
+        with explained(store.uri(about.path)):
+            about = filesystem(store).get_file_info(about.path)
     return InputFile(store.uri(about.path), about.path, about.size, about.mtime_ns, store)
 
 

@@ -57,7 +57,7 @@ class Store:
 
     def uri(self, path: str) -> str:
         """Name a file of this store, without credentials."""
-        if self.is_local:
+        if self.is_local or path.startswith(f"{self.scheme}://"):
             return path
         return f"{self.scheme}://{self.host}{path}"
 
@@ -103,7 +103,10 @@ class RemoteReader:
 
     def read(self, offset: int, size: int) -> bytes:
         with explained(self._name):
-            data: bytes = self._file.read_at(size, offset)
+            try:
+                data: bytes = self._file.read_at(size, offset)
+            except ValueError as error:  # fsspec's, of a server that sends whole files only
+                raise OSError(str(error)) from error
             return data
 
 
@@ -143,6 +146,8 @@ def located(uri: str, options: Mapping[str, str]) -> tuple[Store, str]:
     scheme = parts.scheme
     if scheme in LOCAL:
         return Store(), parts.path
+    if scheme in _BY_URI and parts.username is not None:
+        raise ValueError(f"{scheme}://: a password is not taken out of such a URI")
     given = {**options, **_credentials(parts.username, parts.password)}
     kept = tuple(sorted(given.items()))
     host = parts.netloc.rpartition("@")[2]
@@ -150,7 +155,8 @@ def located(uri: str, options: Mapping[str, str]) -> tuple[Store, str]:
     path = parts.path + (f"?{parts.query}" if parts.query else "")
     if scheme in _BY_HOST:
         return Store(scheme, host, kept), path
-    return Store(scheme, "", kept), host + path
+    whole = f"{scheme}://" if scheme in _BY_URI else ""
+    return Store(scheme, "", kept), whole + host + path
 
 
 def _credentials(user: str | None, password: str | None) -> dict[str, str]:
@@ -183,6 +189,9 @@ def filesystem(store: Store) -> FileSystem:
 
 _BY_HOST: Final = frozenset({"hdfs", "viewfs"})
 
+_BY_URI: Final = frozenset({"http", "https"})
+"""What fsspec calls its files by their whole URIs in."""
+
 
 def _by_fsspec(store: Store, options: dict[str, Any]) -> FileSystem:
     from pyarrow import fs
@@ -194,4 +203,7 @@ def _by_fsspec(store: Store, options: dict[str, Any]) -> FileSystem:
             f"{store.scheme}://: pyarrow opens no such URI, and fsspec, which might, is not "
             "installed (pip install 'kafkawire[fsspec]')"
         ) from None
-    return fs.PyFileSystem(fs.FSSpecHandler(fsspec.filesystem(store.scheme, **options)))
+    try:
+        return fs.PyFileSystem(fs.FSSpecHandler(fsspec.filesystem(store.scheme, **options)))
+    except ImportError as error:
+        raise ValueError(f"{store.scheme}://: {error}") from None
