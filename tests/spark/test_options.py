@@ -111,10 +111,9 @@ CASES: Final = {
 }
 
 
-@pytest.fixture(scope="module")
-def silent(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A connection that goes on elsewhere after two seconds."""
-    path = tmp_path_factory.mktemp("silent") / "silent.pcap"
+def silent_capture(folder: Path) -> str:
+    """Write a connection that goes on elsewhere after two seconds."""
+    path = folder / "silent.pcap"
     sent = [*hello(), Sent(0, 0, REQUEST), Sent(0, 1 << 22, REQUEST, after_ms=2000)]
     path.write_bytes(pcap(packets(sent), magic=0xA1B23C4D))
     return str(path)
@@ -131,14 +130,14 @@ def written(spark: SparkSession, file: str, table: str, options: dict[str, str],
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_an_option(spark: SparkSession, silent: str, tmp_path: Path, name: str) -> None:
+def test_an_option(spark: SparkSession, tmp_path: Path, name: str) -> None:
     case = CASES[name]
-    file = str(FIXTURES / "captures" / case.capture) if case.capture else silent
+    file = str(FIXTURES / "captures" / case.capture) if case.capture else silent_capture(tmp_path)
     want = counted(case.left(rows_of([file], case.table, **case.asked)))
     assert want != counted(rows_of([file], case.table))
     reader = spark.read.format("kafkapcap").options(**case.options).option("table", case.table)
     assert counted(of_frame(reader.load(file))) == want
-    assert counted(written(spark, file, case.table, case.options, tmp_path)) == want
+    assert counted(written(spark, file, case.table, case.options, tmp_path / "out")) == want
 
 
 def test_every_option_is_tried() -> None:

@@ -7,14 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 from kafkawire.capture.tables import TABLES
 from kafkawire.spark.options import parse
 from tests.capture.dialogue import Sent, goodbye, hello
 from tests.capture.dialogue import packets as story
 from tests.capture.wire import pcap
+from tests.conftest import FIXTURES
 
 from ..conftest import counted, rows_of
+from ..test_options import CASES, silent_capture
 from .unspread import packets, told
 
 MIXED = "variants-mixed-a--rot"
@@ -63,6 +66,18 @@ def batch_of(folder: Path, sent: list[Sent]) -> tuple[tuple[str, ...], pa.Table,
     file.write_bytes(pcap(story(sent), magic=0xA1B23C4D))
     names, table = packets([str(file)], parse({}))
     return names, table, [str(file)]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_option_of_the_reader(name: str, tmp_path: Path) -> None:
+    """What it does in a job it does in a watch, also where batches cut connections."""
+    case = CASES[name]
+    file = str(FIXTURES / "captures" / case.capture) if case.capture else silent_capture(tmp_path)
+    options = parse(case.options)
+    names, table = packets([file], options)
+    made = told(names, cut(table, random.Random(name), 3), tables=[case.table], options=options)
+    want = case.left(rows_of([file], case.table, **case.asked))
+    assert counted(made.finished(case.table, options.topics)) == counted(want)
 
 
 METADATA = bytes.fromhex("0000001f0003000c00000001000161000000000000000000")

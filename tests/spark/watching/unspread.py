@@ -40,11 +40,11 @@ class Told:
     given_up: int = 0
     most: int = 0
 
-    def finished(self, table: str) -> list[dict[str, Any]]:
+    def finished(self, table: str, topics: frozenset[str] = frozenset()) -> list[dict[str, Any]]:
         """The rows of a table; names may have been learnt in a later batch."""
         named = {id: name for (_, id), name in sum_up(self.facts).names.items()}
         known = Numbers({first: at for at, first in enumerate(self.opened)}, named)
-        finish = Numbered(table, known, len(self.names), frozenset())
+        finish = Numbered(table, known, len(self.names), topics)
         return [row for each in self.rows[table] for row in finish.batch(each).to_pylist()]
 
 
