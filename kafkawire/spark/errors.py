@@ -104,21 +104,28 @@ def _line(text: str) -> str | None:
     return said if known else None
 
 
-def ascii_safe(function: Callable[P, Iterable[T]]) -> Callable[P, Iterator[T]]:
-    """Make a generator function raise nothing but what Spark's workers can report: an exception
-    whose text holds a lone surrogate kills the worker while it reports, and the job hangs.
+@contextmanager
+def in_ascii() -> Iterator[None]:
+    """Raise nothing but what Spark's workers can report: an exception whose text holds a lone
+    surrogate kills the worker while it reports, and the job hangs.
     """
+    try:
+        yield
+    except (GeneratorExit, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        text = f"{type(error).__name__}: {error}"
+        if text.isascii():
+            raise
+        raise WorkerError(text.encode("ascii", "backslashreplace").decode("ascii")) from None
+
+
+def ascii_safe(function: Callable[P, Iterable[T]]) -> Callable[P, Iterator[T]]:
+    """Make a generator function raise as in `in_ascii`."""
 
     @wraps(function)
     def safe(*args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
-        try:
+        with in_ascii():
             yield from function(*args, **kwargs)
-        except (GeneratorExit, KeyboardInterrupt):
-            raise
-        except BaseException as error:
-            text = f"{type(error).__name__}: {error}"
-            if text.isascii():
-                raise
-            raise WorkerError(text.encode("ascii", "backslashreplace").decode("ascii")) from None
 
     return safe

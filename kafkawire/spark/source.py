@@ -24,7 +24,7 @@ from ..capture.tables.context import Context
 from ..capture.traffic import Blocks, Source, Traffic
 from .columns import is_bare, needed, to_batches
 from .decoding import without_bodies
-from .errors import BadOption, Unreadable, ascii_safe
+from .errors import BadOption, Unreadable, ascii_safe, in_ascii
 from .finishing import speak_of
 from .options import Options, parse
 from .planning import as_one, make_plan
@@ -44,7 +44,8 @@ class KafkaPcap(DataSource):
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
-        self._paths, self._options = _parsed(options)
+        with in_ascii():
+            self._paths, self._options = _parsed(options)
 
     def schema(self) -> StructType:
         """Give the columns of the table."""
@@ -86,7 +87,8 @@ class Reader(DataSourceReader):
 
     def partitions(self) -> list[SetPartition]:
         """Find the sets."""
-        plan = make_plan(None, self._paths, self._options, whole=True)
+        with in_ascii():
+            plan = make_plan(None, self._paths, self._options, whole=True)
         files: dict[int, list[InputFile]] = {}
         for file, number in zip(plan.files, plan.sets, strict=True):
             files.setdefault(number, []).append(file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from pathlib import Path
 
@@ -86,6 +87,22 @@ def test_a_file_that_is_none_fails_where_asked(spark: SparkSession, tmp_path: Pa
     assert (row["file"], row["kind"]) == (str(bad), "unreadable")
     with pytest.raises(Exception, match=r"Unreadable: .*bad\.pcap"):
         reader.option("failOnError", "true").load(str(bad)).collect()
+
+
+@pytest.mark.timeout(120)
+def test_a_name_that_is_no_text_is_told_and_hangs_nothing(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Not even where Spark plans, in a Python of its own."""
+    name = b"caf\xe9.pcap"
+    for folder, data in (("good", Path(FILE).read_bytes()), ("bad", b"no capture at all")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / os.fsdecode(name)).write_bytes(data)
+    reader = spark.read.format("kafkapcap")
+    rows = of_frame(reader.load(str(tmp_path / "good")))
+    assert {Path(row["file"]).name for row in rows} == {r"caf\udce9.pcap"}
+    with pytest.raises(Exception, match=r"Unreadable: .*caf.udce9\.pcap: no capture format"):
+        reader.option("failOnError", "true").load(str(tmp_path / "bad")).collect()
 
 
 @pytest.mark.parametrize(
