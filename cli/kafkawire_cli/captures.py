@@ -42,7 +42,7 @@ Files = Annotated[
 FormOption = Annotated[Form, typer.Option("--format", "-f", help="For people, or for programs.")]
 PortOption = Annotated[
     list[int] | None,
-    typer.Option(help="Broker port; otherwise Kafka is recognised on any port."),
+    typer.Option(min=1, max=65535, help="Broker port; otherwise Kafka is recognised on any port."),
 ]
 BrokerOption = Annotated[
     list[str] | None, typer.Option(metavar="HOST:PORT", help="A broker's address and port.")

@@ -103,12 +103,15 @@ def decode(
     kafkawire decode trace*.pcap --table exchanges --table records -o DIR
     """
     pipes.keep_memory()
+    view = View(secrets=show_secrets, records=records, redact=redact)
     if table or to is not None:
-        if wanted or shape or api:
-            raise typer.BadParameter("takes no --filter, --format or --api", param_hint="--table")
+        if wanted or shape or api or records or strict:
+            raise typer.BadParameter(
+                "takes no --filter, --format, --api, --records or --strict", param_hint="--table"
+            )
         if jobs > 1:
             raise typer.BadParameter("is for rows, not for --table", param_hint="--jobs")
-        _table(given, table, to, known(port, broker), show_secrets)
+        _table(given, table, to, known(port, broker), view)
         return
     if rotated and jobs > 1:
         raise typer.BadParameter("is read by one process", param_hint="--rotated")
@@ -116,7 +119,6 @@ def decode(
     chosen = filters.parse(wanted or [])
     brokers = known(port, broker)
     form = shape or (Shape.TABLE if sys.stdout.isatty() else Shape.JSONL)
-    view = View(secrets=show_secrets, records=records, redact=redact)
     text = output.text(form, view)
     write = sys.stdout.write
     clean = True
@@ -156,7 +158,7 @@ def decode(
 
 
 def _table(
-    given: list[str], names: list[str] | None, to: Path | None, brokers: Known, secrets: bool
+    given: list[str], names: list[str] | None, to: Path | None, brokers: Known, view: View
 ) -> None:
     """Write tables of the captures, which are read as one."""
     from . import tables
@@ -165,7 +167,7 @@ def _table(
         raise typer.BadParameter("needs --table", param_hint="--output")
     with pipes.until_the_reader_leaves():
         try:
-            refused = tables.write(given, names, to, brokers, secrets)
+            refused = tables.write(given, names, to, brokers, view)
         except InputError as error:
             refuse("decode", error)
             raise typer.Exit(2) from None

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from .captures import BrokerOption, PortOption, known
+
+if TYPE_CHECKING:
+    from kafkawire.spark.options import Options
 
 
 def spark(
@@ -34,8 +39,8 @@ def spark(
     master: Annotated[
         str | None, typer.Option(help="Spark's master URL [default: local[*]]", show_default=False)
     ] = None,
-    port: Annotated[list[int] | None, typer.Option(help="Broker port.")] = None,
-    broker: Annotated[list[str] | None, typer.Option(help="Broker as address:port.")] = None,
+    port: PortOption = None,
+    broker: BrokerOption = None,
     option: Annotated[
         list[str] | None,
         typer.Option("--option", metavar="NAME=VALUE", help="A reader option: docs/spark.md."),
@@ -54,35 +59,45 @@ def spark(
     """
     try:
         from kafkawire.spark import job, session, watching
-        from kafkawire.spark.errors import SparkError
+        from kafkawire.spark.errors import SparkError, in_a_line
         from kafkawire.spark.options import parse
     except ImportError as error:
         typer.echo(f"kafkawire spark: {error}; pip install 'kafkawire[spark]'", err=True)
         raise typer.Exit(2) from None
     if bool(given) == (watch is not None) or ((once or end) and watch is None) or (once and end):
         raise typer.BadParameter("give INPUT, or --watch with at most one of --once and --end")
+    brokers = known(port, broker)
     asked: dict[str, Any] = dict(_pairs(option, "--option"))
-    asked |= {name: each for name, each in (("ports", port), ("brokers", broker)) if each}
-    try:
-        tables = job.known_tables(table or [])
-    except KeyError as error:
-        raise typer.BadParameter(f"no table is called {error}", param_hint="--table") from None
+    said = (("ports", brokers.ports), ("brokers", brokers.addresses))
+    asked |= {name: each for name, each in said if each}
+    settings = _pairs(conf, "--conf")
+    mode = watching.Mode.ONCE if once else watching.Mode.END if end else watching.Mode.FOREVER
     try:
         rules, rest = watching.parse_rules(asked) if watch is not None else (None, asked)
         options = parse(rest)
-        started = session(master, settings=_pairs(conf, "--conf"))
-        if watch is None:
-            job.run(started, given or [], output, tables, options, _say)
-            return
-        mode = watching.Mode.ONCE if once else watching.Mode.END if end else watching.Mode.FOREVER
-        with watching.told_to_end() as told:
-            watching.watch(
-                started, watch, output, tables, options, rules, mode=mode,
-                clock=time.monotonic, sleep=told.wait, stop=told.is_set, say=_say,
-            )  # fmt: skip
+        tables = _tables(table, options)
+        with in_a_line():
+            started = session(master, settings=settings)
+            if watch is None:
+                job.run(started, given or [], output, tables, options, _say)
+                return
+            with watching.told_to_end() as told:
+                watching.watch(
+                    started, watch, output, tables, options, rules, mode=mode,
+                    clock=time.monotonic, sleep=told.wait, stop=told.is_set, say=_say,
+                )  # fmt: skip
     except (SparkError, OSError, ValueError) as error:
         typer.echo(f"kafkawire spark: {error}", err=True)
         raise typer.Exit(2) from None
+
+
+def _tables(given: list[str] | None, options: Options) -> list[str]:
+    from kafkawire.spark.job import known_tables
+
+    try:
+        return known_tables(given or [], options)
+    except KeyError as error:
+        raise typer.BadParameter(f"no table is called {error}", param_hint="--table") from None
 
 
 def _pairs(given: list[str] | None, hint: str) -> dict[str, str]:

@@ -29,6 +29,8 @@ from .progress import progress
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from .output import View
+
 TABLE: Final = "{table}"
 """Stands for the name of a table in the name of an output file."""
 
@@ -40,7 +42,7 @@ def write(
     names: list[str],
     output: Path | None,
     brokers: captures.Known,
-    secrets: bool,
+    view: View,
 ) -> int:
     """Write tables of the captures given, which are read as one, in one pass; to standard output as
     JSON lines without a file. Return how many files were named and left out for being none.
@@ -49,6 +51,7 @@ def write(
     """
     captures.needs_arrow()
     from kafkawire.capture import tables
+    from kafkawire.capture.tables.hiding import redacted
 
     for name in names:
         if name not in tables.TABLES:
@@ -72,7 +75,7 @@ def write(
             ports=brokers.ports,
             brokers=brokers.addresses,
             batch_rows=size,
-            secrets=secrets,
+            secrets=view.secrets,
             watch=watch,
         )
         to = {
@@ -80,7 +83,7 @@ def write(
             for name, file in files.items()
         }
         for name, batch in batches:
-            to[name](batch)
+            to[name](redacted(name, batch) if view.redact else batch)
     return refused
 
 

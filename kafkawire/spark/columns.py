@@ -5,8 +5,6 @@ Law: a column that nobody asked for is not made, unless another one is made of i
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any, Final
@@ -15,6 +13,7 @@ import pyarrow as pa
 
 from ..capture.tables import TABLES
 from ..capture.tables.columns import Columns, batches
+from ..capture.tables.hiding import REDACTED
 from .errors import BadOption
 from .finishing import TOPIC_COLUMNS
 from .options import Options
@@ -117,43 +116,17 @@ def hidden(table: str, options: Options) -> dict[str, Callable[[Any], Any]]:
         if not options.include_bodies:
             hide = {"body": _nothing, "raw": _nothing}
         elif options.redact:
-            hide = {"body": _body, "raw": _digest}
+            hide = REDACTED[table]
     elif table == "records":
         if not options.include_records:
             hide = {"key": _nothing, "value": _nothing, "headers": _nothing}
         elif options.redact:
-            hide = {"key": _digest, "value": _digest, "headers": _headers}
+            hide = REDACTED[table]
     return hide
 
 
 def _nothing(_: Any) -> None:
     return None
-
-
-def _digest(value: bytes | None) -> bytes | None:
-    """Replace bytes by their size and hash."""
-    if value is None:
-        return None
-    return b"sha256:%s, %d bytes" % (hashlib.sha256(value).hexdigest().encode(), len(value))
-
-
-def _headers(headers: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{"key": one["key"], "value": _digest(one["value"])} for one in headers]
-
-
-def _body(text: str | None) -> str | None:
-    return None if text is None else json.dumps(_without_records(json.loads(text)))
-
-
-def _without_records(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {
-            key: f"(redacted, {len(inner)} characters)"
-            if key == "records" and isinstance(inner, str)
-            else _without_records(inner)
-            for key, inner in value.items()
-        }
-    return [_without_records(one) for one in value] if isinstance(value, list) else value
 
 
 # -- rows into batches

@@ -5,9 +5,12 @@ Law: every text that leaves a worker is ASCII; anything else can make Spark hang
 
 from __future__ import annotations
 
+import builtins
+import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 from ..errors import KafkaWireError
 
@@ -59,6 +62,46 @@ class NoJava(SparkError):
 
 class WorkerError(SparkError):
     """An exception of a worker, as text."""
+
+
+class JobFailed(SparkError):
+    """Spark, or a worker, gave up: what it said, in a line."""
+
+
+RAISED: Final = re.compile(r"^([A-Za-z_][\w.]*)(?:: (.*))?$", re.MULTILINE)
+"""A line of a trace that names an exception; the others are indented."""
+
+JAVA_SAID: Final = re.compile(r"^: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
+
+
+@contextmanager
+def in_a_line() -> Iterator[None]:
+    """Raise JobFailed for what Spark raises, where a line says it all: a worker's error that is
+    ours or the system's, and what kept Spark from going on. Others stay, with their traces: whoever
+    mends them needs those.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        line = _line(str(error))
+        if line is None:
+            raise
+        raise JobFailed(line) from error
+
+
+def _line(text: str) -> str | None:
+    _, traced, trace = text.partition("Traceback (most recent call last):\n")
+    if not traced:
+        java = JAVA_SAID.search(text)
+        return java[1] if java else next(iter(text.strip().splitlines()), "Spark gave up")
+    *_, (name, said) = RAISED.findall(trace) or [("", "")]
+    system = getattr(builtins, name, None)
+    ours = name.startswith(f"{__name__}.")
+    known = ours or (isinstance(system, type) and issubclass(system, OSError))
+    return said if known else None
 
 
 def ascii_safe(function: Callable[P, Iterable[T]]) -> Callable[P, Iterator[T]]:

@@ -23,6 +23,7 @@ from pyarrow import fs
 from pyspark.sql import SparkSession
 
 from ..capture.tables import TABLES
+from .columns import needed
 from .decoding import tune
 from .errors import ascii_safe
 from .facts import AllFacts
@@ -68,17 +69,20 @@ def run(
     Raises what `make_plan` does; what Spark raises where a worker fails.
     """
     begun = time.time()
+    tables = tuple(dict.fromkeys(tables))
+    for table in tables:  # an option that one of them has not, before any is made
+        needed(table, TABLES[table].schema.names, options)
     spark = apart(spark)
-    plan = make_plan(spark, inputs, options)
-    say(f"plan: {len(plan.files)} files, {plan.bytes / 1e6:.1f} MB, {len(plan.parts)} splits")
     store, root = _place(output, options)
+    plan = make_plan(spark, inputs, options, to_store=not store.is_local)
+    say(f"plan: {len(plan.files)} files, {plan.bytes / 1e6:.1f} MB, {len(plan.parts)} splits")
     _forget(filesystem(store), root)
     tasks = writers(plan.bytes, spark.sparkContext.defaultParallelism)
     # What all workers see of a directory, they can hand over there; it costs least.
     scratch = _scratch(root) if store.is_local else None
     written: list[Written] = []
     facts: AllFacts | None = None
-    for table in dict.fromkeys(tables):
+    for table in tables:
         since = time.monotonic()
         decoded = decode(spark, plan, replace(options, table=table), folder=scratch)
         facts = decoded.facts
@@ -226,11 +230,11 @@ def _forget(store: fs.FileSystem, root: str) -> None:
         store.delete_file(path)
 
 
-def known_tables(given: Iterable[str]) -> list[str]:
-    """Take the tables asked for; exchanges where none is. Raises KeyError for one there is none
-    of.
+def known_tables(given: Iterable[str], options: Options) -> list[str]:
+    """Take the tables asked for, or the one of the options where none is. Raises KeyError for one
+    there is none of.
     """
-    tables = list(given) or ["exchanges"]
+    tables = list(given) or [options.table]
     for table in tables:
         TABLES[table]
     return tables

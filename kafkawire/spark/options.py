@@ -16,10 +16,14 @@ from typing import Any, Final, NoReturn
 from ..capture.bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
 from ..capture.engine import endpoint
 from ..capture.tables import TABLES
+from ..messages.api_key import ApiKey
 from .errors import BadOption
 
 SPLIT_BYTES: Final = 32 << 20
 CHUNK_BYTES: Final = 4 << 20
+
+API_NAMES: Final = {int(key): key.name.replace("_", "").lower() for key in ApiKey}
+"""API key -> its name, as it is compared."""
 
 
 class Sets(StrEnum):
@@ -152,7 +156,22 @@ def _sets(options: Options, name: str, value: Any) -> Options:
 
 def _ports(options: Options, name: str, value: Any) -> Options:
     ports = tuple(_number(name, one) for one in _listed(value))
+    if too_high := [one for one in ports if one >= 1 << 16]:
+        raise BadOption(name, str(too_high[0]), "a port")
     return replace(options, ports=ports)
+
+
+def _apis(options: Options, name: str, value: Any) -> Options:
+    """Names as in rows, in any case, for names and keys; keys that nobody knows stay."""
+    found = set()
+    for one in _listed(value):
+        plain = one.lower().replace("_", "").removesuffix("request")
+        known = API_NAMES.get(int(plain)) if plain.isascii() and plain.isdigit() else plain
+        if known not in (None, *API_NAMES.values()):
+            meant = get_close_matches(plain, API_NAMES.values(), n=1)
+            raise BadOption(name, one, f"an API, by name or key{f': {meant[0]}' * bool(meant)}")
+        found.add(known or plain)
+    return replace(options, apis=frozenset(found))
 
 
 def _brokers(options: Options, name: str, value: Any) -> Options:
@@ -178,7 +197,7 @@ SETTERS: Final[dict[str, _Setter]] = {
     "table": _table,
     "ports": _ports,
     "brokers": _brokers,
-    "apis": lambda o, _, value: replace(o, apis=frozenset(x.lower() for x in _listed(value))),
+    "apis": _apis,
     "topics": lambda o, _, value: replace(o, topics=frozenset(_listed(value))),
     "startTs": lambda o, name, value: replace(o, start_ns=_time(name, value)),
     "endTs": lambda o, name, value: replace(o, end_ns=_time(name, value)),

@@ -112,15 +112,21 @@ class Plan:
 
 
 def make_plan(
-    spark: SparkSession | None, paths: Iterable[str], options: Options, *, whole: bool = False
+    spark: SparkSession | None,
+    paths: Iterable[str],
+    options: Options,
+    *,
+    whole: bool = False,
+    to_store: bool = False,
 ) -> Plan:
-    """Plan the reading of captures; without a session, here. whole: files are not cut.
+    """Plan the reading of captures; without a session, here. whole: files are not cut. to_store:
+    options that nobody knows may be those of the store that is written to.
 
     Raises FileNotFoundError where nothing is found; BadOption for an option that nobody knows;
     Unreadable for a file that is no capture, where `failOnError` asks for it; OSError.
     """
     files = inputs(paths, options.others)
-    if all(file.store.is_local for file in files):
+    if not to_store and all(file.store.is_local for file in files):
         for name in options.others:  # that no store is there to take
             unknown(name)
     much = spark is not None and sum(file.size for file in files) >= MUCH

@@ -26,7 +26,7 @@ def arguments() -> argparse.ArgumentParser:
 def main(given: Sequence[str] | None = None) -> int:
     """Run the job; returns the exit status."""
     from kafkawire.spark import session
-    from kafkawire.spark.errors import SparkError
+    from kafkawire.spark.errors import SparkError, in_a_line
     from kafkawire.spark.job import known_tables, run
     from kafkawire.spark.options import parse
 
@@ -37,17 +37,25 @@ def main(given: Sequence[str] | None = None) -> int:
             print(f"kafkawire-spark: option {one!r} is no NAME=VALUE", file=sys.stderr)
             return 2
     try:
-        tables = known_tables(asked.table)
         parsed = parse(options)
-        spark = session()
-        run(spark, asked.inputs, asked.output, tables, parsed, lambda s: print(s, file=sys.stderr))
+        tables = known_tables(asked.table, parsed)
     except KeyError as error:
         print(f"kafkawire-spark: there is no table {error}", file=sys.stderr)
         return 2
+    except SparkError as error:
+        print(f"kafkawire-spark: {error}", file=sys.stderr)
+        return 2
+    try:
+        with in_a_line():
+            run(session(), asked.inputs, asked.output, tables, parsed, _say)
     except (SparkError, OSError, ValueError) as error:
         print(f"kafkawire-spark: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

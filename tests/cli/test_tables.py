@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import subprocess
 import sys
+from base64 import b64decode, b64encode
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +128,41 @@ def test_tables_do_not_import_pandas(tmp_path: Path) -> None:
     assert ran.stdout.split() == ["False", "True"]
 
 
+def shown_and_hidden(table: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Rows of a table as they are, and with --redact."""
+    capture = str(FIXTURES / "captures" / "kcat-kf.pcap")
+    plain, hidden = (
+        [json.loads(line) for line in run(capture, "--table", table, *more).splitlines()]
+        for more in ((), ("--redact",))
+    )
+    return plain, hidden
+
+
+def test_records_that_are_hidden() -> None:
+    def digest(text: str) -> str:
+        value = b64decode(text)
+        left = f"sha256:{sha256(value).hexdigest()}, {len(value)} bytes"
+        return b64encode(left.encode()).decode()
+
+    plain, hidden = shown_and_hidden("records")
+    assert len({row["value"] for row in plain}) > 5
+    for row in plain:
+        row["key"], row["value"] = digest(row["key"]), digest(row["value"])
+        row["headers"] = [{**one, "value": digest(one["value"])} for one in row["headers"]]
+    assert hidden == plain
+
+
+def test_messages_whose_records_are_hidden() -> None:
+    plain, hidden = shown_and_hidden("messages")
+    field = r'"records":"([^"]*)"'
+    assert sum(bool(re.search(field, row["body"] or "")) for row in plain) > 5
+    for row in plain:
+        row["body"] = re.sub(
+            field, lambda m: f'"records":"(redacted, {len(m[1])} characters)"', row["body"]
+        )
+    assert hidden == plain
+
+
 REFUSED = [
     (["--table", "records", "--table", "exchanges"], "several tables need a directory"),
     (["--table", "records", "--table", "exchanges", "-o", "out.csv"], "'out.csv' is one file"),
@@ -134,6 +172,8 @@ REFUSED = [
     (["-o", "out.csv"], "needs --table"),
     (["--table", "records", "-o", "out.txt"], ".jsonl, .csv, .parquet"),
     (["--table", "records", "--filter", "api=Fetch"], "takes no --filter"),
+    (["--table", "records", "--strict"], "takes no --filter, --format, --api, --records or --str"),
+    (["--table", "records", "--records"], "takes no --filter"),
 ]
 
 

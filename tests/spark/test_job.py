@@ -7,10 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
+from typer.testing import CliRunner
 
-from kafkawire.spark import job
+from kafkawire.spark import job, submit
+from kafkawire.spark.errors import BadOption
 from kafkawire.spark.options import parse
+from kafkawire_cli.main import app
 from tests.conftest import FIXTURES
 
 from .conftest import counted, of_frame, rows_of
@@ -85,6 +89,58 @@ def test_usage(tmp_path: Path) -> None:
         )
         assert told.returncode == 2
         assert said in told.stderr
+
+
+@pytest.fixture
+def cut(tmp_path: Path) -> str:
+    """A capture that ends inside a packet."""
+    path = tmp_path / "cut.pcap"
+    path.write_bytes((FIXTURES / "captures" / "ck-txn.pcap").read_bytes()[:-7])
+    return str(path)
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("table", ["exchanges", "records"])
+def test_a_job_that_fails_says_of_what_in_a_line(
+    cut: str, tmp_path: Path, table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both ways that users run it, in the session that there is."""
+    asked = [cut, "-o", str(tmp_path / "out"), "--option", f"table={table}"]
+    assert submit.main(asked) == 0
+    manifest = json.loads((tmp_path / "out" / job.MANIFEST).read_text())
+    assert set(manifest["tables"]) == {table}
+    capsys.readouterr()
+    asked += ["--option", "failOnError=true"]
+    assert submit.main(asked) == 2
+    *_, line = capsys.readouterr().err.splitlines()
+    said = f"{cut}: the file ends 75 bytes into a packet (at byte 10493)"
+    assert line == f"kafkawire-spark: {said}"
+    ran = CliRunner().invoke(app, ["spark", *asked])
+    assert ran.exit_code == 2
+    assert f"kafkawire spark: {said}" in ran.output
+    assert "Traceback" not in ran.output
+    assert not (tmp_path / "out" / job.MANIFEST).exists()
+
+
+def test_an_option_that_a_table_has_not_is_refused_before_anything_is_done(
+    spark: SparkSession, cut: str, tmp_path: Path
+) -> None:
+    output = tmp_path / "out"
+    job.run(spark, [cut], str(output), ["problems"], parse({}))
+    before = sorted(output.rglob("*"))
+    with pytest.raises(BadOption, match="option topics: 'problems'"):
+        job.run(spark, [cut], str(output), ["exchanges", "problems"], parse({"topics": "a"}))
+    assert sorted(output.rglob("*")) == before
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_broker_may_be_a_name_and_a_port_is_one(cut: str, tmp_path: Path) -> None:
+    asked = ["spark", cut, "-o", str(tmp_path / "out")]
+    ran = CliRunner().invoke(app, [*asked, "--broker", "localhost:9092"])
+    assert ran.exit_code == 0, ran.output
+    told = json.loads((tmp_path / "out" / job.MANIFEST).read_text())["options"]
+    assert "127.0.0.1:9092" in told["brokers"]
+    assert CliRunner().invoke(app, [*asked, "--port", "65536"]).exit_code == 2
 
 
 def test_files_of_rows_are_dealt_out_in_stretches() -> None:

@@ -10,9 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from kafkawire.spark.errors import NoJava, OutOfOrder, ascii_safe
+from kafkawire.spark.errors import JobFailed, NoJava, OutOfOrder, ascii_safe, in_a_line
 from kafkawire.spark.session import PLAIN_PLANS, apart, check_java
 
 
@@ -83,6 +84,42 @@ def test_an_exception_that_is_no_ascii_fails_the_job_and_does_not_hang_it(
     frame: Any = spark.range(3).mapInArrow(step, "id long")
     with pytest.raises(Exception, match=r"WorkerError: ValueError: caf.udce9 .udcff"):
         frame.collect()
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(28, "No space left", "/tables"), "[Errno 28] No space left: '/tables'"),
+        (OutOfOrder(1, 7), "packet 7 (rows of kind 1) comes out of order"),
+        (ValueError("a defect"), None),
+        (KeyError(), None),
+    ],
+)
+def test_what_a_worker_failed_of_is_a_line_unless_its_trace_is_needed(
+    spark: SparkSession, error: Exception, said: str | None
+) -> None:
+    @ascii_safe
+    def step(_: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        raise error
+        yield
+
+    frame: Any = spark.range(3).mapInArrow(step, "id long")
+    with pytest.raises(PySparkException if said is None else JobFailed) as caught, in_a_line():
+        frame.collect()
+    if said is None:
+        assert "Traceback" in str(caught.value)
+        assert type(error).__name__ in str(caught.value)
+    else:
+        assert str(caught.value) == said
+
+
+def test_what_spark_says_is_a_line(spark: SparkSession) -> None:
+    with pytest.raises(JobFailed, match="nowhere") as caught, in_a_line():
+        spark.sql("SELECT * FROM nowhere")
+    assert "\n" not in str(caught.value)
+    java: Any = spark.sparkContext._jvm
+    with pytest.raises(JobFailed, match='For input string: "x"'), in_a_line():
+        java.java.lang.Integer.parseInt("x")
 
 
 def test_errors_pickle() -> None:

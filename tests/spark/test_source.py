@@ -73,6 +73,8 @@ def test_a_file_that_is_none_fails_where_asked(spark: SparkSession, tmp_path: Pa
         ("startTs", "yesterday", "is not a time such as 2026-"),
         ("redact", "yes", "is not true or false"),
         ("brokers", "localhost", "is not address:port"),
+        ("ports", "9092,65536", "'65536' is not a port"),
+        ("apis", "Fetsh", "'Fetsh' is not an API, by name or key: fetch"),
         ("sets", "host", "is not one of all, directory, file"),
         ("splitByte", "1m", "'splitByte' is not an option: splitBytes"),
         ("end_ts", "1", "'end_ts' is not an option: endTs"),

@@ -1,0 +1,63 @@
+"""What is left of keys, values and bodies where a table is to show none of them.
+
+Law: nothing of a record's content can be read in what is left; sizes and hashes are kept, so that
+equal things stay equal.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any, Final
+
+import pyarrow as pa
+
+from ..record_text import JSON_NAMES
+
+
+def digest(value: bytes | None) -> bytes | None:
+    """Replace bytes by their size and hash."""
+    if value is None:
+        return None
+    return b"sha256:%s, %d bytes" % (sha256(value).hexdigest().encode(), len(value))
+
+
+def _headers(headers: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
+    if headers is None:
+        return None
+    return [{"key": one["key"], "value": digest(one["value"])} for one in headers]
+
+
+def _body(text: str | None) -> str | None:
+    if text is None:
+        return None
+    return json.dumps(_without_records(json.loads(text)), separators=(",", ":"))
+
+
+def _without_records(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: f"(redacted, {len(inner)} characters)"
+            if key in JSON_NAMES and isinstance(inner, str)
+            else _without_records(inner)
+            for key, inner in value.items()
+        }
+    return [_without_records(one) for one in value] if isinstance(value, list) else value
+
+
+REDACTED: Final[dict[str, dict[str, Callable[[Any], Any]]]] = {
+    "messages": {"body": _body, "raw": digest},
+    "records": {"key": digest, "value": digest, "headers": _headers},
+}
+"""Table -> columns that show content -> what is left of a value."""
+
+
+def redacted(table: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Replace what a batch of a table shows of content."""
+    for name, left in REDACTED.get(table, {}).items():
+        at = batch.schema.get_field_index(name)
+        field = batch.schema.field(at)
+        values = [left(value) for value in batch.column(at).to_pylist()]
+        batch = batch.set_column(at, field, pa.array(values, field.type))
+    return batch
