@@ -39,6 +39,7 @@ CAPTURE: Final = (
     "endings",
     "engine",
     "exchanges",
+    "fetch_sessions",
     "flows",
     "inference",
     "pairing",
@@ -143,6 +144,7 @@ RARE: Final = (
 
 C_SOURCES: Final = (
     "kafkawire/capture/quick_text.c",
+    "kafkawire/capture/tables/values.c",
     "kafkawire/records/castagnoli.c",
     "kafkawire/records/rows.c",
 )
