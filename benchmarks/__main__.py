@@ -30,6 +30,8 @@ def main() -> None:
     chosen = parser.parse_args()
     if unknown := set(chosen.suites) - set(SUITES):
         parser.error(f"no suite is called {', '.join(sorted(unknown))}")
+    if chosen.rounds < 1:
+        parser.error("without a round there is nothing to print")
     figures: list[Figure] = []
     for name in chosen.suites or SUITES:
         figures += SUITES[name](chosen.rounds)

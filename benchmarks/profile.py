@@ -9,6 +9,14 @@ Law: the case is run as the suites run it, once to warm up and once watched.
 
 from __future__ import annotations
 
+if not __package__:  # by its path, whose folder would hide Python's own `profile`
+    import os
+    import sys
+
+    root = os.path.dirname(sys.path[0])
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
+    os.execv(sys.executable, [sys.executable, "-m", "benchmarks.profile", *sys.argv[1:]])
+
 import argparse
 import cProfile
 import pstats

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pyspark
@@ -45,7 +46,8 @@ class Cluster:
         worker.kill()
         worker.wait()
         for pid in executors:
-            os.kill(pid, 9)
+            with suppress(ProcessLookupError):  # it has noticed, and ended by itself
+                os.kill(pid, 9)
 
     def _start(self, name: str, program: str, *arguments: str) -> None:
         environment = {

@@ -44,6 +44,23 @@ def test_a_suite_prints_its_tables_and_keeps_its_figures(
     assert all(0 < row["low"] <= row["median"] <= row["high"] for row in rows)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [(["nope"], "no suite is called nope"), (["codec", "--rounds", "0"], "without a round")],
+)
+def test_what_cannot_be_measured(
+    arguments: list[str],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["benchmarks", *arguments])
+    with pytest.raises(SystemExit) as end:
+        command.main()
+    assert end.value.code == 2
+    assert said in capsys.readouterr().err
+
+
 def test_a_table_divides_by_the_first() -> None:
     figures = [
         figure("decode", case, contender, "µs", [value])
@@ -109,9 +126,10 @@ def test_a_comparison_is_of_two_commits(
 
 
 @pytest.mark.timeout(240)
-def test_a_profile_names_functions_with_their_shares() -> None:
+@pytest.mark.parametrize("way", [["-m", "benchmarks.profile"], ["benchmarks/profile.py"]])
+def test_a_profile_names_functions_with_their_shares(way: list[str]) -> None:
     part = 0.2
-    asked = [sys.executable, "-m", "benchmarks.profile", "encode", "--part", str(part)]
+    asked = [sys.executable, *way, "encode", "--part", str(part)]
     ran = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True, timeout=200)
     by_c, _, by_python = ran.stdout.partition("function calls")
     libraries = re.findall(r"^ +\d+\.\d\d%  (\S+) *$", by_c, re.MULTILINE)

@@ -15,6 +15,7 @@ import socket
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from .server_recording import Recording
 
 HOST: Final = "127.0.0.1"
+ACCEPTING_TURNS: Final = 3
+"""Turns of the loop until a client that was taken just now is among `wires`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,16 +150,32 @@ class Server:
 
     async def stop(self) -> None:
         """Stop listening, and close all connections."""
-        for listener in self._listeners.values():
-            listener.close()
-        for wire in list(self.wires.values()):
-            wire.abort()
+        await self._accept_no_more(*self._listeners.values())
+        while self.wires:
+            for wire in list(self.wires.values()):
+                wire.abort()
+            await asyncio.sleep(0)
         for listener in self._listeners.values():
             await listener.wait_closed()
         if self._timer is not None:
             self._timer.cancel()
         if self.recording is not None:
             self.recording.close()
+
+    async def _accept_no_more(self, *listeners: asyncio.Server) -> None:
+        """Stop listening; who has been accepted by then is among `wires`.
+
+        asyncio (to Python 3.11) loses the sockets of clients that it takes in the turn in which a
+        listener is closed; so first it is kept from taking any.
+        """
+        for listener in listeners:
+            for bound in listener.sockets:
+                with suppress(NotImplementedError):  # a loop that waits for completion
+                    self.loop.remove_reader(bound.fileno())
+        for _ in range(ACCEPTING_TURNS):
+            await asyncio.sleep(0)
+        for listener in listeners:
+            listener.close()
 
     def _bound(self, at: int) -> socket.socket:
         port = self.config.ports[at] if at < len(self.config.ports) else 0
@@ -185,7 +204,7 @@ class Server:
     async def stop_broker(self, node_id: int) -> None:
         """Take a broker down: it no longer listens, its clients are cut off."""
         listener = self._listeners.pop(node_id)
-        listener.close()
+        await self._accept_no_more(listener)
         self.handle(BrokerStopped(node_id))
         await listener.wait_closed()
 

@@ -109,9 +109,17 @@ def _batches(
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         # The user's schema may say wider types than ours.
         kept = pa.RecordBatch.from_arrays(
-            [columns[field.name].cast(field.type) for field in schema], schema=schema
+            [_as_asked(columns[field.name], field) for field in schema], schema=schema
         )
         yield kept.filter(speak_of(columns, options.topics)) if options.topics else kept
+
+
+def _as_asked(column: pa.Array, field: pa.Field) -> pa.Array:
+    try:
+        return column.cast(field.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        asked = f"{field.name} {field.type}"
+        raise BadOption("schema", asked, f"what the column can be: {error}") from None
 
 
 class SetTraffic(Traffic):

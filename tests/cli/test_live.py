@@ -245,7 +245,7 @@ def sasl(mechanism: str, password: str) -> list[str]:
 
 
 def test_a_topic_that_is_not_there(place: Place) -> None:
-    here = ("-b", place.bootstrap, "-o", "max.block.ms=3000")
+    here = ("-b", place.bootstrap, "-o", "max.block.ms=8000")
     code, _, error = ran("produce", "nothere", *here, given="one\ntwo\nthree\n")
     assert code == 1
     assert error.startswith("line 1: UNKNOWN_TOPIC_OR_PARTITION")

@@ -7,7 +7,9 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+BUCKETS: Final = 8
 
 
 def program(master: str, table: str, output: str, how: str, files: list[str]) -> None:
@@ -30,7 +32,8 @@ def program(master: str, table: str, output: str, how: str, files: list[str]) ->
     if how == "moved":
         tell = threading.Thread(target=_tell, args=(spark,), daemon=True)
         tell.start()
-        frame = read(spark, files, table, splitBytes="40k", sets="directory", partitions=8)
+        frame = read(spark, files, table, splitBytes="40k", sets="directory", partitions=BUCKETS)
+        tell.join(300)
     else:
         frame = read(spark, files, table, splitBytes="40k", sets="directory")
         print("visited", flush=True)
@@ -41,14 +44,18 @@ def program(master: str, table: str, output: str, how: str, files: list[str]) ->
 
 
 def _tell(spark: Any) -> None:
-    """Say `moved` when the first of the tasks that decode has finished."""
+    """Say `moved` when the first of the tasks that decode has finished; late rather than never,
+    since stages that have ended are looked at, too.
+    """
     tracker = spark.sparkContext.statusTracker()
     while True:
-        for stage in tracker.getActiveStageIds():
-            about = tracker.getStageInfo(stage)
-            if about is not None and about.numTasks == 8 and about.numCompletedTasks:
-                print("moved", flush=True)
-                return
+        for job in tracker.getJobIdsForGroup():
+            about = tracker.getJobInfo(job)
+            for stage in about.stageIds if about is not None else ():
+                told = tracker.getStageInfo(stage)
+                if told is not None and told.numTasks == BUCKETS and told.numCompletedTasks:
+                    print("moved", flush=True)
+                    return
         time.sleep(0.05)
 
 

@@ -47,6 +47,29 @@ def test_only_the_columns_asked_for(spark: SparkSession) -> None:
     assert counted(of_frame(frame)) == counted(want)
 
 
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ("packet int, latency_ns double, api_name string", None),
+        ("packet int, api_name long", "'api_name int64' is not what the column can be"),
+        ("topics string", "'topics string' is not what the column can be"),
+        ("api string", "'api' is not a column of exchanges: file, packet, "),
+    ],
+)
+def test_types_that_the_schema_asks_for(spark: SparkSession, schema: str, said: str | None) -> None:
+    frame = spark.read.format("kafkapcap").schema(schema)
+    if said is None:
+        found = of_frame(frame.load(FILE))
+        assert {type(row["latency_ns"]) for row in found} == {float, type(None)}
+        assert [row["packet"] for row in found] == [
+            row["packet"] for row in rows_of([FILE], "exchanges")
+        ]
+        return
+    with pytest.raises(Exception, match="option schema") as caught:
+        frame.load(FILE).collect()
+    assert said in str(caught.value)
+
+
 def test_from_sql(spark: SparkSession) -> None:
     spark.sql(
         f"CREATE TEMPORARY VIEW lost USING kafkapcap OPTIONS (path '{LOSS}', table 'problems')"

@@ -187,7 +187,7 @@ def test_batches_that_the_topic_finds_too_large_are_split(kafka: Broker, topic: 
 
 def test_a_topic_that_is_not_there(kafka: Broker) -> None:
     async def send() -> None:
-        config: dict[str, Setting] = {"bootstrap.servers": kafka.bootstrap, "max.block.ms": 3000}
+        config: dict[str, Setting] = {"bootstrap.servers": kafka.bootstrap, "max.block.ms": 8000}
         async with Producer(config) as producer:
             await producer.deliver("not-there", b"v")
 

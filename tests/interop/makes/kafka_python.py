@@ -12,6 +12,8 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
+from tests.real.broker import PASSWORD
+
 from .footing import (
     PATIENCE_SECONDS,
     SESSION_MS,
@@ -124,7 +126,8 @@ class KafkaPython(Make):
             compression_type=None if order.codec == "none" else order.codec,
             enable_idempotence=order.idempotent,
             max_block_ms=60_000,
-            bootstrap_timeout_ms=60_000 if order.sasl is None else 5000,
+            # that its password is wrong it says in no other way than by giving up
+            bootstrap_timeout_ms=5000 if order.sasl and order.sasl.password != PASSWORD else 60_000,
             kafka_client=client,
             **sasl_words(order.sasl),
         )

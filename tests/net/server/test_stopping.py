@@ -1,0 +1,81 @@
+"""A server that stops leaves no socket to the garbage collector, whenever clients come."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+import ssl
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kafkawire.net.server import Server, ServerConfig
+from kafkawire.net.server_thread import ServerThread
+
+pytestmark = pytest.mark.timeout(120)
+CERTIFICATE = Path(__file__).with_name("localhost.pem")
+
+
+@contextmanager
+def nothing_left_open() -> Iterator[None]:
+    """Collect what was left before; then what is left here, and fail for it."""
+    gc.collect()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", ResourceWarning)
+        yield
+        gc.collect()
+    assert [str(each.message) for each in told] == []
+
+
+def client(server: Server) -> socket.socket:
+    """Connect: the system does so, whether the server has taken it yet or not."""
+    return socket.create_connection(("127.0.0.1", server.endpoints[0].port), timeout=30)
+
+
+def ended(there: socket.socket) -> bool:
+    """Tell whether the server has closed, or never took it."""
+    try:
+        return there.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+@pytest.mark.parametrize("turns", range(4))
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_client_that_comes_as_it_stops(turns: int, whole: bool) -> None:
+    """So many turns of the loop before: it is not taken yet, is being taken, is there."""
+
+    async def story() -> None:
+        server = Server()
+        await server.start()
+        ending: list[asyncio.Task[None]] = []
+
+        def stop() -> None:
+            ending.append(asyncio.ensure_future(server.stop() if whole else server.stop_broker(1)))
+
+        with client(server) as there:
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            asyncio.get_running_loop().call_soon(stop)
+            while not ending:
+                await asyncio.sleep(0)
+            await ending[0]
+            if not whole:
+                await server.stop()
+            assert not server.wires
+            assert ended(there)
+
+    with nothing_left_open():
+        asyncio.run(story())
+
+
+def test_a_client_that_never_shakes_hands() -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATE)
+    with nothing_left_open(), ServerThread(ServerConfig(tls=context)) as it, client(it.server):
+        for _ in range(5):  # turns of its loop
+            it.advance(0)
