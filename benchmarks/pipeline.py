@@ -8,8 +8,8 @@ that a neighbour's load meets the ratio as little as can be; every command must 
 as the recordings hold.
 
     tshark -T fields    30 fields of each message, keys, values and headers of records among them
-      ours              the tables that hold those fields: `exchanges` and `records`, as Parquet, in
-                        one pass
+      ours              the tables that hold those fields: `exchanges` and `records`, as Parquet or
+                        as Arrow files, in one pass
     tshark -T json      every field of each message and every record
       ours              `decode --format jsonl --records`: every field, every record, and on which
                         connection, in answer to what
@@ -118,11 +118,12 @@ def ours(*arguments: str | Path) -> list[str]:
 
 def commands(capture: Path, folder: Path) -> dict[str, list[list[str]]]:
     """Name the contenders and their commands, which are run one after the other."""
-    tables = [ours(capture, "--table", "exchanges", "--table", "records", "-o", folder)]
+    tables = ["--table", "exchanges", "--table", "records", "-o"]
     fields = [word for field in FIELDS.split() for word in ("-e", field)]
     return {
         "kafkawire jsonl": [ours(capture, "--format", "jsonl", "--records")],
-        "kafkawire tables": tables,
+        "kafkawire tables": [ours(capture, *tables, folder)],
+        "kafkawire arrow": [ours(capture, *tables, folder / "{table}.arrow")],
         "tshark fields": [tshark(capture, ["-T", "fields", *fields])],
         "tshark json": [tshark(capture, ["-T", "json"])],
         "tshark json, kafka only": [tshark(capture, ["-T", "json", "-J", "kafka"])],
@@ -134,6 +135,7 @@ ALL_OF: Final = ("tshark json", "tshark json, kafka only")
 PAIRS: Final = (
     ("pcap to JSON lines vs -T fields", "kafkawire jsonl", FIELDS_OF),
     ("pcap to tables vs -T fields", "kafkawire tables", FIELDS_OF),
+    ("pcap to Arrow files vs -T fields", "kafkawire arrow", FIELDS_OF),
     ("pcap to JSON lines vs -T json", "kafkawire jsonl", ALL_OF),
     ("pcap to tables vs -T json", "kafkawire tables", ALL_OF),
 )

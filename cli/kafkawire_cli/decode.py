@@ -86,8 +86,8 @@ def decode(
         typer.Option(
             "--output",
             "-o",
-            help="With --table: a .jsonl, .csv or .parquet file; of several a directory, or a name "
-            "with {table} in it.",
+            help="With --table: a .jsonl, .csv, .parquet or .arrow file; of several a directory, "
+            "or a name with {table} in it.",
         ),
     ] = None,
 ) -> None:

@@ -4,6 +4,7 @@ is full; and memory.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -84,6 +85,7 @@ def tune() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's, which would wait for nothing
     gc.freeze()
     gc.set_threshold(YOUNG, 4, 2)
+    atexit.register(gc.freeze)  # or the interpreter looks for circles in all that goes with it
 
 
 def keep_memory() -> None:

@@ -1,4 +1,4 @@
-"""`kafkawire decode --table NAME`: tables of captures as JSON lines, CSV or Parquet.
+"""`kafkawire decode --table NAME`: tables of captures as JSON lines, CSV, Parquet or Arrow.
 
 Law: the name of the output file says the format, and where several tables are asked for, each has a
 file of its own; nested columns are JSON text in CSV, bytes are base64 in both texts, and times are
@@ -184,10 +184,20 @@ def _is_payload(type: pa.DataType) -> bool:
     return bool(pa.types.is_binary(type) or pa.types.is_nested(type))
 
 
+@contextmanager
+def _arrow(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
+    import pyarrow as pa
+
+    # not compressed: batches lie in the file as they do in memory, for readers that map it
+    with pa.ipc.new_file(str(output), schema) as out:
+        yield out.write_batch
+
+
 FORMATS: Final[dict[str, Callable[[Path | None, pa.Schema], AbstractContextManager[Write]]]] = {
     ".jsonl": _jsonl,
     ".csv": _csv,
     ".parquet": _parquet,
+    ".arrow": _arrow,
 }
 """Ending of a file's name -> what writes it."""
 

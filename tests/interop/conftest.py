@@ -12,7 +12,11 @@ from kafkawire.client.failures import ClientError
 from kafkawire.net.admin import LATEST, Admin, GroupInfo
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
-from tests.net.server.conftest import LEFT_OPEN, nothing_left_to_others
+from tests.net.server.conftest import (
+    LEFT_OPEN,
+    nothing_left_to_others,
+    pytest_runtest_teardown,
+)
 from tests.real.broker import MECHANISMS, PASSWORD, USER
 from tests.real.java import Installation
 
@@ -23,7 +27,7 @@ from .makes.ours import Ours
 from .matrix import KAFKA
 from .node import Node, install
 
-__all__ = ["nothing_left_to_others"]
+__all__ = ["nothing_left_to_others", "pytest_runtest_teardown"]
 NUMBERS = count()
 
 

@@ -7,15 +7,15 @@ it takes as long for a value, and imports pandas wherever that is installed.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
 from itertools import chain, pairwise
-from operator import mul
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ...records.columns import Views
+from . import values as in_memory
 from .columns import BOOL, INT32, LAST_TIME, TEXT, TIME, printable
 
 Int64s = npt.NDArray[np.int64]
@@ -55,52 +55,37 @@ def flags_there(values: bytes, there: bytes) -> pa.Array:
 
 def texts(values: list[str | None]) -> pa.Array:
     """Make the array of texts."""
-    valid = None
     try:
-        joined = "".join(values)  # type: ignore[arg-type]  # TypeError is what it is tried for
-        known: list[str] = values  # type: ignore[assignment]
-    except TypeError:
-        valid = bitmap(np.array([value is not None for value in values], np.bool_))
-        known = [value or "" for value in values]
-        joined = "".join(known)
-    if not joined.isascii():
-        return _encoded([encoded(value) for value in known], valid)
-    ends = np.zeros(len(known) + 1, np.int32)
-    np.cumsum(np.fromiter(map(len, known), np.int32, len(known)), out=ends[1:])
-    buffers = [valid, pa.py_buffer(ends), pa.py_buffer(joined.encode())]
-    return pa.Array.from_buffers(TEXT, len(known), buffers)
+        made = in_memory.texts(values)
+    except UnicodeEncodeError:  # text that was no UTF-8 on the wire, and kept all the same
+        made = in_memory.texts([printable(value) for value in values])
+    return laid_out(TEXT, made)
 
 
-def repeated_texts(values: Sequence[str | None], counts: Int64s) -> pa.Array:
+def repeated_texts(values: list[str | None], counts: Int64s) -> pa.Array:
     """Make the array of texts, each so many times."""
-    kinds = {value: b"" if value is None else encoded(value) for value in set(values)}
-    known = [kinds[value] for value in values]
-    sizes = np.fromiter(map(len, known), np.int64, len(known))
-    rows = int(counts.sum())
-    ends = np.zeros(rows + 1, np.int32)
-    np.cumsum(np.repeat(sizes, counts), out=ends[1:])
-    data = b"".join(map(mul, known, counts.tolist()))
-    valid = None
-    if None in kinds:
-        mask = np.array([value is not None for value in values], np.bool_)
-        valid = bitmap(np.repeat(mask, counts))
-    return pa.Array.from_buffers(TEXT, rows, [valid, pa.py_buffer(ends), pa.py_buffer(data)])
-
-
-def encoded(text: str) -> bytes:
-    """Write text as UTF-8, also where it was none on the wire."""
+    times = counts.tobytes()
     try:
-        return text.encode()
+        made = in_memory.repeated(values, times)
     except UnicodeEncodeError:
-        shown: str = printable(text)
-        return shown.encode()
+        made = in_memory.repeated([printable(value) for value in values], times)
+    return laid_out(TEXT, made)
 
 
-def _encoded(values: list[bytes], valid: pa.Buffer | None) -> pa.Array:
-    ends = np.zeros(len(values) + 1, np.int32)
-    np.cumsum(np.fromiter(map(len, values), np.int32, len(values)), out=ends[1:])
-    buffers = [valid, pa.py_buffer(ends), pa.py_buffer(b"".join(values))]
-    return pa.Array.from_buffers(TEXT, len(values), buffers)
+def viewed(type: pa.DataType, column: Views, rows: int, buffers: list[bytes]) -> pa.Array:
+    """Make the array of bytes, or texts, that views see."""
+    if column.nulls == rows:
+        return pa.nulls(rows, type)
+    valid = column.valid if column.nulls else bytearray()
+    return laid_out(type, in_memory.viewed(column.words, valid, rows, buffers))
+
+
+def laid_out(type: pa.DataType, column: in_memory.Column) -> pa.Array:
+    """Make the array of values that lie in memory as Arrow has them."""
+    ends, data, valid = column
+    bits = None if valid is None else pa.py_buffer(valid)
+    buffers = [bits, pa.py_buffer(ends), pa.py_buffer(data)]
+    return pa.Array.from_buffers(type, len(ends) // 4 - 1, buffers)
 
 
 def lists(type: pa.DataType, ends: Any, items: pa.Array) -> pa.Array:

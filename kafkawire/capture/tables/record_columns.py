@@ -23,13 +23,15 @@ from .arrays import (
     Int64s,
     bitmap,
     flags,
+    lists,
     nothing,
     repeated_texts,
     times,
     times_of_ms,
+    viewed,
     whole,
 )
-from .columns import Sink, array_of, known, micros, schema_of
+from .columns import BYTES, TEXT, Sink, array_of, known, micros, schema_of
 from .fields import Fields, Runs, runs
 from .filled import Numbers
 from .record_batches import Broken, batches_in
@@ -119,21 +121,22 @@ def _one_by_one(fields: Fields) -> Iterator[pa.RecordBatch]:
 def _batch(fields: Fields, found: Runs) -> pa.RecordBatch:
     """Make a batch of records."""
     columns = found.columns
-    arrow = columns.to_arrow()
+    rows = columns.rows
     counts = np.frombuffer(found.count.getvalue(), np.int64)
     made = _of_batches(found, counts)
     of_field = np.frombuffer(found.field.getvalue(), np.int64)
     here = np.bincount(of_field, counts, len(fields)).astype(np.int64)
     made |= _of_fields(fields, here)
-    offset = _longs(arrow.column("offset"))
-    made["offset"] = arrow.column("offset")
-    made["timestamp"] = times_of_ms(_longs(arrow.column("timestamp")))
-    made["timestamp_ms"] = arrow.column("timestamp")
-    made["key"] = arrow.column("key").cast(TYPES["key"])
-    made["value"] = arrow.column("value").cast(TYPES["value"])
-    made["headers"] = _headers(columns, arrow.column("headers"))
+    offset = np.frombuffer(columns.offset.numbers, np.int64, rows)
+    timestamp = np.frombuffer(columns.timestamp.numbers, np.int64, rows)
+    made["offset"] = whole(TYPES["offset"], offset)
+    made["timestamp"] = times_of_ms(timestamp)
+    made["timestamp_ms"] = whole(TYPES["timestamp_ms"], timestamp)
+    made["key"] = viewed(BYTES, columns.key, rows, columns.buffers)
+    made["value"] = viewed(BYTES, columns.value, rows, columns.buffers)
+    made["headers"] = _headers(columns)
     first = np.repeat(np.frombuffer(found.base_sequence.getvalue(), np.int64), counts)
-    past = offset - _longs(made["base_offset"])
+    past = offset - np.frombuffer(made["base_offset"].buffers()[1], np.int64, rows)
     sequence = np.where(first < 0, -1, (first + past) & 0x7FFFFFFF).astype(np.int32)
     made["sequence"] = whole(TYPES["sequence"], sequence)
     return pa.RecordBatch.from_arrays([made[name] for name in SCHEMA.names], schema=SCHEMA)
@@ -178,13 +181,16 @@ def _looked_at(column: Numbers, dtype: npt.DTypeLike) -> tuple[Any, Any]:
     return np.frombuffer(column.values.getvalue(), dtype), there
 
 
-def _longs(found: pa.Array) -> Int64s:
-    """Look at the numbers of an array without nulls; its own way to numpy imports pandas."""
-    return np.frombuffer(found.buffers()[1], np.int64, len(found))
-
-
-def _headers(columns: Columns, arrow: pa.Array) -> pa.Array:
+def _headers(columns: Columns) -> pa.Array:
     """Make the lists of headers."""
-    if not columns.headers:
-        return nothing(HEADERS, len(arrow), pa.nulls(0, HEADERS.value_type))
-    return arrow.cast(HEADERS)
+    count = columns.headers
+    header = HEADERS.value_type
+    if not count:
+        return nothing(HEADERS, columns.rows, pa.nulls(0, header))
+    children = [
+        viewed(TEXT, columns.header_key, count, columns.buffers),
+        viewed(BYTES, columns.header_value, count, columns.buffers),
+    ]
+    headers = pa.Array.from_buffers(header, count, [None], children=children)
+    ends = np.frombuffer(columns.header_ends.numbers, np.int32, columns.rows + 1)
+    return lists(HEADERS, ends, headers)

@@ -1,0 +1,75 @@
+"""Values of columns as Arrow has them in memory, copied once: what `values.c` does, where no
+compiler made it.
+
+Law: the two make the same, to the byte.
+
+    ends    0 | where each value ends: int32        data    the values behind one another
+    valid   a bit a value, lowest first; None where none is null
+"""
+
+from __future__ import annotations
+
+from itertools import chain, repeat
+from struct import Struct
+from typing import Final
+
+import numpy as np
+
+Column = tuple[bytearray, bytearray, bytearray | None]
+"""ends, data, valid"""
+
+VIEW: Final = Struct("<i4xii")
+IN_VIEW: Final = 12
+MAX_INT32: Final = 0x7FFFFFFF
+
+
+def texts(values: list[str | None]) -> Column:
+    """Lay out texts. Raises UnicodeEncodeError, OverflowError."""
+    return _column([None if value is None else value.encode() for value in values])
+
+
+def repeated(values: list[str | None], counts: bytes) -> Column:
+    """Lay out texts, each as often as an int64 of `counts` says. Raises UnicodeEncodeError,
+    OverflowError.
+    """
+    each = [None if value is None else value.encode() for value in values]
+    times = np.frombuffer(counts, np.int64).tolist()
+    if any(number < 0 for number in times):
+        raise OverflowError("a value is repeated less than no times")
+    return _column(list(chain.from_iterable(map(repeat, each, times))))
+
+
+def viewed(views: bytearray, valid: bytearray, rows: int, buffers: list[bytes]) -> Column:
+    """Lay out what the views of some rows see (see `records.columns`); valid: a bit a row, or
+    nothing where none is null. Raises ValueError where a view sees nothing, OverflowError.
+    """
+    if rows > len(views) // 16 or 0 < len(valid) < (rows + 7) // 8:
+        raise ValueError(f"there is no memory of {rows} rows")
+    there = [not valid or valid[row >> 3] >> (row & 7) & 1 for row in range(rows)]
+    values: list[bytes | None] = [
+        _seen(views, row, buffers) if is_there else None for row, is_there in enumerate(there)
+    ]
+    return _column(values)
+
+
+def _seen(views: bytearray, row: int, buffers: list[bytes]) -> bytes:
+    size, buffer, start = map(int, VIEW.unpack_from(views, row * 16))
+    if 0 <= size <= IN_VIEW:
+        return bytes(views[row * 16 + 4 : row * 16 + 4 + size])
+    if size > 0 and 0 <= buffer < len(buffers) and 0 <= start <= len(buffers[buffer]) - size:
+        return buffers[buffer][start : start + size]
+    raise ValueError(f"the view in row {row} sees nothing")
+
+
+def _column(values: list[bytes | None]) -> Column:
+    sizes = np.array([len(value or b"") for value in values], np.int64)
+    size = int(sizes.sum())
+    if size > MAX_INT32:
+        raise OverflowError(f"a column of {size} bytes, where Arrow's offsets end at 2 GiB")
+    ends = np.zeros(len(values) + 1, "<i4")
+    np.cumsum(sizes, out=ends[1:])
+    valid = None
+    if None in values:
+        there = np.array([value is not None for value in values], np.bool_)
+        valid = bytearray(np.packbits(there, bitorder="little"))
+    return bytearray(ends), bytearray().join(value or b"" for value in values), valid
