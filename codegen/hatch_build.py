@@ -39,7 +39,6 @@ CAPTURE: Final = (
     "endings",
     "engine",
     "exchanges",
-    "fetch_sessions",
     "flows",
     "inference",
     "pairing",
