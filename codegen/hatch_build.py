@@ -40,7 +40,6 @@ CAPTURE: Final = (
     "endings",
     "engine",
     "exchanges",
-    "fetch_sessions",
     "flows",
     "inference",
     "pairing",
