@@ -38,6 +38,7 @@ SETTINGS: Final = {
     "spark.sql.sources.partitionOverwriteMode": "static",
     "spark.log.level": "ERROR",
     "spark.executor.extraJavaOptions": LITTLE_JAVA,
+    "spark.python.daemon.module": "kafkawire.spark.daemon",
     # Python's workers use again what they freed: a kernel that takes pages back clears them before
     # it gives them out again, for each block that is read and each column that is made.
     "spark.executorEnv.MALLOC_ARENA_MAX": "2",
@@ -64,6 +65,8 @@ LOCAL: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "512m",
     "spark.driver.extraJavaOptions": LITTLE_JAVA,
+    # Over TCP each task would wait for acknowledgements that Python's side delays.
+    "spark.python.unix.domain.socket.enabled": "true",
 }
 """What a local session gets besides: its driver is its executor."""
 
