@@ -29,7 +29,6 @@ from .reading import Decoded, decode, partitions
 from .session import apart
 from .shared import Waiting
 from .splitting.stores import Store, filesystem, located
-from .tasks import begin_workers
 from .writing import BY_API, Folder
 
 MANIFEST: Final = "_manifest"
@@ -67,7 +66,6 @@ def run(
     """
     begun = time.time()
     spark = apart(spark)
-    begin_workers(spark)
     plan = make_plan(spark, inputs, options)
     say(f"plan: {len(plan.files)} files, {plan.bytes / 1e6:.1f} MB, {len(plan.parts)} splits")
     store, root = _place(output, options)

@@ -25,7 +25,7 @@ from .packets import Mixed, Placing, is_among
 from .parts import Part, Region, Visit
 from .presence import Seen, Sharing, in_herds, look, shares
 from .splitting import Edge, InputFile, Proof, Split, inputs, plan, prove, read
-from .tasks import on_workers
+from .tasks import begin_workers, on_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,6 +42,9 @@ class Run(Protocol):
 
 MUCH: Final = 1 << 28
 """Bytes of inputs from which on workers plan them."""
+
+NEAR: Final = 1 << 30
+"""The same of local files: the driver looks through them while workers start."""
 
 TASK_BYTES: Final = 32 << 20
 """Bytes of inputs that are worth a task: small files and splits share one."""
@@ -118,10 +121,13 @@ def make_plan(
     """
     files = inputs(paths, options.others)
     cores = 1 if spark is None else spark.sparkContext.defaultParallelism
-    if all(file.store.is_local for file in files):
+    near = all(file.store.is_local for file in files)
+    if near:
         for name in options.others:  # that no store is there to take
             unknown(name)
-    much = spark is not None and sum(file.size for file in files) >= MUCH
+    much = spark is not None and sum(file.size for file in files) >= (NEAR if near else MUCH)
+    if spark is not None and not much:
+        begin_workers(spark)
     size = options.split_bytes or split_bytes(spark, files)
 
     def run(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
@@ -130,7 +136,8 @@ def make_plan(
         return [function(item) for item in items]
 
     # Looking through splits proves their starts, too; only without workers it is walked before.
-    begun = run(partial(opened, size=None if whole else size, walk=not much), files)
+    walk = sum(file.size for file in files) < MUCH
+    begun = run(partial(opened, size=None if whole else size, walk=walk), files)
     of = options.sets.of
     order = sorted(begun, key=lambda each: (of(each.file.name), each.first_ns, each.file.name))
     keys = [of(each.file.name) for each in order]

@@ -5,13 +5,16 @@ Law: what the caller or the environment says stands; only what they leave open i
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Final
 
 from .errors import NoJava
@@ -65,10 +68,17 @@ LOCAL: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "512m",
     "spark.driver.extraJavaOptions": LITTLE_JAVA,
-    # Over TCP each task would wait for acknowledgements that Python's side delays.
-    "spark.python.unix.domain.socket.enabled": "true",
 }
 """What a local session gets besides: its driver is its executor."""
+
+SOCKETS: Final = "spark.python.unix.domain.socket.enabled"
+SOCKETS_IN: Final = "spark.python.unix.domain.socket.dir"
+"""How Java meets Python's workers. Over TCP each task waits for acknowledgements that the other
+side delays.
+"""
+
+SHORT: Final = Path("/tmp")
+"""Where sockets are made: their paths may have no more than some hundred letters."""
 
 
 def session(
@@ -105,8 +115,19 @@ def session(
         conf.set(key, value)
     for key, value in {**SETTINGS, **(LOCAL if local else {})}.items():
         conf.setIfMissing(key, value)
+    if local and SHORT.is_dir() and not conf.contains(SOCKETS):
+        conf.set(SOCKETS, "true")
+        conf.setIfMissing(SOCKETS_IN, _own_folder())
     conf.setIfMissing("spark.app.name", name)
     return SparkSession.builder.config(conf=conf).getOrCreate()
+
+
+@cache
+def _own_folder() -> str:
+    """Make a directory that nobody else may look into, and that goes when this process does."""
+    folder = mkdtemp(prefix="kafkawire-", dir=SHORT)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def apart(spark: SparkSession) -> SparkSession:

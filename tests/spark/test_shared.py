@@ -13,6 +13,7 @@ from kafkawire.capture.tables import TABLES
 from kafkawire.spark import presence, shared
 from kafkawire.spark.chunks import CHUNKED
 from kafkawire.spark.options import parse
+from kafkawire.spark.outputs import in_file
 from kafkawire.spark.planning import make_plan
 from kafkawire.spark.presence import Sharing
 from kafkawire.spark.shared import Waiting
@@ -33,7 +34,7 @@ def decoded(
     placing = plan.placing(asked.partitions or 2)
     assert shared.suits(plan, asked, placing)
     waiting = shared.decode(spark, plan, asked, placing, str(folder))
-    batches = (batch for name, _ in waiting.files for batch in shared.in_file(name))
+    batches = (batch for name, _ in waiting.files for batch in in_file(name))
     rows = [row for batch in waiting.finish(batches) for row in batch.to_pylist()]
     assert len(rows) == sum(count for _, count in waiting.files)
     return waiting, counted(rows)
