@@ -21,7 +21,7 @@ from .splits import Mark
 from .stores import Reader
 
 PIECE: Final = 1 << 21
-"""Bytes read at a time, a part of CHUNK: few enough to be near when they are looked at again."""
+"""Bytes read at a time, fewer than CHUNK: few enough to be near when they are looked at again."""
 
 BEYOND: Final = 1 << 16
 """Bytes read first where only the end of a packet is needed; then twice as many."""
@@ -60,7 +60,7 @@ class Plain:
         at, beyond = start, BEYOND
         while at < self._size:
             if at < stop:
-                end = min(stop, (at // PIECE + 1) * PIECE)
+                end = min(stop, chunk_end(at), at + PIECE)
             else:
                 end = min(at + beyond, chunk_end(at))
                 beyond *= 2
