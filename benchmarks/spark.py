@@ -45,7 +45,7 @@ from .skew import hot
 from .standalone import Cluster
 
 MEGABYTES: Final = 200
-LOOK_SECONDS: Final = 0.1
+LOOK_SECONDS: Final = 0.25
 """Between two looks at the workers."""
 
 FILE_BYTES: Final = 500 * 10**6
