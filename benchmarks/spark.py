@@ -4,15 +4,17 @@
                                [--shapes many hot] [--cluster]
 
 Law: contenders read the same files, each as a program of its own, and must find as many rows; MB
-are 10^6 bytes of capture, times those of the clock, from the first file looked at to the last row
-written. What is measured of a size, once with many connections and once with half of the bytes on
-one:
+are 10^6 bytes of capture, times those of the clock. For Spark they begin where Java runs, with a
+session that has done nothing in Python yet, and end with the last row written; a second figure has
+the session's start, too. What is measured of a size, once with many connections and once with half
+of the bytes on one:
 
     decode       `kafkawire decode --table T -o x.parquet`: one process
-    local[N]     the job of `kafkawire spark` in a session that runs; the session's start apart
+    local[N]     the job of `kafkawire spark`
     cluster      the same on a standalone cluster of two executors of one core (--cluster), whose
                  Java is not the driver's
-    processor    seconds of all processes but the driver's Python; Java's of them is Spark's own
+    processor    seconds of all processes, but for the session's start; Java's of them is Spark's
+                 own
     memory       the largest of Python's workers, an executor's Java, and both: resident MiB at
                  their peak
 
@@ -43,7 +45,7 @@ from .skew import hot
 from .standalone import Cluster
 
 MEGABYTES: Final = 200
-LOOK_SECONDS: Final = 0.1
+LOOK_SECONDS: Final = 0.25
 """Between two looks at the workers."""
 
 FILE_BYTES: Final = 500 * 10**6
@@ -55,8 +57,8 @@ EXECUTOR: Final = b"CoarseGrainedExecutorBackend"
 
 
 class Taken(NamedTuple):
-    """What a run took: seconds of the clock, seconds of processor of Python's workers, MiB of the
-    largest at its peak, rows; seconds of Java and its MiB.
+    """What a run took: seconds of the clock, seconds of processor of Python, MiB of the largest
+    worker at its peak, rows; seconds of Java and its MiB; seconds that the session took to start.
     """
 
     wall: float
@@ -65,6 +67,7 @@ class Taken(NamedTuple):
     rows: int
     java_cpu: float = 0.0
     java_peak: float = 0.0
+    start: float = 0.0
 
 
 def rotated(pieces: Iterator[bytes], folder: Path, name: str) -> list[Path]:
@@ -133,8 +136,11 @@ def watched(master: str, paths: Sequence[Path], table: str, folder: Path) -> Tak
     shutil.rmtree(out)
     found = json.loads(said.splitlines()[-1])
     before = found["java_before"] if master.startswith("local") else 0.0
-    python, java = workers.cpu, workers.java_cpu - before
-    return Taken(found["seconds"], python, workers.peak, found["rows"], java, workers.java_peak)
+    python, java = workers.cpu + found["driver"], workers.java_cpu - before
+    return Taken(
+        found["seconds"], python, workers.peak, found["rows"], java, workers.java_peak,
+        found["start"],
+    )  # fmt: skip
 
 
 class Workers(threading.Thread):
@@ -224,6 +230,7 @@ def children_of(pid: int, program: bytes) -> list[int]:
 
 def job(master: str, out: str, table: str, paths: Sequence[str]) -> None:
     """Run the job in this process; say what it took."""
+    started = time.perf_counter()
     from kafkawire.spark import session
     from kafkawire.spark.job import run as run_job
     from kafkawire.spark.options import parse
@@ -231,13 +238,14 @@ def job(master: str, out: str, table: str, paths: Sequence[str]) -> None:
     spark = session(master, settings={"spark.log.level": "OFF", "spark.executor.memory": "512m"})
     spark.range(1).count()
     java = sum(map(processor, children_of(os.getpid(), b"java")))
-    begun = time.perf_counter()
+    begun, used = time.perf_counter(), time.process_time()
     manifest = run_job(spark, paths, out, [table], parse({}))
-    seconds = time.perf_counter() - begun
+    seconds, driver = time.perf_counter() - begun, time.process_time() - used
     if manifest["payload"]["unaccounted"]:
         raise AssertionError(f"bytes unaccounted for: {manifest['payload']}")
     rows = manifest["tables"][table]["rows"]
-    print(json.dumps({"seconds": seconds, "rows": rows, "java_before": java}))
+    found = {"seconds": seconds, "rows": rows, "driver": driver, "start": begun - started}
+    print(json.dumps({**found, "java_before": java}))
     spark.stop()
 
 
@@ -287,6 +295,9 @@ def shown(case: str, size: float, taken: dict[str, list[Taken]]) -> list[Figure]
             every = [run.cpu + run.java_cpu for run in runs]
             said["Java's part of the processor", "%"] = [
                 100 * run.java_cpu / total for run, total in zip(runs, every, strict=True)
+            ]
+            said["rate with the session's start", "MB/s"] = [
+                size / (run.wall + run.start) for run in runs
             ]
             said["Java's memory", "MiB"] = [run.java_peak for run in runs]
             said["memory, Java and a worker", "MiB"] = [run.peak + run.java_peak for run in runs]

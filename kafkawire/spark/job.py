@@ -12,28 +12,25 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import pyarrow as pa
 from pyarrow import fs
 from pyspark.sql import SparkSession
 
 from ..capture.tables import TABLES
+from . import shared
 from .columns import needed
-from .decoding import tune
-from .errors import ascii_safe
 from .facts import AllFacts
 from .options import Options
-from .outputs import bodies, in_file
-from .planning import Plan, make_plan, numbers
-from .reading import Decoded, decode, map_in_arrow
+from .planning import Plan, make_plan
+from .reading import Decoded, decode, partitions
 from .session import apart
+from .shared import Waiting
 from .splitting.stores import Store, filesystem, located
-from .writing import BY_API, WRITTEN, Folder
+from .writing import BY_API, Folder
 
 MANIFEST: Final = "_manifest"
 SCRATCH: Final = ".rows"
@@ -78,28 +75,37 @@ def run(
     say(f"plan: {len(plan.files)} files, {plan.bytes / 1e6:.1f} MB, {len(plan.parts)} splits")
     _forget(filesystem(store), root)
     tasks = writers(plan.bytes, spark.sparkContext.defaultParallelism)
-    # What all workers see of a directory, they can hand over there; it costs least.
-    scratch = _scratch(root) if store.is_local else None
     written: list[Written] = []
     facts: AllFacts | None = None
     for table in tables:
         since = time.monotonic()
-        decoded = decode(spark, plan, replace(options, table=table), folder=scratch)
+        decoded = _decoded(spark, plan, replace(options, table=table), store, root)
         facts = decoded.facts
         say(f"{table}: decoded, {facts.sums['messages']} messages; writing")
         folder = Folder(store, f"{root}/{table}", table in BY_API, decoded.finish.batch)
-        rows = _write(spark, decoded, folder, tasks, waits=scratch is not None)
+        folder.empty()
+        files = decoded.write(folder, tasks)
+        folder.only(file for file, _ in files)
         decoded.release()
-        written.append(Written(table, rows, time.monotonic() - since))
-        say(f"{table}: {rows} rows, {written[-1].seconds:.1f} s")
-        if scratch is not None:
-            _scratch(root)
-    shutil.rmtree(Path(root, SCRATCH), ignore_errors=True)
+        written.append(Written(table, sum(rows for _, rows in files), time.monotonic() - since))
+        say(f"{table}: {written[-1].rows} rows, {written[-1].seconds:.1f} s")
     manifest = describe(plan, options, written, facts)
     manifest["seconds"] = round(time.time() - begun, 3)
     with filesystem(store).open_output_stream(f"{root}/{MANIFEST}") as out:
         out.write(json.dumps(manifest, indent=1).encode("utf-8", "backslashreplace"))
     return manifest
+
+
+def _decoded(
+    spark: SparkSession, plan: Plan, options: Options, store: Store, root: str
+) -> Waiting | Decoded:
+    """Decode a table: through the output, if that is a directory that all workers see, which costs
+    less.
+    """
+    placing = plan.placing(partitions(spark, plan.handed, options))
+    if store.is_local and shared.suits(plan, options, placing):
+        return shared.decode(spark, plan, options, placing, _scratch(root))
+    return decode(spark, plan, options)
 
 
 def _scratch(root: str) -> str:
@@ -115,47 +121,6 @@ def writers(size: int, cores: int) -> int:
     """Say how many tasks write the rows of so many bytes."""
     files = -(-size // FILE_BYTES)
     return max(1, files, min(cores, size // LEAST_BYTES))
-
-
-def _write(
-    spark: SparkSession, decoded: Decoded, folder: Folder, tasks: int, *, waits: bool
-) -> int:
-    """Write a table; waits: its rows wait in files. Returns how many there are."""
-    folder.empty()
-    rows, given = decoded.rows.select("name", "body").coalesce(tasks), bodies
-    if waits:
-        # What one task decoded, as it does of a connection with most of the bytes, several write.
-        found = decoded.rows.select("name", "n").collect()
-        runs = dealt([(row["name"], row["n"]) for row in found], tasks)
-        rows, given = numbers(spark, len(runs)), partial(_in_runs, runs)
-
-    @ascii_safe
-    def step(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        tune()
-        return folder.write(given(batches))
-
-    written = map_in_arrow(rows, step, WRITTEN).collect()
-    folder.only(row["file"] for row in written)
-    return sum(row["rows"] for row in written)
-
-
-def _in_runs(
-    runs: Sequence[Sequence[str]], batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    for at in (at for batch in batches for at in batch.column(0).to_pylist()):
-        for name in runs[at]:
-            yield from in_file(name)
-
-
-def dealt(files: Sequence[tuple[str, int]], count: int) -> list[list[str]]:
-    """Deal files of rows out to so many tasks, or fewer: stretches with about as many rows each."""
-    every = max(1, sum(rows for _, rows in files))
-    runs: list[list[str]] = [[] for _ in range(count)]
-    before = 0
-    for name, rows in files:
-        runs[min((2 * before + rows) * count // (2 * every), count - 1)].append(name)
-        before += rows
-    return [run for run in runs if run]
 
 
 def describe(

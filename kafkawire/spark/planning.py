@@ -11,24 +11,21 @@ decoded.
 
 from __future__ import annotations
 
-import pickle
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
-import pyarrow as pa
-
 from ..capture.blocks import NO_TIME
-from .decoding import tune
-from .errors import Unreadable, ascii_safe
+from .errors import Unreadable
 from .options import SPLIT_BYTES, Options, unknown
 from .packets import Mixed, Placing, is_among
 from .parts import Part, Region, Visit
 from .presence import Seen, Sharing, in_herds, look, shares
 from .splitting import Edge, InputFile, Proof, Split, inputs, plan, prove, read
+from .tasks import begin_workers, on_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,6 +42,9 @@ class Run(Protocol):
 
 MUCH: Final = 1 << 28
 """Bytes of inputs from which on workers plan them."""
+
+NEAR: Final = 1 << 30
+"""The same of local files: the driver looks through them while workers start."""
 
 TASK_BYTES: Final = 32 << 20
 """Bytes of inputs that are worth a task: small files and splits share one."""
@@ -126,19 +126,24 @@ def make_plan(
     Unreadable for a file that is no capture, where `failOnError` asks for it; OSError.
     """
     files = inputs(paths, options.others)
-    if not to_store and all(file.store.is_local for file in files):
+    cores = 1 if spark is None else spark.sparkContext.defaultParallelism
+    near = all(file.store.is_local for file in files)
+    if near and not to_store:
         for name in options.others:  # that no store is there to take
             unknown(name)
-    much = spark is not None and sum(file.size for file in files) >= MUCH
+    much = spark is not None and sum(file.size for file in files) >= (NEAR if near else MUCH)
+    if spark is not None and not much:
+        begin_workers(spark)
     size = options.split_bytes or split_bytes(spark, files)
 
     def run(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
         if much and spark is not None and len(items) > 1:
-            return on_workers(spark, function, items)
+            return on_workers(spark, function, items, LOOKS * cores)
         return [function(item) for item in items]
 
     # Looking through splits proves their starts, too; only without workers it is walked before.
-    begun = run(partial(opened, size=None if whole else size, walk=not much), files)
+    walk = sum(file.size for file in files) < MUCH
+    begun = run(partial(opened, size=None if whole else size, walk=walk), files)
     of = options.sets.of
     order = sorted(begun, key=lambda each: (of(each.file.name), each.first_ns, each.file.name))
     keys = [of(each.file.name) for each in order]
@@ -152,7 +157,6 @@ def make_plan(
         for split in each.splits
     ]
     cut = Plan(tuple(each.file for each in order), tuple(places[key] for key in keys), (*parts,))
-    cores = 1 if spark is None else spark.sparkContext.defaultParallelism
     sharing = Sharing(cores, options.chunk_bytes, options.partitions is not None)
     return cut if whole else looked_through(cut, run, size, sharing)
 
@@ -250,23 +254,6 @@ def begins(splits: Sequence[Split]) -> tuple[int, str | None]:
                 return int(block.ts[0]), None
         said = next(map(str, reading.proof.problems), said)
     return NO_TIME, said
-
-
-def on_workers(spark: SparkSession, function: Callable[[T], R], items: Sequence[T]) -> list[R]:
-    """Call a function for each item, some to a task; results in the order of the items."""
-
-    @ascii_safe
-    def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        tune()
-        for batch in batches:
-            for at in batch.column(0).to_pylist():
-                made = pickle.dumps(function(items[at]))
-                yield pa.RecordBatch.from_pydict({"at": [at], "made": [made]})
-
-    tasks = LOOKS * spark.sparkContext.defaultParallelism
-    found = numbers(spark, len(items), tasks).mapInArrow(task, "at long, made binary")
-    rows: list[Any] = found.collect()
-    return [pickle.loads(row["made"]) for row in sorted(rows, key=lambda row: row["at"])]
 
 
 def numbers(spark: SparkSession, count: int, tasks: int | None = None) -> Any:

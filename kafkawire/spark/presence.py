@@ -120,8 +120,7 @@ def look(one: tuple[Split, int]) -> Seen:
             sizes.append(found.captured)
             fragments |= len(pieces) > 0
     proof = reading.proof
-    every, at = np.unique(np.concatenate(ids), return_inverse=True)
-    volumes = np.bincount(at, np.concatenate(sizes), len(every)).astype(np.int64)
+    every, volumes = _summed(np.concatenate(ids), np.concatenate(sizes))
     tells = told(proof.problems, links)
     return Seen(proof, every.tobytes(), volumes.tobytes(), fragments, any(tells))
 
@@ -225,8 +224,11 @@ def _joined_up(each: Sequence[tuple[Mixed, Ints]]) -> tuple[Mixed, Ints]:
 
 
 def _summed(ids: Mixed, sizes: Ints) -> tuple[Mixed, Ints]:
-    every, at = np.unique(ids, return_inverse=True)
-    return every, np.bincount(at, sizes, len(every)).astype(np.int64)
+    """Sum sizes up by number; numbers are sorted then, each once."""
+    order = np.argsort(ids)
+    ordered = ids[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=~ordered[:1]))
+    return ordered[starts], np.add.reduceat(sizes[order], starts)
 
 
 def _several(each: Sequence[Mixed]) -> Mixed:

@@ -30,7 +30,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from ..capture.tables import TABLES
 from .columns import needed
-from .decoding import sorted_rows
+from .decoding import sorted_rows, tune
 from .errors import ascii_safe
 from .facts import AllFacts, sum_up
 from .finishing import Finish
@@ -40,6 +40,7 @@ from .packets import SCHEMA, Kind, Placing
 from .parts import join_pieces
 from .planning import PARTITION_BYTES, TASK_BYTES, Plan, make_plan, numbers
 from .work import IN_TWO_STEPS, PACKETS, Batches, Step, Work
+from .writing import WRITTEN, Folder
 
 TASKS: Final = 12
 """Tasks for each core that read packets, at most."""
@@ -64,6 +65,17 @@ class Decoded:
             return finish(bodies(batches))
 
         return map_in_arrow(self.rows.select("name", "body"), step, finish.schema)
+
+    def write(self, folder: Folder, tasks: int) -> list[tuple[str, int]]:
+        """Write the table, in so many tasks at most; returns files of Parquet and their rows."""
+        rows = self.rows.select("name", "body").coalesce(tasks)
+
+        @ascii_safe
+        def step(batches: Iterable[pa.RecordBatch]) -> Batches:
+            tune()
+            return folder.write(bodies(batches))
+
+        return [(row["file"], row["rows"]) for row in map_in_arrow(rows, step, WRITTEN).collect()]
 
     def release(self) -> None:
         """Give back what is kept; the rows are decoded anew where they are asked for again."""
@@ -96,15 +108,12 @@ def decode(
     plan: Plan,
     options: Options,
     columns: Sequence[str] | None = None,
-    folder: str | None = None,
 ) -> Decoded:
-    """Decode a table of a set that is planned. folder: a directory that all workers see, where what
-    is large waits.
-    """
+    """Decode a table of a set that is planned."""
     table = TABLES[options.table]
     wanted = list(columns) if columns is not None else table.schema.names
     made = needed(options.table, wanted, options)
-    work = Work(plan, made, options, folder)
+    work = Work(plan, made, options)
     placing = plan.placing(partitions(spark, plan.handed, options))
     many = partitions(spark, plan.bytes, options)
     kept, every = gathered(spark, work, placing)

@@ -5,13 +5,16 @@ Law: what the caller or the environment says stands; only what they leave open i
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Final
 
 from .errors import NoJava
@@ -38,6 +41,7 @@ SETTINGS: Final = {
     "spark.sql.sources.partitionOverwriteMode": "static",
     "spark.log.level": "ERROR",
     "spark.executor.extraJavaOptions": LITTLE_JAVA,
+    "spark.python.daemon.module": "kafkawire.spark.daemon",
     # Python's workers use again what they freed: a kernel that takes pages back clears them before
     # it gives them out again, for each block that is read and each column that is made.
     "spark.executorEnv.MALLOC_ARENA_MAX": "2",
@@ -66,6 +70,15 @@ LOCAL: Final = {
     "spark.driver.extraJavaOptions": LITTLE_JAVA,
 }
 """What a local session gets besides: its driver is its executor."""
+
+SOCKETS: Final = "spark.python.unix.domain.socket.enabled"
+SOCKETS_IN: Final = "spark.python.unix.domain.socket.dir"
+"""How Java meets Python's workers. Over TCP each task waits for acknowledgements that the other
+side delays.
+"""
+
+SHORT: Final = Path("/tmp")
+"""Where sockets are made: their paths may have no more than some hundred letters."""
 
 
 def session(
@@ -102,8 +115,19 @@ def session(
         conf.set(key, value)
     for key, value in {**SETTINGS, **(LOCAL if local else {})}.items():
         conf.setIfMissing(key, value)
+    if local and SHORT.is_dir() and not conf.contains(SOCKETS):
+        conf.set(SOCKETS, "true")
+        conf.setIfMissing(SOCKETS_IN, _own_folder())
     conf.setIfMissing("spark.app.name", name)
     return SparkSession.builder.config(conf=conf).getOrCreate()
+
+
+@cache
+def _own_folder() -> str:
+    """Make a directory that nobody else may look into, and that goes when this process does."""
+    folder = mkdtemp(prefix="kafkawire-", dir=SHORT)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def apart(spark: SparkSession) -> SparkSession:

@@ -39,11 +39,14 @@ NO_DATE: Final = "__HIVE_DEFAULT_PARTITION__"
 GROUP_ROWS: Final = 1 << 16
 """Rows of a row group at most."""
 
-HELD_BYTES: Final = 24 << 20
-"""Bytes of rows that a task holds, until it writes those of which there are most."""
+CUT_BYTES: Final = 12 << 20
+"""Bytes of rows that are cut at a time."""
 
-CUT_ROWS: Final = 1 << 14
-"""Rows that are cut at a time."""
+MANY_ROWS: Final = 1 << 12
+"""Rows of a directory that are written as soon as they are cut; fewer are copied, and wait."""
+
+HELD_BYTES: Final = 16 << 20
+"""Bytes of rows that wait, until those are written of which there are most."""
 
 WRITTEN: Final = pa.schema([pa.field("file", pa.string()), pa.field("rows", pa.int64())])
 
@@ -56,22 +59,24 @@ def times(batch: pa.RecordBatch) -> Ints:
     return found
 
 
-def gathered(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
-    """Put small batches together."""
+def gathered(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
+    """Put small batches together, until they have so many bytes."""
     held: list[pa.RecordBatch] = []
-    count = 0
+    bytes = 0
     for batch in batches:
         held.append(batch)
-        count += len(batch)
-        if count >= rows:
+        bytes += batch.nbytes
+        if bytes >= size:
             yield pa.concat_batches(held)
-            held, count = [], 0
+            held, bytes = [], 0
     if held:
         yield pa.concat_batches(held)
 
 
 def cut(batch: pa.RecordBatch, *, by_api: bool) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Cut a batch by cell: the directory that rows go to; they are copied, in order of time."""
+    """Cut a batch by cell: the directory that rows go to; they are stretches of one copy, in order
+    of time.
+    """
     when = times(batch)
     place = when // DAY
     names = ["unknown"]
@@ -80,12 +85,12 @@ def cut(batch: pa.RecordBatch, *, by_api: bool) -> Iterator[tuple[str, pa.Record
         names = apis.dictionary.to_pylist()
         place = place * len(names) + apis.indices.to_numpy()
     order = np.lexsort((when, place))
-    ordered = place[order]
-    cuts = (np.flatnonzero(np.diff(ordered)) + 1).tolist()
+    places, ordered = place[order], batch.take(pa.array(order))
+    cuts = (np.flatnonzero(np.diff(places)) + 1).tolist()
     for start, end in zip([0, *cuts], [*cuts, len(order)], strict=True):
-        day, api = divmod(int(ordered[start]), len(names))
+        day, api = divmod(int(places[start]), len(names))
         cell = f"date={_date(day)}" + (f"/api={names[api]}" if by_api else "")
-        yield cell, batch.take(pa.array(order[start:end]))
+        yield cell, ordered.slice(start, end - start)
 
 
 def _date(day: int) -> str:
@@ -107,13 +112,11 @@ class Folder:
         held = 0
         finished = (found for batch in batches if len(found := self.finish(batch)))
         with TemporaryDirectory(prefix="kafkawire-") as near:
-            for batch in gathered(finished, CUT_ROWS):
-                each = batch.nbytes / len(batch)
+            for batch in gathered(finished, CUT_BYTES):
                 for name, mine in cut(batch, by_api=self.by_api):
                     if name not in cells:
                         cells[name] = self._cell(name, near, len(cells))
-                    cells[name].take(mine, int(each * len(mine)))
-                held += batch.nbytes
+                    held += cells[name].take(mine)
                 while held > HELD_BYTES:
                     held -= max(cells.values(), key=lambda cell: cell.bytes).flush()
             for cell in cells.values():
@@ -158,10 +161,15 @@ class Cell:
         self._writer: pq.ParquetWriter | None = None
         self._rows = 0
 
-    def take(self, batch: pa.RecordBatch, size: int) -> None:
-        """Take rows of so many bytes."""
-        self._held.append(batch)
+    def take(self, batch: pa.RecordBatch) -> int:
+        """Take rows, which are a stretch of many; returns how many bytes more are held."""
+        if len(batch) >= MANY_ROWS:
+            self._held.append(batch)
+            return -self.flush()
+        self._held.append(batch.take(pa.array(np.arange(len(batch)))))
+        size: int = self._held[-1].nbytes
         self.bytes += size
+        return size
 
     def flush(self) -> int:
         """Write what is held; returns how many bytes that was."""

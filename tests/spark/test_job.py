@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
-from kafkawire.spark import job, submit
+from kafkawire.spark import job, shared, submit
 from kafkawire.spark.errors import BadOption
 from kafkawire.spark.options import parse
 from kafkawire_cli.main import app
@@ -147,10 +147,10 @@ def test_files_of_rows_are_dealt_out_in_stretches() -> None:
     """Whoever decoded them: one large connection's are written by several tasks."""
     files = [(str(at), rows) for at, rows in enumerate([50] * 40 + [1] * 30 + [0])]
     for count in (1, 2, 3, 7, 200):
-        runs = job.dealt(files, count)
+        runs = shared.dealt(files, count)
         assert [name for run in runs for name in run] == [name for name, _ in files]
         sizes = [sum(files[int(name)][1] for name in run) for run in runs]
         assert len(runs) <= count
         assert max(sizes) <= sum(sizes) / count + 50
-    assert job.dealt([], 3) == []
-    assert job.dealt([("empty", 0)], 3) == [["empty"]]
+    assert shared.dealt([], 3) == []
+    assert shared.dealt([("empty", 0)], 3) == [["empty"]]

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from kafkawire.spark.errors import JobFailed, NoJava, OutOfOrder, ascii_safe, in_a_line
-from kafkawire.spark.session import PLAIN_PLANS, apart, check_java
+from kafkawire.spark.session import PLAIN_PLANS, SOCKETS_IN, apart, check_java
 
 
 def test_the_session_is_ours(spark: SparkSession) -> None:
@@ -24,6 +24,25 @@ def test_the_session_is_ours(spark: SparkSession) -> None:
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     assert spark.sparkContext.getConf().get("spark.driver.memory") == "512m"
     assert spark.sparkContext.environment["ARROW_DEFAULT_MEMORY_POOL"] == "system"
+    folder = Path(spark.sparkContext.getConf().get(SOCKETS_IN) or "")
+    assert folder.stat().st_mode & 0o077 == 0
+
+
+def test_workers_are_forked_with_all_loaded(spark: SparkSession) -> None:
+    def told(_: int) -> tuple[bool, int, str]:
+        import gc
+        import os
+        import sys
+
+        loaded = "kafkawire.spark.shared" in sys.modules
+        with open(f"/proc/{os.getppid()}/cmdline") as file:
+            return loaded, gc.get_freeze_count(), file.read()
+
+    numbers: Any = spark.sparkContext.parallelize(range(2), 2).map(told)
+    for loaded, frozen, command in numbers.collect():
+        assert loaded
+        assert frozen > 10_000
+        assert "kafkawire.spark.daemon" in command
 
 
 def test_a_session_apart_leaves_the_other_one_alone(spark: SparkSession) -> None:

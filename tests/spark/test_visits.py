@@ -16,8 +16,7 @@ from pyspark.sql import SparkSession
 from benchmarks.captures import recorded
 from benchmarks.skew import hot
 from kafkawire.capture.tables import TABLES
-from kafkawire.spark import presence, read
-from kafkawire.spark.chunks import CHUNKED
+from kafkawire.spark import job, presence, read
 from kafkawire.spark.errors import OutOfOrder
 from kafkawire.spark.facts import sum_up
 from kafkawire.spark.finishing import Finish
@@ -116,13 +115,12 @@ def test_half_of_the_bytes_on_one_connection(
     plan = make_plan(spark, files, options)
     assert [len(visit.ids) for visit in plan.visits] == [1]
     assert len(plan.visits[0].parts) == len(plan.parts) > 12
-    found = decode(spark, plan, options, folder=str(tmp_path))
+    found = decode(spark, plan, options)
     assert found.facts.sums["chunks"] == 0
     assert counted(of_frame(found.frame)) == counted(rows_of(files, table))
-    if table in CHUNKED:
-        named = {row["name"] for row in found.rows.collect()}
-        assert named == {str(path) for path in tmp_path.iterdir()}
     found.release()
+    whole = job.run(spark, files, str(tmp_path), [table], options)
+    assert whole["payload"]["unaccounted"] == 0
 
 
 def test_all_that_is_spread_is_visited(spark: SparkSession, sets: dict[str, list[str]]) -> None:

@@ -20,6 +20,9 @@ from ...errors import CaptureError
 from .splits import Mark
 from .stores import Reader
 
+PIECE: Final = 1 << 21
+"""Bytes read at a time, fewer than CHUNK: few enough to be near when they are looked at again."""
+
 BEYOND: Final = 1 << 16
 """Bytes read first where only the end of a packet is needed; then twice as many."""
 
@@ -57,7 +60,7 @@ class Plain:
         at, beyond = start, BEYOND
         while at < self._size:
             if at < stop:
-                end = min(stop, chunk_end(at))
+                end = min(stop, chunk_end(at), at + PIECE)
             else:
                 end = min(at + beyond, chunk_end(at))
                 beyond *= 2

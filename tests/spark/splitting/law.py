@@ -117,6 +117,7 @@ def small(
     step: int = compressed.STEP,
     window: int = reading.WINDOW,
     beyond: int = sources.BEYOND,
+    piece: int = sources.PIECE,
 ) -> Iterator[None]:
     """Make the reader's sizes small, so that small files show what depends on them."""
     with ExitStack() as changes:
@@ -127,4 +128,5 @@ def small(
         changes.enter_context(patch.object(compressed, "STEP", step))
         changes.enter_context(patch.object(reading, "WINDOW", window))
         changes.enter_context(patch.object(sources, "BEYOND", beyond))
+        changes.enter_context(patch.object(sources, "PIECE", piece))
         yield

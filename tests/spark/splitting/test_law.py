@@ -174,6 +174,7 @@ SMALL = st.fixed_dictionaries(
         "step": st.sampled_from([100, 3000, 1 << 22]),
         "window": st.sampled_from([100, 1000, 1 << 20]),
         "beyond": st.sampled_from([10, 500, 1 << 16]),
+        "piece": st.sampled_from([200, 1700, 1 << 21]),
     }
 )
 CONTAINERS = st.sampled_from([None, None, "bgzf", "zstd frames", "seekable zstd", "gzip"])

@@ -1,0 +1,78 @@
+"""Tables by way of a directory: the rows of a single process, whatever moves, is visited or cut."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kafkawire.capture.tables import TABLES
+from kafkawire.spark import presence, shared
+from kafkawire.spark.chunks import CHUNKED
+from kafkawire.spark.options import parse
+from kafkawire.spark.outputs import in_file
+from kafkawire.spark.planning import make_plan
+from kafkawire.spark.presence import Sharing
+from kafkawire.spark.shared import Waiting
+from kafkawire.spark.work import IN_TWO_STEPS
+
+from .conftest import counted, rows_of
+
+SHARED = sorted({*TABLES} - {IN_TWO_STEPS})
+
+
+def decoded(
+    spark: SparkSession, files: list[str], table: str, folder: Path, **options: str
+) -> tuple[Waiting, Counter[str]]:
+    """Decode a table there; give its rows, too, without numbers of connections filled in twice."""
+    folder.mkdir()
+    asked = parse({"table": table, **options})
+    plan = make_plan(spark, files, asked)
+    placing = plan.placing(asked.partitions or 2)
+    assert shared.suits(plan, asked, placing)
+    waiting = shared.decode(spark, plan, asked, placing, str(folder))
+    batches = (batch for name, _ in waiting.files for batch in in_file(name))
+    rows = [row for batch in waiting.finish(batches) for row in batch.to_pylist()]
+    assert len(rows) == sum(count for _, count in waiting.files)
+    return waiting, counted(rows)
+
+
+@pytest.fixture(scope="module")
+def whole(sets: dict[str, list[str]]) -> list[list[str]]:
+    """The sets whose datagrams come whole."""
+    options = parse({})
+    found = [files for files in sets.values() if not make_plan(None, files, options).fragments]
+    assert len(found) > 50
+    return found
+
+
+@pytest.mark.parametrize("visited", [False, True])
+@pytest.mark.parametrize("table", SHARED)
+def test_a_third_of_all_captures(
+    spark: SparkSession,
+    whole: list[list[str]],
+    table: str,
+    visited: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What several splits share moves, or each of it is visited, cut or not."""
+    split = random.choice(["9k", "40k", "150k"])
+    given = {"splitBytes": split, "sets": "directory", "chunkBytes": "5k"}
+    if visited:
+        monkeypatch.setattr(Sharing, "large", lambda *_: 1)
+        monkeypatch.setattr(Sharing, "too_large", lambda *_: random.choice([0, 1 << 40]))
+        monkeypatch.setattr(presence, "DENSE", 1 << 40)
+    else:
+        given["partitions"] = "3"
+    chosen = random.sample(whole, len(whole) // 3)
+    files = [file for each in chosen for file in each]
+    random.shuffle(files)
+    waiting, rows = decoded(spark, files, table, tmp_path / "rows", **given)
+    assert rows == counted(row for each in chosen for row in rows_of(each, table))
+    assert (waiting.facts.sums["chunks"] > 0) == (visited and table in CHUNKED - {"exchanges"})
+    waiting.release()
+    assert not (tmp_path / "rows").exists()
