@@ -38,7 +38,7 @@ SCRIPTS: Final = {
     "import kafkawire": "import kafkawire",
     "import one message": "from kafkawire.messages.fetch_request import FetchRequest",
     "import numpy": "import numpy",
-    "import typer, pydantic": "import typer, pydantic",
+    "import typer": "import typer",
     "kafkawire --help": COMMAND.format(["--help"]),
     "kafkawire version": COMMAND.format(["version"]),
     "kafkawire decode, 12 kB": COMMAND.format(["decode", str(CAPTURE)]),

@@ -89,7 +89,7 @@ def is_live(
         )
     if bootstrap is not None and given:
         raise typer.BadParameter(f"{given[0]}: captures or a cluster, not both", param_hint=CLUSTER)
-    options = {parameter.name: parameter.opts[0] for parameter in context.command.params}
+    options = {each.name: each.opts[0] for each in context.command.params if each.name is not None}
     everywhere = {"given", "form", "wanted"}
     of_captures = {*captures_only}
     wrong = of_captures if bootstrap is not None else options.keys() - of_captures - everywhere
