@@ -9,12 +9,15 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow as pa
+
 BUCKETS: Final = 8
 
 
 def program(master: str, table: str, output: str, how: str, files: list[str]) -> None:
-    """Read a table; write its rows. how: "moved", say so when some of its packets are moved; or
-    "visited", say so when all are decoded, and ask for the rows only when told to.
+    """Read a table; write its rows. how: "moved", say so when some of its packets are moved;
+    "visited", say so when all are decoded, and ask for the rows only when told to; or "written",
+    have the job write it, say so when the first rows wait, and end only when told to.
     """
     from kafkawire.spark import read, session
 
@@ -34,13 +37,48 @@ def program(master: str, table: str, output: str, how: str, files: list[str]) ->
         tell.start()
         frame = read(spark, files, table, splitBytes="40k", sets="directory", partitions=BUCKETS)
         tell.join(300)
-    else:
+        found = frame.toArrow()
+    elif how == "visited":
         frame = read(spark, files, table, splitBytes="40k", sets="directory")
         print("visited", flush=True)
         sys.stdin.readline()
-    rows = sorted(map(repr, frame.toArrow().to_pylist()))
-    Path(output).write_text(json.dumps(rows))
+        found = frame.toArrow()
+    else:
+        found = _written(spark, files, table, Path(output).with_suffix(".tables"))
+    Path(output).write_text(json.dumps(sorted(map(repr, found.to_pylist()))))
     spark.stop()
+
+
+def _written(spark: Any, files: list[str], table: str, to: Path) -> pa.Table:
+    """Have the job write a table, and read it."""
+    from pyarrow.dataset import dataset
+
+    from kafkawire.capture.tables import TABLES
+    from kafkawire.spark import job
+    from kafkawire.spark.options import parse
+
+    ended = threading.Event()
+
+    def tell() -> None:
+        while not ended.wait(0.01):
+            if any(path.stat().st_size for path in (to / job.SCRATCH).glob("*")):
+                print("written", flush=True)
+                return
+
+    def say(text: str) -> None:
+        if "decoded" in text:
+            sys.stdin.readline()
+
+    tells = threading.Thread(target=tell)
+    tells.start()
+    try:
+        options = parse({"splitBytes": "40k", "sets": "directory", "partitions": str(BUCKETS)})
+        job.run(spark, files, str(to), [table], options, say)
+    finally:
+        ended.set()
+        tells.join()
+    schema = TABLES[table].schema
+    return dataset(to / table, schema, partitioning=None).to_table(schema.names)
 
 
 def _tell(spark: Any) -> None:

@@ -30,6 +30,9 @@ def test_rows_are_those_of_one_process(sets: dict[str, list[str]], tmp_path: Pat
     (tmp_path / "visits").mkdir()
     with Cluster(tmp_path / "visits") as cluster:
         assert told(cluster, tmp_path / "again", files, "visited", lost=True) == want
+    (tmp_path / "job").mkdir()
+    with Cluster(tmp_path / "job") as cluster:
+        assert told(cluster, tmp_path / "written", files, "written", lost=True) == want
 
 
 def told(cluster: Cluster, output: Path, files: list[str], how: str, *, lost: bool) -> list[str]:
