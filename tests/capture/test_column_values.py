@@ -4,9 +4,7 @@ the values they were made of.
 
 from __future__ import annotations
 
-import importlib.util
 from array import array
-from pathlib import Path
 from struct import pack
 from types import ModuleType
 from typing import Any, Final
@@ -19,20 +17,9 @@ from hypothesis import strategies as st
 from kafkawire.capture.tables import values
 from kafkawire.capture.tables.arrays import laid_out, repeated_texts, texts
 from kafkawire.records import BatchBuilder, RecordBatches
+from tests.twins import twin
 
-
-def twin() -> ModuleType:
-    """Load the module that takes the place of C where nothing is compiled."""
-    path = Path(values.__file__ or "").parent / "values.py"
-    spec = importlib.util.spec_from_file_location("twin", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-TWIN: Final = twin()
+TWIN: Final = twin(values)
 TEXTS: Final = st.lists(st.none() | st.text(max_size=20))
 BYTES: Final = st.lists(st.none() | st.binary(max_size=40))
 NO_UTF8: Final = "not \udcff text"

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 from importlib.machinery import EXTENSION_SUFFIXES
-from pathlib import Path
 from struct import pack_into
-from types import ModuleType
 from typing import Any, Final
 from unittest.mock import patch
 
@@ -19,6 +16,7 @@ from kafkawire.records import BatchBuilder, Columns, RecordBatches, column_decod
 from kafkawire.records.batch import HEADER_BYTES
 from kafkawire.records.columns import Views
 from tests import golden
+from tests.twins import twin
 
 from .drawn import Batch, batches
 from .test_hostile import with_records
@@ -28,19 +26,7 @@ NATIVE: Final = str(rows.__file__).endswith(tuple(EXTENSION_SUFFIXES))
 EXAMPLES = settings(max_examples=300, deadline=None)
 
 
-def twin() -> ModuleType:
-    """Load the module that takes the place of C where nothing is compiled."""
-    spec = importlib.util.spec_from_file_location(
-        "twin", Path(rows.__file__ or "").parent / "rows.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-TWIN: Final = twin()
+TWIN: Final = twin(rows)
 
 
 def views(column: Views, count: int) -> tuple[Any, ...]:

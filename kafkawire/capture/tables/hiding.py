@@ -14,6 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from ..record_text import JSON_NAMES
+from ..redaction import redacted as without
 
 
 def digest(value: bytes | None) -> bytes | None:
@@ -32,18 +33,7 @@ def _headers(headers: list[dict[str, Any]] | None) -> list[dict[str, Any]] | Non
 def _body(text: str | None) -> str | None:
     if text is None:
         return None
-    return json.dumps(_without_records(json.loads(text)), separators=(",", ":"))
-
-
-def _without_records(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {
-            key: f"(redacted, {len(inner)} characters)"
-            if key in JSON_NAMES and isinstance(inner, str)
-            else _without_records(inner)
-            for key, inner in value.items()
-        }
-    return [_without_records(one) for one in value] if isinstance(value, list) else value
+    return json.dumps(without(json.loads(text), JSON_NAMES), separators=(",", ":"))
 
 
 REDACTED: Final[dict[str, dict[str, Callable[[Any], Any]]]] = {
