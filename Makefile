@@ -11,7 +11,7 @@ READY := $(VENV)/ready-$(KAFKAWIRE_COMPILE)
 BUILT_FROM := pyproject.toml $(shell find codegen schemas kafkawire/capture kafkawire/primitives kafkawire/protocol kafkawire/records \
 	-name '*.py' -o -name '*.c' -o -name '*.j2' -o -name '*.json')
 
-.PHONY: all-compiled bench bench-compare captures clean demo lint test types wheel
+.PHONY: all-compiled bench bench-compare captures clean demo lint soak test types wheel
 
 demo: $(READY)
 	@printf '\n-- what a console client said to a broker: fixtures/captures/kcat-kf.pcap\n\n'
@@ -30,6 +30,11 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadgroup $(TESTS)
+
+# every fuzz target with SOAK times as many examples
+SOAK ?= 50
+soak: $(READY)
+	KAFKAWIRE_SOAK=$(SOAK) $(BIN)/python -m pytest -n 2 --dist loadgroup -m fuzz $(TESTS)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
