@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from docs import screenshots
 from tests.conftest import ROOT
 from tests.test_readme import BLOCK, commands
 
@@ -85,3 +86,9 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)", text):
         if not target.startswith(("http:", "https:")):
             assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("name", screenshots.COMMANDS)
+def test_pictures_show_what_commands_print(name: str) -> None:
+    drawn = (GUIDE.parent / "images" / f"{name}.svg").read_text(encoding="utf-8")
+    assert drawn == screenshots.picture(name), "python docs/screenshots.py"
