@@ -11,7 +11,7 @@ READY := $(VENV)/ready-$(KAFKAWIRE_COMPILE)
 BUILT_FROM := pyproject.toml $(shell find codegen schemas kafkawire/capture kafkawire/primitives kafkawire/protocol kafkawire/records \
 	-name '*.py' -o -name '*.c' -o -name '*.j2' -o -name '*.json')
 
-.PHONY: all-compiled bench bench-compare captures clean demo lint soak test types wheel
+.PHONY: all-compiled bench bench-compare captures clean demo docs lint soak test types wheel
 
 demo: $(READY)
 	@printf '\n-- what a console client said to a broker: fixtures/captures/kcat-kf.pcap\n\n'
@@ -35,6 +35,11 @@ test: $(READY)
 SOAK ?= 50
 soak: $(READY)
 	KAFKAWIRE_SOAK=$(SOAK) $(BIN)/python -m pytest -n 2 --dist loadgroup -m fuzz $(TESTS)
+
+# the site of the docs with the Python API, in build/site; links are checked
+docs: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r .ci/docs-requirements.txt
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --config-file .ci/mkdocs.yml
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

@@ -1,0 +1,94 @@
+"""The task pages of the docs: what they show runs as it stands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from docs import screenshots
+from tests.conftest import ROOT
+from tests.test_readme import BLOCK, commands
+
+GUIDE = ROOT / "docs" / "guide"
+COMMAND = [sys.executable, "-m", "kafkawire_cli.main"]
+
+CLIENT = """
+import asyncio
+
+import pytest
+
+from kafkawire.net.producer import Producer
+
+
+def send_orders(bootstrap):
+    async def send():
+        async with Producer({"bootstrap.servers": bootstrap}) as producer:
+            await (await producer.send("orders", b"apples"))
+
+    asyncio.run(send())
+
+
+"""
+"""What the pages about tests leave to the reader: a client that sends one record."""
+
+
+def code(page: str, language: str) -> list[str]:
+    text = (GUIDE / f"{page}.md").read_text(encoding="utf-8")
+    return [match[2] for match in BLOCK.finditer(text) if match[1] == language]
+
+
+def run(command: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+@pytest.mark.parametrize(
+    "line", [line for text in code("captures", "console") for line, _ in commands(text)]
+)
+def test_commands_over_captures(line: str) -> None:
+    words = shlex.split(line)
+    assert words[0] == "kafkawire"
+    done = run([*COMMAND, *words[1:]], ROOT)
+    assert done.returncode in (0, 1)
+    assert "Traceback" not in done.stderr
+    assert done.stdout
+
+
+def test_a_broker_in_tests(tmp_path: Path) -> None:
+    (tmp_path / "test_page.py").write_text(CLIENT + "\n\n".join(code("broker", "py")))
+    done = run([sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "."], tmp_path)
+    assert re.search(r"^3 passed", done.stdout, re.MULTILINE), done.stdout + done.stderr
+
+
+def test_codecs_from_schemas(tmp_path: Path) -> None:
+    (schema,) = code("codecs", "json")
+    (tmp_path / "my-schemas").mkdir()
+    (tmp_path / "my-schemas" / "PingRequest.json").write_text(schema)
+    for line in "".join(code("codecs", "sh")).splitlines():
+        done = run([*COMMAND, *shlex.split(line)[1:]], tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+    (example,) = code("codecs", "py")
+    done = run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, 'src')\n{example}"], tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.stem)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#]+)", text):
+        if not target.startswith(("http:", "https:")):
+            assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("name", screenshots.COMMANDS)
+def test_pictures_show_what_commands_print(name: str) -> None:
+    drawn = (GUIDE.parent / "images" / f"{name}.svg").read_text(encoding="utf-8")
+    assert drawn == screenshots.picture(name), "python docs/screenshots.py"
