@@ -24,7 +24,7 @@ def codegen(
     kafkawire codegen --schemas ./schemas --package mine.messages --out src/mine/messages
     kafkawire codegen --package kafka_messages --out ./kafka_messages
     """
-    from kafkawire_codegen import generate, schemas_dir
+    from kafkawire_codegen import generate, is_package_name, schemas_dir
     from kafkawire_codegen.schema import SchemaErrors
 
     source = schemas_dir() if schemas is None else schemas
@@ -32,8 +32,9 @@ def codegen(
         raise typer.BadParameter(f"{source} is no directory", param_hint="--schemas")
     if next(source.glob("*.json"), None) is None:
         raise typer.BadParameter(f"{source} holds no schema (*.json)", param_hint="--schemas")
-    if not all(part.isidentifier() for part in package.split(".")):
-        raise typer.BadParameter(f"{package!r} is no import name", param_hint="--package")
+    if not is_package_name(package):
+        reason = f"{package!r} is not a valid package name"
+        raise typer.BadParameter(reason, param_hint="--package")
     try:
         made = generate(source, out, package)
     except SchemaErrors as errors:

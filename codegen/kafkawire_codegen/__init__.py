@@ -9,6 +9,6 @@ your own:
 
 from __future__ import annotations
 
-from .build import GeneratedPackage, generate, schemas_dir
+from .build import GeneratedPackage, generate, is_package_name, schemas_dir
 
-__all__ = ["GeneratedPackage", "generate", "schemas_dir"]
+__all__ = ["GeneratedPackage", "generate", "is_package_name", "schemas_dir"]

@@ -22,12 +22,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True, help="folder to write it to")
     chosen = parser.parse_args(arguments)
     if not chosen.schemas.is_dir():
-        parser.error(f"{chosen.schemas} is no directory")
+        parser.error(f"{chosen.schemas} is not a directory")
     try:
         made = generate(chosen.schemas, chosen.out, chosen.package)
     except SchemaErrors as errors:
         print(errors, file=sys.stderr)
         return 1
+    except ValueError as error:
+        parser.error(str(error))
     except OSError as error:
         parser.error(f"{error.filename}: {error.strerror}")
     print(f"{len(made.modules)} messages in {made.out}, {made.changed} files changed")

@@ -7,6 +7,7 @@ projects' hooks.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from keyword import iskeyword
 from pathlib import Path
 
 
@@ -32,15 +33,24 @@ def generate(
     package: its import name, for the docstrings.
     runtime: the package to import Reader, Writer and errors from.
 
-    Raises SchemaErrors, which holds every fault found as file:line:column, path, reason and rule;
+    Raises ValueError for a package or runtime that is not a dotted name of Python, and
+    SchemaErrors, which holds every fault found as file:line:column, path, reason and rule;
     OSError where the folder cannot be written, FileExistsError where a file there is not ours.
     """
     from .model import load
     from .render import render, write
 
+    for name in (package, runtime):
+        if not is_package_name(name):
+            raise ValueError(f"{name!r} is not a valid package name")
     messages = load(schemas)
     changed = write(render(messages, package, runtime), out)
     return GeneratedPackage(out, {m.name: m.module for m in messages}, changed)
+
+
+def is_package_name(name: str) -> bool:
+    """Whether Python can import a package of that name."""
+    return all(part.isidentifier() and not iskeyword(part) for part in name.split("."))
 
 
 def schemas_dir() -> Path:

@@ -61,6 +61,10 @@ _ACYCLIC_DEALLOC: Final = re.compile(
 )
 
 
+# a message that trusts the layout of its base class, and where that is
+_LINKED: Final = re.compile(r"^class \w+\(LinkedMessage\):", re.MULTILINE)
+_BASE_CLASSES: Final = "primitives/structure.py"
+
 # where a generated C file begins, and a row of its table of what Python may call
 _INCLUDED: Final = re.compile(r'^#include "__native_internal_\w+\.h"\n', re.MULTILINE)
 _PRIVATE_FUNCTION: Final = re.compile(
@@ -97,6 +101,7 @@ def compile_modules(
     Raises NotCompiled: no mypy, no compiler, or code that mypyc does not take.
     """
     out = out.resolve()
+    _refuse_linked(root, modules)
     with chdir(root), tempfile.TemporaryDirectory(prefix="mypyc-") as work:
         extensions = _translate(list(modules), list(context), library, work)
         extensions += [_extension(source) for source in sources]
@@ -106,6 +111,20 @@ def compile_modules(
             if file.name in small_files:
                 _shrink(file)
         return sorted(_build(extensions, Path(work), out, small_files | rare_files))
+
+
+def _refuse_linked(root: Path, modules: Sequence[str]) -> None:
+    """Refuse messages of the runtime's own package without the runtime.
+
+    Compiled, they and their base class trust each other's layout in memory: apart, each would read
+    what is not there.
+    """
+    runtime = {module for module in modules if module.endswith(_BASE_CLASSES)}
+    for module in modules:
+        text = (root / module).read_text("utf-8")
+        if not runtime and _LINKED.search(text):
+            reason = "generated as a part of its runtime's package, and must be compiled with it"
+            raise NotCompiled(f"{module} is {reason}: generate it with its own package name")
 
 
 def native_files(root: Path, package: str, library: str) -> list[Path]:

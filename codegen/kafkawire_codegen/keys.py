@@ -18,10 +18,18 @@ from .versions import NONE, Versions
 _INTEGER: Final = re.compile(r"-?[0-9]{1,18}\Z")
 _FLAGS: Final = {"true": True, "false": False}
 
+LONGEST_COMPARED: Final = 100
+MOST_COMPARED: Final = 100
+"""Comparing takes time for each pair of words, and of their letters: beyond this nothing is
+offered.
+"""
+
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Offer the known word most like `word`: "; did you mean X?", or nothing."""
     by_lower_case = {k.lower(): k for k in known}
+    if len(word) > LONGEST_COMPARED or len(by_lower_case) > MOST_COMPARED:
+        return ""
     close = get_close_matches(word.lower(), by_lower_case, n=1)
     return f"; did you mean {by_lower_case[close[0]]}?" if close else ""
 

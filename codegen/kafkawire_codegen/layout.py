@@ -12,9 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from .dialect import FieldSchema, MessageSchema
+from .nesting import children_first, struct_fields
+from .source import SchemaError, SchemaErrors
 from .versions import Versions
+
+MOST_SPOTS: Final = 100_000
+"""Fields that a message may unfold to and still be listed; Kafka's largest has under 100."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +45,15 @@ class Spot:
 
 
 def spots(schema: MessageSchema) -> list[Spot]:
-    """List every spot of a checked message, parents first; those in no version are left out."""
+    """List every spot of a checked message, parents first; those in no version are left out.
+
+    SchemaErrors where there are more than MOST_SPOTS: twenty structs that each hold the next one
+    twice are a million.
+    """
+    count = _count(schema)
+    if count > MOST_SPOTS:
+        reason = f"the structs unfold to {count} fields: {MOST_SPOTS} at most can be listed"
+        raise SchemaErrors((SchemaError.at(schema.place, schema.name, "too-many-spots", reason),))
     common = {struct.name: struct for struct in schema.common_structs}
 
     def visit(
@@ -58,3 +72,12 @@ def spots(schema: MessageSchema) -> list[Spot]:
             yield from visit(inner, f"{path}{'[]' * field.is_array}.", depth + 1, inside)
 
     return list(visit(schema.fields, "", 0, schema.valid_versions))
+
+
+def _count(schema: MessageSchema) -> int:
+    """Count the spots of a message in any version."""
+    fields = struct_fields(schema)
+    inside: dict[str, int] = {}
+    for name in children_first(schema.name, fields):
+        inside[name] = sum(1 + inside.get(f.element, 0) for f in fields[name])
+    return inside[schema.name]

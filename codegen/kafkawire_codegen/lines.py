@@ -25,24 +25,34 @@ def fitted(lines: list[str], depth: int) -> list[str]:
 
 
 def _broken(line: str) -> list[str]:
-    """Break one long line inside its outermost brackets, or put a long right-hand side into
-    parentheses.
+    """Break one long line inside its outermost brackets, or put a long expression into parentheses;
+    a line that holds neither stays as long as its names are.
     """
     code, mark, comment = line.partition("  # ")
     indent = code[: len(code) - len(code.lstrip())]
     target, equals, value = code.partition(" = ")
+    word, _, test = code.strip().partition(" ")
+    if word in ("if", "elif"):
+        return _broken_test(indent, word, test.removesuffix(":"), mark + comment)
     if not equals and code.endswith(")"):  # a call
         head, _, arguments = code.partition("(")
         return [f"{head}(", f"{indent}{INDENT}{arguments[:-1]}", f"{indent}){mark}{comment}"]
-    if not equals:  # a test: if (a or b):
-        left, _, right = code.removesuffix("):").partition(" or ")
-        first = left.replace("(", "", 1).lstrip().removeprefix("if ")
-        return [f"{indent}if (", f"{indent}    {first}", f"{indent}    or {right}", f"{indent}):"]
+    if not equals:
+        return [line]
     if value.startswith("[_decode"):
         parts, around = _split(value[1:-1], indent, (" for _ in ",)), "[]"
     else:
         parts, around = _split(value, indent, (" if ", " else ")), "()"
     return [f"{target} = {around[0]}", *parts, f"{indent}{around[1]}{mark}{comment}"]
+
+
+def _broken_test(indent: str, word: str, test: str, comment: str) -> list[str]:
+    """Break `if test:` before its `or` or `and`."""
+    if test.startswith("(") and test.endswith(")"):
+        test = test[1:-1]
+    parts = test.replace(" or ", "\nor ").replace(" and ", "\nand ").split("\n")
+    lines = [f"{indent}{INDENT}{part}" for part in parts]
+    return [f"{indent}{word} (", *lines, f"{indent}):{comment}"]
 
 
 def _split(inner: str, indent: str, words: tuple[str, ...]) -> list[str]:
@@ -52,6 +62,6 @@ def _split(inner: str, indent: str, words: tuple[str, ...]) -> list[str]:
         return [whole]
     parts = [inner]
     for word in words:
-        before, _, after = parts.pop().partition(word)
-        parts += [before, word.lstrip() + after]
+        before, found, after = parts.pop().partition(word)
+        parts += [before, word.lstrip() + after] if found else [before]
     return [f"{indent}{INDENT}{part}" for part in parts]

@@ -10,15 +10,17 @@ union of its places.
 
 from __future__ import annotations
 
-import json
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from . import naming
-from .schema import FieldSchema, MessageSchema, load_directory
+from .dialect import FieldSchema, MessageSchema
+from .nesting import children_first, struct_fields
+from .schema import load_directory
 from .versions import ALL, NONE, Versions, condition
-from .wire_types import WIRE_TYPES, WireType
+from .wire_types import WIRE_TYPES, WireType, uuid_bytes
 
 TYPES_WITH_FRAME: Final = ("request", "response")
 
@@ -149,7 +151,7 @@ class Message:
 
     @property
     def module(self) -> str:
-        return naming.snake(self.name)
+        return naming.module(self.name)
 
 
 def build(schema: MessageSchema) -> Message:
@@ -163,20 +165,25 @@ def load(directory: Path) -> list[Message]:
 
 
 class _Builder:
+    """Meets every struct once, after all that use it: then all its places are known."""
+
     def __init__(self, schema: MessageSchema) -> None:
         self.schema = schema
         self.flexible = schema.flexible_versions & schema.valid_versions
-        self.common = {s.name: s for s in schema.common_structs}
-        self.structs: dict[str, Struct] = {}
+        self.own = {schema.name: ALL, **{s.name: s.versions for s in schema.common_structs}}
 
     def message(self) -> Message:
         schema = self.schema
-        self.visit(schema.name, schema.fields, schema.valid_versions)
-        structs = list(self.structs.values())
-        for struct in structs:
+        written = struct_fields(schema)
+        order = children_first(schema.name, written)
+        structs = {name: Struct(name) for name in reversed(order)}
+        structs[schema.name].versions = schema.valid_versions
+        for struct in structs.values():
+            for field_schema in written[struct.name]:
+                self.place(struct, field_schema, structs)
             struct.flexible = self.flexible & struct.versions
-            struct.fields = [f for f in struct.fields if f.versions]
-        _mark_compared(structs)
+        _mark_compared(list(structs.values()))
+        kept = _used(structs[schema.name])
         return Message(
             name=schema.name,
             type=schema.type,
@@ -185,43 +192,28 @@ class _Builder:
             flexible=self.flexible,
             latest_unstable=schema.latest_version_unstable,
             about=schema.about,
-            structs=_children_first(structs[0]),
+            structs=[structs[name] for name in order if name in kept],
         )
 
-    def visit(self, name: str, fields: tuple[FieldSchema, ...], where: Versions) -> Struct:
-        """Meet a struct at a place whose versions are `where`; a second place widens the first."""
-        struct = self.structs.setdefault(name, Struct(name))
-        struct.versions |= where
-        known = {f.kafka_name: f for f in struct.fields}
-        for written in fields:
-            versions = written.versions & where
-            child = self.child(written, versions)
-            here = self.field(written, versions, child)
-            if written.name in known:
-                _widen(known[written.name], here)
-            else:
-                struct.fields.append(here)
-        return struct
-
-    def child(self, written: FieldSchema, versions: Versions) -> Struct | None:
-        element = written.type.removeprefix("[]")
-        if element in WIRE_TYPES:
-            return None
-        if element in self.common:
-            common = self.common[element]
-            return self.visit(element, common.fields, versions & common.versions)
-        return self.visit(element, written.fields, versions)
+    def place(self, struct: Struct, written: FieldSchema, structs: dict[str, Struct]) -> None:
+        """Add a field to a struct whose versions are known; one that is never there is left out."""
+        versions = written.versions & struct.versions
+        if not versions:
+            return
+        child = structs.get(written.element)
+        if child is not None:
+            child.versions = child.versions.hull(versions & self.own.get(child.name, ALL))
+        struct.fields.append(self.field(written, versions, child))
 
     def field(self, written: FieldSchema, versions: Versions, child: Struct | None) -> Field:
-        element = written.type.removeprefix("[]")
-        is_array = written.type.startswith("[]")
+        wire = WIRE_TYPES.get(written.element)
         own = written.flexible_versions
         nullable = written.nullable_versions & versions
         return Field(
             kafka_name=written.name,
             attribute=naming.attribute(written.name),
-            is_array=is_array,
-            wire=WIRE_TYPES.get(element),
+            is_array=written.is_array,
+            wire=wire,
             struct=child,
             versions=versions,
             nullable=nullable,
@@ -229,17 +221,11 @@ class _Builder:
             flexible=self.flexible if own is None else own & self.flexible,
             tag=written.tag,
             ignorable=written.ignorable,
-            default=_default(written.default, is_array, WIRE_TYPES.get(element), bool(nullable)),
+            default=_default(written.default, written.is_array, wire, bool(nullable)),
             map_key=written.map_key,
             entity_type=written.entity_type,
             about=written.about,
         )
-
-
-def _widen(known: Field, here: Field) -> None:
-    known.versions |= here.versions
-    known.nullable |= here.nullable
-    known.tagged |= here.tagged
 
 
 def _default(text: str | None, is_array: bool, wire: WireType | None, nullable: bool) -> object:
@@ -261,9 +247,21 @@ def _default(text: str | None, is_array: bool, wire: WireType | None, nullable: 
         case "float64":
             return float(text or "0")
         case "uuid":
-            return bytes(16)
+            return uuid_bytes(text) if text else bytes(16)
         case _:
             return b""
+
+
+def _used(root: Struct) -> set[str]:
+    """Name the structs that some field of some version holds, the root too."""
+    used = {root.name}
+    pending = [root]
+    while pending:
+        for f in pending.pop().fields:
+            if f.struct is not None and f.struct.name not in used:
+                used.add(f.struct.name)
+                pending.append(f.struct)
+    return used
 
 
 def _mark_compared(structs: list[Struct]) -> None:
@@ -283,21 +281,6 @@ def _mark_compared(structs: list[Struct]) -> None:
             pending += [f.struct for f in struct.fields if f.struct is not None and not f.is_array]
 
 
-def _children_first(root: Struct) -> list[Struct]:
-    done: list[Struct] = []
-
-    def visit(struct: Struct) -> None:
-        if struct in done:
-            return
-        for f in struct.fields:
-            if f.struct is not None:
-                visit(f.struct)
-        done.append(struct)
-
-    visit(root)
-    return done
-
-
 def shown(versions: Versions, newest: int) -> str:
     """Print the versions of a field beside it: an end at the message's newest version is an open
     one.
@@ -308,5 +291,16 @@ def shown(versions: Versions, newest: int) -> str:
 
 
 def literal(value: object) -> str:
-    """Write a scalar default as Python source."""
-    return json.dumps(value) if isinstance(value, str) else repr(value)
+    """Write a scalar default as an expression of Python source, whatever it holds."""
+    if isinstance(value, str):
+        return f'"{"".join(map(_escaped, value))}"'
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'float("{value}")'
+    return repr(value)
+
+
+def _escaped(character: str) -> str:
+    """Write one character of a string between double quotes, in ASCII."""
+    if character in '"\\':
+        return f"\\{character}"
+    return character if " " <= character <= "~" else ascii(character)[1:-1]

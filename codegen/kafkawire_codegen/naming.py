@@ -18,10 +18,12 @@ _HUMP: Final = re.compile(r"([a-z0-9])([A-Z])")
 
 _TAKEN_BY_STRUCTURE: Final = frozenset(
     {"decode", "encode", "decode_from", "encode_to", "bent", "unknown_tags", "self"}
+    # types of its constructor's parameters, which a parameter of that name would hide
+    | {"bool", "bytes", "float", "int", "list", "str", "tuple"}
 )
 _TAKEN_BY_RENDERING: Final = frozenset(
-    {"r", "w", "m", "n", "version", "flexible", "tag", "size", "end", "tags", "int", "len", "range"}
-    | {"bytes", "str", "list", "bool", "float", "tuple", "isinstance"}
+    {"r", "w", "m", "n", "version", "flexible", "tag", "size", "start", "end", "tags"}
+    | {"len", "range", "isinstance", "add_tag", "not_in_version", "null_not_allowed"}
 )
 
 
@@ -36,9 +38,15 @@ def attribute(name: str) -> str:
     return f"{text}_" if keyword.iskeyword(text) or text in _TAKEN_BY_STRUCTURE else text
 
 
+def module(message_name: str) -> str:
+    """Name the module of a message."""
+    text = snake(message_name)
+    return f"{text}_" if keyword.iskeyword(text) else text
+
+
 def local(attribute_name: str) -> str:
-    """Name the local variable that holds a field while it is decoded; it never hides a parameter or
-    a builtin.
+    """Name the local variable that holds a field while it is decoded or encoded; it never hides
+    what a generated function uses.
     """
     return f"{attribute_name}_" if attribute_name in _TAKEN_BY_RENDERING else attribute_name
 
@@ -50,7 +58,8 @@ def json_name(name: str) -> str:
 
 def api_name(message_name: str) -> str:
     """`FetchRequest` and `FetchResponse` are both of the API `Fetch`."""
-    return message_name.removesuffix("Request").removesuffix("Response")
+    name = message_name.removesuffix("Request")
+    return name if name != message_name else name.removesuffix("Response")
 
 
 def constant(name: str) -> str:

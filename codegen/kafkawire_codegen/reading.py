@@ -6,11 +6,16 @@ tagged   if tag == 0: ...
 
 from __future__ import annotations
 
+from typing import Final
+
 from .lines import INDENT, fitted, indented
 from .model import Field, Struct
 from .naming import snake
 from .spelling import WITH_FLEXIBLE, Naming
 from .versions import Versions, condition
+
+MOST_BRANCHES: Final = 64
+"""Tagged fields that are told apart in one chain of `elif`."""
 
 
 class Reading(Naming):
@@ -103,17 +108,26 @@ class Reading(Naming):
             "    tag = r.read_uvarint()",
             "    size = r.read_uvarint()",
             "    start = r.pos",
-            *indented(self.tag_branches(s)),
+            *indented(self.tag_branches(s, s.tagged_fields)),
         ]
         if flexible == "True":
             return lines + body
         return [*lines, f"if {flexible}:", *indented(body)]
 
-    def tag_branches(self, s: Struct) -> list[str]:
+    def tag_branches(self, s: Struct, fields: list[Field]) -> list[str]:
+        """Statements that read the value of `tag`; many are halved, as Python nests each `elif`."""
+        if len(fields) > MOST_BRANCHES:
+            half = len(fields) // 2
+            return [
+                f"if tag < {fields[half].tag}:",
+                *indented(self.tag_branches(s, fields[:half])),
+                "else:",
+                *indented(self.tag_branches(s, fields[half:])),
+            ]
         lines: list[str] = []
         word = "if"
         keep = "unknown_tags = r.keep_{}tag(unknown_tags, tag, size)"
-        for f in s.tagged_fields:
+        for f in fields:
             lines.append(f"{word} tag == {f.tag}:")
             value = self.read_value(s, f, f.tagged, tagged=True)
             body = [

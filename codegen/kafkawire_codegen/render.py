@@ -35,6 +35,7 @@ _NAMES: Final = (
     "Bent",
     "FieldRow",
     "Limits",
+    "LinkedMessage",
     "Message",
     "Reader",
     "Structure",
@@ -69,7 +70,8 @@ class Module:
 
 def render(messages: list[Message], package: str, runtime: str = RUNTIME) -> list[Module]:
     """Render a whole package: one module a message, the registry, the API keys."""
-    made = [render_message(m, runtime) for m in messages]
+    linked = package.startswith(f"{runtime}.")
+    made = [render_message(m, runtime, linked=linked) for m in messages]
     api_keys = sorted(
         (m.api_key, naming.constant(naming.api_name(m.name)))
         for m in messages
@@ -82,9 +84,13 @@ def render(messages: list[Message], package: str, runtime: str = RUNTIME) -> lis
     ]
 
 
-def render_message(message: Message, runtime: str = RUNTIME) -> Module:
-    """Render the module of one message; it imports what its text names, no more."""
-    body = _text("message.py.j2", message=message, s=Statements(message))
+def render_message(message: Message, runtime: str = RUNTIME, *, linked: bool = False) -> Module:
+    """Render the module of one message; it imports what its text names, no more.
+
+    linked: whether it is part of the runtime's own package, and compiled together with that.
+    """
+    base = "LinkedMessage" if linked else "Message"
+    body = _text("message.py.j2", message=message, base=base, s=Statements(message))
     used = set(re.findall(r"\w+", body))
     typing = ", ".join(name for name in ("ClassVar", "Final", "final") if name in used)
     named = [name for name in _NAMES if name in used]

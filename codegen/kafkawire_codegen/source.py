@@ -8,6 +8,7 @@ file is read whole or not at all.
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -194,6 +195,8 @@ class _Parser:
             return _Token("value", _unescaped(match["string"][1:-1]), position)
         if match["number"]:
             number = float(match["number"]) if match["real"] else int(match["number"])
+            if number in (math.inf, -math.inf):
+                raise self.refusal(position, "the number is out of the range of a float64")
             return _Token("value", number, position)
         if match["word"]:
             return _Token("value", _WORDS[match["word"]], position)

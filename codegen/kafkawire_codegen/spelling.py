@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from textwrap import wrap
 from typing import Final
 
@@ -17,16 +19,34 @@ WITH_FLEXIBLE: Final = ("string", "bytes", "records")
 """Primitives whose length is compact in flexible versions."""
 
 
+PLAIN: Final = re.compile(r"[ -!#-\[\]-~]{0,40}\Z")
+"""Text that stands in a line of code as it is: short, printable, no quotes and backslashes."""
+
+PIECE: Final = 60
+"""Characters of a long constant on one line."""
+
+
 class Naming:
     """Names, types and defaults of one message's generated code."""
 
     def __init__(self, message: Message) -> None:
         self.newest = message.versions.high
+        fields = [f for s in message.structs for f in s.fields]
+        # the structs that some parameter defaults to
+        self.struct_sentinels = {f.element for f in fields if f.default is EMPTY_STRUCT}
+        named = (f for f in fields if _needs_name(f.default))
+        self.constants = {f: f"_DEFAULT_{number}" for number, f in enumerate(named)}
+
+    def constant_lines(self) -> list[str]:
+        """Write the defaults that do not stand where they are used: whatever a schema's text holds,
+        no other line of code depends on it.
+        """
+        return [line for f, name in self.constants.items() for line in constant(name, f.default)]
 
     def docstring(self, about: str) -> list[str]:
         """Write a schema's words as a docstring: whatever they hold, they stay words."""
-        text = about.replace("\\", "\\\\").replace('"', "'")
-        lines = wrap(text, LINE - len(INDENT) - 2 * len(QUOTES)) or [""]
+        wrapped = wrap(about.replace('"', "'"), LINE - len(INDENT) - 2 * len(QUOTES)) or [""]
+        lines = [literal(line)[1:-1] for line in wrapped]
         if len(lines) == 1:
             return [f"{INDENT}{QUOTES}{lines[0]}{QUOTES}"]
         return [f"{INDENT}{QUOTES}{lines[0]}", *indented(lines[1:]), f"{INDENT}{QUOTES}"]
@@ -43,6 +63,8 @@ class Naming:
         """The default as an expression that makes a fresh value."""
         if f.default is EMPTY_STRUCT:
             return f"{f.element}()"
+        if f in self.constants:
+            return self.constants[f]
         if f.wire is not None and f.wire.name == "uuid" and not f.is_array:
             return "ZERO_UUID"
         return literal(f.default)
@@ -61,10 +83,6 @@ class Naming:
         if not self.needs_sentinel(f):
             return f.attribute
         return f"{self.default(f)} if {f.attribute} is {self.sentinel(f)} else {f.attribute}"
-
-    def struct_sentinels(self, message: Message) -> set[str]:
-        """Names of the structs that some parameter defaults to."""
-        return {f.element for s in message.structs for f in s.fields if f.default is EMPTY_STRUCT}
 
     def row(self, f: Field) -> list[str]:
         """The row of `__fields__` for one field, as `field_rows` reads it; in two lines if it is
@@ -95,3 +113,25 @@ class Naming:
     def flexible_name(self, s: Struct) -> str:
         test = s.when(s.flexible)
         return test if test in ("True", "False") else "flexible"
+
+
+def _needs_name(default: object) -> bool:
+    """Whether a default is a constant of the module rather than written where it is used."""
+    match default:
+        case str():
+            return PLAIN.match(default) is None
+        case float():
+            return not math.isfinite(default)
+        case bytes():
+            return any(default)
+        case _:
+            return False
+
+
+def constant(name: str, value: object) -> list[str]:
+    """Write a constant, a long text in several pieces."""
+    whole = f"{name}: Final = {literal(value)}"
+    if not isinstance(value, str) or len(whole) <= LINE:
+        return [whole]
+    pieces = [value[start : start + PIECE] for start in range(0, len(value), PIECE)]
+    return [f"{name}: Final = (", *indented([literal(piece) for piece in pieces]), ")"]

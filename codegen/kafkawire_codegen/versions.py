@@ -81,6 +81,12 @@ class Versions:
             raise ValueError(f"{self} and {other} leave a hole between them")
         return Versions(min(self.low, other.low), max(self.high, other.high))
 
+    def hull(self, other: Versions) -> Versions:
+        """The least run that covers both."""
+        if not self or not other:
+            return self or other
+        return Versions(min(self.low, other.low), max(self.high, other.high))
+
     def __sub__(self, other: Versions) -> Versions:
         """What is left; ValueError where `other` would cut it in two."""
         runs = self.without(other)

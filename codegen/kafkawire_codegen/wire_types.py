@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass
 from typing import Final
 
@@ -53,3 +54,8 @@ WIRE_TYPES: Final = {
         WireType("records", "bytes", 'b""', None),
     )
 }
+
+
+def uuid_bytes(text: str) -> bytes:
+    """Read a uuid as schemas write it: 22 characters of URL-safe base64."""
+    return base64.urlsafe_b64decode(f"{text}==")

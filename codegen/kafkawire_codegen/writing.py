@@ -6,6 +6,9 @@ tagged   if m.cluster_id is not None: ...
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection
+
 from .lines import INDENT, LINE, fitted, indented
 from .model import EMPTY_STRUCT, Field, Struct
 from .naming import snake
@@ -16,6 +19,9 @@ from .versions import Versions, condition
 class Writing(Naming):
     """The bodies of the encoding functions."""
 
+    locals_of: str = ""
+    locals: Collection[str] = ()
+
     def encode_body(self, s: Struct) -> list[str]:
         return fitted(self.write_plain(s) + self.write_untaggable(s) + self.write_tagged(s), 1)
 
@@ -25,7 +31,7 @@ class Writing(Naming):
         """Statements that write `m.<field>`; a None that is not allowed raises."""
         value = f"m.{f.attribute}"
         if f.is_array or f.is_struct_value:
-            null, body = self.write_composite(f, w, flag, tagged)
+            null, body = self.write_composite(s, f, w, flag, tagged)
             return self.guarded(s, f, nullable, null, body)
         kind = "bytes" if f.element == "records" else f.element
         if kind not in WITH_FLEXIBLE:
@@ -36,7 +42,17 @@ class Writing(Naming):
             return [f"{w}.write_{kind}({value}, {flag})"]
         return self.guarded(s, f, False, "", [f"{w}.write_{kind}({f.local}, {flag})"])
 
-    def write_composite(self, f: Field, w: str, flag: str, tagged: bool) -> tuple[str, list[str]]:
+    def spare(self, s: Struct, name: str) -> str:
+        """Name a local variable that is no field's own."""
+        if self.locals_of != s.name:
+            self.locals_of, self.locals = s.name, {f.local for f in s.fields}
+        while name in self.locals:
+            name += "_"
+        return name
+
+    def write_composite(
+        self, s: Struct, f: Field, w: str, flag: str, tagged: bool
+    ) -> tuple[str, list[str]]:
         """What writes null, and what writes a value held in the field's local variable."""
         kind = snake(f.element)
         if f.is_struct_value:
@@ -48,7 +64,7 @@ class Writing(Naming):
         null = f"{w}.write_length(-1, {flag})"
         if f.struct is None:
             return null, [f"{w}.write_{f.element}_array({f.local}, {flag})"]
-        item = f"{f.attribute}_item"
+        item = self.spare(s, f"{f.attribute}_item")
         return null, [
             f"{w}.write_length(len({f.local}), {flag})",
             f"for {item} in {f.local}:",
@@ -84,21 +100,33 @@ class Writing(Naming):
 
     def differs(self, f: Field) -> str:
         """The test that a field is not at its default."""
-        value = f"m.{f.attribute}"
-        if f.default is None:
-            return f"{value} is not None"
-        or_none = f"{value} is None or " if f.may_be_none else ""
-        if f.default is EMPTY_STRUCT:
-            test = f"{or_none}not _is_default_{snake(f.element)}({value})"
-        elif f.default == []:
-            test = f"{or_none}len({value}) != 0"
-        elif f.default is True:
-            return f"not {value}"
-        elif f.default is False:
-            return value
+        return self.comparison(f)[0]
+
+    def equals(self, f: Field) -> str:
+        """The test that a field is at its default."""
+        return self.comparison(f)[1]
+
+    def comparison(self, f: Field) -> tuple[str, str]:
+        """The tests that a field is not at its default, and that it is."""
+        value, default = f"m.{f.attribute}", f.default
+        if default is None:
+            return f"{value} is not None", f"{value} is None"
+        if default is True or default is False:
+            tests = (f"not {value}", value)
+            return tests if default else (tests[1], tests[0])
+        if isinstance(default, float) and math.isnan(default):  # nothing equals it but itself
+            return f"{value} == {value}", f"{value} != {value}"
+        if default is EMPTY_STRUCT:
+            same = f"_is_default_{snake(f.element)}({value})"
+            tests = (f"not {same}", same)
+        elif default == []:
+            tests = (f"len({value}) != 0", f"len({value}) == 0")
         else:
-            return f"{value} != {self.default(f)}"
-        return f"({test})" if or_none else test
+            return f"{value} != {self.default(f)}", f"{value} == {self.default(f)}"
+        if not f.may_be_none:
+            return tests
+        test = f"({value} is None or {tests[0]})"
+        return test, f"not {test}"
 
     def refuse_if_set(self, s: Struct, f: Field) -> list[str]:
         return [f"if {self.differs(f)}:", f'    raise not_in_version("{s.name}.{f.attribute}")']
@@ -127,10 +155,11 @@ class Writing(Naming):
         if s.tagged_fields:
             lines.append("tags: Tags = None")
         for f in s.tagged_fields:
+            w = self.spare(s, f"{f.attribute}_w")
             body = [
-                f"{f.attribute}_w = Writer(lenient=w.lenient)",
-                *self.write_field(s, f, f"{f.attribute}_w", f.tagged, tagged=True),
-                f"tags = add_tag(tags, {f.tag}, {f.attribute}_w)",
+                f"{w} = Writer(lenient=w.lenient)",
+                *self.write_field(s, f, w, f.tagged, tagged=True),
+                f"tags = add_tag(tags, {f.tag}, {w})",
             ]
             test = s.when(f.tagged)
             set_body = [f"if {self.differs(f)}:", *indented(body)]
@@ -165,11 +194,3 @@ class Writing(Naming):
             return [whole]
         rest = [f"{INDENT * 2}and {test}" for test in tests[1:]]
         return [f"{INDENT}return (", f"{INDENT * 2}{tests[0]}", *rest, f"{INDENT})"]
-
-    def equals(self, f: Field) -> str:
-        test = self.differs(f)
-        if " is not None" in test:
-            return test.replace(" is not None", " is None")
-        if " != " in test and not test.startswith("("):
-            return test.replace(" != ", " == ")
-        return test.removeprefix("not ") if test.startswith("not ") else f"not {test}"

@@ -38,6 +38,8 @@ def is_set(f: model.Field, value: Any) -> bool:
     if f.default is model.EMPTY_STRUCT:
         assert f.struct is not None
         return not fits(f.struct, value) or is_any_set(f.struct, value)
+    if f.default != f.default:  # NaN, which nothing equals
+        return bool(value == value)
     return bool(value != f.default)
 
 

@@ -30,16 +30,23 @@ UUID_BYTES: Final = 16
 def graph(message: model.Message, version: int) -> Place:
     """Make the construct of a whole message at a version."""
     root = message.root
-    return Place(Fields(root, version), root.name, root.name, root.name)
+    return Place(fields_of(root, version, {}), root.name, root.name, root.name)
 
 
-def value_piece(f: model.Field, version: int, *, tagged: bool) -> Piece:
+def fields_of(struct: model.Struct, version: int, known: Known) -> Fields:
+    """Make the construct of a struct, once for all places of a message that have it."""
+    if struct not in known:
+        known[struct] = Fields(struct, version, known)
+    return known[struct]
+
+
+def value_piece(f: model.Field, version: int, known: Known, *, tagged: bool) -> Piece:
     """Make the construct of a field's value in a version that has it."""
     flexible = tagged or version in f.flexible
     nullable = version in f.nullable
     if f.is_array:
         element: Piece = (
-            Fields(f.struct, version)
+            fields_of(f.struct, version, known)
             if f.struct is not None
             else primitive(f.wire, flexible, nullable=False)
         )
@@ -47,7 +54,7 @@ def value_piece(f: model.Field, version: int, *, tagged: bool) -> Piece:
     if f.struct is None:
         return primitive(f.wire, flexible, nullable)
     marker = TAGGED_MARKER if tagged else MARKER
-    return Optional(f.struct, version, marker if nullable else None)
+    return Optional(fields_of(f.struct, version, known), marker if nullable else None)
 
 
 def primitive(wire: WireType | None, flexible: bool, nullable: bool) -> Piece:
@@ -100,9 +107,9 @@ TAGGED_MARKER: Final = part("marker", "bool", Marker(0, tagged=True))
 class Optional(Piece):
     """A struct as the value of a field, behind a marker where it may be null."""
 
-    def __init__(self, struct: model.Struct, version: int, marker: Place | None) -> None:
+    def __init__(self, fields: Fields, marker: Place | None) -> None:
         super().__init__()
-        self.fields = Fields(struct, version)
+        self.fields = fields
         self.marker = marker
 
     def read(self, source: Source) -> Any:
@@ -149,13 +156,13 @@ class NoTags(Piece):
 class Fields(Piece):
     """A struct: plain fields and what the version lacks in wire order, the tagged fields last."""
 
-    def __init__(self, struct: model.Struct, version: int) -> None:
+    def __init__(self, struct: model.Struct, version: int, known: Known) -> None:
         super().__init__()
         self.model = struct
         rows: dict[str, Piece] = {}
         for f in struct.plain_fields:
             if version in f.plain:
-                rows[f.attribute] = field_place(f, version)
+                rows[f.attribute] = field_place(f, version, known)
             elif not f.tagged:
                 rows[f.attribute] = Absent(f)
         self.flexible = version in struct.flexible
@@ -166,7 +173,7 @@ class Fields(Piece):
                 rows[f.attribute] = Absent(f)
         self.names = list(rows)
         if self.flexible:
-            rows[BLOCK] = block(struct, version)
+            rows[BLOCK] = block(struct, version, known)
         self.struct = Struct(*(name / piece for name, piece in rows.items()))
 
     def read(self, source: Source) -> dict[str, Any]:
@@ -186,22 +193,27 @@ class Fields(Piece):
         self.struct.build_stream(row, sink)
 
 
-def field_place(f: model.Field, version: int) -> Place:
+def field_place(f: model.Field, version: int, known: Known) -> Place:
     """Make the construct of a field at its place among others."""
     shown = shown_type(f, version, tagged=False)
-    return Place(value_piece(f, version, tagged=False), f.attribute, f".{f.attribute}", shown)
+    value = value_piece(f, version, known, tagged=False)
+    return Place(value, f.attribute, f".{f.attribute}", shown)
 
 
-def block(struct: model.Struct, version: int) -> Block:
+def block(struct: model.Struct, version: int, known: Known) -> Block:
     """Make the construct of a struct's tagged fields in a version that has some."""
-    known: dict[int, Tagged] = {}
+    here: dict[int, Tagged] = {}
     elsewhere: dict[int, model.Field] = {}
     for f in struct.tagged_fields:
         assert f.tag is not None
         if version in f.tagged:
             shown = shown_type(f, version, tagged=True)
-            value = value_piece(f, version, tagged=True)
-            known[f.tag] = Tagged(f, part(f.attribute, shown, value))
+            value = value_piece(f, version, known, tagged=True)
+            here[f.tag] = Tagged(f, part(f.attribute, shown, value))
         else:
             elsewhere[f.tag] = f
-    return Block(known, elsewhere)
+    return Block(here, elsewhere)
+
+
+Known = dict[model.Struct, Fields]
+"""The structs of a graph that are made already."""

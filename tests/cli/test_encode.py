@@ -143,7 +143,7 @@ def test_codegen_makes_a_package(tmp_path: Path) -> None:
     ("options", "says"),
     [
         (["--package", "x", "--schemas", "{tmp}"], "holds no schema"),
-        (["--package", "1 x"], "'1 x' is no import name"),
+        (["--package", "1 x"], "'1 x' is not a valid package name"),
         (["--package", "x", "--out", "{tmp}/file"], "file: File exists"),
     ],
 )

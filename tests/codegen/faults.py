@@ -56,12 +56,25 @@ def pair(
 
 
 INT = '{ "name": "%s", "type": "int32", "versions": "0+" }'
+REST = '"type": "data", "validVersions": "0"'
 DATA = '"name": "M", "type": "data"'
 
 S = '{ "name": "S", "versions": "0+", "fields": [' + INT % "B" + "] }"
 USES_S = '{ "name": "A", "type": "S", "versions": "0+" }'
 
+
+def chain(length: int, times: int = 1) -> str:
+    """Write common structs, each of which holds the next one, once or several times."""
+    use = '{ "name": "F%d", "type": "S%d", "versions": "0+" }'
+    fields = [", ".join(use % (t, n + 1) for t in range(times)) for n in range(length - 1)]
+    return ",\n".join(
+        f'{{ "name": "S{n}", "versions": "0+", "fields": [{inner}] }}'
+        for n, inner in enumerate([*fields, INT % "B"])
+    )
+
+
 FORM = [
+    head("syntax", "", keys=f'{DATA}, "apiKey": §1e400, "validVersions": "0"'),
     Fault("syntax", "", {"M.json": '{ "name": "M"\n  §"type": "data" }'}),
     Fault("syntax", "", {"M.json": "§"}),
     Fault("syntax", "", {"M.json": "{}\n §1"}),
@@ -286,6 +299,13 @@ DEFAULTS = [
     default("default-ill-formed", "bool", "1"),
     default("default-ill-formed", "float64", '"1,5"'),
     default("default-ill-formed", "uuid", '"AAAAAAAAAAAAAAAAAAAAA"'),
+    default("default-ill-formed", "uuid", '"AAAAAAAAAAAAAAAAAAAA=="'),
+    default("default-ill-formed", "float64", '"inf"'),
+    default("default-out-of-range", "float64", '"1e400"'),
+    default("default-out-of-range", "float64", '"-1e999"'),
+    default("default-out-of-range", "int64", f'"{"9" * 5000}"'),
+    default("default-out-of-range", "int32", f'"0x{"f" * 5000}"'),
+    default("default-out-of-range", "string", f'"{"é" * 16384}"'),
     default("default-out-of-range", "int8", '"128"'),
     default("default-out-of-range", "int8", "-129"),
     default("default-out-of-range", "uint16", '"-1"'),
@@ -341,6 +361,24 @@ STRUCTS = [
         '{ "name": "C", "type": §"S", "versions": "0+", "fields": [' + INT % "D" + "] }] }",
     ),
     field(
+        "struct-defined-twice",
+        "M.B",
+        '{ "name": "A", "type": "FooID", "versions": "0+", "fields": [' + INT % "C" + "] }",
+        '{ "name": "B", "type": §"FooId", "versions": "0+", "fields": [' + INT % "D" + "] }",
+    ),
+    field(
+        "nesting-too-deep",
+        "M.A",
+        '{ "name": "A", "type": §"S0", "versions": "0+" }',
+        common=chain(33),
+    ),
+    field(
+        "nesting-too-deep",
+        "M.A",
+        '{ "name": "A", "type": §"S0", "versions": "0+" }',
+        common=chain(5000),
+    ),
+    field(
         "common-struct-with-fields",
         "M.A",
         '{ "name": "A", "type": "S", "versions": "0+", "fields": §[' + INT % "B" + "] }",
@@ -372,6 +410,28 @@ MESSAGES = [
         "Reader",
         name="Reader",
         keys='"name": §"Reader", "type": "data", "validVersions": "0"',
+    ),
+    *(
+        head(
+            "message-name", n, name=n, keys=f'"name": §"{n}", "type": "data", "validVersions": "0"'
+        )
+        for n in ("ApiKey", "APIKey", "Registry", "Any", "ValueError", "FIRST", "LinkedMessage")
+    ),
+    head(
+        "message-name",
+        "L" * 129,
+        name="L" * 129,
+        keys=f'"name": §"{"L" * 129}", "type": "data", "validVersions": "0"',
+    ),
+    Fault(
+        "message-suffix",
+        "Request",
+        {
+            "Request.json": '{ "name": §"Request", "type": "request", "apiKey": 1, '
+            '"validVersions": "0", "fields": [] }',
+            "Response.json": '{ "name": §"Response", "type": "response", "apiKey": 1, '
+            '"validVersions": "0", "fields": [] }',
+        },
     ),
     head("message-type", "M", keys='"name": "M", "type": §"dta", "validVersions": "0"'),
     Fault(

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import base64
 import binascii
+import math
 import re
 from typing import Final
 
-from ..wire_types import WIRE_TYPES, WireType
+from ..wire_types import WIRE_TYPES, WireType, uuid_bytes
+from .names import brief
 from .rule import FieldAt, FieldRule
 
 _INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]*|0x[0-9a-fA-F]+)\Z")
-_FLOAT: Final = re.compile(r"-?([0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?|Infinity)\Z|NaN\Z")
+_NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?\Z")
+_NOT_FINITE: Final = ("Infinity", "-Infinity", "NaN")
 _UUID: Final = re.compile(r"[A-Za-z0-9_-]{22}\Z")
+MOST_DIGITS: Final = 40
+"""Characters of the longest integer that any type holds, with room for zeros after 0x."""
+MOST_BYTES: Final = 0x7FFF
+"""Bytes of the longest string."""
 _LENGTHLESS: Final = ("bytes", "records")
 
 
@@ -31,7 +37,7 @@ def _is_uuid(text: str) -> bool:
     if not _UUID.match(text):
         return False
     try:
-        return len(base64.urlsafe_b64decode(text + "==")) == 16
+        return len(uuid_bytes(text)) == 16
     except binascii.Error:
         return False
 
@@ -45,21 +51,29 @@ def _ill_formed(at: FieldAt) -> str | None:
     elif wire.name == "bool":
         good, wanted = text in ("true", "false"), "true or false"
     elif wire.name == "float64":
-        good, wanted = _FLOAT.match(text) is not None, "a number"
+        good = text in _NOT_FINITE or _NUMBER.match(text) is not None
+        wanted = "a number, Infinity, -Infinity or NaN"
     elif wire.name == "uuid":
         good, wanted = _is_uuid(text), "22 characters of URL-safe base64"
     else:
         return None
-    return None if good else f"{text!r} is no {wire.name}: {wanted} is"
+    return None if good else f"{brief(text)} is not a valid {wire.name}: expected {wanted}"
 
 
 def _out_of_range(at: FieldAt) -> str | None:
     text, wire = at.written.schema.default, _wire(at)
-    if not text or wire is None or not _INTEGER.match(text):
+    if not text or wire is None:
         return None
-    if wire.low is None or wire.high is None or wire.low <= integer(text) <= wire.high:
-        return None
-    return f"{text} does not fit {wire.name}: {wire.low} to {wire.high}"
+    if wire.low is not None and wire.high is not None and _INTEGER.match(text):
+        # Python refuses to read thousands of digits, and no type has so many
+        if len(text) <= MOST_DIGITS and wire.low <= integer(text) <= wire.high:
+            return None
+        return f"{brief(text)} does not fit {wire.name}: {wire.low} to {wire.high}"
+    if wire.name == "float64" and _NUMBER.match(text) and math.isinf(float(text)):
+        return f"{brief(text)} does not fit float64; infinity is written Infinity"
+    if wire.name == "string" and len(text.encode()) > MOST_BYTES:
+        return f"{brief(text)} does not fit string: {MOST_BYTES} bytes of UTF-8 at most"
+    return None
 
 
 def _not_null(at: FieldAt) -> str | None:
@@ -92,7 +106,7 @@ DEFAULT_RULES: Final = (
     ),
     FieldRule(
         "default-out-of-range",
-        "a default fits its integer type",
+        "a default fits its type",
         "default",
         ("type",),
         _out_of_range,

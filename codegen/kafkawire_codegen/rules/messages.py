@@ -9,7 +9,7 @@ from ..dialect import LISTENERS, MESSAGE_TYPES
 from ..form import WrittenMessage
 from ..keys import did_you_mean
 from ..versions import NEWEST, NONE, Versions
-from .names import wrong_class_name
+from .names import wrong_message_name
 from .rule import MessageRule
 
 LAST_API_KEY: Final = 0x7FFF
@@ -24,7 +24,7 @@ SUFFIXES: Final = {
 
 
 def _name(message: WrittenMessage) -> str | None:
-    return wrong_class_name(message.schema.name, "message")
+    return wrong_message_name(message.schema.name)
 
 
 def _type(message: WrittenMessage) -> str | None:
@@ -37,9 +37,9 @@ def _type(message: WrittenMessage) -> str | None:
 
 def _suffix(message: WrittenMessage) -> str | None:
     suffix = SUFFIXES.get(message.schema.type, "")
-    if message.schema.name.endswith(suffix):
+    if message.schema.name.endswith(suffix) and message.schema.name != suffix:
         return None
-    return f"the name of a {message.schema.type} ends in {suffix}"
+    return f"the name of a {message.schema.type} ends in {suffix}, with the API's before it"
 
 
 def _file_name(message: WrittenMessage) -> str | None:

@@ -9,26 +9,54 @@ import keyword
 import re
 from typing import Final
 
+from .. import naming
+
 _FIELD: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*\Z")
 _CLASS: Final = re.compile(r"[A-Z][A-Za-z0-9]*\Z")
 TAKEN: Final = frozenset(
     {"Bent", "ClassVar", "EMPTY", "FieldRow", "Final", "Limits", "Message", "Reader", "Structure"}
-    | {"Tags", "Writer"}
+    | {"LinkedMessage", "Tags", "Writer"}  # imported
+    | {"FIRST", "LAST", "NAME"}  # constants
+    | {"IndexError", "ValueError"}  # of Python
 )
-"""Names a generated module imports: a class of that name would hide them."""
+"""Names a generated module uses: a class of that name would hide them."""
+TAKEN_IN_PACKAGE: Final = frozenset({"Any", "Final", "REGISTRY", "Registry"})
+"""Names that the `__init__` of a generated package uses: a message of that name would not be found
+there.
+"""
+API_KEYS_MODULE: Final = "api_key"
+"""The module of a generated package that is no message's."""
+LONGEST_MESSAGE_NAME: Final = 128
+"""A message's name is also that of a file, of which most file systems take 255 bytes."""
+SHOWN: Final = 40
+"""Characters of a wrong value that an error repeats."""
 
 
 def wrong_field_name(name: str) -> str | None:
     """Say what is wrong with the name of a field, or None."""
     if _FIELD.match(name):
         return None
-    return f"{name!r} is no field name: a letter, then letters and digits"
+    return f"{brief(name)} is not a valid field name: a letter, then letters and digits"
 
 
 def wrong_class_name(name: str, kind: str) -> str | None:
     """Say what is wrong with the name of a struct or message (`kind`), or None."""
     if name in TAKEN or keyword.iskeyword(name):
-        return f"{name} cannot be a {kind} name: generated code needs it itself"
+        return f"{name} is not a valid {kind} name: generated code uses it itself"
     if _CLASS.match(name):
         return None
-    return f"{name!r} is no {kind} name: a capital letter, then letters and digits"
+    return f"{brief(name)} is not a valid {kind} name: a capital letter, then letters and digits"
+
+
+def wrong_message_name(name: str) -> str | None:
+    """Say what is wrong with the name of a message, which names a class and a module, or None."""
+    if name in TAKEN_IN_PACKAGE or naming.snake(name) == API_KEYS_MODULE:
+        return f"{name} is not a valid message name: generated code uses it itself"
+    if len(name) > LONGEST_MESSAGE_NAME:
+        return f"{brief(name)} is too long: {LONGEST_MESSAGE_NAME} characters at most"
+    return wrong_class_name(name, "message")
+
+
+def brief(text: str) -> str:
+    """Quote a value, of a long one the beginning."""
+    return repr(text) if len(text) <= SHOWN else f"{text[:SHOWN]!r}... ({len(text)} characters)"

@@ -8,9 +8,13 @@ from typing import Final
 
 from .. import naming
 from ..form import WrittenField, WrittenMessage, WrittenStruct
+from ..nesting import children_first, depths, struct_fields
 from ..wire_types import WIRE_TYPES
 from .names import wrong_class_name
 from .rule import FieldsRule, StructsRule
+
+MOST_LEVELS: Final = 32
+"""Levels of structs within each other: decoding calls a function for each. Kafka's have six."""
 
 Definition = WrittenField | WrittenStruct
 Findings = Iterable[tuple[Definition, str, str]]
@@ -86,13 +90,18 @@ def _defined_twice(message: WrittenMessage) -> Findings:
             if field.fields and field.schema.element not in elsewhere
         ),
     ]
-    seen = {message.schema.name: message.node.at("name")}
+    own = message.schema.name
+    seen = {naming.snake(own): (own, message.node.at("name"))}
     for name, definition, key in definitions:
         place = definition.node.at(key)
-        first = seen.setdefault(name, place)
-        if first != place:
+        first, where = seen.setdefault(naming.snake(name), (name, place))
+        if where == place:
+            continue
+        if first == name:
             hint = "define it once, in commonStructs, or name the two apart"
-            yield definition, key, f"{name} is defined at line {first.line} already: {hint}"
+            yield definition, key, f"{name} is defined at line {where.line} already: {hint}"
+        else:
+            yield definition, key, f"{name} and {first} of line {where.line} are one name in Python"
 
 
 def _common_with_fields(message: WrittenMessage) -> Findings:
@@ -113,26 +122,46 @@ def _unused(message: WrittenMessage) -> Findings:
 
 
 def _recursive(message: WrittenMessage) -> Findings:
-    common = {struct.schema.name: struct.fields for struct in message.structs}
-    done: set[str] = set()
-
-    def visit(fields: tuple[WrittenField, ...], within: tuple[str, ...]) -> Findings:
-        for field in fields:
-            element = field.schema.element
-            if element in within:
-                circle = " > ".join([*within[within.index(element) :], element])
-                yield field, "type", f"{element} holds itself ({circle}): nesting must be bounded"
-            elif element in common and element not in done:
-                yield from visit(common[element], (*within, element))
-                done.add(element)
+    common = {s.schema.name: s.fields for s in message.structs if s.schema.name}
+    entered: set[str] = set()
+    for start in ("", *common):  # the message itself first
+        path: dict[str, Iterator[WrittenField]] = {}
+        if start not in entered:
+            path[start] = every_field(common.get(start, message.fields))
+            entered.add(start)
+        while path:
+            name = next(reversed(path))
+            for field in path[name]:
+                element = field.schema.element
+                if element in path and element in common:
+                    yield field, "type", _circle(element, list(path))
+                elif element in common and element not in entered:
+                    path[element] = every_field(common[element])
+                    entered.add(element)
+                    break
             else:
-                yield from visit(field.fields, within)
+                del path[name]
 
-    yield from visit(message.fields, ())
-    for name, fields in common.items():
-        if name not in done:
-            yield from visit(fields, (name,))
-            done.add(name)
+
+def _circle(element: str, path: list[str]) -> str:
+    names = [*path[path.index(element) :], element]
+    shown = names if len(names) <= MOST_LEVELS else [*names[:2], "...", *names[-2:]]
+    return f"{element} holds itself ({' > '.join(shown)}): nesting must be bounded"
+
+
+def _too_deep(message: WrittenMessage) -> Findings:
+    if next(iter(_recursive(message)), None) is not None:
+        return
+    fields = struct_fields(message.schema)
+    deep = depths(children_first(message.schema.name, fields), fields)
+    for field in message.fields:
+        levels = deep.get(field.schema.element, -1) + 1
+        if levels > MOST_LEVELS:
+            yield (
+                field,
+                "type",
+                f"{levels} levels of structs within each other: {MOST_LEVELS} at most",
+            )
 
 
 STRUCTS_RULES: Final = (
@@ -145,4 +174,5 @@ STRUCTS_RULES: Final = (
     ),
     StructsRule("common-struct-unused", "a common struct is used", _unused),
     StructsRule("recursive-struct", "no struct holds itself", _recursive),
+    StructsRule("nesting-too-deep", f"structs nest at most {MOST_LEVELS} levels deep", _too_deep),
 )

@@ -1,0 +1,71 @@
+"""Schemas that are legal, whatever they hold, become packages that do what the schemas say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from kafkawire_codegen import generate
+from tests.conftest import ROOT
+from tests.fuzzing import examples
+
+from . import hostile
+from .exercise import exercise
+
+PACKAGE = "hostile_messages"
+
+
+@contextmanager
+def generated(documents: Iterable[hostile.Document]) -> Iterator[Path]:
+    """Generate a package of some messages and make it importable; give the folder with both."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        generate(hostile.write(root / "schemas", documents), root / PACKAGE, PACKAGE)
+        sys.path.insert(0, folder)
+        try:
+            yield root
+        finally:
+            sys.path.remove(folder)
+            sys.path_importer_cache.pop(folder, None)
+            for name in [name for name in sys.modules if name.partition(".")[0] == PACKAGE]:
+                del sys.modules[name]
+
+
+@pytest.mark.fuzz
+@settings(
+    max_examples=examples(60),
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(hostile.documents())
+def test_a_package_does_what_its_schema_says(document: hostile.Document) -> None:
+    with generated([document]) as root:
+        for file in (root / PACKAGE).glob("*.py"):
+            compile(file.read_text("utf-8"), str(file), "exec")
+        assert exercise(PACKAGE, root / "schemas") > 0
+
+
+@pytest.mark.parametrize("document", hostile.COLLECTED, ids=lambda d: d["name"][:20])
+def test_what_once_went_wrong_is_right(document: hostile.Document) -> None:
+    with generated([document]) as root:
+        exercise(PACKAGE, root / "schemas", rounds=4)
+
+
+def test_collected_messages_are_clean_in_the_eyes_of_strict_mypy() -> None:
+    with generated(hostile.COLLECTED) as root:
+        command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--no-incremental"]
+        ran = subprocess.run(
+            [*command, "--follow-imports=silent", str(root / PACKAGE)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert ran.returncode == 0, ran.stdout[:3000]

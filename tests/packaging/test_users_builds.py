@@ -1,0 +1,107 @@
+"""A project with schemas of its own builds them compiled, as docs/schemas.md says, and uses them.
+
+What is built is installed into a folder of its own and exercised by another process: a fault in
+native code ends that process, not this one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from kafkawire_codegen import generate, schemas_dir
+from kafkawire_codegen.compile import NotCompiled, compile_modules, native_files
+from tests.codegen import hostile
+from tests.conftest import ROOT
+
+KAFKAS = ("HeartbeatRequest", "LeaderChangeMessage", "MetadataResponse")
+EXERCISE = (sys.executable, "-X", "faulthandler", "-m", "tests.codegen.exercise")
+CODE = re.compile(r"^```(python|toml)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def documented(file: str, word: str) -> str:
+    """Take from docs/schemas.md the code block in which a word stands."""
+    blocks = CODE.findall((ROOT / "docs" / file).read_text("utf-8"))
+    (found,) = [code for _, code in blocks if word in code]
+    return str(found)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Lay out a project as the documentation says: hostile schemas, and some of Kafka's."""
+    root = tmp_path_factory.mktemp("project")
+    hostile.write(root / "schemas", hostile.COMPILED)
+    for name in KAFKAS:
+        shutil.copy(schemas_dir() / f"{name}.json", root / "schemas")
+    (root / "pyproject.toml").write_text(documented("schemas.md", "build-backend"))
+    (root / "hatch_build.py").write_text(documented("schemas.md", "BuildHookInterface"))
+    (root / "mine").mkdir()
+    (root / "mine" / "__init__.py").touch()
+    return root
+
+
+@pytest.fixture(scope="module")
+def installed(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the project's wheel with hatchling and unpack it where pip would."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(project / "dist")],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
+    target = tmp_path_factory.mktemp("installed")
+    (wheel,) = (project / "dist").glob("*.whl")
+    assert "none-any" not in wheel.name
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(target)
+    return target
+
+
+def run_exercise(*path: Path, schemas: Path) -> str:
+    """Exercise `mine.messages` in a process that finds modules in these folders first."""
+    ran = subprocess.run(
+        [*EXERCISE, "mine.messages", str(schemas)],
+        cwd=path[0],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (*path, ROOT)))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    assert int(ran.stdout.split()[0]) > 30
+    return ran.stdout
+
+
+def test_every_message_of_a_users_compiled_package_works(project: Path, installed: Path) -> None:
+    schemas = list((project / "schemas").glob("*.json"))
+    native = native_files(installed, "mine", "mine")
+    assert len(native) == len(schemas) + 1
+    run_exercise(installed, schemas=project / "schemas")
+
+
+def test_it_works_with_an_interpreted_kafkawire(
+    project: Path, installed: Path, tmp_path: Path
+) -> None:
+    """A base class in Python has another layout than a compiled one."""
+    ignored = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
+    shutil.copytree(ROOT / "kafkawire", tmp_path / "kafkawire", ignore=ignored)
+    shown = run_exercise(installed, tmp_path, schemas=project / "schemas")
+    assert "interpreted kafkawire" in shown
+
+
+def test_messages_of_the_runtimes_own_package_are_not_compiled_without_it(tmp_path: Path) -> None:
+    """They trust the layout of classes that are elsewhere: they would end the process."""
+    (tmp_path / "schemas").mkdir()
+    shutil.copy(schemas_dir() / "LeaderChangeMessage.json", tmp_path / "schemas")
+    generate(tmp_path / "schemas", tmp_path / "mine", "kafkawire.mine")
+    with pytest.raises(NotCompiled, match="must be compiled with it"):
+        compile_modules(tmp_path, ["mine/leader_change_message.py"], library="x", out=tmp_path)
