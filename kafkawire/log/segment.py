@@ -31,8 +31,8 @@ CHUNK: Final = 1 << 20
 class StoredBatch(NamedTuple):
     """A batch and where it stands.
 
-    crc_valid: None where it was not looked at. records: empty too where they cannot be decoded,
-    which a finding says.
+    crc_valid: None where it was not looked at. records: those before a fault, where the batch is
+    corrupt; a finding says where and why.
     """
 
     position: int
@@ -172,11 +172,11 @@ class SegmentReader:
         yield from self._records(StoredBatch(position, batch, True if self._verify else None, []))
 
     def _records(self, stored: StoredBatch) -> Iterator[StoredBatch | Finding]:
-        try:
-            stored = stored._replace(records=stored.batch.records())
-        except WireError as error:
-            yield self._finding(stored.position, Rule.RECORDS, str(error))
+        faults: list[WireError] = []
+        stored = stored._replace(records=stored.batch.records(faults=faults))
         yield stored
+        for fault in faults:
+            yield self._finding(stored.position, Rule.RECORDS, str(fault))
         if self._verify:
             yield from self._offsets(stored)
         if stored.crc_valid is not False:
