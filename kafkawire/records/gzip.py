@@ -19,6 +19,7 @@ LARGEST_PIECE: Final = 1 << 18
 
 
 @final
+@final
 class Member:
     """Decompresses one gzip member.
 
