@@ -263,11 +263,15 @@ def unzstd(data: bytes, magic: int, limit: int, max_frames: int) -> bytes:
 
 
 def short_zstd(data: bytes, limit: int) -> bytes | None:
-    """Read one frame of not more than `limit` bytes; None of others."""
+    """Read one frame of 1 to `limit` bytes; None of others.
+
+    Of an empty frame, the package does not look at what follows it.
+    """
     package = package_of("zstd")
     reader = taken("zstd", package.ZstdDecompressor)
     try:
-        if package.frame_content_size(data) > limit:
+        size = package.frame_content_size(data)  # -1 where the frame does not say it
+        if size == 0 or size > limit:
             return None
         read: bytes = reader.decompress(data, max_output_size=limit, allow_extra_data=False)
         return read
