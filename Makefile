@@ -31,10 +31,11 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadgroup $(TESTS)
 
-# every fuzz target with SOAK times as many examples
+# every fuzz target with SOAK times as many examples; then C under AddressSanitizer and UBSan
 SOAK ?= 50
 soak: $(READY)
 	KAFKAWIRE_SOAK=$(SOAK) $(BIN)/python -m pytest -n 2 --dist loadgroup -m fuzz $(TESTS)
+	$(BIN)/python -m tests.sanitizers
 
 # the site of the docs with the Python API, in build/site; links are checked
 docs: $(READY)

@@ -96,13 +96,17 @@ RUNTIME: Final = (
     "kafkawire/records/compression.py",
     "kafkawire/records/cursor.py",
     "kafkawire/records/decoding.py",
+    "kafkawire/records/decompression.py",
     "kafkawire/records/encoding.py",
+    "kafkawire/records/gzip.py",
     "kafkawire/records/legacy.py",
     "kafkawire/records/limits.py",
     "kafkawire/records/lz4.py",
     "kafkawire/records/message_set.py",
+    "kafkawire/records/packages.py",
     "kafkawire/records/record.py",
     "kafkawire/records/snappy.py",
+    "kafkawire/records/zstd.py",
 )
 """Hand-written modules that are compiled in both modes."""
 
@@ -134,11 +138,15 @@ RARE: Final = (
     ),
     "kafkawire/primitives/limits.py",
     "kafkawire/records/compression.py",
+    "kafkawire/records/decompression.py",
+    "kafkawire/records/gzip.py",
     "kafkawire/records/legacy.py",
     "kafkawire/records/limits.py",
     "kafkawire/records/lz4.py",
     "kafkawire/records/message_set.py",
+    "kafkawire/records/packages.py",
     "kafkawire/records/snappy.py",
+    "kafkawire/records/zstd.py",
 )
 """Those of them that do not run for each message of an ordinary capture: small rather than fast."""
 

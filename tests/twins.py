@@ -6,10 +6,13 @@ import importlib.util
 from pathlib import Path
 from types import ModuleType
 
+import kafkawire
+
 
 def twin(module: ModuleType) -> ModuleType:
-    """Load the source that lies beside a module, compiled or not."""
-    path = Path(module.__file__ or "").parent / f"{module.__name__.rpartition('.')[2]}.py"
+    """Load the Python source of a module, from wherever that itself was loaded."""
+    package = Path(kafkawire.__file__).parent
+    path = package.joinpath(*module.__name__.split(".")[1:]).with_suffix(".py")
     spec = importlib.util.spec_from_file_location("twin", path)
     assert spec is not None
     assert spec.loader is not None

@@ -1,18 +1,19 @@
-"""gzip and zstd, taken off as the bytes come.
+"""Decompresses gzip and zstd as the bytes come.
 
-Law: never more than STEP bytes are unpacked at a time, however small the input, so that a bomb
-costs time and no memory; a stream that is cut or damaged gives what it holds, then ends with the
-reason.
+Law: never more than STEP bytes are decompressed at a time, however small the input, so that a bomb
+costs time and no memory; a member or frame is read in pieces that double, so that what it leaves
+unread, which its decompressor copies, is not much more than it read: time is linear in the input.
+A stream that is cut or corrupt gives what it holds, then ends with the reason.
 """
 
 from __future__ import annotations
 
 import sys
-import zlib
 from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
 from ..errors import CaptureError, CorruptCapture, TruncatedCapture
+from ..records.gzip import FIRST_PIECE, LARGEST_PIECE, Member
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -20,7 +21,7 @@ else:
     from backports import zstd
 
 STEP: Final = 1 << 22
-"""Bytes unpacked at a time."""
+"""Bytes decompressed at a time."""
 
 GZIP: Final = b"\x1f\x8b"
 ZSTD: Final = b"\x28\xb5\x2f\xfd"
@@ -29,58 +30,50 @@ SKIPPABLE: Final = 0x184D2A50
 
 
 class _Unpacker(Protocol):
-    """One member (gzip) or frame (zstd)."""
+    """One member (gzip) or frame (zstd).
+
+    unread: bytes of the last piece that belong to what follows. fault: why nothing more comes out,
+    once `decompress` returned what came before it.
+    """
 
     @property
     def ended(self) -> bool: ...
 
     @property
-    def rest(self) -> bytes: ...
+    def unread(self) -> int: ...
 
-    def unpack(self, data: bytes) -> bytes: ...
+    @property
+    def fault(self) -> str | None: ...
 
     @property
     def hungry(self) -> bool: ...
 
-
-class _Gzip:
-    def __init__(self) -> None:
-        self._inner = zlib.decompressobj(wbits=31)
-
-    @property
-    def ended(self) -> bool:
-        return self._inner.eof
-
-    @property
-    def rest(self) -> bytes:
-        return self._inner.unused_data
-
-    @property
-    def hungry(self) -> bool:
-        return not self._inner.unconsumed_tail
-
-    def unpack(self, data: bytes) -> bytes:
-        return self._inner.decompress(self._inner.unconsumed_tail + data, STEP)
+    def decompress(self, data: bytes, most: int) -> bytes: ...
 
 
 class _Zstd:
     def __init__(self) -> None:
         self._inner = zstd.ZstdDecompressor()
+        self.fault: str | None = None
 
     @property
     def ended(self) -> bool:
         return self._inner.eof
 
     @property
-    def rest(self) -> bytes:
-        return self._inner.unused_data
+    def unread(self) -> int:
+        return len(self._inner.unused_data)
 
     @property
     def hungry(self) -> bool:
         return self._inner.needs_input
 
-    def unpack(self, data: bytes) -> bytes:
-        return self._inner.decompress(data, STEP)
+    def decompress(self, data: bytes, most: int) -> bytes:
+        try:
+            return self._inner.decompress(data, most)
+        except zstd.ZstdError as error:
+            self.fault = str(error)
+            return b""
 
 
 def is_compressed(head: bytes) -> bool:
@@ -90,7 +83,7 @@ def is_compressed(head: bytes) -> bool:
 
 def _kind(head: bytes) -> Callable[[], _Unpacker] | None:
     if head[:2] == GZIP:
-        return _Gzip
+        return Member
     if head[:4] == ZSTD or int.from_bytes(head[:4], "little") & ~0xF == SKIPPABLE:
         return _Zstd
     return None
@@ -105,40 +98,47 @@ class Unpacked:
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self.problem: CaptureError | None = None
         self._chunks = chunks
+        self._chunk = b""
+        self._at = 0
         self._position = 0
 
     def __iter__(self) -> Iterator[bytes]:
-        rest = b""
-        while True:
-            while len(rest) < 4 and (chunk := next(self._chunks, b"")):
-                rest += chunk
-            kind = _kind(rest)
+        while self.problem is None:
+            while len(self._chunk) - self._at < 4 and (more := next(self._chunks, b"")):
+                self._chunk, self._at = self._chunk[self._at :] + more, 0
+            kind = _kind(self._chunk[self._at : self._at + 4])
             if kind is None:
                 # Zeros behind the last member are padding (tapes, preallocated files).
-                if rest.strip(b"\0"):
+                if self._chunk[self._at :].strip(b"\0"):
                     self.problem = CorruptCapture(
                         "bytes behind the compressed data", self._position
                     )
                 return
-            unpacker = kind()
-            yield from self._member(unpacker, rest)
-            if self.problem is not None:
-                return
-            rest = unpacker.rest
+            yield from self._member(kind())
 
-    def _member(self, unpacker: _Unpacker, data: bytes) -> Iterator[bytes]:
-        while True:
-            try:
-                out = unpacker.unpack(data)
-            except (zlib.error, zstd.ZstdError) as error:
-                self.problem = CorruptCapture(f"compressed data: {error}", self._position)
-                return
+    def _member(self, unpacker: _Unpacker) -> Iterator[bytes]:
+        size = FIRST_PIECE
+        while not unpacker.ended:
+            data = b""
+            if unpacker.hungry:
+                data = self._piece(size)
+                size = min(2 * size, LARGEST_PIECE)
+                if not data:
+                    self.problem = TruncatedCapture("the compressed data is cut", self._position)
+                    return
+            out = unpacker.decompress(data, STEP)
             self._position += len(out)
             if out:
                 yield out
-            if unpacker.ended:
+            if unpacker.fault is not None:
+                self.problem = CorruptCapture(f"compressed data: {unpacker.fault}", self._position)
                 return
-            data = b""
-            if unpacker.hungry and not (data := next(self._chunks, b"")):
-                self.problem = TruncatedCapture("the compressed data is cut", self._position)
-                return
+        self._at -= unpacker.unread
+
+    def _piece(self, most: int) -> bytes:
+        """Take up to so many bytes of what is there, or of what comes next; none at the end."""
+        if self._at == len(self._chunk):
+            self._chunk, self._at = next(self._chunks, b""), 0
+        piece = self._chunk[self._at : self._at + most]
+        self._at += len(piece)
+        return piece

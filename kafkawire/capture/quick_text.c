@@ -114,7 +114,7 @@ typedef struct {
     Py_ssize_t size, room;
     PyObject *value_text;       /* value_text(data: bytes) -> str: writes the values that are left to it */
     PyObject *place_text;       /* place_text(path, topic, partition, data) -> str: the same for fields of records */
-    PyObject *batch_body;       /* batch_body(data, start, end) -> (data, start, end) | None: see `record_text` */
+    PyObject *batch_body;       /* batch_body(data, start, end, opened bytes, records) -> (data, start, end) | None: see `record_text` */
     int has_content;            /* whether records are written, not only counted */
     Step *doubts[MOST_DOUBTS];  /* nulls of the last row that nobody has allowed */
     PyObject *owner;            /* the program that they belong to */
@@ -1109,8 +1109,13 @@ static int put_counts(Text *to, Bytes p, Bytes end)
     return FINE;
 }
 
+/* What the batches of a field have cost so far: bytes they were decompressed to, and records. */
+typedef struct {
+    Py_ssize_t opened, records;
+} Cost;
+
 /* Put the records of the batch `data[p:next]`, whose body Python checks and unpacks. */
-static int put_batch(Text *to, PyObject *data, Bytes p, Bytes next, int is_first)
+static int put_batch(Text *to, PyObject *data, Bytes p, Bytes next, Cost *cost)
 {
     Bytes start = (Bytes)PyBytes_AS_STRING(data);
     int attributes = p[ATTRIBUTES_AT + 1];
@@ -1123,7 +1128,7 @@ static int put_batch(Text *to, PyObject *data, Bytes p, Bytes next, int is_first
     };
     if (shared.base_offset > INT64_MAX - INT32_MAX || shared.base_offset < INT64_MIN - INT32_MIN)
         return ODD;
-    PyObject *found = PyObject_CallFunction(to->batch_body, "Onn", data, (Py_ssize_t)(p - start), (Py_ssize_t)(next - start));
+    PyObject *found = PyObject_CallFunction(to->batch_body, "Onnnn", data, (Py_ssize_t)(p - start), (Py_ssize_t)(next - start), cost->opened, cost->records);
     if (!found)
         return FAILED;
     PyObject *bytes;
@@ -1134,7 +1139,11 @@ static int put_batch(Text *to, PyObject *data, Bytes p, Bytes next, int is_first
         if (made == FINE && (from < 0 || from > until || until > PyBytes_GET_SIZE(bytes)))
             made = ODD;
         if (made == FINE)
-            made = put_records(to, &shared, (Bytes)PyBytes_AS_STRING(bytes) + from, (Bytes)PyBytes_AS_STRING(bytes) + until, big_endian(p + COUNT_AT, 4), is_first);
+            made = put_records(to, &shared, (Bytes)PyBytes_AS_STRING(bytes) + from, (Bytes)PyBytes_AS_STRING(bytes) + until, big_endian(p + COUNT_AT, 4), !cost->records);
+        if (made == FINE) {
+            cost->opened += bytes == data ? 0 : PyBytes_GET_SIZE(bytes);
+            cost->records += big_endian(p + COUNT_AT, 4);
+        }
     }
     Py_DECREF(found);
     return made;
@@ -1170,13 +1179,12 @@ static int put_plain_place(Text *to, PyObject *path, PyObject *topic, PyObject *
     ROOM(to, 16);
     if (to->has_content) {
         PUT(to, ",\"content\":[");
-        int is_first = 1;
+        Cost cost = {0, 0};
         for (;; p = next) {
             TRY(batch_end(p, end, &next));
             if (!next)
                 break;
-            TRY(put_batch(to, data, p, next, is_first));
-            is_first = is_first && !big_endian(p + COUNT_AT, 4);
+            TRY(put_batch(to, data, p, next, &cost));
         }
         ROOM(to, 16);
         put_one(to, ']');

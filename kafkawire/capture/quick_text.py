@@ -38,7 +38,7 @@ class Text:
         self,
         value_text: Callable[[bytes], str],
         place_text: Callable[[str, str | None, int | None, bytes], str],
-        batch_body: Callable[[bytes, int, int], tuple[bytes, int, int] | None],  # noqa: ARG002
+        batch_body: Callable[[bytes, int, int, int, int], tuple[bytes, int, int] | None],  # noqa: ARG002
         has_content: bool,  # noqa: ARG002
     ) -> None:
         self._value_text = value_text

@@ -1,7 +1,8 @@
 """What `records` fields of messages hold, as JSON text: counts, or every record.
 
-Law: nothing is decompressed for a count that the batch header gives; what cannot be read is said,
-and the rest of the message stands; keys and values to be hidden leave size and hash.
+Law: nothing is decompressed for a count that the batch header gives; of what cannot be read, the
+fault stands beside the records before it and those of other batches; keys and values to be hidden
+leave size and hash; what one field may cost is bounded.
 
     message --plan of its class--> [Place] --counted--> {"path":..,"records":3,"codecs":["gzip"]}
                                       `------opened---> the same and "content":[{"offset":..},..]
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import sha256
 from json import JSONDecoder, JSONEncoder
 from json.encoder import encode_basestring_ascii
@@ -21,6 +23,7 @@ from ..primitives.structure import Structure
 from ..protocol.json_form import uuid_text
 from ..records.batch import Batch
 from ..records.batches import RecordBatches
+from ..records.limits import Budget
 from ..records.record import Record
 
 TOPIC_FIELDS: Final = ("name", "topic", "topic_name")
@@ -133,7 +136,10 @@ def walk(
 
 @final
 class Count:
-    """What a field holds, from the headers of its batches; `error` where one cannot be read."""
+    """What a field holds, from the headers of its batches; `error` where one cannot be read.
+
+    Of compressed messages of magic 0 and 1, which do not say how many they hold, the readable ones.
+    """
 
     def __init__(self, data: bytes) -> None:
         self.batches: int = 0
@@ -142,18 +148,30 @@ class Count:
         self.codecs: list[str] = []
         self.error: str | None = None
         field = RecordBatches(data)
-        try:
-            for batch in field:
-                self.batches += 1
-                # a compressed one of magic 0 or 1 does not say how many it has
-                known = batch.records_count
-                self.records += known if known >= 0 else len(batch.records())
-                codec: str = batch.compression.name
-                if codec.lower() not in self.codecs:
-                    self.codecs.append(codec.lower())
+        budget = Budget(field.limits)
+        faults: list[WireError] = []
+        for batch in field.batches(faults):
+            self.batches += 1
+            try:
+                codec: str = batch.compression.name.lower()
+            except WireError as error:
+                faults.append(error)
+                continue
+            if codec not in self.codecs:
+                self.codecs.append(codec)
+            known = batch.records_count
+            self.records += known if known >= 0 else len(batch.records(budget, faults=faults))
+        with suppress(WireError):  # of a length that is among the faults already
             self.cut_tail = field.cut_tail
-        except WireError as error:
-            self.error = str(error)
+        self.error = error_text(faults)
+
+
+def error_text(faults: list[WireError]) -> str | None:
+    """Write the first fault, and how many others there are; None where there are none."""
+    if len(faults) < 2:
+        return str(faults[0]) if faults else None
+    more = len(faults) - 1
+    return f"{faults[0]}; {more} more error{'s' if more > 1 else ''}"
 
 
 def counted(place: Place) -> str:
@@ -206,15 +224,19 @@ def opened(place: Place, redact: bool) -> str:
     """Count what a field holds and read its records; a JSON object."""
     count = Count(place.data)
     content: list[str] = []
-    try:
-        for batch in RecordBatches(place.data):
-            control = batch.control
-            content += [record_text(record, control, redact) for record in batch.records()]
-    except WireError as error:
-        if count.error is None:  # met only now, so it stands behind the content
-            text = members(place, count, content)
-            return f'{text[:-1]},"error":{encode_basestring_ascii(str(error))}}}'
-        count.error = str(error)
+    field = RecordBatches(place.data)
+    budget = Budget(field.limits)
+    faults: list[WireError] = []
+    for batch in field.batches(faults):
+        control = batch.control
+        records = batch.records(budget, faults=faults)
+        content += [record_text(record, control, redact) for record in records]
+    error = error_text(faults)
+    if error is not None and count.error is None:  # met only now, so it stands behind the content
+        text = members(place, count, content)
+        return f'{text[:-1]},"error":{encode_basestring_ascii(error)}}}'
+    if error is not None:
+        count.error = error
     return members(place, count, content)
 
 
@@ -236,10 +258,20 @@ def shown_value(data: bytes) -> str:
     return value_text(data, False)
 
 
-def batch_body(data: bytes, start: int, end: int) -> tuple[bytes, int, int] | None:
-    """Find the records of a batch of magic 2, checked and decompressed: (where, from, to)."""
+def batch_body(
+    data: bytes, start: int, end: int, opened_bytes: int, records: int
+) -> tuple[bytes, int, int] | None:
+    """Find the records of a batch of magic 2, checked and decompressed: (where, from, to).
+
+    opened_bytes, records: what the batches before it in its field were decompressed to, and have.
+    None where the batch cannot be read.
+    """
     try:
-        return Batch(data, start, end).body()
+        batch = Batch(data, start, end)
+        budget = Budget(batch.limits)
+        budget.bytes_left -= opened_bytes
+        budget.records_left -= records
+        return batch.body(budget)
     except WireError:
         return None
 

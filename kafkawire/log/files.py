@@ -53,6 +53,7 @@ _NAMES: Final = (
     (re.compile(r"meta\.properties()"), FileKind.PROPERTIES),
     (re.compile(r"quorum-state()"), FileKind.QUORUM_STATE),
 )
+MAX_INT64: Final = 0x7FFF_FFFF_FFFF_FFFF
 _IN_PASSING: Final = re.compile(r"\.(?:deleted|cleaned|swap|part|tmp)$")
 """What Kafka appends to a file that it is about to delete or to put in another's place."""
 
@@ -111,8 +112,14 @@ def recognise(path: Path) -> LogFile | None:
     for pattern, kind in _NAMES:
         match = pattern.fullmatch(name)
         if match is not None:
-            return LogFile(path, kind, int(match[1]) if match[1] else None, topic, partition)
+            return LogFile(path, kind, _offset(match[1]), topic, partition)
     return None
+
+
+def _offset(digits: str | None) -> int | None:
+    """Read the offset in a name; None where there is none, or more than an int64 can hold."""
+    offset = int(digits) if digits else None
+    return None if offset is not None and offset > MAX_INT64 else offset
 
 
 def walk(folder: Path) -> Iterator[Path]:

@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from struct import Struct
 from typing import BinaryIO, Final, NamedTuple
 
-from .files import LogFile
+from .files import MAX_INT64, LogFile
 from .findings import Finding, Rule
 from .spans import SpanWalk
 
@@ -67,6 +67,9 @@ def read_offset_index(
         walk = _segment(file, stack) if verify else None
         for number, (relative, position) in entries(stream, OFFSET_ENTRY, zeros_end=True):
             entry = OffsetIndexEntry(number, base + relative, position)
+            if entry.offset > MAX_INT64:
+                yield _beyond_int64(file, OFFSET_ENTRY, entry)
+                continue
             yield entry
             if not verify:
                 continue
@@ -95,6 +98,9 @@ def read_time_index(
         walk = _segment(file, stack) if verify else None
         for number, (timestamp, relative) in entries(stream, TIME_ENTRY, zeros_end=True):
             entry = TimeIndexEntry(number, timestamp, base + relative)
+            if entry.offset > MAX_INT64:
+                yield _beyond_int64(file, TIME_ENTRY, entry)
+                continue
             yield entry
             if not verify:
                 continue
@@ -204,6 +210,13 @@ def _disorder(
 ) -> Finding:
     text = f"{_plain(entry)} after {_plain(before)}"
     return Finding(file.path, entry.entry * layout.size, Rule.ENTRY_ORDER, text)
+
+
+def _beyond_int64(
+    file: LogFile, layout: Struct, entry: OffsetIndexEntry | TimeIndexEntry
+) -> Finding:
+    text = f"entry {entry.entry}: offset {entry.offset} exceeds an int64"
+    return Finding(file.path, entry.entry * layout.size, Rule.INDEX_OFFSET, text)
 
 
 def _plain(entry: OffsetIndexEntry | TimeIndexEntry | AbortedTransaction) -> str:

@@ -20,7 +20,7 @@ from ..records.batches import SMALLEST_LENGTH, TO_MAGIC
 from ..records.legacy import LOG_OVERHEAD
 from .files import FileKind, LogFile
 from .findings import Finding, Rule
-from .resync import next_batch
+from .resync import Resynchronisation, pieces
 
 LENGTH: Final = Struct(">i")
 LARGEST_MAGIC: Final = 2
@@ -31,8 +31,8 @@ CHUNK: Final = 1 << 20
 class StoredBatch(NamedTuple):
     """A batch and where it stands.
 
-    crc_valid: None where it was not looked at. records: empty too where they cannot be decoded,
-    which a finding says.
+    crc_valid: None where it was not looked at. records: those before a fault, where the batch is
+    corrupt; a finding says where and why.
     """
 
     position: int
@@ -67,6 +67,7 @@ class SegmentReader:
         self._verify = verify
         self._limits = limits
         self._size = os.fstat(stream.fileno()).st_size
+        self._resynchronisation = Resynchronisation(stream, self._size)
         self._position = 0
         self._count = 0
         self._last_offset: int | None = None
@@ -97,11 +98,7 @@ class SegmentReader:
         return self._stream.read(size)
 
     def _is_zero_from(self, position: int) -> bool:
-        self._stream.seek(position)
-        while chunk := self._stream.read(CHUNK):
-            if chunk.count(0) != len(chunk):
-                return False
-        return True
+        return all(piece.count(0) == len(piece) for piece in pieces(self._stream, position))
 
     def _problem(self, position: int, head: bytes) -> Finding | None:
         """Say why no whole batch can stand here; None if one can."""
@@ -118,7 +115,7 @@ class SegmentReader:
     def _skip(self, problem: Finding) -> Iterator[Finding]:
         """Go on at the next sound batch, or end."""
         start = problem.position
-        found = next_batch(self._stream, start + 1, self._size, self._next_offset())
+        found = self._resynchronisation.next_batch(start + 1, self._next_offset())
         if found is None:
             self._position = self._size
             if problem.rule is Rule.BATCH_LENGTH:
@@ -175,11 +172,11 @@ class SegmentReader:
         yield from self._records(StoredBatch(position, batch, True if self._verify else None, []))
 
     def _records(self, stored: StoredBatch) -> Iterator[StoredBatch | Finding]:
-        try:
-            stored = stored._replace(records=stored.batch.records())
-        except WireError as error:
-            yield self._finding(stored.position, Rule.RECORDS, str(error))
+        faults: list[WireError] = []
+        stored = stored._replace(records=stored.batch.records(faults=faults))
         yield stored
+        for fault in faults:
+            yield self._finding(stored.position, Rule.RECORDS, str(fault))
         if self._verify:
             yield from self._offsets(stored)
         if stored.crc_valid is not False:

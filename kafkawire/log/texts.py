@@ -237,7 +237,9 @@ def read_quorum_state(
         yield Finding(file.path, 1, Rule.LINE, "no JSON object")
         return
     for key, value in state.items():
-        yield Property(1, key, json.dumps(value))
+        # half a surrogate pair, which JSON can escape, is no text
+        name = key.encode("utf-8", "backslashreplace").decode("utf-8")
+        yield Property(1, name, json.dumps(value))
     if verify and state.get("data_version") not in (0, 1):
         text = f"data_version {state.get('data_version')!r} is not known"
         yield Finding(file.path, 1, Rule.VERSION, text)

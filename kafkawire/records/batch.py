@@ -25,8 +25,9 @@ from . import legacy
 from .checksum import crc32, crc32c
 from .column_decoding import add_records
 from .columns import Columns
-from .compression import COMPRESSION_BITS, Compression, codec_of, decompress
+from .compression import COMPRESSION_BITS, Compression, codec_of
 from .decoding import SMALLEST_RECORD, decode_records
+from .decompression import opened
 from .limits import DEFAULT_RECORD_LIMITS, Budget, RecordLimits
 from .record import NO_TIMESTAMP, Record
 
@@ -151,8 +152,10 @@ class Batch:
     def base_offset(self) -> int:
         """The first offset the batch stands for."""
         if self._base_offset is None:
-            self._base_offset = int(self._spans(Budget(self.limits))[1][0].offset)
-        return self._base_offset
+            messages = self._messages(Budget(self.limits), True)
+            if messages.fault is not None and not messages.spans:
+                raise messages.fault
+        return self._base_offset or 0
 
     @property
     def compression(self) -> Compression:
@@ -228,51 +231,95 @@ class Batch:
     def __iter__(self) -> Iterator[Record]:
         return iter(self.records())
 
-    def records(self, budget: Budget | None = None, *, as_created: bool = False) -> list[Record]:
+    def records(
+        self,
+        budget: Budget | None = None,
+        *,
+        as_created: bool = False,
+        faults: list[WireError] | None = None,
+    ) -> list[Record]:
         """Decode the records. Offsets in errors count in the decompressed bytes, if there are any.
 
         budget: what a call that covers several batches has left; None gives this batch the limits
             to itself.
         as_created: in magic 2, keep the timestamps the broker's log append time stands in for.
+        faults: where what is wrong with the batch is appended; the records before it are returned.
+            None raises it. A batch beyond a limit, or whose checksum is wrong, has no records.
         """
         budget = Budget(self.limits) if budget is None else budget
+        records: list[Record] = []
+        try:
+            fault = self._decode(records, budget, as_created, faults is not None)
+        except WireError as error:
+            fault = error
+        if fault is not None:
+            if faults is None:
+                raise fault
+            faults.append(fault)
+        return records
+
+    def _decode(
+        self, records: list[Record], budget: Budget, as_created: bool, partial: bool
+    ) -> WireError | None:
+        """Append the records up to a fault, which is returned or raised."""
         if self.magic != 2:
-            data, spans = self._spans(budget)
-            return [span.record(data) for span in spans]
-        data, start, end = self.body(budget)
-        return decode_records(
+            messages = self._messages(budget, partial)
+            data = messages.data
+            records += [span.record(data) for span in messages.spans]
+            return messages.fault
+        data, start, end, count, fault = self._body(budget, partial)
+        met = decode_records(
+            records,
             data,
             start,
             end,
-            self.records_count,
+            count,
             self.base_offset,
             self.base_timestamp,
             self.max_timestamp,
             self.log_append and not as_created,
             self.index,
         )
+        return met if fault is None else fault
 
-    def columns(self) -> Columns:
-        """Decode the records into columns that point into the batch."""
+    def columns(self, faults: list[WireError] | None = None) -> Columns:
+        """Decode the records into columns that point into the batch. faults: as in `records`."""
         columns = Columns(self.data)
-        self.add_to(columns, Budget(self.limits))
+        self.add_to(columns, Budget(self.limits), faults)
         return columns
 
-    def add_to(self, columns: Columns, budget: Budget) -> None:
-        """Add the records to columns that started with this batch's data."""
+    def add_to(
+        self, columns: Columns, budget: Budget, faults: list[WireError] | None = None
+    ) -> None:
+        """Add the records to columns that started with this batch's data.
+
+        faults: as in `records`.
+        """
+        try:
+            fault = self._add_to(columns, budget, faults is not None)
+        except WireError as error:
+            fault = error
+        if fault is not None:
+            if faults is None:
+                raise fault
+            faults.append(fault)
+
+    def _add_to(self, columns: Columns, budget: Budget, partial: bool) -> WireError | None:
+        """Add the records up to a fault, which is returned or raised."""
         if self.magic != 2:
-            data, spans = self._spans(budget)
+            messages = self._messages(budget, partial)
+            data = messages.data
             buffer = 0 if data is self.data else columns.add_buffer(data)
-            for span in spans:
+            for span in messages.spans:
                 columns.add_span(data, span, self.index, buffer)
-            return
-        data, start, end = self.body(budget)
-        add_records(
+            return messages.fault
+        data, start, end, count, fault = self._body(budget, partial)
+        met = add_records(
             columns,
             data,
             start,
             end,
-            self.records_count,
+            count,
             self.base_offset,
             self.base_timestamp,
             self.max_timestamp,
@@ -280,42 +327,63 @@ class Batch:
             self.index,
             0 if data is self.data else columns.add_buffer(data),
         )
+        return met if fault is None else fault
 
     def body(self, budget: Budget | None = None) -> tuple[bytes, int, int]:
         """Find the bytes of magic 2's records, checked and decompressed: (where, from, to)."""
         budget = Budget(self.limits) if budget is None else budget
+        data, start, end, _, fault = self._body(budget, False)
+        if fault is not None:
+            raise fault
+        return data, start, end
+
+    def _body(self, budget: Budget, partial: bool) -> tuple[bytes, int, int, int, WireError | None]:
+        """Find the bytes of magic 2's records, up to a fault.
+
+        Returns where they are, from and to, how many records there may be, and the fault. partial:
+        whether to decompress corrupt data up to its fault.
+        """
         if self.check_crcs:
             self.verify()
         base_offset: i64 = self.base_offset
         if base_offset > LARGEST_BASE_OFFSET or base_offset < -LARGEST_BASE_OFFSET:
             raise CorruptBatch(f"base offset {base_offset}", self.path, self.start)
         data, start, end = self.data, self.start + HEADER_BYTES, self.end
+        count = self.records_count
+        fault: WireError | None = None
         try:
-            budget.spend_records(self.records_count)
+            budget.spend_records(count)
             # a compacted batch without records has no stream either
             if self.attributes & COMPRESSION_BITS and start < end:
                 codec = codec_of(self.attributes, self.magic)
-                data = decompress(codec, data[start:end], self.magic, budget.batch_bytes())
-                budget.spend_bytes(len(data))
+                data, fault = opened(codec, data[start:end], self.magic, budget, partial)
                 start, end = 0, len(data)
         except WireError as error:
             raise self._located(error) from None
-        if self.records_count > (end - start) // SMALLEST_RECORD:
-            raise InvalidLength(
-                f"{self.records_count} records in {end - start} bytes", self.path, self.start + 57
+        most = (end - start) // SMALLEST_RECORD
+        if fault is not None:
+            fault = self._located(fault)
+        elif count > most:
+            fault = InvalidLength(
+                f"{count} records in {end - start} bytes", self.path, self.start + 57
             )
-        return data, start, end
+        return data, start, end, min(count, most), fault
 
-    def _spans(self, budget: Budget) -> tuple[bytes, list[legacy.Span]]:
-        """Find the messages of magic 0 or 1: (the bytes they stand in, their places)."""
+    def _messages(self, budget: Budget, partial: bool) -> legacy.MessageSet:
+        """Find the messages of magic 0 or 1, up to a fault."""
         if self.check_crcs:
             self.verify()
         try:
-            return legacy.unwrap(
-                self.data, self.start, self.end, self.check_crcs, budget, self.index
+            found = legacy.unwrap(
+                self.data, self.start, self.end, self.check_crcs, budget, self.index, partial
             )
         except WireError as error:
             raise self._located(error) from None
+        if found.spans and self._base_offset is None:
+            self._base_offset = int(found.spans[0].offset)
+        if found.fault is not None:
+            found.fault = self._located(found.fault)
+        return found
 
     def _located(self, error: WireError) -> WireError:
         """Say that an error occurred in this batch."""

@@ -15,7 +15,7 @@ from typing import Final, final
 
 from librt.strings import read_i32_be
 
-from ..errors import InvalidLength
+from ..errors import InvalidLength, WireError
 from .batch import Batch
 from .columns import Columns
 from .legacy import LOG_OVERHEAD
@@ -52,26 +52,57 @@ class RecordBatches:
 
     def __iter__(self) -> Iterator[Batch]:
         """Yield each whole batch."""
+        return self.batches()
+
+    def batches(self, faults: list[WireError] | None = None) -> Iterator[Batch]:
+        """Yield each whole batch.
+
+        faults: where what is wrong with a batch's length or header is appended; a batch whose
+            header is wrong is left out, one whose length is wrong ends the field. None raises it.
+        """
         start = index = 0
         while True:
-            end = batch_end(self.data, start, index)
+            try:
+                end = batch_end(self.data, start, index)
+            except WireError as error:
+                if faults is None:
+                    raise
+                faults.append(error)
+                return
             if end < 0:
                 return
-            yield Batch(self.data, start, end, index, self.limits, self.check_crcs)
+            try:
+                batch = Batch(self.data, start, end, index, self.limits, self.check_crcs)
+            except WireError as error:
+                if faults is None:
+                    raise
+                faults.append(error)
+            else:
+                yield batch
             start = end
             index += 1
 
-    def records(self) -> Iterator[Record]:
-        """Iterate over the records of all batches, those of control batches too."""
-        budget = Budget(self.limits)
-        return chain.from_iterable(batch.records(budget) for batch in self)
+    def records(self, faults: list[WireError] | None = None) -> Iterator[Record]:
+        """Iterate over the records of all batches, those of control batches too.
 
-    def columns(self) -> Columns:
-        """Decode all records into columns that point into the data; `to_arrow()` makes arrays."""
+        faults: where what is wrong is appended as it is met, at most one error for each batch; the
+            records before it in its batch and those of the next batches are still read. None raises
+            the first. See `Batch.records`.
+        """
+        budget = Budget(self.limits)
+        return chain.from_iterable(
+            batch.records(budget, faults=faults) for batch in self.batches(faults)
+        )
+
+    def columns(self, faults: list[WireError] | None = None) -> Columns:
+        """Decode all records into columns that point into the data; `to_arrow()` makes arrays.
+
+        faults: as in `records`.
+        """
         columns = Columns(self.data)
         budget = Budget(self.limits)
-        for batch in self:
-            batch.add_to(columns, budget)
+        for batch in self.batches(faults):
+            batch.add_to(columns, budget, faults)
         return columns
 
     @property

@@ -1,6 +1,6 @@
 """The records of one batch of magic 2, as rows of columns.
 
-Law: this reads what `decoding` reads and refuses what it refuses. `rows` does the same quickly
+Law: this reads what `decoding` reads, up to the fault that it returns. `rows` does the same quickly
 where it is compiled, and leaves the records it cannot add to the general way, here.
 """
 
@@ -25,13 +25,16 @@ def add_records(
     log_append: bool,
     batch_index: int,
     buffer: i64,
-) -> None:
-    """Add the `count` records of magic 2 in `data[start:end]`, as `decode_records` reads them."""
+) -> WireError | None:
+    """Add the `count` records of magic 2 in `data[start:end]`, as `decode_records` reads them, up
+    to a fault, which is returned.
+    """
     cursor = Cursor(data, start, end)
     columns.reserve(count)
     first = columns.rows
     row = first
     last = first + count
+    fault: WireError | None = None
     try:
         while row < last:
             row = add_quickly(columns, cursor, data, row, last, base_offset, base_timestamp, buffer)
@@ -40,11 +43,12 @@ def add_records(
                 row += 1
         check_consumed(cursor)
     except WireError as error:
-        raise located(error, batch_index, int(row - first)) from None
+        fault = located(error, batch_index, int(row - first))
     columns.rows = row
     columns.batch.fill(first, row, batch_index)
     if log_append:
         columns.timestamp.fill(first, row, append_timestamp)
+    return fault
 
 
 def add_quickly(
@@ -88,7 +92,29 @@ def add_record(
     base_timestamp: i64,
     buffer: i64,
 ) -> None:
-    """Add one record."""
+    """Add one record, or nothing of one that is corrupt."""
+    keys, values, headers = columns.key.nulls, columns.value.nulls, columns.headers
+    header_values = columns.header_value.nulls
+    try:
+        put_record(columns, cursor, data, row, base_offset, base_timestamp, buffer)
+    except WireError:
+        columns.key.take_back(row, row + 1, keys)
+        columns.value.take_back(row, row + 1, values)
+        columns.header_value.take_back(headers, columns.headers, header_values)
+        columns.headers = headers
+        raise
+
+
+def put_record(
+    columns: Columns,
+    cursor: Cursor,
+    data: bytes,
+    row: i64,
+    base_offset: i64,
+    base_timestamp: i64,
+    buffer: i64,
+) -> None:
+    """Put one record into a row."""
     length = cursor.varint(data)
     stop = cursor.pos + length
     if length < 0 or stop > cursor.end:

@@ -89,6 +89,16 @@ class Views:
             self.valid[row >> 3] &= ~(1 << (row & 7))
         self.nulls += 1
 
+    def take_back(self, row: int, stop: int, nulls: int) -> None:
+        """Forget what was put into the rows from `row` on, up to before `stop` at most.
+
+        nulls: how many rows before them are null.
+        """
+        self.nulls = nulls
+        if self.room:
+            for each in range(row, min(stop, self.room)):
+                self.valid[each >> 3] |= 1 << (each & 7)
+
     def put(self, row: int, data: bytes, pos: int, length: int, buffer: int) -> None:
         """Make the row `data[pos:pos + length]`, already checked; `buffer` numbers `data`."""
         if self.room == 0:

@@ -1,7 +1,7 @@
 """The records of one batch of magic 2, as objects.
 
 Law: a record's declared length and its fields agree to the byte, and the last record ends where the
-batch does.
+batch does. Records before one that is corrupt stand.
 
     length: varint │ attributes: int8 (unused) │ timestamp delta: varlong │ offset delta: varint │
     key length: varint, key │ value length: varint, value │ header count: varint,
@@ -25,6 +25,7 @@ CALM: Final = 0x2000000000000000
 
 
 def decode_records(
+    records: list[Record],
     data: bytes,
     start: i64,
     end: i64,
@@ -34,14 +35,14 @@ def decode_records(
     append_timestamp: i64,
     log_append: bool,
     batch_index: int,
-) -> list[Record]:
-    """Decode `count` records in `data[start:end]`.
+) -> WireError | None:
+    """Decode `count` records in `data[start:end]`, up to a fault, which is returned.
 
+    records: what was decoded is appended here.
     append_timestamp: every record's timestamp if `log_append`.
     batch_index: for errors.
     """
     cursor = Cursor(data, start, end)
-    records: list[Record] = []
     calm = -CALM < base_timestamp < CALM
     left = count
     try:
@@ -68,8 +69,8 @@ def decode_records(
             left -= 1
         check_consumed(cursor)
     except WireError as error:
-        raise located(error, batch_index, len(records)) from None
-    return records
+        return located(error, batch_index, len(records))
+    return None
 
 
 def unfit(length: i64, pos: i64, end: i64) -> WireError:

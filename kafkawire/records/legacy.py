@@ -1,7 +1,8 @@
 """Messages of magic 0 and 1, and the message sets inside compressed ones.
 
 Law: a message is its own batch of one record unless it is compressed: then it wraps a message set
-and counts for it all. Wrapped messages are never compressed again.
+and counts for it all. Wrapped messages are never compressed again. Messages before one that is
+corrupt stand.
 
     offset: int64 │ message size: int32 │ crc: uint32 │ magic: int8 │ attributes: int8 │
     [timestamp: int64, magic 1] │ key length: int32, key │ value length: int32, value
@@ -25,8 +26,9 @@ from ..errors import (
     WireError,
 )
 from .checksum import crc32
-from .compression import COMPRESSION_BITS, codec_of, decompress
+from .compression import COMPRESSION_BITS, codec_of
 from .decoding import located
+from .decompression import opened
 from .limits import Budget
 from .record import Record
 
@@ -107,70 +109,133 @@ def field_length(data: bytes, pos: i64, end: i64) -> i64:
     return max(length, -1)
 
 
-def read_message_set(data: bytes, most: int, check_crcs: bool, batch_index: int) -> list[Span]:
-    """Find all messages of a decompressed set; LimitExceeded if there are more than `most`."""
-    spans: list[Span] = []
-    size: i64 = len(data)
+@final
+@mypyc_attr(acyclic=True)
+class MessageSet:
+    """The messages that one stands for: themselves, or those wrapped in it.
+
+    data: the bytes that `spans` point into. fault: why there are no more of them; None where all
+    were read. last_offset: the stored offset of the last whole message, whether it is sound or not.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self.data: bytes = data
+        self.spans: list[Span] = []
+        self.fault: WireError | None = None
+        self.last_offset: i64 = -1
+
+
+def read_message_set(data: bytes, most: int, check_crcs: bool, batch_index: int) -> MessageSet:
+    """Find the messages of a decompressed set, up to a fault.
+
+    LimitExceeded if there are more than `most`.
+    """
+    found = MessageSet(data)
+    spans = found.spans
     pos: i64 = 0
     try:
-        while pos < size:
-            if size - pos < LOG_OVERHEAD:
-                raise Truncated("the message set ends inside a message", "", int(pos))
-            length = i64(read_i32_be(data, pos + 8))
-            if length > size - pos - LOG_OVERHEAD:
-                raise Truncated("the message set ends inside a message", "", int(pos))
+        while pos < len(data):
+            end = message_end(data, pos)
             if len(spans) >= most:
                 raise LimitExceeded(f"more than the {most} records allowed", "", int(pos))
-            end = pos + LOG_OVERHEAD + length
             span = read_span(data, pos, end, check_crcs)
             if span.attributes & COMPRESSION_BITS != 0:
                 raise CorruptBatch("a compressed message inside a compressed one", "", int(pos))
             spans.append(span)
+            found.last_offset = span.offset
             pos = end
     except WireError as error:
-        raise located(error, batch_index, len(spans)) from None
-    if not spans:
+        found.fault = located(error, batch_index, len(spans))
+        if isinstance(error, LimitExceeded):
+            raise found.fault from None
+        found.last_offset = last_offset(data, pos, found.last_offset)
+    if not spans and found.fault is None:
         raise CorruptBatch("a compressed message without messages inside")
-    return spans
+    return found
+
+
+def message_end(data: bytes, pos: i64) -> i64:
+    """Find where the message at `pos` ends; Truncated if `data` ends inside it."""
+    left = len(data) - pos
+    if left >= LOG_OVERHEAD:
+        length = i64(read_i32_be(data, pos + 8))
+        if length <= left - LOG_OVERHEAD:
+            return pos + LOG_OVERHEAD + length
+    raise Truncated("the message set ends inside a message", "", int(pos))
+
+
+def last_offset(data: bytes, pos: i64, before: i64) -> i64:
+    """Read the offset of the last whole message from `pos` on; `before` if there is none.
+
+    A corrupt message has a length, which leads on to the next.
+    """
+    last = before
+    try:
+        while pos < len(data):
+            end = message_end(data, pos)
+            if end - pos < SMALLEST[0]:
+                return last
+            last = read_i64_be(data, pos)
+            pos = end
+    except Truncated:
+        pass  # the fault is known
+    return last
 
 
 def unwrap(
-    data: bytes, start: int, end: int, check_crcs: bool, budget: Budget, batch_index: int
-) -> tuple[bytes, list[Span]]:
-    """Find the messages that the one in `data[start:end]` stands for: (where, their places).
+    data: bytes,
+    start: int,
+    end: int,
+    check_crcs: bool,
+    budget: Budget,
+    batch_index: int,
+    partial: bool,
+) -> MessageSet:
+    """Find the messages that the one in `data[start:end]` stands for, up to a fault among them.
 
-    Its own checksum is the caller's affair; `check_crcs` is for those inside.
+    Its own checksum is the caller's affair; `check_crcs` is for those inside. partial: whether to
+    decompress corrupt data up to its fault.
     """
     wrapper = read_span(data, start, end, False)
     if wrapper.attributes & COMPRESSION_BITS == 0:
         budget.spend_records(1)
-        return data, [wrapper]
+        single = MessageSet(data)
+        single.spans.append(wrapper)
+        return single
     magic = data[start + 16]
     codec = codec_of(int(wrapper.attributes), magic)
     if wrapper.value_length < 0:
         raise CorruptBatch("a compressed message without a value")
     stream = data[wrapper.value_start : wrapper.value_start + wrapper.value_length]
-    inner = decompress(codec, stream, magic, budget.batch_bytes())
-    budget.spend_bytes(len(inner))
-    spans = read_message_set(inner, budget.batch_records(), check_crcs, batch_index)
-    budget.spend_records(len(spans))
-    settle(spans, magic, wrapper)
-    return inner, spans
+    inner, fault = opened(codec, stream, magic, budget, partial)
+    if fault is not None and not inner:
+        raise fault
+    found = read_message_set(inner, budget.batch_records(), check_crcs, batch_index)
+    if fault is not None:
+        found.fault = fault
+    budget.spend_records(len(found.spans))
+    if found.spans:
+        settle(found, magic, wrapper)
+    return found
 
 
-def settle(spans: list[Span], magic: int, wrapper: Span) -> None:
-    """Turn the offsets and timestamps of wrapped messages into absolute ones."""
+def settle(found: MessageSet, magic: int, wrapper: Span) -> None:
+    """Turn the offsets and timestamps of wrapped messages into absolute ones.
+
+    In magic 1 the last message has the wrapper's offset. Where the set is cut off, that is the last
+    whole one, as Kafka's consumers count.
+    """
     base: i64 = 0
     # an offset of 0 is a producer's: the broker has not yet put the last offset there
     if magic == 1 and wrapper.offset != 0:
-        last = spans[-1].offset
+        last = found.last_offset
         if last < 0 or last > wrapper.offset:
             raise CorruptBatch(f"the last offset inside is {last}, the outer {wrapper.offset}")
         base = wrapper.offset - last
-        for span in spans:
+        for span in found.spans:
             if span.offset < 0 or span.offset > last:
                 raise CorruptBatch(f"offset {span.offset} inside, before the last, {last}")
-    for span in spans:
+    for span in found.spans:
         span.offset += base
         if magic == 1 and wrapper.attributes & LOG_APPEND_TIME_BIT != 0:
             span.timestamp = wrapper.timestamp

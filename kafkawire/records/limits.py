@@ -16,12 +16,15 @@ class RecordLimits(NamedTuple):
     max_batch_records: records of one batch.
     max_bytes: what all compressed batches of one call may become together.
     max_records: records of one call.
+    max_frames: gzip members, lz4 or zstd frames, or snappy blocks of one compressed batch. Clients
+        write one; snappy's of old Java clients, a block for each KiB.
     """
 
     max_batch_bytes: int = 134_217_728
     max_batch_records: int = 4_000_000
     max_bytes: int = 1_073_741_824
     max_records: int = 40_000_000
+    max_frames: int = 65_536
 
 
 DEFAULT_RECORD_LIMITS: Final = RecordLimits()

@@ -22,7 +22,12 @@ from ..errors import CorruptBatch
 FRAME_MAGIC: Final = b"\x04\x22\x4d\x18"
 WORD: Final = Struct("<I")
 
+SKIPPABLE: Final = 0x184D2A50
+"""Skippable frames begin with this number, the last 4 bits free."""
+
+BLOCK_CHECKSUM: Final = 0x10
 CONTENT_SIZE: Final = 0x08
+CONTENT_CHECKSUM: Final = 0x04
 DICTIONARY: Final = 0x01
 
 DESCRIPTOR: Final = b"\x60\x40"
@@ -86,6 +91,32 @@ def with_standard_checksum(data: bytes) -> bytes:
     if data[place] not in (standard, checksum(data[:place])):
         raise CorruptBatch("lz4: wrong header checksum")
     return data[:place] + bytes([standard]) + data[place + 1 :]
+
+
+def block_ends(data: bytes, start: int) -> Iterator[int]:
+    """Yield where the header, each block, the end mark and the checksum of a frame end.
+
+    The last is where the frame at `start` ends. Nothing is checked: a frame that is cut off or
+    malformed ends with the data at the latest.
+    """
+    end = len(data)
+    word = int.from_bytes(data[start : start + 4], "little")
+    if word & ~0xF == SKIPPABLE:
+        yield min(start + 8 + int.from_bytes(data[start + 4 : start + 8], "little"), end)
+        return
+    flags = data[start + 4] if start + 4 < end else 0
+    pos = start + 7 + (8 if flags & CONTENT_SIZE else 0) + (4 if flags & DICTIONARY else 0)
+    word = 1
+    while word and pos < end:
+        yield pos
+        word = int.from_bytes(data[pos : pos + 4], "little")
+        pos += 4
+        if word:
+            pos += (word & ~STORED) + (4 if flags & BLOCK_CHECKSUM else 0)
+    if pos < end and flags & CONTENT_CHECKSUM:
+        yield pos
+        pos += 4
+    yield min(pos, end)
 
 
 def parts(data: bytes) -> Iterator[bytes]:

@@ -164,10 +164,10 @@ static int is_ascii(Bytes p, int64_t length)
     return seen < 0x80;
 }
 
-/* Read `count` headers; NULL: not possible here. */
-INLINE Bytes headers(Columns *to, Bytes p, Bytes stop, int64_t count, int safe)
+/* Read `count` headers, of which `*nulls` values are null; NULL: not possible here. */
+INLINE Bytes headers(Columns *to, Bytes p, Bytes stop, int64_t count, int safe, Py_ssize_t *nulls)
 {
-    Py_ssize_t nulls = 0, row = to->headers;
+    Py_ssize_t row = to->headers;
     if (!to->header_ends || count < 0 || count * 2 > stop - p || count > to->header_room - row)
         return NULL;
     for (Py_ssize_t last = row + count; row < last; row++) {
@@ -178,10 +178,8 @@ INLINE Bytes headers(Columns *to, Bytes p, Bytes stop, int64_t count, int safe)
             return NULL;
         if (!(p = field(to, &to->header_value, row, p, stop, safe, &length)))
             return NULL;
-        nulls += length < 0;
+        *nulls += length < 0;
     }
-    to->headers = row;
-    to->header_value.nulls += nulls;
     return p;
 }
 
@@ -189,6 +187,7 @@ INLINE Bytes headers(Columns *to, Bytes p, Bytes stop, int64_t count, int safe)
 APART Bytes record(Columns *to, Bytes p, Bytes stop, Py_ssize_t row)
 {
     int64_t timestamp, offset, key, value, count;
+    Py_ssize_t nulls = 0;
     int safe = stop <= to->safe;
     p += 1;
     if (!(p = varint(p, to->end, safe, 64, &timestamp)) || !(p = varint(p, to->end, safe, 32, &offset)))
@@ -199,8 +198,10 @@ APART Bytes record(Columns *to, Bytes p, Bytes stop, Py_ssize_t row)
     to->offsets[row] = to->base_offset + offset;
     if (!(p = field(to, &to->key, row, p, stop, safe, &key)) || !(p = field(to, &to->value, row, p, stop, safe, &value)))
         return NULL;
-    if (!(p = varint(p, to->end, safe, 32, &count)) || (count && !(p = headers(to, p, stop, count, safe))) || p != stop)
+    if (!(p = varint(p, to->end, safe, 32, &count)) || (count && !(p = headers(to, p, stop, count, safe, &nulls))) || p != stop)
         return NULL;
+    to->headers += count;
+    to->header_value.nulls += nulls;
     to->key.nulls += key < 0;
     to->value.nulls += value < 0;
     if (to->header_ends)

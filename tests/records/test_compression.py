@@ -14,7 +14,9 @@ from lz4 import frame as lz4_frame
 
 from kafkawire.errors import CorruptBatch, LimitExceeded, UnsupportedCompression
 from kafkawire.records import Compression, lz4, snappy
-from kafkawire.records.compression import PACKAGES, compress, decompress, package_of
+from kafkawire.records.compression import compress
+from kafkawire.records.decompression import decompress
+from kafkawire.records.packages import PACKAGES, package_of
 
 CODECS = [codec for codec in Compression if codec != Compression.NONE]
 TEXT = b"the quick brown fox jumps over the lazy dog. " * 3000

@@ -146,14 +146,18 @@ class Topics(Tally):
             way.clients[row.client_id] = None
         batches = RecordBatches(data)
         budget = Budget(batches.limits)
-        try:
-            for batch in batches:
-                way.batches += 1
+        faults: list[WireError] = []
+        for batch in batches.batches(faults):
+            way.batches += 1
+            try:
                 topic.codecs[batch.compression.name.lower()] += 1
-                known = batch.records_count
-                way.records += known if known >= 0 else len(batch.records(budget))
-        except WireError as error:
-            self._broken(found, len(data), f"{one.topic.name}-{one.partition}: {error}")
+            except WireError as error:
+                faults.append(error)
+                continue
+            known = batch.records_count
+            way.records += known if known >= 0 else len(batch.records(budget, faults=faults))
+        for fault in faults:
+            self._broken(found, len(data), f"{one.topic.name}-{one.partition}: {fault}")
 
     @property
     def all(self) -> list[Topic]:

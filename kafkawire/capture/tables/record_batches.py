@@ -1,7 +1,7 @@
 """Record batches that messages carry: which, in which partition, and what is wrong with them.
 
-Law: a batch that cannot be read costs itself, never the message around it; what a field of records
-may cost is bounded.
+Law: a batch that cannot be read costs what follows in it, never the message around it; what a field
+of records may cost is bounded.
 """
 
 from __future__ import annotations
@@ -53,26 +53,27 @@ def carried(row: Row | None, names: TopicNames) -> Iterator[Carried]:
 
 
 def batches_in(field: Carried) -> Iterator[tuple[Batch, list[Record]] | Broken]:
-    """Read the batches of a field; a broken one is said, and where lengths still lead on, the next
-    are read.
+    """Read the batches of a field: of a broken one the records before the fault, then the fault.
+
+    Where lengths still lead on, the next batches are read.
     """
     found = RecordBatches(field.data)
     budget = Budget(found.limits)
-    rest = iter(found)
-    while True:
-        try:
-            batch = next(rest, None)
-        except WireError as error:
-            yield Broken(field.topic, field.partition, error)
-            return
-        if batch is None:
-            return
-        try:
-            records = batch.records(budget)
-        except WireError as error:
-            yield Broken(field.topic, field.partition, error)
-        else:
+    faults: list[WireError] = []
+    for batch in found.batches(faults):
+        yield from broken(field, faults)
+        records = batch.records(budget, faults=faults)
+        if records or not faults:
             yield batch, records
+        yield from broken(field, faults)
+    yield from broken(field, faults)
+
+
+def broken(field: Carried, faults: list[WireError]) -> list[Broken]:
+    """Take the faults met so far out of their list."""
+    made = [Broken(field.topic, field.partition, fault) for fault in faults]
+    faults.clear()
+    return made
 
 
 class Count(NamedTuple):

@@ -103,17 +103,23 @@ class Buffer:
 
     def _open(self, batch: Batch) -> None:
         """Decode a batch; what comes next is behind it, even if it has no records for us."""
+        behind = Position(batch.last_offset + 1, batch.partition_leader_epoch)
         if not self._passes_over(batch):
+            faults: list[WireError] = []
             first, topic, number = self._behind.offset, *self.partition
             kind, epoch = batch.timestamp_type, batch.partition_leader_epoch
             self._ready = [
                 ConsumerRecord(
                     topic, number, r.offset, r.timestamp, r.key, r.value, r.headers, kind, epoch
                 )
-                for r in batch.records()
+                for r in batch.records(faults=faults)
                 if r.offset >= first
             ]
-        self._behind = Position(batch.last_offset + 1, batch.partition_leader_epoch)
+            if faults:  # the records before it come out first, as those of Kafka's consumer do
+                if self._ready:
+                    self._behind = behind._replace(offset=self._ready[-1].offset + 1)
+                raise faults[0]
+        self._behind = behind
 
     def _passes_over(self, batch: Batch) -> bool:
         if self._skips_aborted:

@@ -1,0 +1,76 @@
+"""gzip members (RFC 1952), read in pieces.
+
+Law: what a member leaves unread, which zlib copies, is at most as long as what it read or
+FIRST_PIECE: so time is linear in the input, however many members there are. Of damaged data, all
+that comes out before the fault is returned.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any, Final, final
+
+GZIP_WINDOW: Final = 31
+"""zlib's code for a gzip header and trailer."""
+
+FIRST_PIECE: Final = 4096
+LARGEST_PIECE: Final = 1 << 18
+"""Bytes of a member that are decompressed at a time, at first and at most."""
+
+
+@final
+@final
+class Member:
+    """Decompresses one gzip member.
+
+    ended: whether its end was reached. unread: bytes of the last piece that belong to what follows.
+    fault: what is wrong with the data, once `decompress` returned what came before it.
+    """
+
+    def __init__(self) -> None:
+        self._stream: Any = zlib.decompressobj(GZIP_WINDOW)
+        self._fresh: bool = True
+        self.ended: bool = False
+        self.unread: int = 0
+        self.fault: str | None = None
+
+    @property
+    def hungry(self) -> bool:
+        """Whether all data was read, so that more is needed."""
+        return not self._stream.unconsumed_tail
+
+    def decompress(self, data: bytes, most: int) -> bytes:
+        """Decompress what the last call left and `data`, to at most `most` bytes."""
+        stream = self._stream
+        if stream.unconsumed_tail:
+            data = stream.unconsumed_tail + data
+        before = None if self._fresh else stream.copy()
+        self._fresh = False
+        try:
+            read: bytes = stream.decompress(data, most)
+        except zlib.error as error:
+            self.fault = str(error)
+            return until_fault(before or zlib.decompressobj(GZIP_WINDOW), data, most)
+        self.ended = stream.eof
+        self.unread = len(stream.unused_data)
+        return read
+
+
+def until_fault(stream: Any, data: bytes, most: int) -> bytes:
+    """Decompress up to where `data` is corrupt, to at most `most` bytes.
+
+    zlib loses what it has decompressed when it meets a fault: so halves are tried on copies.
+    """
+    parts: list[bytes] = []
+    while len(data) > 1 and most > 0:
+        half = data[: len(data) // 2]
+        attempt = stream.copy()
+        try:
+            part = attempt.decompress(half, most)
+        except zlib.error:
+            data = half
+            continue
+        parts.append(part)
+        most -= len(part)
+        stream, data = attempt, data[len(half) :]
+    return b"".join(parts)
