@@ -6,15 +6,24 @@ tagged   if tag == 0: ...
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from typing import Final
+
 from .lines import INDENT, fitted, indented
 from .model import Field, Struct
 from .naming import snake
 from .spelling import WITH_FLEXIBLE, Naming
 from .versions import Versions, condition
 
+NOTE_DEFAULT: Final = "r.note_default_tag()"
+
 
 class Reading(Naming):
     """The bodies of the decoding functions."""
+
+    @abstractmethod
+    def equals(self, f: Field, owner: str) -> str:
+        """The test that a field is at its default."""
 
     def decode_body(self, s: Struct) -> list[str]:
         return fitted(self.read_plain(s) + self.read_tagged(s), 1)
@@ -24,7 +33,7 @@ class Reading(Naming):
         if f.is_struct_value:
             if not nullable:
                 return one
-            return f"{one} if r.{'read_bool' if tagged else 'read_marker'}() else None"
+            return f"{one} if r.{'read_tagged_marker' if tagged else 'read_marker'}() else None"
         if f.is_array:
             if f.struct is not None:
                 loop = "[" + one + " for _ in r.slots({})]"
@@ -99,8 +108,9 @@ class Reading(Naming):
         ]
         lines.append("unknown_tags: Tags = None")
         body = [
+            "tag: i64 = -1",
             "for _ in range(r.read_uvarint()):",
-            "    tag = r.read_uvarint()",
+            "    tag = r.read_tag(tag)",
             "    size = r.read_uvarint()",
             "    start = r.pos",
             *indented(self.tag_branches(s)),
@@ -119,6 +129,7 @@ class Reading(Naming):
             body = [
                 *self.assignment(f.local, value, f"  # {self.versions(f)}"),
                 "r.end_tag(start, size)",
+                *self.note_default(f),
             ]
             test = condition(f.tagged, s.flexible)
             if test != "True":
@@ -131,3 +142,14 @@ class Reading(Naming):
             lines += indented(body)
             word = "elif"
         return [*lines, "else:", INDENT + keep.format("")]
+
+    def note_default(self, f: Field) -> list[str]:
+        """Statements that note a tagged field whose value, just read, is its default."""
+        test = self.equals(f, "")
+        composite = f"not ({f.local} is None or "
+        if not test.startswith(composite):
+            return [f"if {test}:", INDENT + NOTE_DEFAULT]
+        differs = test.removeprefix(composite).removesuffix(")")
+        inner = differs.replace("!=", "==").removeprefix("not ")
+        lines = [f"if {inner}:", INDENT + NOTE_DEFAULT]
+        return [f"if {f.local} is not None:", *indented(lines)]

@@ -50,7 +50,7 @@ class Writing(Naming):
             return null, [f"{w}.write_{f.element}_array({f.local}, {flag})"]
         item = f"{f.attribute}_item"
         return null, [
-            f"{w}.write_length(len({f.local}), {flag})",
+            f"{w}.write_count({f.local}, {flag})",
             f"for {item} in {f.local}:",
             f"    _encode_{kind}({item}, {w}, version)",
         ]
@@ -82,9 +82,9 @@ class Writing(Naming):
             *indented(self.write_one(s, f, w, False, flag, tagged)),
         ]
 
-    def differs(self, f: Field) -> str:
-        """The test that a field is not at its default."""
-        value = f"m.{f.attribute}"
+    def differs(self, f: Field, owner: str = "m.") -> str:
+        """The test that a field is not at its default; owner "": one held in a local variable."""
+        value = f"{owner}{f.attribute if owner else f.local}"
         if f.default is None:
             return f"{value} is not None"
         or_none = f"{value} is None or " if f.may_be_none else ""
@@ -92,10 +92,8 @@ class Writing(Naming):
             test = f"{or_none}not _is_default_{snake(f.element)}({value})"
         elif f.default == []:
             test = f"{or_none}len({value}) != 0"
-        elif f.default is True:
-            return f"not {value}"
-        elif f.default is False:
-            return value
+        elif isinstance(f.default, bool):
+            return f"{value} is not {f.default}"
         else:
             return f"{value} != {self.default(f)}"
         return f"({test})" if or_none else test
@@ -166,10 +164,10 @@ class Writing(Naming):
         rest = [f"{INDENT * 2}and {test}" for test in tests[1:]]
         return [f"{INDENT}return (", f"{INDENT * 2}{tests[0]}", *rest, f"{INDENT})"]
 
-    def equals(self, f: Field) -> str:
-        test = self.differs(f)
-        if " is not None" in test:
-            return test.replace(" is not None", " is None")
+    def equals(self, f: Field, owner: str = "m.") -> str:
+        test = self.differs(f, owner)
+        if " is not " in test:
+            return test.replace(" is not ", " is ")
         if " != " in test and not test.startswith("("):
             return test.replace(" != ", " == ")
         return test.removeprefix("not ") if test.startswith("not ") else f"not {test}"
