@@ -98,8 +98,13 @@ class Writing(Naming):
             return f"{value} != {self.default(f)}"
         return f"({test})" if or_none else test
 
+    def is_set(self, f: Field) -> str:
+        """The same where a writer is at hand, which refuses what is not a list."""
+        value = f"m.{f.attribute}"
+        return self.differs(f).replace(f"len({value}) != 0", f"w.has_items({value})")
+
     def refuse_if_set(self, s: Struct, f: Field) -> list[str]:
-        return [f"if {self.differs(f)}:", f'    raise not_in_version("{s.name}.{f.attribute}")']
+        return [f"if {self.is_set(f)}:", f'    raise not_in_version("{s.name}.{f.attribute}")']
 
     def write_plain(self, s: Struct) -> list[str]:
         lines: list[str] = []
@@ -131,7 +136,7 @@ class Writing(Naming):
                 f"tags = add_tag(tags, {f.tag}, {f.attribute}_w)",
             ]
             test = s.when(f.tagged)
-            set_body = [f"if {self.differs(f)}:", *indented(body)]
+            set_body = [f"if {self.is_set(f)}:", *indented(body)]
             if test in ("True", self.flexible_name(s)) or condition(f.tagged, s.flexible) == "True":
                 lines += set_body
             else:

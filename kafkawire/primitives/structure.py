@@ -80,7 +80,7 @@ class Bent(NamedTuple):
 
     @property
     def is_lossless(self) -> bool:
-        """Whether `encode(version, lenient=True)` is certain to write the bytes that were decoded."""
+        """Whether `encode(version, lenient=True)` is sure to write the bytes that were decoded."""
         return not any(getattr(self, name) for name in NOT_KEPT)
 
     def __str__(self) -> str:

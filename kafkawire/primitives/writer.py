@@ -80,6 +80,8 @@ class Writer:
         write_f64_be(self.buffer, value)
 
     def write_uuid(self, value: bytes) -> None:
+        if not isinstance(value, bytes):  # compiled code refuses by itself
+            raise TypeError(f"bytes object expected; got {type(value).__name__}")
         if len(value) != 16:
             raise InvalidValue(f"a uuid of {len(value)} bytes")
         self.buffer.write(value)
@@ -106,6 +108,12 @@ class Writer:
         if not isinstance(items, list):  # compiled code refuses by itself
             raise TypeError(f"list object expected; got {type(items).__name__}")
         self.write_length(len(items), flexible)
+
+    def has_items(self, items: list[Any]) -> bool:
+        """Whether an array is not empty; TypeError where it is not a list."""
+        if not isinstance(items, list):  # compiled code refuses by itself
+            raise TypeError(f"list object expected; got {type(items).__name__}")
+        return len(items) != 0
 
     def write_marker(self, present: bool) -> None:
         """Write the byte before a nullable struct."""
@@ -136,6 +144,8 @@ class Writer:
             write_i16_be(self.buffer, -1)
 
     def write_bytes(self, value: bytes, flexible: bool) -> None:
+        if not isinstance(value, bytes):  # compiled code refuses by itself
+            raise TypeError(f"bytes object expected; got {type(value).__name__}")
         self.write_length(len(value), flexible)
         self.buffer.write(value)
 
@@ -210,8 +220,13 @@ class Writer:
             if unknown is None:
                 self.buffer.append(u8(0))
                 return
-            known = unknown
-        elif unknown is not None:
+            known = []
+        if unknown is not None:
+            if not isinstance(unknown, list):  # compiled code refuses by itself
+                raise TypeError(f"list object expected; got {type(unknown).__name__}")
+            for field in unknown:
+                if not isinstance(field, tuple):
+                    raise TypeError(f"tuple object expected; got {type(field).__name__}")
             known = known + unknown
         if not self.lenient:
             for tag, _ in known:
