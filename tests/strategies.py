@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from kafkawire.messages import REGISTRY
-from kafkawire.reference.codec import message_model
+from kafkawire.reference.schemas import message_model
 from kafkawire_codegen import model
 
 MOST_ELEMENTS: Final = 3

@@ -6,6 +6,7 @@ tagged   if tag == 0: ...
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Final
 
 from .lines import INDENT, fitted, indented
@@ -17,9 +18,15 @@ from .versions import Versions, condition
 MOST_BRANCHES: Final = 64
 """Tagged fields that are told apart in one chain of `elif`."""
 
+NOTE_DEFAULT: Final = "r.note_default_tag()"
+
 
 class Reading(Naming):
     """The bodies of the decoding functions."""
+
+    @abstractmethod
+    def equals(self, f: Field, owner: str) -> str:
+        """The test that a field is at its default."""
 
     def decode_body(self, s: Struct) -> list[str]:
         return fitted(self.read_plain(s) + self.read_tagged(s), 1)
@@ -29,7 +36,7 @@ class Reading(Naming):
         if f.is_struct_value:
             if not nullable:
                 return one
-            return f"{one} if r.{'read_bool' if tagged else 'read_marker'}() else None"
+            return f"{one} if r.{'read_tagged_marker' if tagged else 'read_marker'}() else None"
         if f.is_array:
             if f.struct is not None:
                 loop = "[" + one + " for _ in r.slots({})]"
@@ -104,8 +111,9 @@ class Reading(Naming):
         ]
         lines.append("unknown_tags: Tags = None")
         body = [
+            "tag: i64 = -1",
             "for _ in range(r.read_uvarint()):",
-            "    tag = r.read_uvarint()",
+            "    tag = r.read_tag(tag)",
             "    size = r.read_uvarint()",
             "    start = r.pos",
             *indented(self.tag_branches(s, s.tagged_fields)),
@@ -133,6 +141,7 @@ class Reading(Naming):
             body = [
                 *self.assignment(f.local, value, f"  # {self.versions(f)}"),
                 "r.end_tag(start, size)",
+                *self.note_default(f),
             ]
             test = condition(f.tagged, s.flexible)
             if test != "True":
@@ -145,3 +154,14 @@ class Reading(Naming):
             lines += indented(body)
             word = "elif"
         return [*lines, "else:", INDENT + keep.format("")]
+
+    def note_default(self, f: Field) -> list[str]:
+        """Statements that note a tagged field whose value, just read, is its default."""
+        test = self.equals(f, "")
+        composite = f"not ({f.local} is None or "
+        if not test.startswith(composite):
+            return [f"if {test}:", INDENT + NOTE_DEFAULT]
+        differs = test.removeprefix(composite).removesuffix(")")
+        inner = differs.replace("!=", "==").removeprefix("not ")
+        lines = [f"if {inner}:", INDENT + NOTE_DEFAULT]
+        return [f"if {f.local} is not None:", *indented(lines)]

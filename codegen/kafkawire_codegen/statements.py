@@ -10,5 +10,5 @@ from .reading import Reading
 from .writing import Writing
 
 
-class Statements(Reading, Writing):
+class Statements(Writing, Reading):
     """Renders the statements of one message."""

@@ -66,7 +66,7 @@ class Writing(Naming):
             return null, [f"{w}.write_{f.element}_array({f.local}, {flag})"]
         item = self.spare(s, f"{f.attribute}_item")
         return null, [
-            f"{w}.write_length(len({f.local}), {flag})",
+            f"{w}.write_count({f.local}, {flag})",
             f"for {item} in {f.local}:",
             f"    _encode_{kind}({item}, {w}, version)",
         ]
@@ -98,22 +98,21 @@ class Writing(Naming):
             *indented(self.write_one(s, f, w, False, flag, tagged)),
         ]
 
-    def differs(self, f: Field) -> str:
-        """The test that a field is not at its default."""
-        return self.comparison(f)[0]
+    def differs(self, f: Field, owner: str = "m.") -> str:
+        """The test that a field is not at its default; owner "": one held in a local variable."""
+        return self.comparison(f, owner)[0]
 
-    def equals(self, f: Field) -> str:
+    def equals(self, f: Field, owner: str = "m.") -> str:
         """The test that a field is at its default."""
-        return self.comparison(f)[1]
+        return self.comparison(f, owner)[1]
 
-    def comparison(self, f: Field) -> tuple[str, str]:
+    def comparison(self, f: Field, owner: str) -> tuple[str, str]:
         """The tests that a field is not at its default, and that it is."""
-        value, default = f"m.{f.attribute}", f.default
+        value, default = f"{owner}{f.attribute if owner else f.local}", f.default
         if default is None:
             return f"{value} is not None", f"{value} is None"
-        if default is True or default is False:
-            tests = (f"not {value}", value)
-            return tests if default else (tests[1], tests[0])
+        if isinstance(default, bool):
+            return f"{value} is not {default}", f"{value} is {default}"
         if isinstance(default, float) and math.isnan(default):  # nothing equals it but itself
             return f"{value} == {value}", f"{value} != {value}"
         if default is EMPTY_STRUCT:
@@ -128,8 +127,13 @@ class Writing(Naming):
         test = f"({value} is None or {tests[0]})"
         return test, f"not {test}"
 
+    def is_set(self, f: Field) -> str:
+        """The same where a writer is at hand, which refuses what is not a list."""
+        value = f"m.{f.attribute}"
+        return self.differs(f).replace(f"len({value}) != 0", f"w.has_items({value})")
+
     def refuse_if_set(self, s: Struct, f: Field) -> list[str]:
-        return [f"if {self.differs(f)}:", f'    raise not_in_version("{s.name}.{f.attribute}")']
+        return [f"if {self.is_set(f)}:", f'    raise not_in_version("{s.name}.{f.attribute}")']
 
     def write_plain(self, s: Struct) -> list[str]:
         lines: list[str] = []
@@ -162,7 +166,7 @@ class Writing(Naming):
                 f"tags = add_tag(tags, {f.tag}, {w})",
             ]
             test = s.when(f.tagged)
-            set_body = [f"if {self.differs(f)}:", *indented(body)]
+            set_body = [f"if {self.is_set(f)}:", *indented(body)]
             if test in ("True", self.flexible_name(s)) or condition(f.tagged, s.flexible) == "True":
                 lines += set_body
             else:

@@ -34,7 +34,7 @@ class Verdict(NamedTuple):
 
 def read_body(cls: Any, version: int, frame: bytes, body: int, limits: Limits) -> Message | None:
     """Read a body that is as it should be; None where anything is not, which is then asked for."""
-    reader = Reader(frame, body, max_elements=limits.max_elements)
+    reader = Reader(frame, body, limits=limits)
     try:
         message: Message = cls.decode_from(reader, version)
         message.bent = reader.finish()
@@ -118,7 +118,7 @@ def _bent(
     this reads without asking again.
     """
     for version in versions:
-        reader = Reader(frame, end, lenient=True, max_elements=limits.max_elements)
+        reader = Reader(frame, end, lenient=True, limits=limits)
         try:
             message: Message = REGISTRY.load(info.name).decode_from(reader, version)
             message.bent = reader.finish()

@@ -264,7 +264,7 @@ def fit(frame: bytes, layout: Layout, limits: Limits) -> Fit | None:
         if frame[4:5] != b"\0":  # brokers send no tagged fields in response headers
             return None
         start = 5
-    reader = Reader(frame, start, max_elements=limits.max_elements)
+    reader = Reader(frame, start, limits=limits)
     try:
         message = REGISTRY.load(layout.message).decode_from(reader, layout.last)
         reader.finish()

@@ -528,7 +528,7 @@ static int put_array(Body *body, int path, Step *step, const Whose *whose, int d
     TRY(length(body, 4, &count));
     if (count < 0)
         return put_null(body, step);
-    body->elements -= count;
+    body->elements -= count + 1; /* an array is an object, as a struct is (Limits) */
     if (count > body->end - body->at || body->elements < 0)
         return ODD;
     ROOM(to, 1);
@@ -940,8 +940,11 @@ static Bytes varint(Bytes p, Bytes end, int bits, int64_t *found)
     uint64_t value = 0;
     for (int shift = 0; p < end; shift += 7) {
         uint8_t byte = *p++;
-        if (shift + 7 > bits && byte >> (bits - shift))
-            return NULL;
+        if (shift + 7 > bits) {
+            if (byte & 0x80)
+                return NULL;
+            byte &= (1 << (bits - shift)) - 1; /* Kafka drops the bits that do not fit, too */
+        }
         value |= (uint64_t)(byte & 0x7f) << shift;
         if (byte < 0x80) {
             *found = (int64_t)(value >> 1) ^ -(int64_t)(value & 1);

@@ -237,7 +237,7 @@ def _judge_body(name: str, version: int, frame: bytes, at: int, size: int) -> Si
 
 def _decodes(name: str, version: int, frame: bytes, at: int, *, lenient: bool) -> bool:
     """Try a body at a guess; a wrong guess is ordinary, so nobody asks where it fails."""
-    reader = Reader(frame, at, lenient=lenient, max_elements=DEFAULT_LIMITS.max_elements)
+    reader = Reader(frame, at, lenient=lenient, limits=DEFAULT_LIMITS)
     try:
         REGISTRY.load(name).decode_from(reader, version)
         if len(frame) - reader.pos > MOST_TRAILING:

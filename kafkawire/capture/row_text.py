@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from json.encoder import encode_basestring_ascii
 from typing import Any, Final, NamedTuple, final
 
-from ..primitives.limits import DEFAULT_LIMITS, Limits
+from ..primitives.limits import DEFAULT_LIMITS, Limits, elements_within
 from ..primitives.structure import Message
 from ..protocol.embedded import PLACES, Carried, carried_bytes, payload_of
 from ..protocol.header import response_header_version
@@ -206,7 +206,7 @@ class Lines:
             frame,
             at,
             program,
-            limits.max_elements,
+            elements_within(limits, len(frame)),
         )
 
     def head(self, asked: Asked, is_request: bool) -> Head:

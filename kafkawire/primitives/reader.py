@@ -21,13 +21,15 @@ from ..errors import (
     UnexpectedNull,
 )
 from .ints import NO_INTS
+from .limits import FREE_OBJECTS, NO_LIMITS, UNLIMITED, Limits
 from .shared import LARGEST, SMALLEST, shared_ints, shared_name
 from .structure import Bent, Tags
 
 MAX_STRING: Final = 0x7FFF
 """A string's length is an int16 at heart: compact lengths beyond it are refused, as Kafka does."""
 
-UNLIMITED: Final = 1 << 62
+MAX_TAG: Final = 0x7FFF_FFFE
+"""The greatest tag an encoder writes; 2147483647 is reserved (KIP-482)."""
 
 _NO_INTS: Final = NO_INTS
 """The same, where compiled code finds it without looking up a name."""
@@ -40,13 +42,13 @@ class Reader:
     """Reads `data` from `pos` on.
 
     lenient: accept what a strict reader refuses and the bytes still allow: text that is not UTF-8,
-    known tags at
-        versions without them, bytes left at the end. `finish` says what was bent.
-    elements: how many array elements may still be made.
+    known tags at versions without them, bytes left at the end. `finish` says what was bent.
+    elements: how many array elements may still be made; objects: how many arrays, structs in
+    arrays and unknown tagged fields, before `more_objects` is called.
     """
 
     def __init__(
-        self, data: bytes, pos: i64 = 0, *, lenient: bool = False, max_elements: i64 = UNLIMITED
+        self, data: bytes, pos: i64 = 0, *, lenient: bool = False, limits: Limits = NO_LIMITS
     ) -> None:
         if not isinstance(data, bytes):  # compiled code refuses by itself
             raise TypeError(f"bytes object expected; got {type(data).__name__}")
@@ -54,16 +56,29 @@ class Reader:
         self.pos: i64 = pos
         self.end: i64 = len(data)
         self.lenient: bool = lenient
-        self.elements: i64 = max_elements
+        self.limits: Limits = limits
+        self.elements: i64 = limits.max_elements
+        self.objects: i64 = FREE_OBJECTS
+        self.has_more_objects: bool = True
+        self.is_odd: bool = False
         self.invalid_text: i64 = 0
         self.misplaced_tags: i64 = 0
+        self.wrong_sizes: i64 = 0
+        self.unordered_tags: i64 = 0
+        self.default_tags: i64 = 0
+        self.invalid_tags: i64 = 0
+        self.long_varints: i64 = 0
+        self.odd_values: i64 = 0
 
     # -- fixed width
 
     def read_bool(self) -> bool:
         p = self.pos
         self.pos = p + 1
-        return self.data[p] != 0
+        byte: i64 = self.data[p]
+        if byte > 1:
+            self.odd_value()
+        return byte != 0
 
     def read_int8(self) -> i64:
         p = self.pos
@@ -116,7 +131,11 @@ class Reader:
         return byte
 
     def read_long_uvarint(self) -> i64:
-        """Read an unsigned varint of any length: the few that are not one byte."""
+        """Read an unsigned varint of any length: the few that are not one byte.
+
+        As in Kafka, only the low 32 bits count, and are taken as an int32: the result may be
+        negative (`ByteUtils.readUnsignedVarint`).
+        """
         data = self.data
         p = self.pos
         value: i64 = 0
@@ -131,7 +150,30 @@ class Reader:
             if shift > 28:
                 raise InvalidVarint("a varint goes on after its fifth byte")
         self.pos = p
-        return value
+        if byte == 0 or value > 0x7FFF_FFFF:
+            self.is_odd = True
+            self.long_varints += 1
+        return int32(value)
+
+    def read_compact_length(self) -> i64:
+        """Read a length or count written as a varint of one more; -1 is null."""
+        p = self.pos
+        byte: i64 = self.data[p]
+        if byte > 127:
+            return int32(self.read_long_uvarint() - 1)
+        self.pos = p + 1
+        return byte - 1
+
+    def checked_length(self, n: i64) -> i64:
+        """Note a null that is written as a length below -1."""
+        if n < -1:
+            self.odd_value()
+        return n
+
+    def odd_value(self) -> None:
+        """Note a value that an encoder writes with other bytes."""
+        self.is_odd = True
+        self.odd_values += 1
 
     def take(self, n: i64) -> bytes:
         """Take the next `n` bytes; n is not negative."""
@@ -144,19 +186,24 @@ class Reader:
 
     def read_string_length(self, flexible: bool) -> i64:
         if not flexible:
-            return i64(self.read_int16())
-        n = self.read_uvarint() - 1
+            return self.checked_length(i64(self.read_int16()))
+        n = self.read_compact_length()
         if n > MAX_STRING:
             raise InvalidLength(f"a string of {n} bytes; {MAX_STRING} is the most")
         return n
 
     def read_bytes_length(self, flexible: bool) -> i64:
-        return self.read_uvarint() - 1 if flexible else i64(self.read_int32())
+        if flexible:
+            return self.read_compact_length()
+        return self.checked_length(i64(self.read_int32()))
 
     def read_nullable_array_length(self, flexible: bool) -> i64:
         """Read a count; below zero stands for null. An element takes at least one byte."""
-        n = self.read_uvarint() - 1 if flexible else i64(self.read_int32())
-        if n > 0:
+        n = self.read_bytes_length(flexible)
+        if n >= 0:
+            self.objects -= 1
+            if self.objects < 0:
+                self.more_objects()
             if n > self.end - self.pos:
                 raise InvalidLength(f"an array of {n} elements, {self.end - self.pos} bytes left")
             self.elements -= n
@@ -172,7 +219,26 @@ class Reader:
 
     def read_marker(self) -> bool:
         """Read the byte before a nullable struct: negative is null."""
-        return self.read_int8() >= 0
+        sign = self.read_int8()
+        if sign != 1 and sign != -1:  # compiled, a tuple would be made
+            self.odd_value()
+        return sign >= 0
+
+    def read_tagged_marker(self) -> bool:
+        """Read the varint before a nullable struct in a tagged field: 0, or negative, is null."""
+        n = self.read_uvarint()
+        if n > 1:
+            self.odd_value()
+        return n > 0
+
+    def more_objects(self) -> None:
+        """Add what the size of the message allows to the objects that any message may have."""
+        if self.has_more_objects:
+            self.has_more_objects = False
+            each: i64 = self.limits.bytes_per_object
+            self.objects += self.end // each if each > 0 else UNLIMITED
+        if self.objects < 0:
+            raise LimitExceeded("more objects than bytes_per_object allows")
 
     # -- variable width
 
@@ -192,6 +258,7 @@ class Reader:
         except UnicodeDecodeError:
             if not self.lenient:
                 raise
+            self.is_odd = True
             self.invalid_text += 1
             return raw.decode("utf-8", "surrogateescape")
 
@@ -218,9 +285,13 @@ class Reader:
     # -- elements of arrays
 
     def slots(self, n: i64) -> bytes:
-        """Return `n` bytes, no matter which, `n` being checked: compiled code makes a list at its
-        size where it is comprehended over bytes, and appends to it where over a range.
+        """Return `n` bytes, no matter which, for an array of `n` structs, `n` being checked:
+        compiled code makes a list at its size where it is comprehended over bytes, and appends to
+        it where over a range.
         """
+        self.objects -= n
+        if self.objects < 0:
+            self.more_objects()
         p = self.pos
         return self.data[p : p + n]
 
@@ -276,16 +347,33 @@ class Reader:
         if n == 0:
             return None
         kept: Tags = None
+        tag: i64 = -1
         for _ in range(n):
-            tag = self.read_uvarint()
+            tag = self.read_tag(tag)
             kept = self.keep_tag(kept, tag, self.read_uvarint())
         return kept
+
+    def read_tag(self, previous: i64) -> i64:
+        """Read the tag of a tagged field behind the one with the tag `previous`; -1 for none."""
+        tag = self.read_uvarint()
+        if tag <= previous:
+            self.is_odd = True
+            self.unordered_tags += 1
+        return tag
 
     def keep_tag(self, kept: Tags, tag: i64, size: i64) -> list[tuple[int, bytes]]:
         """Keep an unknown tagged field as raw bytes."""
         self.elements -= 1
         if self.elements < 0:
             raise LimitExceeded("more tagged fields than max_elements allows")
+        self.objects -= 1
+        if self.objects < 0:
+            self.more_objects()
+        if size < 0:
+            raise InvalidLength(f"a tagged field of {size} bytes")
+        if tag < 0 or tag > MAX_TAG:
+            self.is_odd = True
+            self.invalid_tags += 1
         if kept is None:
             kept = []
         kept.append((tag, self.take(size)))
@@ -297,6 +385,7 @@ class Reader:
         """
         if not self.lenient:
             raise InvalidTag(f"tag {tag} does not exist in this version")
+        self.is_odd = True
         self.misplaced_tags += 1
         return self.keep_tag(kept, tag, size)
 
@@ -305,14 +394,36 @@ class Reader:
         if self.pos - start != size:
             if not self.lenient:
                 raise InvalidTag(f"a tagged field of {size} bytes takes {self.pos - start}")
-            self.misplaced_tags += 1
+            self.is_odd = True
+            self.wrong_sizes += 1
+
+    def note_default_tag(self) -> None:
+        """Note a tagged field that is at its default, which an encoder leaves out."""
+        self.is_odd = True
+        self.default_tags += 1
 
     # -- the end
 
     def finish(self) -> Bent | None:
         """Close the message: bytes left over are an error, or kept by a lenient reader."""
-        if self.pos == self.end and self.invalid_text == 0 and self.misplaced_tags == 0:
+        if self.pos == self.end and not (self.lenient and self.is_odd):
             return None
         if not self.lenient:
             raise TrailingBytes(f"{self.end - self.pos} bytes after the last field")
-        return Bent(self.data[self.pos : self.end], self.invalid_text, self.misplaced_tags)
+        return Bent(
+            self.data[self.pos : self.end],
+            self.invalid_text,
+            self.misplaced_tags,
+            self.wrong_sizes,
+            self.unordered_tags,
+            self.default_tags,
+            self.invalid_tags,
+            self.long_varints,
+            self.odd_values,
+        )
+
+
+def int32(value: i64) -> i64:
+    """Take the low 32 bits of a value as a signed number, as Java's casts do."""
+    value &= 0xFFFF_FFFF
+    return value - 0x1_0000_0000 if value > 0x7FFF_FFFF else value

@@ -63,26 +63,64 @@ def field_rows(text: str) -> tuple[FieldRow, ...]:
 
 
 class Bent(NamedTuple):
-    """What lenient decoding had to bend to accept a message.
+    """In what the bytes of a message that was decoded leniently differ from what an encoder writes.
 
-    trailing: bytes after the last field; invalid_text: strings that are not UTF-8 (kept by
-    surrogateescape); misplaced_tags: known tagged fields at a version without them (kept as
-    unknown) or with a wrong declared size.
+    trailing: bytes after the last field. The others are counts:
+    invalid_text: strings that are not UTF-8 (kept by surrogateescape).
+    misplaced_tags: known tagged fields at a version without them (kept as unknown).
+    wrong_sizes: known tagged fields whose declared size is not the size of their value.
+    unordered_tags: tagged fields whose tag is not greater than that of the field before them.
+    default_tags: known tagged fields that are written although at their default.
+    invalid_tags: unknown tagged fields whose tag no encoder writes (2147483647, or negative).
+    long_varints: varints of more bytes than needed, or from 2**31 on.
+    odd_values: bools and markers of null other than Kafka's, nulls as a length below -1.
     """
 
     trailing: bytes = b""
     invalid_text: int = 0
     misplaced_tags: int = 0
+    wrong_sizes: int = 0
+    unordered_tags: int = 0
+    default_tags: int = 0
+    invalid_tags: int = 0
+    long_varints: int = 0
+    odd_values: int = 0
+
+    @property
+    def is_lossless(self) -> bool:
+        """Whether `encode(version, lenient=True)` is sure to write the bytes that were decoded."""
+        return not any(getattr(self, name) for name in NOT_KEPT)
 
     def __str__(self) -> str:
-        said = []
-        if self.trailing:
-            said.append(f"{len(self.trailing)} trailing bytes")
-        if self.invalid_text:
-            said.append(f"{self.invalid_text} strings that are not UTF-8")
-        if self.misplaced_tags:
-            said.append(f"{self.misplaced_tags} tagged fields out of place")
-        return ", ".join(said)
+        counts = (len(self.trailing), *self[1:])
+        return ", ".join(
+            f"{n} {one if n == 1 else many}"
+            for n, (one, many) in zip(counts, DEVIATIONS, strict=True)
+            if n
+        )
+
+
+NOT_KEPT: Final = (
+    "wrong_sizes",
+    "unordered_tags",
+    "default_tags",
+    "long_varints",
+    "odd_values",
+)
+"""Deviations of which a message only knows the count: they are encoded as any other value."""
+
+DEVIATIONS: Final = (
+    ("trailing byte", "trailing bytes"),
+    ("string that is not UTF-8", "strings that are not UTF-8"),
+    ("tagged field unknown in this version", "tagged fields unknown in this version"),
+    ("tagged field with a wrong size", "tagged fields with a wrong size"),
+    ("tagged field out of order", "tagged fields out of order"),
+    ("tagged field at its default", "tagged fields at their defaults"),
+    ("tagged field with an invalid tag", "tagged fields with an invalid tag"),
+    ("varint longer than needed or too large", "varints longer than needed or too large"),
+    ("value in an unusual form", "values in an unusual form"),
+)
+"""What `str` calls one, and several, of each kind of deviation, in the order of Bent's fields."""
 
 
 def rebuild(cls: Callable[..., Any], values: list[Any], bent: Bent | None = None) -> Any:
@@ -136,7 +174,8 @@ class Message(Structure):
     def encode(self, version: int, *, lenient: bool = False) -> bytes:
         """Write the message as that version; EncodeError names the field that cannot be.
 
-        lenient: write text that a lenient decode kept as it was, and the bytes that trailed.
+        lenient: write what a lenient decode accepted: the same bytes again where `bent` is None or
+        `bent.is_lossless`, else the same values in the form that an encoder gives them.
         """
         message: Any = self
         w = Writer(lenient=lenient)

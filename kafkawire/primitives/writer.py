@@ -6,7 +6,7 @@ as `u8`: with any other type compiled code would box it and call a method by its
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from librt.strings import (
     BytesWriter,
@@ -32,7 +32,8 @@ MAX_LENGTH: Final = 0x7FFF_FFFE
 class Writer:
     """Collects one message body.
 
-    lenient: write strings that a lenient reader kept by surrogateescape as the bytes they were.
+    lenient: write what a lenient reader accepts: strings kept by surrogateescape as the bytes they
+    were, tags that are given twice or that a strict writer refuses.
     """
 
     def __init__(self, *, lenient: bool = False) -> None:
@@ -45,11 +46,13 @@ class Writer:
     # -- fixed width
 
     def write_bool(self, value: bool) -> None:
+        if not isinstance(value, bool):  # compiled code refuses by itself
+            raise TypeError(f"bool object expected; got {type(value).__name__}")
         self.buffer.append(u8(1) if value else u8(0))
 
     def write_int8(self, value: i64) -> None:
         if value < -128 or value > 127:
-            raise OutOfRange(f"{value} is no int8")
+            raise OutOfRange(f"{value} is not a valid int8")
         self.buffer.append(u8(value & 0xFF))
 
     def write_int16(self, value: i16) -> None:
@@ -57,7 +60,7 @@ class Writer:
 
     def write_uint16(self, value: i64) -> None:
         if value < 0 or value > 0xFFFF:
-            raise OutOfRange(f"{value} is no uint16")
+            raise OutOfRange(f"{value} is not a valid uint16")
         self.buffer.append(u8(value >> 8))
         self.buffer.append(u8(value & 0xFF))
 
@@ -66,7 +69,7 @@ class Writer:
 
     def write_uint32(self, value: i64) -> None:
         if value < 0 or value > 0xFFFFFFFF:
-            raise OutOfRange(f"{value} is no uint32")
+            raise OutOfRange(f"{value} is not a valid uint32")
         self.write_uint16(value >> 16)
         self.write_uint16(value & 0xFFFF)
 
@@ -77,6 +80,8 @@ class Writer:
         write_f64_be(self.buffer, value)
 
     def write_uuid(self, value: bytes) -> None:
+        if not isinstance(value, bytes):  # compiled code refuses by itself
+            raise TypeError(f"bytes object expected; got {type(value).__name__}")
         if len(value) != 16:
             raise InvalidValue(f"a uuid of {len(value)} bytes")
         self.buffer.write(value)
@@ -97,6 +102,18 @@ class Writer:
             self.write_uvarint(n + 1)
         else:
             write_i32_be(self.buffer, i32(n))
+
+    def write_count(self, items: list[Any], flexible: bool) -> None:
+        """Write the count of an array."""
+        if not isinstance(items, list):  # compiled code refuses by itself
+            raise TypeError(f"list object expected; got {type(items).__name__}")
+        self.write_length(len(items), flexible)
+
+    def has_items(self, items: list[Any]) -> bool:
+        """Whether an array is not empty; TypeError where it is not a list."""
+        if not isinstance(items, list):  # compiled code refuses by itself
+            raise TypeError(f"list object expected; got {type(items).__name__}")
+        return len(items) != 0
 
     def write_marker(self, present: bool) -> None:
         """Write the byte before a nullable struct."""
@@ -127,6 +144,8 @@ class Writer:
             write_i16_be(self.buffer, -1)
 
     def write_bytes(self, value: bytes, flexible: bool) -> None:
+        if not isinstance(value, bytes):  # compiled code refuses by itself
+            raise TypeError(f"bytes object expected; got {type(value).__name__}")
         self.write_length(len(value), flexible)
         self.buffer.write(value)
 
@@ -139,57 +158,57 @@ class Writer:
     # -- arrays of primitives
 
     def write_bool_array(self, value: list[bool], flexible: bool) -> None:
-        self.write_length(len(value), flexible)
+        self.write_count(value, flexible)
         for x in value:
             self.write_bool(x)
 
     def write_int8_array(self, value: list[int], flexible: bool) -> None:
-        self.write_length(len(value), flexible)
+        self.write_count(value, flexible)
         for x in value:
             self.write_int8(x)
 
     def write_int16_array(self, value: list[int], flexible: bool) -> None:
-        self.write_length(len(value), flexible)
+        self.write_count(value, flexible)
         for x in value:
             self.write_int16(x)
 
     def write_uint16_array(self, value: list[int], flexible: bool) -> None:
-        self.write_length(len(value), flexible)
+        self.write_count(value, flexible)
         for x in value:
             self.write_uint16(x)
 
     def write_int32_array(self, value: list[int], flexible: bool) -> None:
-        self.write_length(len(value), flexible)
+        self.write_count(value, flexible)
         for x in value:
             self.write_int32(x)
 
     def write_uint32_array(self, value: list[int], flexible: bool) -> None:
-        self.write_length(len(value), flexible)
+        self.write_count(value, flexible)
         for x in value:
             self.write_uint32(x)
 
     def write_int64_array(self, value: list[int], flexible: bool) -> None:
-        self.write_length(len(value), flexible)
+        self.write_count(value, flexible)
         for x in value:
             self.write_int64(x)
 
     def write_float64_array(self, value: list[float], flexible: bool) -> None:
-        self.write_length(len(value), flexible)
+        self.write_count(value, flexible)
         for x in value:
             self.write_float64(x)
 
     def write_uuid_array(self, value: list[bytes], flexible: bool) -> None:
-        self.write_length(len(value), flexible)
+        self.write_count(value, flexible)
         for x in value:
             self.write_uuid(x)
 
     def write_string_array(self, value: list[str], flexible: bool) -> None:
-        self.write_length(len(value), flexible)
+        self.write_count(value, flexible)
         for x in value:
             self.write_string(x, flexible)
 
     def write_bytes_array(self, value: list[bytes], flexible: bool) -> None:
-        self.write_length(len(value), flexible)
+        self.write_count(value, flexible)
         for x in value:
             self.write_bytes(x, flexible)
 
@@ -201,18 +220,31 @@ class Writer:
             if unknown is None:
                 self.buffer.append(u8(0))
                 return
-            known = unknown
-        elif unknown is not None:
+            known = []
+        if unknown is not None:
+            if not isinstance(unknown, list):  # compiled code refuses by itself
+                raise TypeError(f"list object expected; got {type(unknown).__name__}")
+            for field in unknown:
+                if not isinstance(field, tuple):
+                    raise TypeError(f"tuple object expected; got {type(field).__name__}")
             known = known + unknown
-        if len({tag for tag, _ in known}) != len(known):
-            raise InvalidValue("the same tag twice")
+        if not self.lenient:
+            for tag, _ in known:
+                if tag < 0 or tag > MAX_LENGTH:
+                    raise OutOfRange(f"{tag} is not a valid tag")
+            if len({tag for tag, _ in known}) != len(known):
+                raise InvalidValue("the same tag twice")
+        if not self.lenient or unknown is None or unknown == sorted(unknown, key=_tag_of):
+            known = sorted(known, key=_tag_of)  # else as a lenient reader met them
         self.write_uvarint(len(known))
-        for tag, value in sorted(known):
-            if tag < 0 or tag > MAX_LENGTH:
-                raise OutOfRange(f"{tag} is no tag")
-            self.write_uvarint(tag)
+        for tag, value in known:
+            self.write_uvarint(tag & 0xFFFF_FFFF)  # a lenient reader keeps tags from 2**31 on
             self.write_uvarint(len(value))
             self.buffer.write(value)
+
+
+def _tag_of(field: tuple[int, bytes]) -> int:
+    return field[0]
 
 
 def add_tag(known: Tags, tag: int, value: Writer) -> list[tuple[int, bytes]]:

@@ -26,7 +26,7 @@ class ClientPayload(Message):
         cls, data: bytes, version: int, *, lenient: bool = False, limits: Limits = DEFAULT_LIMITS
     ) -> Self:
         """Read a whole payload; DecodeError names it and the byte where reading stopped."""
-        reader = Reader(data, lenient=lenient, max_elements=limits.max_elements)
+        reader = Reader(data, lenient=lenient, limits=limits)
         name = cls.__name__
         try:
             made = cls.decode_from(reader, version)

@@ -95,7 +95,7 @@ def decode_request_header(
         header_version = request_header_version(api_key, api_version)
     except UnknownApiKey:
         header_version = 1
-    reader = Reader(data, start, lenient=lenient, max_elements=limits.max_elements)
+    reader = Reader(data, start, lenient=lenient, limits=limits)
     try:
         header = RequestHeader.decode_from(reader, header_version)
     except (IndexError, UnicodeDecodeError, DecodeError) as error:
@@ -119,7 +119,7 @@ def decode_response_header(
     Raises DecodeError whose offset counts from the beginning of `data`.
     """
     header_version = response_header_version(api_key, api_version)
-    reader = Reader(data, start, max_elements=limits.max_elements)
+    reader = Reader(data, start, limits=limits)
     try:
         header = ResponseHeader.decode_from(reader, header_version)
     except (IndexError, DecodeError) as error:

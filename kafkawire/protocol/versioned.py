@@ -123,7 +123,7 @@ def newest_fit(
     older one is a guess, which must be exact. What is returned names the version that fitted.
     """
     for version in versions:
-        reader = Reader(data, start, lenient=True, max_elements=limits.max_elements)
+        reader = Reader(data, start, lenient=True, limits=limits)
         try:
             value = cls.decode_from(reader, version)
         except (IndexError, ValueError):  # what a reader stops with: short data, DecodeError, text

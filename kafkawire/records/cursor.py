@@ -1,7 +1,7 @@
 """A position in the bytes of some records, and the zigzag varints it reads there.
 
-Law: no read passes `end`, no position goes below the start, and a varint that does not fit its type
-is refused.
+Law: no read passes `end`, no position goes below the start, and a varint of more bytes than its
+type takes is refused. Of the last byte only the bits that fit count, as in Kafka's `ByteUtils`.
 
     value n is written as n*2 (n >= 0) or -n*2-1 (n < 0), seven bits a byte, low bits first, bit 7
     set on all but the last
@@ -59,8 +59,10 @@ class Cursor:
                 raise Truncated("the data ends inside a varint", "", int(p))
             byte: i64 = data[p]
             p += 1
-            if shift + 7 > bits and byte >> (bits - shift) != 0:
-                raise InvalidVarint(f"a varint of more than {bits} bits", "", int(self.pos))
+            if shift + 7 > bits:
+                if byte >= 0x80:
+                    raise InvalidVarint(f"a varint of more than {bits} bits", "", int(self.pos))
+                byte &= (1 << (bits - shift)) - 1
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 break

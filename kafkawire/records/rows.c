@@ -70,8 +70,11 @@ APART Bytes any_varint(Bytes p, Bytes end, int bits, int64_t *found)
     uint64_t value = 0;
     for (int shift = 0; p < end; shift += 7) {
         uint8_t byte = *p++;
-        if (shift + 7 > bits && byte >> (bits - shift))
-            return NULL;
+        if (shift + 7 > bits) {
+            if (byte & 0x80)
+                return NULL;
+            byte &= (1 << (bits - shift)) - 1; /* Kafka drops the bits that do not fit, too */
+        }
         value |= (uint64_t)(byte & 0x7f) << shift;
         if (byte < 0x80) {
             *found = unfolded(value);

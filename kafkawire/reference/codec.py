@@ -10,16 +10,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from kafkawire_codegen import model, schemas_dir
-from kafkawire_codegen.schema import load_file
-
-from ..errors import DecodeError, TrailingBytes, UnknownApiKey, UnsupportedVersion
+from ..errors import DecodeError, TrailingBytes, UnsupportedVersion
 from ..primitives import DEFAULT_LIMITS, Bent, Limits
 from .graph import graph
 from .pieces import Place
-from .tree import UNLIMITED, Flaw, Node, Sink, Source
+from .schemas import message_model
+from .tree import Flaw, Node, Sink, Source
 
-MODELS_KEPT: Final = 64
 GRAPHS_KEPT: Final = 256
 
 
@@ -44,15 +41,6 @@ class Parsed:
     bent: Bent | None
 
 
-@lru_cache(MODELS_KEPT)
-def message_model(name: str) -> model.Message:
-    """Read the schema of one message; UnknownApiKey where there is none."""
-    path = schemas_dir() / f"{name}.json"
-    if not name.isalnum() or not path.is_file():
-        raise UnknownApiKey(f"no message is called {name!r}")
-    return model.build(load_file(path))
-
-
 @lru_cache(GRAPHS_KEPT)
 def construct_of(name: str, version: int) -> Place:
     """Make the construct of a message at a version; UnknownApiKey, UnsupportedVersion."""
@@ -70,7 +58,6 @@ def parse(
     start: int = 0,
     lenient: bool = False,
     limits: Limits = DEFAULT_LIMITS,
-    max_nodes: int = UNLIMITED,
     whole: bool = True,
 ) -> Parsed:
     """Parse a message body that begins at `start`; a DecodeError is kept in the result.
@@ -79,13 +66,7 @@ def parse(
     Raises UnknownApiKey, UnsupportedVersion.
     """
     construct = construct_of(name, version)
-    source = Source(
-        data,
-        start,
-        lenient=lenient,
-        max_elements=limits.max_elements,
-        max_nodes=max_nodes,
-    )
+    source = Source(data, start, lenient=lenient, limits=limits)
     root = source.begin(name, name, name)
     values, error = None, None
     try:
@@ -102,7 +83,7 @@ def parse(
     end = root.end if root.closed else decoded_end(root)
     if trailing:
         source.flaws.append(Flaw(f"{len(trailing)} bytes after the last field", name, end))
-    bent = Bent(trailing, source.bad_text, source.bad_tags)
+    bent = Bent(trailing, **source.bent) if lenient else Bent()
     return Parsed(
         name,
         version,
@@ -143,7 +124,8 @@ def encode(name: str, version: int, value: Any, *, lenient: bool = False) -> byt
     Raises EncodeError with the path of the first field in wire order that cannot be written.
     """
     construct = construct_of(name, version)
-    sink = Sink([name], lenient=lenient)
+    module = None if isinstance(value, dict) else type(value).__module__
+    sink = Sink([name], lenient=lenient, module=module)
     construct.piece.build_stream(value, sink)
     bent = getattr(value, "bent", None)
     return sink.getvalue() + (bent.trailing if lenient and bent is not None else b"")

@@ -31,23 +31,33 @@ def member(value: Any, attribute: str) -> Any:
     return value[attribute] if isinstance(value, dict) else getattr(value, attribute)
 
 
-def is_set(f: model.Field, value: Any) -> bool:
-    """Whether a field differs from its default."""
+def is_set(f: model.Field, value: Any, module: str | None = None) -> bool:
+    """Whether a field differs from its default; module: as in `fits`."""
     if value is None or f.default is None:
         return value is not f.default
     if f.default is model.EMPTY_STRUCT:
         assert f.struct is not None
-        return not fits(f.struct, value) or is_any_set(f.struct, value)
+        return not fits(f.struct, value, module) or is_any_set(f.struct, value, module)
+    if isinstance(f.default, bool):
+        return value is not f.default
     if f.default != f.default:  # NaN, which nothing equals
         return bool(value == value)
     return bool(value != f.default)
 
 
-def is_any_set(struct: model.Struct, value: Any) -> bool:
-    if any(is_set(f, member(value, f.attribute)) for f in struct.fields):
+def is_any_set(struct: model.Struct, value: Any, module: str | None) -> bool:
+    if any(is_set(f, member(value, f.attribute), module) for f in struct.fields):
         return True
     return struct.has_tags and member(value, UNKNOWN_TAGS) is not None
 
 
-def fits(struct: model.Struct, value: Any) -> bool:
-    return isinstance(value, dict) or type(value).__name__ == struct.name
+def fits(struct: model.Struct, value: Any, module: str | None) -> bool:
+    """Whether a value is that struct: an instance of its class in `module`, or where that is None a
+    dict with all its fields.
+    """
+    names = [f.attribute for f in struct.fields] + [UNKNOWN_TAGS] * struct.has_tags
+    if module is None:
+        return isinstance(value, dict) and all(name in value for name in names)
+    if type(value).__name__ != struct.name or type(value).__module__ != module:
+        return False
+    return all(hasattr(value, name) for name in names)

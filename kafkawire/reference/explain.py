@@ -74,8 +74,8 @@ def mark(row: Row, bad: int, reason: str) -> Row:
 def message_rows(parsed: Parsed) -> Iterator[Row]:
     """Make the rows of a message, each with the flaws found in its bytes."""
     flaws = list(parsed.flaws)
-    title = replace(next(node_rows(parsed.tree, 0)), type="", value=f"version {parsed.version}")
-    yield title
+    root = parsed.tree
+    yield Row(root.offset, b"", 0, root.name, "", f"version {parsed.version}")
     for child in parsed.tree.children:
         for row in node_rows(child, 1):
             notes = tuple(f.reason for f in flaws if row.offset <= f.offset < row.end)

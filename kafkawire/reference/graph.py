@@ -18,7 +18,7 @@ from kafkawire_codegen.wire_types import WireType
 
 from ..errors import FieldNotInVersion, InvalidValue, NullNotAllowed
 from .defaults import UNKNOWN_TAGS, default_of, fits, is_set, member
-from .pieces import Fixed, Flag, Piece, Place, Run, byte_of, described, part
+from .pieces import UVARINT, Fixed, Flag, Piece, Place, Run, byte_of, described, part
 from .sized import Blob, Items, Text
 from .tags import Block, Tagged
 from .tree import Sink, Source
@@ -80,28 +80,40 @@ def shown_type(f: model.Field, version: int, *, tagged: bool) -> str:
 
 
 class Marker(Piece):
-    """The byte before a struct that may be null: its sign tells, or whether it is 0 in a tag."""
+    """The byte before a struct that may be null: its sign tells."""
 
-    def __init__(self, null: int, tagged: bool) -> None:
-        super().__init__()
-        self.null = null
-        self.tagged = tagged
+    null = 0xFF
 
     def read(self, source: Source) -> bool:
         byte = byte_of(source)
-        present = byte != 0 if self.tagged else byte < 0x80
+        present = byte < 0x80
         if byte != (1 if present else self.null):
             word = "01" if present else f"{self.null:02x}"
             what = "a struct that is there" if present else "null"
-            source.flaw(f"{what} is marked {byte:02x}, not {word}", source.tell() - 1)
+            reason = f"{what} is marked {byte:02x}, not {word}"
+            source.flaw(reason, source.tell() - 1, "odd_values")
         return present
 
     def write(self, value: Any, sink: Sink) -> None:
         Int8ub.build_stream(1 if value else self.null, sink)
 
 
-MARKER: Final = part("marker", "int8", Marker(0xFF, tagged=False))
-TAGGED_MARKER: Final = part("marker", "bool", Marker(0, tagged=True))
+class TaggedMarker(Marker):
+    """The varint before such a struct in a tagged field: 0 and below is null."""
+
+    null = 0
+
+    def read(self, source: Source) -> bool:
+        start = source.tell()
+        written: int = UVARINT.read(source)
+        if written > 1:
+            reason = f"a struct that is there is marked {written}, not 1"
+            source.flaw(reason, start, "odd_values")
+        return written > 0
+
+
+MARKER: Final = part("marker", "int8", Marker())
+TAGGED_MARKER: Final = part("marker", "uvarint", TaggedMarker())
 
 
 class Optional(Piece):
@@ -136,7 +148,7 @@ class Absent(Piece):
         return default_of(self.field)
 
     def write(self, value: Any, sink: Sink) -> None:
-        if not self.field.ignorable and is_set(self.field, value):
+        if not self.field.ignorable and is_set(self.field, value, sink.module):
             reason = "is set, and the version has no such field"
             raise sink.fault(FieldNotInVersion, reason, f".{self.field.attribute}")
 
@@ -186,7 +198,7 @@ class Fields(Piece):
     def write(self, value: Any, sink: Sink) -> None:
         if value is None:
             raise sink.fault(NullNotAllowed, "is None, and not nullable in that version")
-        if not fits(self.model, value):
+        if not fits(self.model, value, sink.module):
             raise sink.fault(InvalidValue, f"{described(value)}, not {self.model.name}")
         row = {name: member(value, name) for name in self.names}
         row[BLOCK] = value

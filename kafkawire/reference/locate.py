@@ -1,7 +1,7 @@
-"""Where a message fails: answers for the fast codec, which only knows that it does.
+"""Where a message fails: the field and the byte, for the fast codec, which only knows that it does.
 
-Law: asked only after a failure. What it cannot answer within its budget, or sees nothing wrong
-with, is None: then what the fast codec knows (the error's class, the byte it had reached) stands.
+Law: called only after a failure. What it cannot find within its budget, or sees nothing wrong with,
+is None: then what the fast codec knows (the error's class, the byte it had reached) stands.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from typing import Any, Final
 from ..errors import DecodeError, EncodeError, UnknownApiKey
 from ..primitives.failure import Locators
 from ..primitives.limits import Limits
-from .codec import encode, parse
-from .tree import TooManyNodes
+from .codec import encode
+from .schemas import message_model
+from .walk import GaveUp, Walk, plan_of
 
 OUR_MESSAGES: Final = "kafkawire.messages"
 
-MAX_NODES: Final = 100_000
-"""Nodes a search may take: about a second. Hostile data must not buy more time by failing late."""
+MAX_ELEMENTS: Final = 300_000
+"""Elements a search may take: about a second. Hostile data must not buy more by failing late."""
 
 
 def locate_decode(
@@ -26,10 +27,14 @@ def locate_decode(
     """Find what is wrong with a body that the class `name` in module `package` could not decode."""
     if not is_ours(package):
         return None
+    walk = Walk(name, data, lenient, limits, MAX_ELEMENTS)
     try:
-        return parse(name, version, data, lenient=lenient, limits=limits, max_nodes=MAX_NODES).error
-    except (TooManyNodes, UnknownApiKey):
+        walk.struct(plan_of(message_model(name).root, version))
+    except DecodeError as error:
+        return error.with_traceback(None)
+    except (GaveUp, UnknownApiKey):
         return None
+    return None
 
 
 def locate_encode(package: str, message: Any, version: int, lenient: bool) -> EncodeError | None:

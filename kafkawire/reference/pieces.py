@@ -31,6 +31,7 @@ from ..errors import InvalidValue, InvalidVarint, OutOfRange
 from .tree import Sink, Source
 
 MAX_VARINT_BYTES: Final = 5
+MAX_SHOWN_BITS: Final = 128
 
 FIXED: Final[dict[str, Any]] = {
     "int8": Int8sb,
@@ -93,6 +94,12 @@ def described(value: object) -> str:
     return f"is of type {type(value).__name__}"
 
 
+def brief(value: int) -> str:
+    """Write an integer; of one too long for `str`, its size."""
+    bits = value.bit_length()
+    return str(value) if bits <= MAX_SHOWN_BITS else f"an integer of {bits} bits"
+
+
 class Fixed(Piece):
     """A number of a fixed width."""
 
@@ -115,8 +122,12 @@ class Fixed(Piece):
             raise sink.fault(InvalidValue, f"{described(value)}, not {self.wire.name}")
         low, high = self.wire.low, self.wire.high
         if low is not None and high is not None and not low <= value <= high:
-            raise sink.fault(OutOfRange, f"{value} is no {self.wire.name}: {low} to {high}")
-        self.format.build_stream(value, sink)
+            raise sink.fault(OutOfRange, f"{brief(value)} is not in {low} to {high}")
+        try:
+            self.format.build_stream(value if low is not None else float(value), sink)
+        except OverflowError:
+            reason = f"an integer of {value.bit_length()} bits is too large for a {self.wire.name}"
+            raise sink.fault(OutOfRange, reason) from None
 
 
 class Flag(Piece):
@@ -125,7 +136,8 @@ class Flag(Piece):
     def read(self, source: Source) -> bool:
         byte = byte_of(source)
         if byte > 1:
-            source.flaw(f"a bool is written as {byte:#04x}, not 01", source.tell() - 1)
+            reason = f"a bool is written as {byte:#04x}, not 01"
+            source.flaw(reason, source.tell() - 1, "odd_values")
         return byte != 0
 
     def write(self, value: Any, sink: Sink) -> None:
@@ -163,7 +175,10 @@ def byte_of(source: Source) -> int:
 
 
 class Uvarint(Piece):
-    """An unsigned varint: seven bits a byte, the lowest first, at most five bytes (KIP-482)."""
+    """An unsigned varint: seven bits a byte, the lowest first, at most five bytes (KIP-482).
+
+    Its low 32 bits are an int32, as in Kafka's `ByteUtils.readUnsignedVarint`.
+    """
 
     def read(self, source: Source) -> int:
         start = source.tell()
@@ -173,8 +188,12 @@ class Uvarint(Piece):
             value |= (byte & 0x7F) << 7 * i
             if byte < 0x80:
                 if i and byte == 0:
-                    source.flaw(f"a varint of {i + 1} bytes where fewer would do", start)
-                return value
+                    reason = f"a varint of {i + 1} bytes where fewer would do"
+                    source.flaw(reason, start, "long_varints")
+                elif value >= 1 << 31:
+                    reason = f"the varint {value} is read as {int32(value)}"
+                    source.flaw(reason, start, "long_varints")
+                return int32(value)
         last = source.tell() - 1
         raise source.fault(InvalidVarint, "a varint goes on after its fifth byte", last)
 
@@ -183,3 +202,8 @@ class Uvarint(Piece):
 
 
 UVARINT: Final = Uvarint()
+
+
+def int32(value: int) -> int:
+    """Take the low 32 bits of a value as a signed number."""
+    return (value + (1 << 31)) % (1 << 32) - (1 << 31)

@@ -22,7 +22,7 @@ from ..errors import (
     OutOfRange,
     UnexpectedNull,
 )
-from .pieces import UVARINT, Fixed, Piece, Place, Run, described, part
+from .pieces import UVARINT, Fixed, Piece, Place, Run, described, int32, part
 from .tree import Sink, Source
 
 MAX_STRING: Final = 32767
@@ -44,9 +44,10 @@ class Length(Piece):
     def read(self, source: Source) -> int:
         start = source.tell()
         written: int = self.number.read(source)
-        n = written - 1 if self.flexible else written
+        n = int32(written - 1) if self.flexible else written
         if n < -1:
-            source.flaw(f"null is written as the length {n}, not -1", start)
+            bent = "" if self.flexible else "odd_values"  # the varint is noted by itself
+            source.flaw(f"null is written as the length {n}, not -1", start, bent)
         if self.kind == "string" and n > MAX_STRING:
             reason = f"a string of {n} bytes; {MAX_STRING} is the most"
             raise source.fault(InvalidLength, reason, start)
@@ -116,8 +117,7 @@ class Decoded(Piece):
         if not source.lenient:
             source.seek(start)
             raise source.fault(InvalidText, reason, bad)
-        source.bad_text += 1
-        source.flaw(reason, bad)
+        source.flaw(reason, bad, "invalid_text")
         return raw.decode("utf-8", "surrogateescape")
 
 
@@ -168,6 +168,7 @@ class Items(Sized):
     def __init__(self, element: Piece, type: str, flexible: bool, nullable: bool) -> None:
         super().__init__("array", "count", flexible, nullable)
         self.element = element
+        self.has_structs = type not in WIRE_TYPES
         self.type = type
 
     def place(self, i: int) -> Place:
@@ -175,10 +176,13 @@ class Items(Sized):
 
     def read_content(self, n: int, source: Source) -> list[Any]:
         start = source.opened[-1].offset
+        source.spend_objects(1, start)
         if n > source.left:  # an element takes at least one byte
             reason = f"an array of {n} elements, {source.left} bytes left"
             raise source.fault(InvalidLength, reason, start)
         source.spend(n, "array elements", start)
+        if self.has_structs:
+            source.spend_objects(n, start)
         return [self.place(i).read(source) for i in range(n)]
 
     def write_content(self, value: Any, sink: Sink) -> None:

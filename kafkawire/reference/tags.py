@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from kafkawire_codegen import model
 
-from ..errors import InvalidTag, InvalidValue, OutOfRange
+from ..errors import InvalidLength, InvalidTag, InvalidValue, OutOfRange
 from .defaults import UNKNOWN_TAGS, default_of, is_set, member
 from .pieces import UVARINT, Piece, Place, Run, described, part
 from .sized import MAX_LENGTH
@@ -46,7 +46,7 @@ class Block(Piece):
         unknown: list[tuple[int, bytes]] = []
         node = source.begin("tagged fields", "", "tags")
         met: set[int] = set()
-        highest = -1
+        highest = previous = -1
         for _ in range(COUNT.read(source)):
             entry = source.begin("tagged field", "", "tag")
             flaws = len(source.flaws)
@@ -57,6 +57,8 @@ class Block(Piece):
                 source.flaw(f"tag {tag} stands there twice", entry.offset)
             elif tag < highest:
                 source.flaw(f"tag {tag} stands behind tag {highest}", entry.offset)
+            source.bent["unordered_tags"] += tag <= previous
+            previous = tag
             met.add(tag)
             highest = max(highest, tag)
             if tag in self.known:
@@ -84,58 +86,77 @@ class Block(Piece):
         value = place.read(source)
         taken = source.tell() - start
         if taken != size:
-            bend(source, f"a tagged field of {size} bytes takes {taken}", declared)
+            reason = f"a tagged field of {size} bytes takes {taken}"
+            bend(source, reason, declared, "wrong_sizes")
         if not is_set(f, value):
-            source.flaw("a tagged field is written although it is at its default", entry.offset)
+            reason = "a tagged field is written although it is at its default"
+            source.flaw(reason, entry.offset, "default_tags")
         return value
 
     def read_unknown(self, tag: int, entry: Node, source: Source) -> bytes:
         size: int = SIZE.read(source)
         if tag in self.elsewhere:
-            bend(source, f"tag {tag} does not exist in this version", entry.offset)
-        if tag > MAX_LENGTH:
-            source.flaw(f"{tag} is no tag that can be written", entry.offset)
+            reason = f"tag {tag} does not exist in this version"
+            bend(source, reason, entry.offset, "misplaced_tags")
         source.spend(1, "tagged fields", entry.offset)
+        source.spend_objects(1, entry.offset)
+        if size < 0:
+            raise source.fault(InvalidLength, f"a tagged field of {size} bytes", entry.offset)
+        if not 0 <= tag <= MAX_LENGTH:
+            reason = f"{tag} is not a tag that can be written"
+            source.flaw(reason, entry.offset, "invalid_tags")
         raw: bytes = part("run", "bytes", Run(size)).read(source)
         return raw
 
     def write(self, value: Any, sink: Sink) -> None:
-        fields: dict[int, bytes] = {}
+        fields: list[tuple[int, bytes]] = []
         for tag, (f, place) in sorted(self.known.items()):
             held = member(value, f.attribute)
-            if is_set(f, held):
+            if is_set(f, held, sink.module):
                 apart = sink.apart()
                 Place(place, f.attribute, f".{f.attribute}", "").write(held, apart)
-                fields[tag] = apart.getvalue()
-        add_unknown(member(value, UNKNOWN_TAGS), fields, sink)
+                fields.append((tag, apart.getvalue()))
+        unknown = member(value, UNKNOWN_TAGS)
+        add_unknown(unknown, fields, sink)
+        if not sink.lenient or unknown is None or unknown == sorted(unknown, key=tag_of):
+            fields.sort(key=tag_of)
         COUNT.write(len(fields), sink)
-        for tag, raw in sorted(fields.items()):
-            TAG.write(tag, sink)
+        for tag, raw in fields:
+            TAG.write(tag & 0xFFFFFFFF, sink)
             SIZE.write(len(raw), sink)
             sink.write(raw)
 
 
-def bend(source: Source, reason: str, offset: int) -> None:
+def tag_of(entry: tuple[int, bytes]) -> int:
+    return entry[0]
+
+
+def bend(source: Source, reason: str, offset: int, bent: str) -> None:
     """Refuse, or when lenient note, what Kafka itself refuses."""
     if not source.lenient:
         raise source.fault(InvalidTag, reason, offset)
-    source.bad_tags += 1
-    source.flaw(reason, offset)
+    source.flaw(reason, offset, bent)
 
 
-def add_unknown(unknown: Any, fields: dict[int, bytes], sink: Sink) -> None:
+def add_unknown(unknown: Any, fields: list[tuple[int, bytes]], sink: Sink) -> None:
     """Put the unknown tagged fields of a struct among those to be written."""
     if unknown is None:
         return
     if not isinstance(unknown, list):
         raise sink.fault(InvalidValue, f"{described(unknown)}, not list", f".{UNKNOWN_TAGS}")
+    met = {tag for tag, _ in fields}
     for i, entry in enumerate(unknown):
         step = f".{UNKNOWN_TAGS}[{i}]"
-        if not isinstance(entry, tuple) or [type(x) for x in entry] != [int, bytes]:
-            raise sink.fault(InvalidValue, "is no pair of tag and bytes", step)
+        if not is_tag_entry(entry):
+            raise sink.fault(InvalidValue, "is not a pair of tag and bytes", step)
         tag, raw = entry
-        if not 0 <= tag <= MAX_LENGTH:
-            raise sink.fault(OutOfRange, f"{tag} is no tag", step)
-        if tag in fields:
+        if not sink.lenient and not 0 <= tag <= MAX_LENGTH:
+            raise sink.fault(OutOfRange, f"{tag} is not a valid tag", step)
+        if not sink.lenient and tag in met:
             raise sink.fault(InvalidValue, f"tag {tag} is there twice", step)
-        fields[tag] = raw
+        met.add(tag)
+        fields.append((tag, raw))
+
+
+def is_tag_entry(entry: Any) -> bool:
+    return isinstance(entry, tuple) and [type(x) for x in entry] == [int, bytes]

@@ -12,18 +12,14 @@ node whose bytes could not be made sense of is not closed and has no leaf for th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from ..errors import DecodeError, EncodeError, LimitExceeded, Truncated
-
-UNLIMITED: Final = 1 << 62
-
-
-class TooManyNodes(Exception):
-    """The tree outgrew what its maker was ready to spend; internal to this package."""
+from ..primitives.limits import FREE_OBJECTS, NO_LIMITS, UNLIMITED, Limits
 
 
 class Flaw(NamedTuple):
@@ -78,7 +74,7 @@ class Source(BytesIO):
     """The stream a construct parses from: grows the tree, counts what limits bound, collects flaws.
 
     lenient: note what a strict decode refuses, and go on.
-    bad_text, bad_tags: how often that was so.
+    bent: how often each deviation was met, under the name of its field in `Bent`.
     """
 
     def __init__(
@@ -87,18 +83,17 @@ class Source(BytesIO):
         start: int = 0,
         *,
         lenient: bool = False,
-        max_elements: int = UNLIMITED,
-        max_nodes: int = UNLIMITED,
+        limits: Limits = NO_LIMITS,
     ) -> None:
         super().__init__(data)
         self.seek(start)
         self.data = data
         self.lenient = lenient
-        self.elements = max_elements
-        self.nodes = max_nodes
+        self.elements = limits.max_elements
+        each = limits.bytes_per_object
+        self.objects = FREE_OBJECTS + (len(data) // each if each else UNLIMITED)
         self.flaws: list[Flaw] = []
-        self.bad_text = 0
-        self.bad_tags = 0
+        self.bent: Counter[str] = Counter()
         self.opened: list[Node] = []
 
     @property
@@ -111,9 +106,6 @@ class Source(BytesIO):
 
     def begin(self, name: str, step: str, type: str) -> Node:
         """Begin a node where the stream stands; `step` is what it adds to the path."""
-        self.nodes -= 1
-        if self.nodes < 0:
-            raise TooManyNodes
         node = Node(name, self.path + step, type, self.tell())
         if self.opened:
             self.opened[-1].children.append(node)
@@ -133,8 +125,17 @@ class Source(BytesIO):
         if self.elements < 0:
             raise self.fault(LimitExceeded, f"more {what} than max_elements allows", offset)
 
-    def flaw(self, reason: str, offset: int) -> None:
+    def spend_objects(self, objects: int, offset: int) -> None:
+        """Take objects from the budget, which follows from the size of the data."""
+        self.objects -= objects
+        if self.objects < 0:
+            raise self.fault(LimitExceeded, "more objects than bytes_per_object allows", offset)
+
+    def flaw(self, reason: str, offset: int, bent: str = "") -> None:
+        """Note a deviation; bent: the field of `Bent` that counts it, "" where another does."""
         self.flaws.append(Flaw(reason, self.path, offset))
+        if bent:
+            self.bent[bent] += 1
 
     def fault(self, kind: type[DecodeError], reason: str, offset: int) -> DecodeError:
         return kind(reason, self.path, offset)
@@ -148,16 +149,20 @@ class Sink(BytesIO):
     """The stream a construct builds into: knows which field is being written.
 
     lenient: write text that a lenient decode kept by surrogateescape as the bytes it was.
+    module: the module whose classes the structs are of; None where they are dicts.
     """
 
-    def __init__(self, steps: list[str], *, lenient: bool = False) -> None:
+    def __init__(
+        self, steps: list[str], *, lenient: bool = False, module: str | None = None
+    ) -> None:
         super().__init__()
         self.steps = steps
         self.lenient = lenient
+        self.module = module
 
     def apart(self) -> Sink:
         """Make an empty stream for a part whose size goes in front of it; same place, same mode."""
-        return Sink(self.steps, lenient=self.lenient)
+        return Sink(self.steps, lenient=self.lenient, module=self.module)
 
     def fault(self, kind: type[EncodeError], reason: str, step: str = "") -> EncodeError:
         return kind(reason, "".join(self.steps) + step)

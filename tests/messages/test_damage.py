@@ -136,7 +136,7 @@ def lengths(name: str, version: int, raw: bytes, label: str) -> list[tuple[Node,
 
 
 HUGE: Final = {
-    "uvarint": [b"\xff\xff\xff\xff\x07", b"\xff\xff\xff\xff\x7f"],
+    "uvarint": [b"\xff\xff\xff\xff\x07", b"\x80\x80\x80\x80\x08"],
     "int32": [b"\x7f\xff\xff\xff"],
     "int16": [b"\x7f\xff"],
 }

@@ -21,7 +21,7 @@ from kafkawire.errors import (
     UnsupportedVersion,
 )
 from kafkawire.messages import REGISTRY
-from kafkawire.reference.codec import message_model
+from kafkawire.reference.schemas import message_model
 from kafkawire_codegen import model
 from kafkawire_codegen.wire_types import WIRE_TYPES
 from tests import vectors

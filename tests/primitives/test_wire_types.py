@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkawire import errors
+from kafkawire import Limits, errors
 from kafkawire.errors import (
     InvalidLength,
     InvalidTag,
@@ -20,7 +20,11 @@ from kafkawire.errors import (
     Truncated,
     UnexpectedNull,
 )
-from kafkawire.primitives import Reader, Writer
+from kafkawire.primitives import Bent, Reader, Writer
+from kafkawire.records.cursor import Cursor
+from kafkawire.reference.pieces import UVARINT
+from kafkawire.reference.tree import Source
+from kafkawire.reference.walk import Walk
 
 INTEGERS = [
     ("int8", -(1 << 7), (1 << 7) - 1),
@@ -48,7 +52,7 @@ def test_integers_beyond_their_edges_are_never_cut_to_fit(kind: str, low: int, h
             getattr(writer, f"write_{kind}")(value)
 
 
-@given(st.integers(0, (1 << 35) - 1))
+@given(st.integers(0, (1 << 31) - 1))
 def test_unsigned_varints_round_trip(value: int) -> None:
     writer = Writer()
     writer.write_uvarint(value)
@@ -59,16 +63,70 @@ def test_unsigned_varints_round_trip(value: int) -> None:
 
 
 VARINTS = [
-    ("8000", 0),
-    ("8080808000", 0),
-    ("ffffffff0f", (1 << 32) - 1),
-    ("ff7f", 16383),
+    ("ff7f", 16383, False),
+    ("ffffffff07", (1 << 31) - 1, False),
+    ("8000", 0, True),
+    ("8080808000", 0, True),
+    ("8080808010", 0, True),
+    ("8280808010", 2, True),
+    ("8080808008", -(1 << 31), True),
+    ("ffffffff0f", -1, True),
+    ("ffffffff7f", -1, True),
 ]
+"""Bytes, what Kafka's ByteUtils.readUnsignedVarint reads, and whether a writer writes others."""
 
 
-@pytest.mark.parametrize(("text", "value"), VARINTS)
-def test_varints_that_are_longer_than_they_need_be_are_read(text: str, value: int) -> None:
-    assert Reader(bytes.fromhex(text)).read_uvarint() == value
+@pytest.mark.parametrize(("text", "value", "is_odd"), VARINTS)
+def test_the_low_32_bits_of_a_varint_are_an_int32(text: str, value: int, is_odd: bool) -> None:
+    data = bytes.fromhex(text)
+    reader = Reader(data, lenient=True)
+    assert reader.read_uvarint() == value
+    bent = reader.finish()
+    assert (bent == Bent(long_varints=1)) if is_odd else (bent is None)
+    source = Source(data)
+    assert UVARINT.read(source) == value
+    assert source.bent == ({"long_varints": 1} if is_odd else {})
+    assert Walk("", data, False, Limits(), 0).uvarint() == value
+
+
+COMPACT_LENGTHS = [("00", -1), ("ffffffff0f", -2), ("8080808008", (1 << 31) - 1), ("8180808010", 0)]
+
+
+@pytest.mark.parametrize(("text", "n"), COMPACT_LENGTHS)
+def test_a_compact_length_is_one_less_as_an_int32(text: str, n: int) -> None:
+    data = bytes.fromhex(text)
+    assert Reader(data).read_compact_length() == n
+    assert Walk("", data, False, Limits(), 0).length(0) == n
+
+
+ZIGZAG = [
+    ("8080808010", 32, 0),
+    ("8280808010", 32, 1),
+    ("ffffffff0f", 32, -(1 << 31)),
+    ("ffffffff7f", 32, -(1 << 31)),
+    ("8080808008", 32, 1 << 30),
+    ("80808080808080808002", 64, 0),
+    ("82808080808080808004", 64, 1),
+    ("ffffffffffffffffff01", 64, -(1 << 63)),
+    ("ffffffffffffffffff7f", 64, -(1 << 63)),
+]
+"""What ByteUtils.readVarint and readVarlong of kafka-clients 4.3.1 read."""
+
+
+@pytest.mark.parametrize(("text", "bits", "value"), ZIGZAG)
+@pytest.mark.parametrize("behind", [b"", bytes(8)], ids=["by bytes", "by words"])
+def test_zigzag_varints_wrap_as_in_kafka(text: str, bits: int, value: int, behind: bytes) -> None:
+    data = bytes.fromhex(text)
+    cursor = Cursor(data + behind, 0, len(data + behind))
+    assert cursor.varint(data + behind, bits) == value
+    assert cursor.pos == len(data)
+
+
+@pytest.mark.parametrize(("size", "bits"), [(6, 32), (11, 64)])
+def test_a_zigzag_varint_of_too_many_bytes_is_refused(size: int, bits: int) -> None:
+    data = b"\x80" * (size - 1) + b"\x01"
+    with pytest.raises(InvalidVarint):
+        Cursor(data, 0, size).varint(data, bits)
 
 
 def test_a_varint_ends_with_its_fifth_byte() -> None:
@@ -97,6 +155,9 @@ def test_a_string_has_at_most_32767_bytes() -> None:
         Reader(data).read_string(True)
 
 
+FEW = Limits(max_elements=4)
+NONE = Limits(max_elements=0)
+
 REFUSED = [
     (Truncated, lambda: Reader(b"\x00\x05abc").read_string(False)),
     (Truncated, lambda: Reader(b"\x7f\xff\xff\xff").read_bytes(False)),
@@ -106,8 +167,14 @@ REFUSED = [
     (UnexpectedNull, lambda: Reader(b"\xff\xff\xff\xff").read_array_length(False)),
     (InvalidLength, lambda: Reader(b"\x7f\xff\xff\xff").read_array_length(False)),
     (InvalidLength, lambda: Reader(b"\x03\x00").read_array_length(True)),
-    (LimitExceeded, lambda: Reader(b"\x06" + bytes(5), max_elements=4).read_array_length(True)),
-    (LimitExceeded, lambda: Reader(b"\x02\x05\x00\x06\x00", max_elements=1).read_tags()),
+    (
+        LimitExceeded,
+        lambda: Reader(b"\x06" + bytes(5), limits=FEW).read_array_length(True),
+    ),
+    (
+        LimitExceeded,
+        lambda: Reader(b"\x02\x05\x00\x06\x00", limits=NONE).read_tags(),
+    ),
     (InvalidTag, lambda: Reader(b"\x00").keep_misplaced_tag(None, 1, 1)),
     (InvalidTag, lambda: Reader(b"\x00\x00").end_tag(0, 2)),
     (TrailingBytes, lambda: Reader(b"\x00").finish()),
@@ -136,7 +203,7 @@ def test_a_lenient_reader_keeps_what_it_bends() -> None:
     bent = reader.finish()
     assert bent is not None
     assert (bent.trailing, bent.invalid_text) == (b"\x07\x07", 1)
-    assert str(bent) == "2 trailing bytes, 1 strings that are not UTF-8"
+    assert str(bent) == "2 trailing bytes, 1 string that is not UTF-8"
     with pytest.raises(UnicodeEncodeError):
         Writer().write_string(text, False)
     writer = Writer(lenient=True)

@@ -18,7 +18,7 @@ from kafkawire.messages import REGISTRY
 from kafkawire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafkawire.protocol import encode_versioned
 from kafkawire.records import BatchBuilder
-from kafkawire.reference.codec import message_model
+from kafkawire.reference.schemas import message_model
 from kafkawire_codegen import model
 
 from .broker import CLUSTER_ID, MECHANISMS, NODE_ID, PASSWORD, USER

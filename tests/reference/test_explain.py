@@ -7,7 +7,8 @@ import random
 import pytest
 
 from kafkawire import encode_frame, from_json
-from kafkawire.reference import Explanation, explain, explain_frame
+from kafkawire.messages import REGISTRY
+from kafkawire.reference import Explanation, as_json, explain, explain_frame, verify
 from tests import vectors
 from tests.vectors import NAMES, where
 
@@ -43,6 +44,23 @@ def test_every_byte_has_a_row(name: str) -> None:
         if broken.error is not None:
             assert marked[0].offset + (marked[0].bad or 0) == broken.error.offset
             assert str(broken.error.reason) in str(broken)
+
+
+VERSIONS = [(i.name, v) for i in REGISTRY for v in range(i.first, i.last + 1)]
+
+
+@pytest.mark.parametrize(("name", "version"), VERSIONS)
+def test_any_bytes_are_explained_in_every_version(name: str, version: int) -> None:
+    default = REGISTRY.load(name)().encode(version)
+    for data in (b"", b"\xff", default + b"\x00", default[:-1]):
+        explanation = explain(name, version, data)
+        assert covered(explanation, data), data.hex()
+        assert str(explanation).split()[1] == name
+        verdict = verify(name, version, data)
+        assert (explanation.error is None) or not verdict, data.hex()
+        tree = as_json(explanation)
+        assert tree["nodes"][0]["name"] == name
+        assert ("error" in tree) == (explanation.error is not None)
 
 
 def test_frames_are_explained_whole() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -27,10 +29,15 @@ from kafkawire.errors import (
     UnexpectedNull,
 )
 from kafkawire.messages import REGISTRY
-from kafkawire.reference import LOCATORS
-from kafkawire.reference.locate import MAX_NODES
-from tests.vectors import fast_alone
+from kafkawire.primitives import Writer
+from kafkawire.primitives.limits import NO_LIMITS
+from kafkawire.reference import LOCATORS, parse
+from kafkawire.reference.locate import MAX_ELEMENTS
+from tests import vectors
+from tests.fuzzing import mutate
+from tests.vectors import NAMES, fast_alone
 
+PACKAGE = "kafkawire.messages"
 EPOCH = ".finalized_features_epoch"
 TOPICS = "DescribeTopicPartitionsRequest"
 
@@ -108,11 +115,61 @@ def test_a_limit_names_the_array_that_passes_it() -> None:
 
 
 def test_a_search_is_given_up_when_it_costs_too_much() -> None:
-    count = MAX_NODES
+    count = MAX_ELEMENTS + 2
     data = count.to_bytes(4, "big") + b"\x00\x00" * (count - 1) + b"\x00"
     with pytest.raises(Truncated) as caught:
-        kafkawire.decode("MetadataRequest", 0, data)
+        kafkawire.decode("MetadataRequest", 0, data, limits=Limits(bytes_per_object=0))
     assert (caught.value.path, caught.value.offset) == ("MetadataRequest", len(data))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_found_is_what_the_reference_finds(name: str) -> None:
+    rng = random.Random(name)
+    for row in vectors.by_message("messages").get(name, [])[::3]:
+        raw, version = bytes.fromhex(row["hex"]), row["version"]
+        if len(raw) > 500:
+            continue
+        for _ in range(6):
+            changed, lenient = mutate(raw, rng), rng.random() < 0.5
+            wanted = parse(name, version, changed, lenient=lenient).error
+            if isinstance(wanted, TrailingBytes):
+                continue
+            found = LOCATORS.decode(PACKAGE, name, changed, version, lenient, Limits())
+            assert (type(found), str(found)) == (type(wanted), str(wanted)), changed.hex()
+
+
+HOSTILE = {
+    "empty names": ("DescribeUserScramCredentialsRequest", 0, b"\x01\x00"),
+    "empty topics": ("OffsetCommitRequest", 8, b"\x01\x01\x00"),
+    "topics of one name": ("MetadataRequest", 9, b"\x02\xff\x00"),
+}
+"""Bytes of an array's element, that take more memory as objects than on the wire."""
+
+
+def hostile(name: str, version: int, element: bytes, size: int) -> bytes:
+    """Write a message of about `size` bytes that is one array, and is cut inside its last field."""
+    cls = REGISTRY.load(name)
+    count = size // len(element)
+    writer = Writer()
+    writer.write_length(count, True)
+    empty = cls().encode(version)
+    at = empty.rindex(b"\x01\x00") if name == "OffsetCommitRequest" else empty.index(b"\x01")
+    return empty[:at] + writer.getvalue() + element * count
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_the_memory_of_a_search_does_not_grow_with_the_message(kind: str) -> None:
+    peaks = []
+    for size in (100_000, 1_000_000):
+        name, version, element = HOSTILE[kind]
+        data = hostile(name, version, element, size)
+        LOCATORS.decode(PACKAGE, name, data[:20], version, False, Limits())  # plans are made
+        tracemalloc.start()
+        found = LOCATORS.decode(PACKAGE, name, data, version, False, NO_LIMITS)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert found is None or found.path.startswith(name)
+    assert max(peaks) < 50_000, peaks
 
 
 def test_messages_of_other_packages_are_left_alone() -> None:

@@ -25,7 +25,7 @@ ODD = [
     (SOFTWARE, 3, "0261026202640101640102", "tag 100 stands there twice", ".unknown_tags[1]", 8),
     (SOFTWARE, 3, "026102620001", "1 bytes after the last field", "", 5),
     (SOFTWARE, 3, "0361c3026200", "is not UTF-8", ".client_software_name", 2),
-    (SOFTWARE, 3, "0261026201ffffffff0700", "no tag that can be written", ".unknown_tags[0]", 5),
+    (SOFTWARE, 3, "0261026201ffffffff0700", "not a tag that can be written", ".unknown_tags[0]", 5),
     (ANSWER, 3, "00000100000000010108" + "ff" * 8, "at its default", EPOCH, 8),
     (ANSWER, 3, "00000100000000010109" + "00" * 8, "of 9 bytes takes 8", EPOCH, 9),
     ("MetadataRequest", 1, "fffffffe", "the length -2, not -1", ".topics", 0),

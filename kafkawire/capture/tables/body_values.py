@@ -21,6 +21,7 @@ from ...primitives.shared import LARGEST, SMALLEST, shared_name
 from .layouts import Step
 
 MAX_STRING: Final = 0x7FFF
+MAX_INT32: Final = 0x7FFFFFFF
 SHORT: Final = 48
 """Bytes of text that are looked at one by one."""
 
@@ -74,6 +75,8 @@ class BodyValues:
             byte = data[p]
             p += 1
             value |= (byte & 0x7F) << shift
+        if value > MAX_INT32:
+            raise Odd
         self.pos = p
         return value
 
@@ -146,7 +149,7 @@ class BodyValues:
         if n < 0:
             self.null(step)
             return -1
-        self.elements -= n
+        self.elements -= n + 1  # an array is an object, as a struct is (Limits)
         if n > self.end - self.pos or self.elements < 0:
             raise Odd
         return n

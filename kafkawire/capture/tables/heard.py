@@ -15,6 +15,7 @@ from mypy_extensions import i64, mypyc_attr
 
 from ...messages.api_key import ApiKey
 from ...primitives import Limits
+from ...primitives.limits import elements_within
 from ...protocol.header import response_header_version
 from ..apis import api
 from ..blocks import NO_TIME
@@ -185,7 +186,7 @@ class Hearing:
                 plain = frame[at : at + 1] == b"\0"
                 at += 1
             if plain:
-                elements = self.limits.max_elements
+                elements = elements_within(self.limits, len(frame))
                 asks = sealed.is_request
                 notes = reader.read(layout, frame, at, elements, asks, head.is_fetch)
         if notes is None:
