@@ -71,5 +71,5 @@ $(READY): $(BUILT_FROM)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	rm -f $(VENV)/ready-*
 	KAFKAWIRE_COMPILE=$(KAFKAWIRE_COMPILE) \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[arrow,bench,dev]'
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench,dev]'
 	touch $@
