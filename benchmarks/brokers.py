@@ -3,10 +3,10 @@
 Law: each runs where its users have it: ours in a process of its own (`kafkawire serve`), the mock
 inside the client's, Kafka in its JVM. Throughput is that of brokers that are warm: ours and Kafka
 run through all rounds, of which the first WARM_UP do not count; each round begins with another
-broker. A figure is wall-clock time per record, from the first record handed over, by a client that
-is connected, to the last one delivered. Start-up is measured apart: from the start of a process to
-the first response; of the pytest fixture it is what pytest waits for it, imports included: the
-first of a run, and the next.
+broker. A figure is wall-clock time per record: to produce, by a client that is connected, until the
+last one is delivered; to consume, from the assignment to the last one. Start-up is measured apart:
+from the start of a process to the first response; of the pytest fixture it is what pytest waits for
+it, imports included: the first of a run, and the next.
 """
 
 from __future__ import annotations
@@ -204,8 +204,8 @@ def _measured(bootstrap: str, turn: int, *, made: bool) -> Iterator[tuple[str, f
         if size == min(SIZES):
             yield "one record, delivered", _trip(bootstrap, topics[0])
         if made:
-            deleted = AdminClient({"bootstrap.servers": bootstrap}).delete_topics(topics)
-            for each in deleted.values():
+            admin = AdminClient({"bootstrap.servers": bootstrap})
+            for each in admin.delete_topics(topics).values():
                 each.result(SECONDS)
 
 
@@ -245,13 +245,13 @@ def _produce(bootstrap: str, topics: list[str], value: bytes, many: int) -> floa
 
 
 def _consume(bootstrap: str, topics: list[str], many: int) -> float:
-    """Read the topics from their beginnings; seconds from the first record to the last."""
+    """Read the topics from their beginnings; seconds from the assignment to the last record."""
     consumer = confluent_kafka.Consumer(
         {"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False}
     )
-    consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0) for topic in topics])
-    left = (many + 1) * len(topics) - len(consumer.consume(1, timeout=SECONDS))
+    left = (many + 1) * len(topics)
     start = perf_counter()
+    consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0) for topic in topics])
     while left:
         got = consumer.consume(min(left, 500), timeout=SECONDS)
         assert got

@@ -177,7 +177,7 @@ def run(rounds: int) -> list[Figure]:
     with tempfile.TemporaryDirectory() as folder, running(install(), Path(folder)) as broker:
         for turn in range(WARM_UP + rounds):
             for size, many in SIZES.items():
-                taken = _turn(broker.bootstrap, bytes(size), many, turn)
+                taken = _turn(broker.bootstrap, bytes(size), many, turn - WARM_UP)
                 for key, found in taken.items() if turn >= WARM_UP else ():
                     values.setdefault(key, []).append(found)
     cases = dict.fromkeys(case for case, _ in values)
