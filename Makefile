@@ -11,7 +11,7 @@ READY := $(VENV)/ready-$(KAFKAWIRE_COMPILE)
 BUILT_FROM := pyproject.toml $(shell find codegen schemas kafkawire/capture kafkawire/primitives kafkawire/protocol kafkawire/records \
 	-name '*.py' -o -name '*.c' -o -name '*.j2' -o -name '*.json')
 
-.PHONY: all-compiled bench bench-compare captures clean demo docs lint soak test types wheel
+.PHONY: all-compiled bench bench-compare captures clean demo docs lint quick soak test types wheel wheels
 
 demo: $(READY)
 	@printf '\n-- what a console client said to a broker: fixtures/captures/kcat-kf.pcap\n\n'
@@ -30,6 +30,10 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadgroup $(TESTS)
+
+# what needs neither Java, Spark nor other implementations, and is not slow (tests/markers.py): run it after each edit
+quick: $(READY)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not java and not peers and not slow and not spark" $(TESTS)
 
 # every fuzz target with SOAK times as many examples; then C under AddressSanitizer and UBSan
 SOAK ?= 50
@@ -68,6 +72,10 @@ all-compiled:
 wheel: $(READY)
 	$(BIN)/python -m build --outdir dist
 
+# a wheel for each CPython from 3.11 to 3.14 that is found, installed and tried; which were found and which were not
+wheels: $(READY)
+	@KAFKAWIRE_COMPILE=$(KAFKAWIRE_COMPILE) .ci/wheels $(BIN)/python dist
+
 clean:
 	rm -rf $(VENV) build dist kafkawire/messages benchmarks/results
 	find kafkawire -name '*.so' -delete
@@ -77,5 +85,5 @@ $(READY): $(BUILT_FROM)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	rm -f $(VENV)/ready-*
 	KAFKAWIRE_COMPILE=$(KAFKAWIRE_COMPILE) \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[arrow,bench,dev]'
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench,dev]'
 	touch $@

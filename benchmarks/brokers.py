@@ -1,8 +1,12 @@
 """Brokers for tests, with librdkafka as their client: ours, librdkafka's own mock, a real Kafka.
 
 Law: each runs where its users have it: ours in a process of its own (`kafkawire serve`), the mock
-inside the client's, Kafka in its JVM. Start-up is until a client has its first answer; of the
-pytest fixture it is what pytest waits for it, imports included: the first of a run, and the next.
+inside the client's, Kafka in its JVM. Throughput is that of brokers that are warm: ours and Kafka
+run through all rounds, of which the first WARM_UP do not count; each round begins with another
+broker. A figure is wall-clock time per record: to produce, by a client that is connected, until the
+last one is delivered; to consume, from the assignment to the last one. Start-up is measured apart:
+from the start of a process to the first response; of the pytest fixture it is what pytest waits for
+it, imports included: the first of a run, and the next.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from time import perf_counter
 from typing import Final
@@ -24,12 +28,19 @@ from confluent_kafka.cimpl import NewTopic
 from tests.real.broker import running
 from tests.real.java import install
 
-from .clients import read_confluent, send_confluent
-from .measure import Figure, figure
+from .clients import BATCH, LINGER_MS
+from .measure import Figure, figure, rotated
 
 SIZES: Final = {100: 20_000, 1000: 4_000}
-"""Bytes of a value, and records: the mock keeps 5 MB of a partition, no more."""
-TRIPS: Final = 200
+"""Bytes of a value, and records of a topic: the mock keeps 5 MB of a partition, no more."""
+TOPICS: Final = {100: 10, 1000: 20}
+"""Bytes of a value, and topics that a run writes and reads, so that it lasts some tenths of a
+second.
+"""
+WARM_UP: Final = 4
+"""Rounds before those that count: Java's compilers take about a million records."""
+STARTS: Final = 3
+TRIPS: Final = 1_000
 SECONDS: Final = 30.0
 WATCHED: Final = {
     "conftest.py": """
@@ -93,20 +104,11 @@ BROKERS: Final[dict[str, Up]] = {"kafkawire": ours, "librdkafka mock": mock, "Ap
 
 def run(rounds: int) -> list[Figure]:
     """Measure; microseconds a record or a trip, and milliseconds of start-up."""
-    taken: dict[tuple[str, str, str], list[float]] = {}
+    starts = _starts(min(rounds, STARTS))
+    taken = _rounds(rounds)
     fixture: dict[str, list[float]] = {}
     own: dict[str, list[float]] = {}
-    for turn in range(rounds):
-        for name, up in BROKERS.items():
-            start = perf_counter()
-            with up() as bootstrap:
-                confluent_kafka.Producer({"bootstrap.servers": bootstrap}).list_topics(
-                    timeout=SECONDS
-                )
-                started = (perf_counter() - start) * 1e3
-                taken.setdefault(("until its first answer", "ms", name), []).append(started)
-                for case, value in _measured(bootstrap, turn, made=up is not mock):
-                    taken.setdefault((case, "µs", name), []).append(value)
+    for _ in range(rounds):
         for case, value in zip(FIXTURES, _fixture(), strict=True):
             fixture.setdefault(case, []).append(value)
         for case, value in _own_cpu():
@@ -118,10 +120,44 @@ def run(rounds: int) -> list[Figure]:
         ),
         *(figure("our broker's own CPU", case, "kafkawire", "µs", own[case]) for case in own),
         *(
-            figure("brokers" if unit == "µs" else "brokers' start-up", case, name, unit, values)
-            for (case, unit, name), values in taken.items()
+            figure("brokers' start-up", "until the first response", name, "ms", starts[name])
+            for name in BROKERS
+        ),
+        *(
+            figure("brokers", case, name, "µs", taken[case][name])
+            for case in taken
+            for name in BROKERS
         ),
     ]
+
+
+def _starts(rounds: int) -> dict[str, list[float]]:
+    """Start each broker anew: milliseconds until a client has its first response."""
+    taken: dict[str, list[float]] = {name: [] for name in BROKERS}
+    for turn in range(rounds):
+        for name in rotated(BROKERS, turn):
+            start = perf_counter()
+            with BROKERS[name]() as bootstrap:
+                client = confluent_kafka.Producer({"bootstrap.servers": bootstrap})
+                client.list_topics(timeout=SECONDS)
+                taken[name].append((perf_counter() - start) * 1e3)
+    return taken
+
+
+def _rounds(rounds: int) -> dict[str, dict[str, list[float]]]:
+    """Let brokers that are warm take turns: case -> broker -> microseconds of each round."""
+    taken: dict[str, dict[str, list[float]]] = {}
+    with ExitStack() as stack:
+        kept = {name: stack.enter_context(up()) for name, up in BROKERS.items() if up is not mock}
+        for turn in range(WARM_UP + rounds):
+            for name in rotated(BROKERS, turn):
+                # The mock has nothing to warm up, and deletes no topics.
+                with nullcontext(kept[name]) if name in kept else mock() as bootstrap:
+                    found = dict(_measured(bootstrap, turn, made=name in kept))
+                if turn >= WARM_UP:
+                    for case, value in found.items():
+                        taken.setdefault(case, {}).setdefault(name, []).append(value)
+    return taken
 
 
 def _fixture() -> list[float]:
@@ -135,18 +171,17 @@ def _fixture() -> list[float]:
 
 
 def _own_cpu() -> Iterator[tuple[str, float]]:
-    """Time what our broker's process itself takes, whoever else runs: microseconds a record."""
+    """Measure the CPU time of our broker's process, whoever else runs: microseconds a record."""
     with serving() as (pid, bootstrap):
-        admin = AdminClient({"bootstrap.servers": bootstrap})
         for size, many in SIZES.items():
-            topic = f"cpu-{size}"
-            admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(SECONDS)
+            topics = _topics(bootstrap, f"cpu-{size}", TOPICS[size])
             start = _cpu_seconds(pid)
-            send_confluent(bootstrap, topic, bytes(size), many)
+            _produce(bootstrap, topics, bytes(size), many)
             sent = _cpu_seconds(pid)
-            read_confluent(bootstrap, topic, many)
-            yield f"produce {size} B", (sent - start) / many * 1e6
-            yield f"consume {size} B", (_cpu_seconds(pid) - sent) / many * 1e6
+            _consume(bootstrap, topics, many)
+            records = many * len(topics)
+            yield f"produce {size} B", (sent - start) / records * 1e6
+            yield f"consume {size} B", (_cpu_seconds(pid) - sent) / records * 1e6
 
 
 def _cpu_seconds(pid: int) -> float:
@@ -155,19 +190,75 @@ def _cpu_seconds(pid: int) -> float:
 
 
 def _measured(bootstrap: str, turn: int, *, made: bool) -> Iterator[tuple[str, float]]:
-    """Time what clients do. made: topics are; the mock has them made by who writes to them."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
+    """Time what clients do. made: topics are, and deleted; in the mock who writes to them makes
+    them.
+    """
     for size, many in SIZES.items():
-        topic = f"bench-{turn}-{size}"
+        name, count = f"bench-{turn}-{size}", TOPICS[size]
+        topics = (
+            _topics(bootstrap, name, count) if made else [f"{name}-{at}" for at in range(count)]
+        )
+        records = many * count
+        yield f"produce {size} B", _produce(bootstrap, topics, bytes(size), many) / records * 1e6
+        yield f"consume {size} B", _consume(bootstrap, topics, many) / records * 1e6
+        if size == min(SIZES):
+            yield "one record, delivered", _trip(bootstrap, topics[0])
         if made:
-            admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(SECONDS)
-        start = perf_counter()
-        send_confluent(bootstrap, topic, bytes(size), many)
-        yield f"produce {size} B", (perf_counter() - start) / many * 1e6
-        start = perf_counter()
-        read_confluent(bootstrap, topic, many)
-        yield f"consume {size} B", (perf_counter() - start) / many * 1e6
-    yield "one record, delivered", _trip(bootstrap, topic)
+            admin = AdminClient({"bootstrap.servers": bootstrap})
+            for each in admin.delete_topics(topics).values():
+                each.result(SECONDS)
+
+
+def _topics(bootstrap: str, name: str, count: int) -> list[str]:
+    """Create topics of one partition."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    topics = [f"{name}-{at}" for at in range(count)]
+    for each in admin.create_topics([NewTopic(topic, 1, 1) for topic in topics]).values():
+        each.result(SECONDS)
+    return topics
+
+
+def _produce(bootstrap: str, topics: list[str], value: bytes, many: int) -> float:
+    """Send so many records to each topic; seconds until the last is delivered, of a producer that
+    has sent one to each before.
+    """
+    producer = confluent_kafka.Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "acks": "all",
+            "batch.size": BATCH,
+            "linger.ms": LINGER_MS,
+            "queue.buffering.max.messages": 1_000_000,
+            "queue.buffering.max.kbytes": 1 << 20,
+        }
+    )
+    for topic in topics:
+        producer.produce(topic, b"first", partition=0)
+    assert producer.flush(SECONDS) == 0
+    start = perf_counter()
+    for topic in topics:
+        for _ in range(many):
+            producer.produce(topic, value, partition=0)
+        producer.poll(0)
+    assert producer.flush(2 * SECONDS) == 0
+    return perf_counter() - start
+
+
+def _consume(bootstrap: str, topics: list[str], many: int) -> float:
+    """Read the topics from their beginnings; seconds from the assignment to the last record."""
+    consumer = confluent_kafka.Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False}
+    )
+    left = (many + 1) * len(topics)
+    start = perf_counter()
+    consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0) for topic in topics])
+    while left:
+        got = consumer.consume(min(left, 500), timeout=SECONDS)
+        assert got
+        left -= len(got)
+    taken = perf_counter() - start
+    consumer.close()
+    return taken
 
 
 def _trip(bootstrap: str, topic: str) -> float:

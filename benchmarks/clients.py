@@ -1,7 +1,9 @@
 """Clients at the same real Kafka broker: records sent and read, our client's time beside others'.
 
 Law: every client has the same settings (acks all, no idempotence, 64 KiB batches, 5 ms of linger)
-and is used as its users use it; a figure is the wall time of a run, connecting included, a record.
+and is used as its users use it; a figure is the wall-clock time of a run, connecting included, per
+record. The broker is warm: WARM_UP rounds do not count. Each round begins with another client, and
+in each all clients read the batches of another one, the same for all.
 """
 
 from __future__ import annotations
@@ -25,12 +27,13 @@ from kafkawire.net.producer import Producer
 from tests.real.broker import running
 from tests.real.java import install
 
-from .measure import Figure, figure
+from .measure import Figure, figure, rotated
 
-SIZES: Final = {100: 30_000, 1000: 10_000}
+SIZES: Final = {100: 200_000, 1000: 50_000}
 """Bytes of a value, and how many records of that a run has."""
 BATCH: Final = 65_536
 LINGER_MS: Final = 5
+WARM_UP: Final = 2
 TOPICS: Final = count()
 Send = Callable[[str, str, bytes, int], None]
 Read = Callable[[str, str, int], None]
@@ -169,29 +172,37 @@ READERS: Final[dict[str, Read]] = {
 
 
 def run(rounds: int) -> list[Figure]:
-    """Measure; microseconds a record."""
+    """Measure; microseconds a record. Rounds are even where they are a multiple of the clients."""
     values: dict[tuple[str, str], list[float]] = {}
     with tempfile.TemporaryDirectory() as folder, running(install(), Path(folder)) as broker:
-        for turn in range(rounds + 1):  # the first warms the broker up
+        for turn in range(WARM_UP + rounds):
             for size, many in SIZES.items():
-                taken = _turn(broker.bootstrap, bytes(size), many)
-                for key, found in taken.items() if turn else ():
+                taken = _turn(broker.bootstrap, bytes(size), many, turn - WARM_UP)
+                for key, found in taken.items() if turn >= WARM_UP else ():
                     values.setdefault(key, []).append(found)
-    return [figure("clients", case, name, "µs", found) for (case, name), found in values.items()]
+    cases = dict.fromkeys(case for case, _ in values)
+    return [
+        figure("clients", case, name, "µs", values[case, name])
+        for case in cases
+        for name in SENDERS
+    ]
 
 
-def _turn(bootstrap: str, value: bytes, many: int) -> dict[tuple[str, str], float]:
-    """Let each client write a topic of its own, then each read the first of them."""
+def _turn(bootstrap: str, value: bytes, many: int, turn: int) -> dict[tuple[str, str], float]:
+    """Let each client write a topic of its own, then each read the one that the first wrote."""
     taken: dict[tuple[str, str], float] = {}
-    topics = [_topic(bootstrap) for _ in SENDERS]
-    for (name, send), topic in zip(SENDERS.items(), topics, strict=True):
+    names = rotated(SENDERS, turn)
+    topics = [_topic(bootstrap) for _ in names]
+    for name, topic in zip(names, topics, strict=True):
         start = perf_counter()
-        send(bootstrap, topic, value, many)
+        SENDERS[name](bootstrap, topic, value, many)
         taken[f"produce {len(value)} B", name] = (perf_counter() - start) / many * 1e6
-    for name, read in READERS.items():
+    # Who wrote the topic does not read first in each round.
+    for name in rotated(SENDERS, turn + turn // len(names)):
         start = perf_counter()
-        read(bootstrap, topics[0], many)
+        READERS[name](bootstrap, topics[0], many)
         taken[f"consume {len(value)} B", name] = (perf_counter() - start) / many * 1e6
+    _delete(bootstrap, topics)
     return taken
 
 
@@ -205,3 +216,12 @@ def _topic(bootstrap: str) -> str:
 
     asyncio.run(make())
     return name
+
+
+def _delete(bootstrap: str, topics: list[str]) -> None:
+    async def delete() -> None:
+        async with Admin({"bootstrap.servers": bootstrap}) as admin:
+            for topic in topics:
+                await admin.delete_topic(topic)
+
+    asyncio.run(delete())

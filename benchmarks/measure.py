@@ -1,15 +1,16 @@
 """Figures: how they are taken and what stands behind one.
 
-Law: a figure is a median over rounds; inside a round each contender gets its best of a few loops.
+Law: a figure is a median over rounds; inside a round each contender gets its best of a few loops,
+and each round begins with another contender.
 
     round 1: A A A  B B B  C C C     best of each
-    round 2: A A A  B B B  C C C     best of each     -> median of the bests, lowest, highest
+    round 2: B B B  C C C  A A A     best of each     -> median of the bests, lowest, highest
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from time import perf_counter
 from typing import Final, NamedTuple
@@ -44,12 +45,19 @@ def interleave(
     """Time calls, the contenders taking turns; figures are in microseconds a call."""
     repeats = {name: repeats_for(call) for name, call in contenders.items()}
     values: dict[str, list[float]] = {name: [] for name in contenders}
-    for _ in range(rounds):
-        for name, call in contenders.items():
+    for turn in range(rounds):
+        for name in rotated(contenders, turn):
             gc.collect()
-            loops = [seconds(call, repeats[name]) for _ in range(LOOPS)]
+            loops = [seconds(contenders[name], repeats[name]) for _ in range(LOOPS)]
             values[name].append(min(loops) / repeats[name] * 1e6)
     return [figure(suite, case, name, "µs", taken) for name, taken in values.items()]
+
+
+def rotated(names: Iterable[str], turn: int) -> list[str]:
+    """Order contenders for a round: each comes first in one of as many rounds as there are."""
+    order = list(names)
+    first = turn % len(order)
+    return order[first:] + order[:first]
 
 
 def repeats_for(call: Callable[[], object]) -> int:

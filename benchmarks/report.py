@@ -29,7 +29,9 @@ CPUS: Final = Path("/proc/cpuinfo")
 
 
 def table(figures: Sequence[Figure]) -> str:
-    """Lay out one suite: a case a line, a contender a column, then its ratio to the first."""
+    """Lay out one suite: a case a line; for each contender the median and the range (lowest to
+    highest round), then the ratio of its median to that of the first.
+    """
     contenders = list(dict.fromkeys(f.contender for f in figures))
     cases = list(dict.fromkeys(f.case for f in figures))
     found = {(f.case, f.contender): f for f in figures}
@@ -42,12 +44,16 @@ def table(figures: Sequence[Figure]) -> str:
         medians = {name: found[case, name].median for name in contenders}
         for name in others:
             ratios[name].append(medians[name] / medians[first])
-        values = [f"{medians[name]:.2f}" for name in contenders]
+        values = [_with_range(found[case, name]) for name in contenders]
         lines.append([case, *values, *(f"{ratios[name][-1]:.2f}" for name in others)])
     if others and len(cases) > 1:
         means = [f"{geometric_mean(ratios[name]):.2f}" for name in others]
         lines.append(["geometric mean", *("" for _ in contenders), *means])
     return aligned(lines)
+
+
+def _with_range(taken: Figure) -> str:
+    return f"{taken.median:.2f} ({taken.low:.2f}-{taken.high:.2f})"
 
 
 def tables(figures: Sequence[Figure]) -> str:

@@ -9,7 +9,7 @@ from typing import NoReturn
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.real.fixtures"]
+pytest_plugins = ["tests.markers", "tests.real.fixtures"]
 ROOT = Path(__file__).resolve().parents[1]
 FIXTURES = ROOT / "fixtures"
 SHARED = ROOT.parent / "shared"

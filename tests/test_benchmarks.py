@@ -8,12 +8,16 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import compare, report
+from benchmarks import clients, compare, measure, report
 from benchmarks.jobs import run as run_jobs
 from benchmarks.measure import figure
 from benchmarks.profile import CODEC_TURNS
@@ -70,6 +74,58 @@ def test_a_table_divides_by_the_first() -> None:
     ]  # fmt: skip
     last = report.table(figures).splitlines()[-1]
     assert last.split() == ["geometric", "mean", "4.00"]
+
+
+def test_a_table_shows_how_far_rounds_lie_apart() -> None:
+    figures = [
+        figure("decode", "a", contender, "µs", values)
+        for contender, values in (("ours", [1.0, 3.0, 2.0]), ("theirs", [4.0, 8.0, 4.5]))
+    ]
+    _, line = report.table(figures).splitlines()
+    assert line.split() == ["a", "2.00", "(1.00-3.00)", "4.50", "(4.00-8.00)", "2.25"]
+
+
+def test_each_contender_comes_first_as_often_as_the_others() -> None:
+    calls: list[str] = []
+    contenders = {name: partial(calls.append, name) for name in "abc"}
+    measure.interleave("suite", "case", contenders, 3)
+    assert calls[-1] == "b"  # the third round begins with c
+    orders = [measure.rotated("abc", turn) for turn in range(6)]
+    for place in range(3):
+        assert Counter(order[place] for order in orders) == {"a": 2, "b": 2, "c": 2}
+
+
+def test_clients_take_turns_in_all_that_they_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In who writes first, who reads first, and whose batches are read."""
+    done: list[tuple[str, str, str]] = []
+
+    def contender(kind: str, name: str) -> Callable[[str, str, object, object], None]:
+        return lambda _, topic, *__: done.append((kind, name, topic))
+
+    def reader(name: str) -> Callable[[str, str, int], None]:
+        return lambda _, topic, __: done.append(("read", name, topic))
+
+    for kind, table in (("send", clients.SENDERS), ("read", clients.READERS)):
+        for name in table:
+            monkeypatch.setitem(
+                table, name, contender(kind, name) if kind == "send" else reader(name)
+            )
+    topics = map(str, count())
+    monkeypatch.setattr(clients, "_topic", lambda _: next(topics))
+    monkeypatch.setattr(clients, "_delete", lambda *_: None)
+    first: dict[str, Counter[str]] = {"send": Counter(), "read": Counter(), "written by": Counter()}
+    for turn in range(len(clients.SENDERS) ** 2):
+        done.clear()
+        clients._turn("", b"", 1, turn)
+        sent = [(name, topic) for kind, name, topic in done if kind == "send"]
+        read = [(name, topic) for kind, name, topic in done if kind == "read"]
+        assert {name for name, _ in sent} == {name for name, _ in read} == set(clients.SENDERS)
+        [topic] = {topic for _, topic in read}
+        first["send"][sent[0][0]] += 1
+        first["read"][read[0][0]] += 1
+        first["written by"][next(name for name, each in sent if each == topic)] += 1
+    even = dict.fromkeys(clients.SENDERS, len(clients.SENDERS))
+    assert first == {"send": even, "read": even, "written by": even}
 
 
 @pytest.mark.timeout(120)

@@ -81,7 +81,6 @@ def reading(
 ) -> Iterator[Reading]:
     """Open the captures given; what cannot be read at all ends the verb with exit code 2."""
     try:
-        needs_arrow()
         from kafkawire.capture.traffic import Traffic
 
         from .tallies.reading import Reading
@@ -117,14 +116,6 @@ def readable(given: list[str], output: Path | None = None) -> Iterator[None]:
         raise InputError(f"{error.filename or output or 'output'}: {error.strerror}") from None
 
 
-def needs_arrow() -> None:
-    """Check that tables can be made here."""
-    from importlib.util import find_spec
-
-    if find_spec("pyarrow") is None:
-        raise InputError("tables need pyarrow: pip install 'kafkawire[arrow]'")
-
-
 class Sources(NamedTuple):
     """Captures to be read as one; refused: how many more were given that are none."""
 
@@ -153,7 +144,7 @@ def sources(verb: str, given: list[str]) -> Sources:
         else:
             found.append(path)
     if not found:
-        raise InputError("there is no capture among the files given")
+        raise InputError("no capture files among the inputs")
     return Sources(found, len(paths) - len(found))
 
 
@@ -166,10 +157,13 @@ def _stream(name: str) -> BinaryIO:
 
 
 def _must_be_capture(head: bytes, name: str) -> None:
-    if not head:
-        raise InputError(f"{name}: empty")
-    if not inputs.is_capture(head):
-        raise InputError(f"{name}: no capture; it begins with {head[:8].hex(' ')}")
+    from kafkawire.capture.detection import check_head
+    from kafkawire.errors import CaptureError
+
+    try:
+        check_head(head)
+    except CaptureError as error:
+        raise InputError(f"{name}: {error.reason}") from None
 
 
 class Known(NamedTuple):

@@ -40,6 +40,10 @@ _CAPTURE: Final = (
     b"\x4d\x3c\xb2\xa1",
     b"\xa1\xb2\xcd\x34",
     b"\x34\xcd\xb2\xa1",
+    b"\x1c\x00\x01\xab",
+    b"\xab\x01\x00\x1c",
+    b"\x1c\x00\x01\xac",
+    b"\xac\x01\x00\x1c",
     b"\x0a\x0d\x0d\x0a",
 )
 LEAST_HEAD: Final = 8
@@ -99,13 +103,16 @@ def first_bytes(path: Path) -> bytes:
 
 
 def unpacked_head(head: bytes, name: str) -> bytes:
-    """Take gzip off the first bytes of something."""
+    """Decompress the first bytes of a gzip file; InputError where none can be."""
     if head[:2] != _GZIP:
         return head
+    from kafkawire.capture.detection import unpacked_head as decompressed
+    from kafkawire.errors import CaptureError
+
     try:
-        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, 4096)
-    except zlib.error as error:
-        raise InputError(f"{name}: gzip that cannot be read: {error}") from None
+        return decompressed(head)
+    except CaptureError as error:
+        raise InputError(f"{name}: corrupt gzip data: {error.reason}") from None
 
 
 def recognise(head: bytes, name: str) -> Format:
@@ -222,4 +229,4 @@ def unpacked(data: bytes, name: str) -> bytes:
     try:
         return gzip.decompress(data)
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{name}: gzip that cannot be read: {error}") from None
+        raise InputError(f"{name}: corrupt gzip data: {error}") from None

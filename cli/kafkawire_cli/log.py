@@ -153,7 +153,4 @@ def _sink(form: Shape, out: Path | None, files: list[LogFile], stack: ExitStack)
 def _parquet(out: Path, files: list[LogFile]) -> Sink:
     from kafkawire.log.reading import ROWS
 
-    try:
-        return Parquet(out, {ROWS[file.kind] for file in files})
-    except ImportError:
-        raise InputError("parquet needs pyarrow: pip install kafkawire[arrow]") from None
+    return Parquet(out, {ROWS[file.kind] for file in files})

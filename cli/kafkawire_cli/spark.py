@@ -41,6 +41,12 @@ def spark(
     ] = None,
     port: PortOption = None,
     broker: BrokerOption = None,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict", help="Write the table problems, too, and exit 1 if it has any rows."
+        ),
+    ] = False,
     option: Annotated[
         list[str] | None,
         typer.Option("--option", metavar="NAME=VALUE", help="A reader option: docs/spark.md."),
@@ -75,29 +81,32 @@ def spark(
     try:
         rules, rest = watching.parse_rules(asked) if watch is not None else (None, asked)
         options = parse(rest)
-        tables = _tables(table, options)
+        tables = _tables(table, options, strict=strict)
         with in_a_line():
             started = session(master, settings=settings)
             if watch is None:
-                job.run(started, given or [], output, tables, options, _say)
-                return
-            with watching.told_to_end() as told:
-                watching.watch(
-                    started, watch, output, tables, options, rules, mode=mode,
-                    clock=time.monotonic, sleep=told.wait, stop=told.is_set, say=_say,
-                )  # fmt: skip
+                made = job.run(started, given or [], output, tables, options, _say)
+                status = job.exit_code(made, strict=strict)
+            else:
+                with watching.told_to_end() as told:
+                    status = watching.watch(
+                        started, watch, output, tables, options, rules, mode=mode, strict=strict,
+                        clock=time.monotonic, sleep=told.wait, stop=told.is_set, say=_say,
+                    )  # fmt: skip
     except (SparkError, OSError, ValueError) as error:
         typer.echo(f"kafkawire spark: {error}", err=True)
         raise typer.Exit(2) from None
+    if status:
+        raise typer.Exit(status)
 
 
-def _tables(given: list[str] | None, options: Options) -> list[str]:
+def _tables(given: list[str] | None, options: Options, *, strict: bool) -> list[str]:
     from kafkawire.spark.job import known_tables
 
     try:
-        return known_tables(given or [], options)
+        return known_tables(given or [], options, strict=strict)
     except KeyError as error:
-        raise typer.BadParameter(f"no table is called {error}", param_hint="--table") from None
+        raise typer.BadParameter(f"unknown table {error}", param_hint="--table") from None
 
 
 def _pairs(given: list[str] | None, hint: str) -> dict[str, str]:

@@ -49,7 +49,6 @@ def write(
     InputError where there is no capture; a usage error for a table or a name of a file that we do
     not know.
     """
-    captures.needs_arrow()
     from kafkawire.capture import tables
     from kafkawire.capture.tables.hiding import redacted
 

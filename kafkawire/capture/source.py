@@ -52,7 +52,9 @@ class Capture:
         while is_compressed(head) and len(layers) < MAX_NESTING:
             layers.append(Unpacked(chunks))
             head, chunks = _peek(iter(layers[-1]))
-        if head or not layers:
+        # Compressed data that is whole and holds nothing is an empty file; if it is damaged, the
+        # problem of the layer says so.
+        if head or all(layer.problem is None for layer in layers):
             for block in self._decode(decoder_for(head), chunks):
                 yield block
                 if self._watch is not None:

@@ -56,6 +56,19 @@ class Unreadable(SparkError):
         return f"{self.file}: {self.reason}"
 
 
+class NoCaptures(SparkError):
+    """None of the inputs is a capture that can be read. first: what is wrong with the first."""
+
+    def __init__(self, inputs: int, first: str) -> None:
+        super().__init__(inputs, first)
+        self.inputs, self.first = inputs, first
+
+    def __str__(self) -> str:
+        if self.inputs == 1:
+            return self.first
+        return f"no capture files among the {self.inputs} inputs; the first is {self.first}"
+
+
 class NoJava(SparkError):
     """Spark cannot start for want of Java."""
 

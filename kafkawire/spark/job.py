@@ -25,11 +25,13 @@ from . import shared
 from .columns import needed
 from .facts import AllFacts
 from .options import Options
-from .planning import Plan, make_plan
+from .planning import Plan, complaints, make_plan, require_files
 from .reading import Decoded, decode, partitions
 from .session import apart
 from .shared import Waiting
+from .splitting import InputFile
 from .splitting.stores import Store, filesystem, located
+from .verdicts import PROBLEMS, REFUSED, FileStatus, Verdict, code
 from .writing import BY_API, Folder
 
 MANIFEST: Final = "_manifest"
@@ -63,7 +65,9 @@ def run(
 ) -> dict[str, Any]:
     """Decode a set of captures into tables under `output`; returns the manifest.
 
-    Raises what `make_plan` does; what Spark raises where a worker fails.
+    An input that is not a capture, or cannot be read, is named and has an entry in the manifest;
+    the others are read. Raises NoCaptures, before anything is written, where there are no others;
+    what `make_plan` does; what Spark raises where a worker fails.
     """
     begun = time.time()
     tables = tuple(dict.fromkeys(tables))
@@ -71,7 +75,10 @@ def run(
         needed(table, TABLES[table].schema.names, options)
     spark = apart(spark)
     store, root = _place(output, options)
-    plan = make_plan(spark, inputs, options, to_store=not store.is_local)
+    plan = make_plan(spark, inputs, options, to_store=not store.is_local, lenient=True)
+    for line in complaints(plan):
+        say(line)
+    require_files(plan)
     say(f"plan: {len(plan.files)} files, {plan.bytes / 1e6:.1f} MB, {len(plan.parts)} splits")
     _forget(filesystem(store), root)
     tasks = writers(plan.bytes, spark.sparkContext.defaultParallelism)
@@ -128,10 +135,8 @@ def describe(
 ) -> dict[str, Any]:
     """Make the manifest."""
     made: dict[str, Any] = {
-        "inputs": [
-            {"name": file.name, "bytes": file.size, "modified_ns": file.modified_ns}
-            for file in plan.files
-        ],
+        "inputs": [*map(_input, plan.files, plan.verdicts)]
+        + [_input(one.file, one.verdict, one.name) for one in plan.left_out],
         "sets": len(set(plan.sets)),
         "splits": len(plan.parts),
         "tables": {one.table: {"rows": one.rows} for one in written},
@@ -142,6 +147,14 @@ def describe(
         made["messages"] = facts.sums["messages"]
         made["connections"] = facts.sums["connections"]
     return made
+
+
+def exit_code(manifest: Mapping[str, Any], *, strict: bool) -> int:
+    """Give the exit code of a run, which is that of `kafkawire decode`: 2 where an input was
+    refused; with strict 1 where there are rows of `problems`.
+    """
+    refused = any(FileStatus(each["status"]) in REFUSED for each in manifest["inputs"])
+    return code(refused=refused, findings=strict and manifest["tables"][PROBLEMS]["rows"] > 0)
 
 
 def account(sums: Mapping[str, int]) -> dict[str, int]:
@@ -164,6 +177,12 @@ def account(sums: Mapping[str, int]) -> dict[str, int]:
     missing = sums.get("gap_bytes", 0)
     rest = captured - sum(went.values())
     return {"captured": captured, **went, "missing": missing, "unaccounted": rest}
+
+
+def _input(file: InputFile | None, verdict: Verdict, name: str = "") -> dict[str, Any]:
+    """Make the entry of an input; one that is not there has no size."""
+    about = {} if file is None else {"bytes": file.size, "modified_ns": file.modified_ns}
+    return {"name": name if file is None else file.name, **about, **verdict.as_json()}
 
 
 def _shown(options: Options) -> dict[str, Any]:
@@ -195,11 +214,11 @@ def _forget(store: fs.FileSystem, root: str) -> None:
         store.delete_file(path)
 
 
-def known_tables(given: Iterable[str], options: Options) -> list[str]:
-    """Take the tables asked for, or the one of the options where none is. Raises KeyError for one
-    there is none of.
+def known_tables(given: Iterable[str], options: Options, *, strict: bool = False) -> list[str]:
+    """Take the tables asked for, or the one of the options where none is; strict: with `problems`,
+    whose rows decide about the exit code. Raises KeyError for an unknown table.
     """
     tables = list(given) or [options.table]
     for table in tables:
         TABLES[table]
-    return tables
+    return [*tables, *([PROBLEMS] if strict and PROBLEMS not in tables else [])]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -47,6 +47,10 @@ JOINED: Final = 1 << 10
 """Segments of datagrams that are given at a time: they lie between others, which wait for them."""
 
 
+Links: TypeAlias = dict[int, tuple[CaptureError, ...]]
+"""Link type -> what is wrong with it, where it stands first."""
+
+
 class Notice(NamedTuple):
     """What a part tells about its file.
 
@@ -72,7 +76,7 @@ class Part:
     ) -> Iterator[Segments]:
         """Read the part; hand on what is no segment. Raises OSError where it cannot be read."""
         reading = read(self.split)
-        links: dict[int, str] = {}
+        links: Links = {}
         for block in reading:
             first = numbered(self.file, block.first)
             note_links(block, links)
@@ -169,7 +173,7 @@ def drained(rows: list[T]) -> Iterator[T]:
     rows.clear()
 
 
-def told(problems: Iterable[CaptureError], links: dict[int, str]) -> Notice:
+def told(problems: Iterable[CaptureError], links: Links) -> Notice:
     """Say what a split has to tell of its file."""
     plain, once = [], []
     for problem in problems:
@@ -177,7 +181,7 @@ def told(problems: Iterable[CaptureError], links: dict[int, str]) -> Notice:
             once.append((problem.reason, str(problem)))
         else:
             plain.append(str(problem))
-    once += [(f"link type {link}", said) for link, said in links.items() if said]
+    once += [(f"link type {link}", "".join(map(str, said))) for link, said in links.items() if said]
     return Notice(tuple(plain), tuple(once))
 
 
@@ -215,14 +219,14 @@ def _find(block: PacketBlock, at: int) -> list[int]:
     return _find(block[:half], at) + _find(block[half:], at + half)
 
 
-def note_links(block: PacketBlock, links: dict[int, str]) -> None:
+def note_links(block: PacketBlock, links: Links) -> None:
     """Note what is said of link types that are not read, where each stands first."""
     for link in np.unique(block.link).tolist():
         if link not in links:
             first = np.flatnonzero(block.link == link)[:1]
             parser = PacketParser()
             parser.parse(select(block, first))
-            links[link] = "".join(map(str, parser.problems))
+            links[link] = tuple(parser.problems)
 
 
 def join_pieces(

@@ -16,16 +16,19 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from ..capture.blocks import NO_TIME
-from .errors import Unreadable
+from ..errors import CaptureError, UnsupportedLinkType
+from . import verdicts
+from .errors import NoCaptures
+from .opening import chosen, opened, raise_first
 from .options import SPLIT_BYTES, Options, unknown
 from .packets import Mixed, Placing, is_among
 from .parts import Part, Region, Visit
 from .presence import Seen, Sharing, in_herds, look, shares
-from .splitting import Edge, InputFile, Proof, Split, inputs, plan, prove, read
+from .splitting import Edge, InputFile, Proof, Split, Stitched, inputs, prove
 from .tasks import begin_workers, on_workers
+from .verdicts import FileStatus, LeftOut, Verdict
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,7 +68,8 @@ class Plan:
     regions: the same parts by the task that reads them; visits: what is read of them for
     connections that do not move. large: connections (mixed) that move and have many bytes;
     handed: bytes of all that move. fragments: whether IP datagrams come in pieces. tells: whether
-    something is to be said of files.
+    something is to be said of files. verdicts: of each file; left_out: inputs that are not among
+    the files, as nothing of them is read.
     """
 
     files: tuple[InputFile, ...]
@@ -77,6 +81,8 @@ class Plan:
     handed: int = 0
     fragments: bool = False
     tells: bool = False
+    verdicts: tuple[Verdict, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -118,14 +124,24 @@ def make_plan(
     *,
     whole: bool = False,
     to_store: bool = False,
+    lenient: bool = False,
 ) -> Plan:
     """Plan the reading of captures; without a session, here. whole: files are not cut. to_store:
-    options that nobody knows may be those of the store that is written to.
+    options that nobody knows may be those of the store that is written to. lenient: inputs that are
+    not there, may not be read or are not captures are left out, and the rest is planned.
 
-    Raises FileNotFoundError where nothing is found; BadOption for an option that nobody knows;
-    Unreadable for a file that is no capture, where `failOnError` asks for it; OSError.
+    Raises FileNotFoundError where nothing is found, PermissionError for a file that may not be
+    read; BadOption for an unknown option; Unreadable for a file that is not a capture, where
+    `failOnError` asks for it; OSError.
     """
-    files = inputs(paths, options.others)
+    lenient = lenient and not options.fail_on_error
+    left_out: list[LeftOut] = []
+
+    def missing(given: str, error: FileNotFoundError) -> None:
+        reason = str(error).removeprefix(f"{given}: ")
+        left_out.append(LeftOut(given, Verdict(FileStatus.UNREADABLE, reason, None, 1)))
+
+    files = inputs(paths, options.others, missing=missing if lenient else None)
     cores = 1 if spark is None else spark.sparkContext.defaultParallelism
     near = all(file.store.is_local for file in files)
     if near and not to_store:
@@ -143,20 +159,27 @@ def make_plan(
 
     # Looking through splits proves their starts, too; only without workers it is walked before.
     walk = sum(file.size for file in files) < MUCH
-    begun = run(partial(opened, size=None if whole else size, walk=walk), files)
+    tried = run(partial(opened, size=None if whole else size, walk=walk, lenient=lenient), files)
+    begun, unread = chosen(tried, lenient=lenient)
+    left_out += unread
     of = options.sets.of
     order = sorted(begun, key=lambda each: (of(each.file.name), each.first_ns, each.file.name))
     keys = [of(each.file.name) for each in order]
     places = {name: at for at, name in enumerate(dict.fromkeys(keys))}
-    for each in order:
-        if options.fail_on_error and each.problem is not None:
-            raise Unreadable(each.file.name, each.problem)
+    if options.fail_on_error:
+        raise_first(begun, left_out)
     parts = [
         Part(at, places[key], split)
         for at, (key, each) in enumerate(zip(keys, order, strict=True))
         for split in each.splits
     ]
-    cut = Plan(tuple(each.file for each in order), tuple(places[key] for key in keys), (*parts,))
+    cut = Plan(
+        tuple(each.file for each in order),
+        tuple(places[key] for key in keys),
+        (*parts,),
+        verdicts=tuple(each.verdict for each in order),
+        left_out=(*left_out,),
+    )
     sharing = Sharing(cores, options.chunk_bytes, options.partitions is not None)
     return cut if whole else looked_through(cut, run, size, sharing)
 
@@ -212,6 +235,25 @@ def looked_through(cut: Plan, run: Run, size: int, sharing: Sharing) -> Plan:
         handed=shared.handed,
         fragments=any(seen.fragments for seen in every),
         tells=any(seen.tells for seen in every),
+        verdicts=judged(cut, stitched, every),
+    )
+
+
+def judged(cut: Plan, stitched: Stitched, every: Iterable[Seen]) -> tuple[Verdict, ...]:
+    """Judge each file by what all of its splits show."""
+    problems = {file: list(found) for file, found in stitched.problems.items()}
+    links: dict[InputFile, dict[str, CaptureError]] = {}
+    for seen in every:
+        known = links.setdefault(seen.proof.split.file, {})
+        for problem in seen.links:
+            known.setdefault(problem.reason, problem)
+    for file, found in links.items():
+        mine = problems.setdefault(file, [])
+        said = {each.reason for each in mine if isinstance(each, UnsupportedLinkType)}
+        mine += [problem for reason, problem in found.items() if reason not in said]
+    return tuple(
+        verdicts.of_problems(problems.get(file, [])) if verdict.status is FileStatus.OK else verdict
+        for file, verdict in zip(cut.files, cut.verdicts, strict=True)
     )
 
 
@@ -222,38 +264,17 @@ def split_bytes(spark: SparkSession | None, files: Sequence[InputFile]) -> int:
     return max(LEAST_SPLIT, min(SPLIT_BYTES, -(-total // (2 * cores))))
 
 
-class Opened(NamedTuple):
-    """A file, its splits, when its first packet was captured (NO_TIME without any), and what is
-    wrong if there is none.
-    """
-
-    file: InputFile
-    splits: list[Split]
-    first_ns: int
-    problem: str | None
+def require_files(plan: Plan) -> Plan:
+    """Return a plan that has files. Raises NoCaptures where all inputs were left out."""
+    if not plan.files:
+        raise NoCaptures(len(plan.left_out), "".join(map(str, plan.left_out[:1])))
+    return plan
 
 
-def opened(file: InputFile, size: int | None, *, walk: bool) -> Opened:
-    """Cut a file, where there is a size; walk: as `splitting.plan`, for a local one."""
-    splits = [as_one(file)] if size is None else plan(file, size, walk=None if walk else False)
-    return Opened(file, splits, *begins(splits))
-
-
-def as_one(file: InputFile) -> Split:
-    """Make one split of a file."""
-    return Split(file, whole=True, start=Edge(0), first=1)
-
-
-def begins(splits: Sequence[Split]) -> tuple[int, str | None]:
-    """Say when a file's first packet was captured, or NO_TIME and what is wrong with it."""
-    said = None
-    for split in splits:
-        reading = read(split)
-        for block in reading:
-            if len(block):
-                return int(block.ts[0]), None
-        said = next(map(str, reading.proof.problems), said)
-    return NO_TIME, said
+def complaints(plan: Plan) -> list[str]:
+    """Name each input that was not read as a whole, and say why."""
+    read = (LeftOut(*each) for each in zip(plan.names, plan.verdicts, strict=True))
+    return [str(one) for one in (*read, *plan.left_out) if one.verdict.status is not FileStatus.OK]
 
 
 def numbers(spark: SparkSession, count: int, tasks: int | None = None) -> Any:

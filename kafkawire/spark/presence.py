@@ -18,8 +18,9 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 
 from ..capture.blocks import Ints
+from ..errors import CaptureError
 from .packets import Mixed, is_among, mixed
-from .parts import apart, note_links, select, told
+from .parts import Links, apart, note_links, select, told
 from .plain import numbered_plainly
 from .splitting import Proof, Split, read
 
@@ -57,14 +58,15 @@ class Sharing(NamedTuple):
 
 class Seen(NamedTuple):
     """What a split has. ids: numbers of its connections (mixed), sorted; sizes: about how many
-    bytes each has; fragments: whether IP datagrams come in pieces; tells: whether something is to
-    be said of the file.
+    bytes each has; fragments: whether IP datagrams come in pieces; links: problems with link types;
+    tells: whether something is to be said of the file.
     """
 
     proof: Proof
     ids: bytes
     sizes: bytes
     fragments: bool
+    links: tuple[CaptureError, ...]
     tells: bool
 
     @property
@@ -106,7 +108,7 @@ def look(one: tuple[Split, int]) -> Seen:
     reading = read(split)
     ids: list[Mixed] = [np.empty(0, np.uint64)]
     sizes: list[Ints] = [np.empty(0, np.int64)]
-    links: dict[int, str] = {}
+    links: Links = {}
     fragments = False
     for block in reading:
         plain, numbers = numbered_plainly(block, set)
@@ -122,7 +124,8 @@ def look(one: tuple[Split, int]) -> Seen:
     proof = reading.proof
     every, volumes = _summed(np.concatenate(ids), np.concatenate(sizes))
     tells = told(proof.problems, links)
-    return Seen(proof, every.tobytes(), volumes.tobytes(), fragments, any(tells))
+    unread = tuple(problem for problems in links.values() for problem in problems)
+    return Seen(proof, every.tobytes(), volumes.tobytes(), fragments, unread, any(tells))
 
 
 def shares(regions: Sequence[Sequence[Seen]], sharing: Sharing) -> Shares:

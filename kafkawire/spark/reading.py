@@ -38,7 +38,7 @@ from .options import Options, parse
 from .outputs import OUT, bodies
 from .packets import SCHEMA, Kind, Placing
 from .parts import join_pieces
-from .planning import PARTITION_BYTES, TASK_BYTES, Plan, make_plan, numbers
+from .planning import PARTITION_BYTES, TASK_BYTES, Plan, make_plan, numbers, require_files
 from .work import IN_TWO_STEPS, PACKETS, Batches, Step, Work
 from .writing import WRITTEN, Folder
 
@@ -96,11 +96,12 @@ def read(
     as in docs/spark.md (`ports`, `startTs`, `splitBytes` ...).
 
     The set is decoded when this is called; the rows are kept on the workers' disks until the
-    session ends. Raises BadOption, FileNotFoundError, OSError; Unreadable if `failOnError` says so.
+    session ends. Raises BadOption, FileNotFoundError, OSError; NoCaptures for a directory without
+    captures; Unreadable if `failOnError` says so.
     """
     paths = [inputs] if isinstance(inputs, str) else list(inputs)
     asked = parse({**options, "table": table})
-    return decode(spark, make_plan(spark, paths, asked), asked, columns).frame
+    return decode(spark, require_files(make_plan(spark, paths, asked)), asked, columns).frame
 
 
 def decode(

@@ -26,8 +26,9 @@ from .columns import is_bare, needed, to_batches
 from .decoding import without_bodies
 from .errors import BadOption, Unreadable, ascii_safe, in_ascii
 from .finishing import speak_of
+from .opening import as_one
 from .options import Options, parse
-from .planning import as_one, make_plan
+from .planning import make_plan, require_files
 from .splitting import InputFile, read
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class Reader(DataSourceReader):
     def partitions(self) -> list[SetPartition]:
         """Find the sets."""
         with in_ascii():
-            plan = make_plan(None, self._paths, self._options, whole=True)
+            plan = require_files(make_plan(None, self._paths, self._options, whole=True))
         files: dict[int, list[InputFile]] = {}
         for file, number in zip(plan.files, plan.sets, strict=True):
             files.setdefault(number, []).append(file)

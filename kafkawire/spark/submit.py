@@ -20,6 +20,9 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument(
         "--option", action="append", default=[], metavar="NAME=VALUE", help="as in docs/spark.md"
     )
+    parser.add_argument(
+        "--strict", action="store_true", help="write the table problems; exit 1 if it has rows"
+    )
     return parser
 
 
@@ -27,7 +30,7 @@ def main(given: Sequence[str] | None = None) -> int:
     """Run the job; returns the exit status."""
     from kafkawire.spark import session
     from kafkawire.spark.errors import SparkError, in_a_line
-    from kafkawire.spark.job import known_tables, run
+    from kafkawire.spark.job import exit_code, known_tables, run
     from kafkawire.spark.options import parse
 
     asked = arguments().parse_args(given)
@@ -38,7 +41,7 @@ def main(given: Sequence[str] | None = None) -> int:
             return 2
     try:
         parsed = parse(options)
-        tables = known_tables(asked.table, parsed)
+        tables = known_tables(asked.table, parsed, strict=asked.strict)
     except KeyError as error:
         print(f"kafkawire-spark: there is no table {error}", file=sys.stderr)
         return 2
@@ -47,11 +50,11 @@ def main(given: Sequence[str] | None = None) -> int:
         return 2
     try:
         with in_a_line():
-            run(session(), asked.inputs, asked.output, tables, parsed, _say)
+            made = run(session(), asked.inputs, asked.output, tables, parsed, _say)
     except (SparkError, OSError, ValueError) as error:
         print(f"kafkawire-spark: {error}", file=sys.stderr)
         return 2
-    return 0
+    return exit_code(made, strict=asked.strict)
 
 
 def _say(text: str) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -178,18 +176,6 @@ def test_parquet_has_messages_as_json(tmp_path: Path) -> None:
     assert json.loads(first["value_message"])["message"]["offset"] == 42
     assert tombstone["value"] is None
     assert json.loads(tombstone["key_message"])["name"] == "OffsetCommitKey"
-
-
-def test_parquet_without_pyarrow_says_what_to_install(partition: Partition, tmp_path: Path) -> None:
-    code = (
-        "import sys; sys.modules['pyarrow'] = None; sys.argv = ['kafkawire', 'log', "
-        f"{str(partition.segment)!r}, '-f', 'parquet', '-o', {str(tmp_path / 'x.parquet')!r}]; "
-        "from kafkawire_cli.main import main; main()"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "pip install kafkawire[arrow]" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 def test_findings_go_to_standard_error_with_file_and_position(partition: Partition) -> None:

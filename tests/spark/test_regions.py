@@ -19,11 +19,12 @@ from kafkawire.capture.tables import TABLES
 from kafkawire.spark import read, splitting
 from kafkawire.spark.facts import sum_up
 from kafkawire.spark.finishing import Finish
+from kafkawire.spark.opening import as_one
 from kafkawire.spark.options import parse
 from kafkawire.spark.outputs import unpacked
 from kafkawire.spark.packets import Placing, mixed
 from kafkawire.spark.parts import apart
-from kafkawire.spark.planning import Plan, as_one, make_plan
+from kafkawire.spark.planning import Plan, make_plan
 from kafkawire.spark.presence import look
 from kafkawire.spark.splitting import inputs
 from kafkawire.spark.work import IN_TWO_STEPS, PACKETS, Work

@@ -7,7 +7,7 @@ is read, and a capture of any size costs bounded memory.
     capture(s) --> rows --> exchanges --> a table's rows --> record batches
                      `--> names of topics ----------------------^  filled in when a batch goes out
 
-Of the capture engine, this package alone needs pyarrow (the `arrow` extra).
+Of the capture engine, this package alone imports pyarrow.
 """
 
 from __future__ import annotations

@@ -14,8 +14,7 @@ from . import TABLES, Table
 INTRODUCTION: Final = """\
 # Tables
 
-A capture as tables: the same columns from Python, the command line, Parquet and Spark. They need
-the `arrow` extra: `pip install 'kafkawire[arrow]'`.
+A capture as tables: the same columns from Python, the command line, Parquet and Spark.
 
 ```python
 from kafkawire.capture import tables

@@ -10,7 +10,8 @@ its content, when it is read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from glob import glob
 from pathlib import Path
@@ -31,18 +32,25 @@ def inputs(
     options: Mapping[str, str] | None = None,
     *,
     recursive: bool = False,
+    missing: Callable[[str, FileNotFoundError], None] | None = None,
 ) -> list[InputFile]:
     """List the files that paths, directories, patterns and URIs stand for, each once.
 
     options: of the URIs' filesystem, as pyarrow.fs names them (`endpoint_override`, `scheme`,
     `region`, `access_key`, `secret_key`, `anonymous` ...). recursive: also the files in a
-    directory's directories. Raises FileNotFoundError where nothing is found, OSError where a store
-    cannot be reached, ValueError where no store opens such a URI.
+    directory's directories. missing: called for each path at which nothing is found, and the others
+    are listed; without it FileNotFoundError is raised. Raises OSError where a store cannot be
+    reached, ValueError where no store opens such a URI.
     """
     found: dict[str, InputFile] = {}
     for given in paths:
-        for file in _listed(given, options or {}, recursive):
-            found.setdefault(file.name, file)
+        try:
+            for file in _listed(given, options or {}, recursive):
+                found.setdefault(file.name, file)
+        except FileNotFoundError as error:
+            if missing is None:
+                raise
+            missing(str(given), error)
     return list(found.values())
 
 
@@ -83,7 +91,8 @@ def _local_files(path: Path, recursive: bool) -> Iterator[InputFile]:
     if not files:
         raise FileNotFoundError(f"{path}: a directory without files")
     for file in files:
-        yield from _local_files(file, recursive)
+        for each in _local_files(file, recursive):
+            yield replace(each, directory=str(path))
 
 
 # -- remote
@@ -98,10 +107,13 @@ def _remote(store: Store, path: str, recursive: bool) -> Iterator[InputFile]:
         files = [each for each in found if matches(each.path.lstrip("/").split("/"), pattern)]
         if not files:
             raise FileNotFoundError(f"{name}: no file matches")
+        directory = ""
     else:
         files = list(_at(store, path, recursive))
+        itself = [about.path.rstrip("/") for about in files] == [path.rstrip("/")]
+        directory = "" if itself else name
     for about in files:
-        yield _remote_file(store, about)
+        yield replace(_remote_file(store, about), directory=directory)
 
 
 def _at(store: Store, path: str, recursive: bool) -> Iterator[FileInfo]:

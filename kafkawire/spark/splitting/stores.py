@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -68,6 +68,7 @@ class InputFile:
 
     name: for a local file what `kafkawire decode` calls it, else its URI without credentials.
     path: as its store wants it. modified_ns: nanoseconds since the epoch, None where not known.
+    directory: the one it was found in; "" where it was named, or matched by a pattern.
     """
 
     name: str
@@ -75,6 +76,7 @@ class InputFile:
     size: int
     modified_ns: int | None = None
     store: Store = Store()
+    directory: str = field(default="", compare=False)
 
 
 class Reader(Protocol):

@@ -26,12 +26,14 @@ from ...capture.blocks import NO_TIME
 from ..errors import ascii_safe
 from ..facts import AllFacts, sum_up
 from ..groups import ITEMS
+from ..opening import begins
 from ..options import Options
 from ..outputs import OUT
 from ..packets import SCHEMA, Kind, Placing, mixed_keys, row_of
-from ..planning import Plan, begins, make_plan, numbers
+from ..planning import Plan, complaints, make_plan, numbers
 from ..reading import map_in_arrow, packet_rows, partitions
-from ..splitting import Split
+from ..splitting import InputFile, Split
+from ..verdicts import Verdict
 from .carried import GROUPS, LIVES, Terms
 from .carrying import BatchFacts, carry
 from .groups import tell_groups
@@ -82,6 +84,8 @@ def run(
     number = last.batch + 1 if last else 0
     plan, taken = planned(spark, ledger, work.options, files)
     say(f"batch {number}: {len(taken)} files, {plan.bytes / 1e6:.1f} MB")
+    for line in complaints(plan):
+        say(line)
     before = read_known(ledger.state)
     if late:
         before = before.without_connections()
@@ -136,17 +140,29 @@ def planned(
     """Plan files, numbered on from those taken before."""
     if not files:
         return Plan((), (), ()), []
-    plan = make_plan(spark, files, options)
+    plan = make_plan(spark, files, options, lenient=True)
     first = len(ledger.names)
     splits: dict[int, list[Split]] = {at: [] for at in range(len(plan.files))}
     for part in plan.parts:
         splits[part.file].append(part.split)
     taken = [
-        Taken(file.name, file.size, file.modified_ns or 0, begins(splits[at])[0])
-        for at, file in enumerate(plan.files)
+        _taken(file, begins(splits[at])[0], verdict)
+        for at, (file, verdict) in enumerate(zip(plan.files, plan.verdicts, strict=True))
+    ]
+    # What cannot be opened is not taken: it may be readable the next time.
+    taken += [
+        _taken(one.file, NO_TIME, one.verdict) for one in plan.left_out if one.file is not None
     ]
     parts = tuple(replace(part, file=part.file + first, set=0) for part in plan.parts)
-    return Plan(plan.files, (0,) * (first + len(taken)), parts), taken
+    sets = (0,) * (first + len(taken))
+    return Plan(plan.files, sets, parts, verdicts=plan.verdicts, left_out=plan.left_out), taken
+
+
+def _taken(file: InputFile, first_ns: int, verdict: Verdict) -> Taken:
+    status, reason, offset, _ = verdict
+    return Taken(
+        file.name, file.size, file.modified_ns or 0, first_ns, status.value, reason, offset
+    )
 
 
 def _order(file: Taken) -> tuple[int, str]:

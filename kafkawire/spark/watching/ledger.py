@@ -35,12 +35,17 @@ class WatchError(SparkError):
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A file that was taken; first_ns: time of its first packet."""
+    """A file that was taken; first_ns: time of its first packet. status, reason, offset: its
+    verdict (`kafkawire.spark.verdicts`).
+    """
 
     name: str
     bytes: int
     modified_ns: int
     first_ns: int
+    status: str = "ok"
+    reason: str | None = None
+    offset: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,10 @@ from urllib.parse import unquote, urlsplit
 from ...capture.blocks import NO_TIME
 from ...capture.tables import TABLES
 from ..columns import needed
+from ..opening import opened
 from ..options import Options, Sets
-from ..planning import as_one, begins
 from ..splitting import InputFile, inputs
+from ..verdicts import PROBLEMS, REFUSED, FileStatus, code
 from .arriving import Arrivals
 from .batch import Say, Work, run
 from .ledger import Commit, Ledger, WatchError
@@ -48,7 +49,9 @@ class Mode(StrEnum):
 class Watcher:
     """Takes files into the tables under an output directory, each once. Leave it to let others in.
 
-    Raises WatchError where another process watches into it, or another version did; BadOption.
+    refused: names of the files that are not captures, or cannot be opened, so far; findings: rows
+    of `problems` written so far. Raises WatchError where another process watches into it, or
+    another version did; BadOption.
     """
 
     def __init__(
@@ -72,6 +75,9 @@ class Watcher:
         self._rules = rules
         self._say = say
         self._begun: dict[str, int] = {}
+        self._ignored: set[str] = set()
+        self.refused: set[str] = set()
+        self.findings = 0
         self._changed: set[str] = set()
         self.ledger = Ledger(Path(output), self._work.tables)
 
@@ -87,7 +93,8 @@ class Watcher:
         """Take those files that were not taken yet, in as many batches as needed; closing: nothing
         comes after them. stop: asked between batches.
         """
-        fresh = sorted((self._first(file), file.name, file) for file in self._untaken(files))
+        found = [file for file in self._untaken(files) if self._examine(file)]
+        fresh = sorted((self._begun[file.name], file.name, file) for file in found)
         last = self.ledger.last
         reached = last.reached if last else (NO_TIME, "")
         late: list[InputFile] = []
@@ -119,7 +126,10 @@ class Watcher:
 
     def _run(self, files: Sequence[InputFile], **kind: bool) -> Commit:
         names = [file.name for file in files]
-        return run(self._spark, self.ledger, self._work, names, say=self._say, **kind)
+        made = run(self._spark, self.ledger, self._work, names, say=self._say, **kind)
+        self.refused |= {file.name for file in made.files if FileStatus(file.status) in REFUSED}
+        self.findings += made.tables.get(PROBLEMS, 0)
+        return made
 
     def _untaken(self, files: Iterable[InputFile]) -> Iterator[InputFile]:
         for file in files:
@@ -131,10 +141,27 @@ class Watcher:
                     self._say(f"{file.name}: changed after it was taken; it is not read again")
                 self._changed.add(taken.name)
 
-    def _first(self, file: InputFile) -> int:
+    def _examine(self, file: InputFile) -> bool:
+        """Find out when the first packet of a file was captured; False for a file that is left
+        where it is: it is not a capture by name or content, or it cannot be opened. That is
+        reported once, and the latter tried again the next time.
+        """
+        if file.name in self._ignored:
+            return False
         if file.name not in self._begun:
-            self._begun[file.name] = begins([as_one(file)])[0]
-        return self._begun[file.name]
+            found = opened(file, None, walk=False, lenient=True)
+            if found.verdict.status is FileStatus.IGNORED:
+                self._ignored.add(file.name)
+                self._say(f"{file.name}: {found.verdict}")
+                return False
+            if not found.splits:
+                if file.name not in self.refused:
+                    self._say(f"{file.name}: {found.verdict}")
+                self.refused.add(file.name)
+                return False
+            self.refused.discard(file.name)
+            self._begun[file.name] = found.first_ns
+        return True
 
     def _chunks(self, files: Sequence[InputFile]) -> Iterator[list[InputFile]]:
         chunk: list[InputFile] = []
@@ -158,15 +185,17 @@ def watch(
     rules: Rules | None = None,
     *,
     mode: Mode = Mode.FOREVER,
+    strict: bool = False,
     clock: Callable[[], float],
     sleep: Callable[[float], object],
     stop: Callable[[], bool] = bool,
     say: Say = lambda _: None,
-) -> None:
-    """Take captures as they arrive in a directory, until `stop` says so or `mode` does.
+) -> int:
+    """Take captures as they arrive in a directory, until `stop` says so or `mode` does. Returns the
+    exit code: 2 where a file was refused, 1 where `strict` and there are rows of `problems`.
 
-    clock: monotonic seconds. sleep: waits so many, or less. say: told each step. Raises as Watcher
-    does; OSError where the directory cannot be read.
+    clock: monotonic seconds. sleep: waits so many, or less. say: called with a line for each step.
+    Raises as Watcher does; OSError where the directory cannot be read.
     """
     rules = rules or Rules()
     arrivals = Arrivals(Path(directory), rules.finished, rules.still_seconds, clock)
@@ -175,9 +204,10 @@ def watch(
             closing = mode is Mode.END
             watcher.take(arrivals.finished(all=closing), closing=closing, stop=stop)
             if mode is not Mode.FOREVER:
-                return
+                break
             if not stop():
                 sleep(rules.poll_seconds)
+        return code(refused=bool(watcher.refused), findings=strict and watcher.findings > 0)
 
 
 @contextmanager

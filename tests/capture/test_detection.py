@@ -1,0 +1,73 @@
+"""Captures are told from other files alike by the library, the command line and Spark."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from kafkawire.capture.detection import HEAD, check_head, unpacked_head
+from kafkawire.capture.pcap import VARIANTS
+from kafkawire.capture.source import Capture, decoder_for
+from kafkawire.errors import BadMagic, CaptureError, CorruptCapture, TruncatedCapture
+from kafkawire_cli.inputs import Format, recognise
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+MAGICS = [
+    *(magic.to_bytes(4, order) for magic in VARIANTS for order in ("big", "little")),
+    b"\x0a\x0d\x0d\x0a",
+]
+PACKED: dict[str, Callable[[bytes], bytes]] = {
+    "plain": lambda data: data,
+    "gzip": lambda data: gzip.compress(data, mtime=0),
+    "zstd": zstd.compress,
+    "gzip in gzip": lambda data: gzip.compress(gzip.compress(data)),
+}
+
+
+@pytest.mark.parametrize("magic", MAGICS, ids=lambda magic: magic.hex())
+@pytest.mark.parametrize("packed", PACKED)
+def test_every_format_that_is_read_is_recognised(magic: bytes, packed: str) -> None:
+    head = magic + bytes(60)
+    decoder_for(head[:4])
+    check_head(PACKED[packed](head))
+    assert recognise(head, "x") is Format.CAPTURE
+
+
+@pytest.mark.parametrize("packed", PACKED)
+@pytest.mark.parametrize(
+    ("data", "kind", "reason"),
+    [
+        (b"", TruncatedCapture, "empty"),
+        (b"\xd4\xc3\xb2", BadMagic, "not a capture file (starts with d4 c3 b2)"),
+        (b"GET / HTTP/1.1", BadMagic, "not a capture file (starts with 47 45 54 20 2f 20 48 54)"),
+    ],
+)
+def test_what_is_not_a_capture_is_refused_by_all(
+    packed: str, data: bytes, kind: type[CaptureError], reason: str
+) -> None:
+    stored = PACKED[packed](data)
+    with pytest.raises(kind) as refused:
+        check_head(stored)
+    assert refused.value.reason == reason
+    with pytest.raises(CaptureError):
+        list(Capture([stored] if stored else []))
+
+
+def test_damage_hides_nothing_that_stands_before_it() -> None:
+    whole = gzip.compress(bytes(range(256)) * 64, compresslevel=0)
+    broken = whole[:3000] + b"\xff" * (len(whole) - 3000)
+    assert unpacked_head(broken)[:2000] == (bytes(range(256)) * 64)[:2000]
+    with pytest.raises(CorruptCapture):
+        unpacked_head(b"\x1f\x8b\x08\xff" + bytes(20))
+
+
+def test_a_bomb_is_looked_at_no_further_than_its_head() -> None:
+    bomb = gzip.compress(bytes(1 << 26))
+    assert len(unpacked_head(bomb[:HEAD])) <= 2 * HEAD

@@ -1,0 +1,126 @@
+"""Marks tests by what they need, so that `make quick` runs those that need nothing and are fast.
+
+Law: markers follow from where a test is, which fixtures it has and what its modules import, never
+from what its author remembered; a test that is not marked `java` or `spark` and starts Java fails.
+
+    java    a real Kafka, or another program in Java: fixtures, folders
+    spark   a Spark session or cluster (which starts Java, too)
+    peers   other implementations of Kafka's protocol: imports, directly or through modules of tests
+    slow    takes seconds of CPU time: SLOW
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+TESTS: Final = Path(__file__).resolve().parent
+JAVA_FIXTURES: Final = frozenset({"installation", "kafka", "own_kafka"})
+JAVA_FOLDERS: Final = ("interop", "real")
+SPARK_FOLDERS: Final = ("spark",)
+NO_SPARK_FOLDERS: Final = ("spark/splitting",)
+"""Under a folder of Spark's, but without a session."""
+PEERS_FOLDERS: Final = ("interop",)
+PEERS: Final = frozenset({"aiokafka", "confluent_kafka", "dpkt", "kafka", "kio", "snappy"})
+SLOW: Final = (
+    "packaging/test_compile.py",
+    "packaging/test_distributions.py",
+    "packaging/test_typing.py",
+    "spark/splitting",
+    "test_benchmarks.py",
+)
+"""Files and folders, of what takes most of the time of a run."""
+
+_running: dict[str, str | None] = {"test": None}
+
+
+def marks(item: pytest.Item) -> set[str]:
+    """Find the markers of a test."""
+    path = item.path.resolve()
+    if not path.is_relative_to(TESTS):
+        return set()
+    here = path.relative_to(TESTS).as_posix()
+    fixtures = set(getattr(item, "fixturenames", ()))
+    spark = "spark" in fixtures or (_in(here, SPARK_FOLDERS) and not _in(here, NO_SPARK_FOLDERS))
+    found = {
+        "java": bool(fixtures & JAVA_FIXTURES) or _in(here, JAVA_FOLDERS),
+        "spark": spark,
+        "peers": _in(here, PEERS_FOLDERS) or bool(imported(path) & PEERS),
+        "slow": _in(here, SLOW),
+    }
+    return {name for name, holds in found.items() if holds}
+
+
+def _in(path: str, places: tuple[str, ...]) -> bool:
+    return any(path == place or path.startswith(f"{place}/") for place in places)
+
+
+@cache
+def imported(path: Path) -> frozenset[str]:
+    """List the top-level packages that a module of tests imports, itself or through others of
+    tests.
+    """
+    found: set[str] = set()
+    seen = {path}
+    todo = [path]
+    while todo:
+        one = todo.pop()
+        for name in _names(one):
+            found.add(name.partition(".")[0])
+            if name.startswith("tests."):
+                place = TESTS.parent.joinpath(*name.split("."))
+                for file in (place.with_suffix(".py"), place / "__init__.py"):
+                    if file.is_file() and file not in seen:
+                        seen.add(file)
+                        todo.append(file)
+    return frozenset(found)
+
+
+def _names(path: Path) -> Iterator[str]:
+    """Give the absolute names of what a module imports, at any depth of its code."""
+    package = path.relative_to(TESTS.parent).parent.parts
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            start = package[: len(package) - node.level + 1] if node.level else ()
+            name = ".".join([*start, *([node.module] if node.module else [])])
+            yield name
+            yield from (f"{name}.{each.name}" for each in node.names)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for name in marks(item):
+            item.add_marker(name)
+
+
+# -- what is not marked starts no Java
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    starts = any(item.get_closest_marker(name) for name in ("java", "spark"))
+    _running["test"] = None if starts else item.nodeid
+    try:
+        return (yield)
+    finally:
+        _running["test"] = None
+
+
+def check_start(event: str, arguments: tuple[Any, ...]) -> None:
+    """Raise AssertionError where a test that is not marked starts Java."""
+    if event == "subprocess.Popen" and _running["test"] is not None:
+        executable, command = arguments[:2]
+        first = executable or (command if isinstance(command, str) else next(iter(command), ""))
+        if Path(str(first)).name == "java":
+            raise AssertionError(f"{_running['test']} starts Java, and is not marked java or spark")
+
+
+sys.addaudithook(check_start)

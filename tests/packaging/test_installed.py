@@ -1,0 +1,56 @@
+"""What an installation has: the command by two names, and all that its verbs need."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from typing import Any
+
+import pytest
+
+from tests.conftest import FIXTURES, ROOT
+
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def test_the_package_runs_as_the_command() -> None:
+    command = [sys.executable, "-m", "kafkawire"]
+    shown = subprocess.run([*command, "--help"], capture_output=True, text=True, check=True)
+    assert "python -m kafkawire [OPTIONS] COMMAND" in shown.stdout
+    assert "decode" in shown.stdout
+    unknown = subprocess.run([*command, "nope"], capture_output=True, text=True, check=False)
+    assert unknown.returncode == 2
+    capture = str(FIXTURES / "captures" / "kcat-kf.pcap")
+    ran = subprocess.run([*command, "summary", capture], capture_output=True, text=True, check=True)
+    assert "Calls" in ran.stdout
+
+
+def test_all_verbs_but_sparks_need_no_extra() -> None:
+    needed = {re.split(r"[^\w.-]", one)[0].lower() for one in PROJECT["dependencies"]}
+    assert "pyarrow" in needed
+    assert "arrow" not in PROJECT["optional-dependencies"]
+
+
+def test_the_metadata_say_whose_it_is_and_for_what() -> None:
+    assert PROJECT["authors"]
+    assert PROJECT["urls"]
+    known = PROJECT["classifiers"]
+    least = int(PROJECT["requires-python"].removeprefix(">=3."))
+    versions = {
+        one for one in known if re.fullmatch(r"Programming Language :: Python :: 3\.\d+", one)
+    }
+    assert f"Programming Language :: Python :: 3.{least}" in versions
+    assert not any(one.startswith("License ::") for one in known)  # PEP 639: `license` says it
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/capture.md", "docs/tables.md", "docs/log.md"])
+def test_extras_that_pages_name_exist(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = {
+        extra
+        for extras in re.findall(r"(?:kafkawire|\.)\[([a-z,]+)\]", text)
+        for extra in extras.split(",")
+    }
+    assert named <= set(PROJECT["optional-dependencies"])

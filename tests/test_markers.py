@@ -1,0 +1,84 @@
+"""Every test that needs Java, Spark or other implementations says so, whoever wrote it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tests import markers
+
+from .conftest import ROOT
+
+
+def test_imports_are_followed_through_modules_of_tests() -> None:
+    assert markers.imported(markers.TESTS / "records" / "test_peers.py") >= {"aiokafka", "kafka"}
+    through_others = markers.imported(markers.TESTS / "net" / "server" / "test_surviving.py")
+    assert through_others >= {"aiokafka", "confluent_kafka"}
+    alone = markers.imported(Path(__file__).resolve())
+    assert not alone & markers.PEERS
+
+
+def test_every_place_named_exists() -> None:
+    """A file that moves takes its marker along."""
+    for places in (
+        markers.SLOW,
+        markers.JAVA_FOLDERS,
+        markers.SPARK_FOLDERS,
+        markers.NO_SPARK_FOLDERS,
+        markers.PEERS_FOLDERS,
+    ):
+        for place in places:
+            assert (markers.TESTS / place).exists(), place
+
+
+MARKED = {
+    "client/real/test_admin.py": {"java", "peers"},
+    "records/test_peers.py": {"peers"},
+    "spark/test_options.py": {"spark"},
+    "test_readme.py": set(),
+}
+
+
+@pytest.mark.parametrize("name", ["java", "peers", "spark"])
+def test_what_is_collected_is_marked(name: str) -> None:
+    """By pytest itself, so that the hook is known to run."""
+    ran = subprocess.run(
+        [
+            sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", name,
+            *(str(markers.TESTS / path) for path in MARKED),
+        ],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    collected = {path for path in MARKED if f"tests/{path}::" in ran.stdout}
+    assert collected == {path for path, marks in MARKED.items() if name in marks}
+
+
+def test_what_is_not_marked_starts_no_java(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["tests.markers"]\n')
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  java: x\n  spark: x\n  slow: x\n")
+    (tmp_path / "test_it.py").write_text(
+        textwrap.dedent("""
+            import subprocess, pytest
+            def start():
+                subprocess.run(["/nowhere/java", "-version"])
+
+            def test_unmarked():
+                start()
+
+            @pytest.mark.java
+            def test_marked():
+                with pytest.raises(FileNotFoundError):
+                    start()
+        """)
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "-p", "no:xdist"]
+    ran = subprocess.run(
+        [*command, str(tmp_path)],
+        cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "1 failed, 1 passed" in ran.stdout
+    assert "test_unmarked starts Java, and is not marked java or spark" in ran.stdout
