@@ -15,7 +15,7 @@ from ..errors import DecodeError, RemoteProtocolError, TrailingBytes, Unsupporte
 from ..messages.api_key import ApiKey
 from ..primitives import Limits, Message
 from ..protocol import decode_request_body, decode_request_header, encode_frame
-from .connection import Connection
+from .connection import SIZE, Connection
 from .effects import Report
 from .events import ReplyDue
 from .faults import Action, Fault
@@ -25,11 +25,14 @@ from .request import NO_ANSWER, PARKED, Answer, Request
 
 if TYPE_CHECKING:
     from .cluster import Cluster
+    from .sasl.server import Authentication
 
 BEFORE_AUTHENTICATION = frozenset(
     {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
 )
 KNOWN = frozenset(int(key) for key in ApiKey)
+REQUEST_MAX_BYTES = "socket.request.max.bytes"
+SASL_MAX_BYTES = "sasl.server.max.receive.size"
 
 
 class Serving:
@@ -41,25 +44,33 @@ class Serving:
         self._faults: dict[int, Fault] = {}
         self._delayed: dict[int, tuple[int, bytes]] = {}
         self._count = 0
-        self._limits = Limits(max_frame_bytes=cluster.settings.number("socket.request.max.bytes"))
+        self._limits = Limits(max_frame_bytes=cluster.settings.number(REQUEST_MAX_BYTES))
 
     # -- in
 
-    def take(self, connection: Connection, now: float) -> bool:
-        """Take the connection's next frame, if it is whole; whether there was one."""
+    def take(self, connection: Connection, now: float) -> int:
+        """Take the connection's next frame, if it is whole; its bytes, 0 if there was none."""
+        auth = connection.authentication
         try:
-            frame = connection.next_frame(self._limits.max_frame_bytes)
+            frame = self.cluster.connections.next_frame(connection, *self._limit(auth))
             if frame is None:
-                return False
-            auth = connection.authentication
+                return 0
+            connection.heard_at = now
             if auth is not None and auth.takes_raw_tokens:
                 self._raw_token(connection, frame)
             else:
                 self._request(connection, frame, now)
         except (DecodeError, UnsupportedVersion, RemoteProtocolError) as error:
             self.cluster.close(connection, str(error))
-            return False
-        return True
+            return 0
+        return SIZE + len(frame)
+
+    def _limit(self, auth: Authentication | None) -> tuple[int, str]:
+        """Return the largest frame a client may send now, and the key that says so."""
+        most = self._limits.max_frame_bytes
+        if auth is None or auth.done:
+            return most, REQUEST_MAX_BYTES
+        return min(most, self.cluster.settings.number(SASL_MAX_BYTES)), SASL_MAX_BYTES
 
     def _raw_token(self, connection: Connection, token: bytes) -> None:
         assert connection.authentication is not None

@@ -165,8 +165,10 @@ class Scene:
         return found.leader_id
 
     def happens(self, event: Event) -> None:
-        """Let the cluster know."""
+        """Let the cluster know, and take turns until no work is left for this moment."""
         self._take(self.cluster.handle(event, self.now))
+        while (due := self.cluster.next_deadline()) is not None and due <= self.now:
+            self._take(self.cluster.advance(self.now))
 
     def passes(self, seconds: float) -> None:
         """Let time pass, deadline by deadline."""
