@@ -1,8 +1,8 @@
 """A cluster of Kafka brokers as a machine without sockets: events and time in, effects out."""
 
+from .bounds import Bounds
 from .broker import Endpoint
 from .cluster import Cluster
-from .bounds import Bounds
 from .effects import (
     AwaitDrain,
     Close,

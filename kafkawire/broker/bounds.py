@@ -13,10 +13,10 @@ class Bounds(NamedTuple):
     """The bounds of one cluster.
 
     partitions: of all topics. partitions_per_request: that one CreateTopics or CreatePartitions may
-    create (Kafka's MAX_PARTITIONS_PER_BATCH). topics_per_metadata: that one Metadata creates; the
-    others get LEADER_NOT_AVAILABLE, and clients retry. groups: of all coordinators. members: of one
-    group, where `group.max.size` is larger. group_bytes: of all members' metadata or assignments in
-    one group. committed_offsets: of all groups of one coordinator. session_partitions: of one fetch
+    create (Kafka's MAX_PARTITIONS_PER_BATCH). partitions_per_metadata: after which one Metadata
+    creates no more topics; the others get LEADER_NOT_AVAILABLE, and clients retry. groups: of all
+    coordinators. members: of all groups, with clients that were given an id. group_bytes: of their
+    metadata and assignments. committed_offsets: of all groups. session_partitions: of one fetch
     session. producers: producer ids that one partition remembers. transactional_ids: that the
     cluster remembers. buffered_bytes: of requests that are incomplete or wait, all connections
     together, where `queued.max.request.bytes` is -1.
@@ -24,10 +24,10 @@ class Bounds(NamedTuple):
 
     partitions: int = 100_000
     partitions_per_request: int = 10_000
-    topics_per_metadata: int = 1_000
+    partitions_per_metadata: int = 1_000
     groups: int = 10_000
-    members: int = 10_000
-    group_bytes: int = 1 << 24
+    members: int = 100_000
+    group_bytes: int = 1 << 28
     committed_offsets: int = 1_000_000
     session_partitions: int = 10_000
     producers: int = 10_000

@@ -104,12 +104,14 @@ class Cluster:
         self.connections = Connections(self.settings, bounds)
         self._passwords = dict(passwords or {})
         self._users: Users | None = None
-        self.topics = Topics([each.node_id for each in brokers], new_uuid)
+        self.topics = Topics([each.node_id for each in brokers], new_uuid, bounds)
         self.creation = Creation(self)
         self.appender = Appender(self)
         self.brokers = {each.node_id: Broker(self, each) for each in brokers}
         self.groups = Coordinators(self)
-        self.producer_ids = ProducerIds(self.creation.reserve_producer_ids)
+        self.producer_ids = ProducerIds(
+            self.creation.reserve_producer_ids, bounds.transactional_ids
+        )
         self.serving = Serving(self)
         self._turns: deque[Connection] = deque()
         self._touched: list[Connection] = []

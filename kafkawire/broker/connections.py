@@ -48,9 +48,7 @@ class Connections(Mapping[int, Connection]):
             return f"too many connections: max.connections is {most}"
         most = self._settings.number("max.connections.per.ip")
         if self._per_host[connection.host] > most:
-            return (
-                f"too many connections from {connection.host}: max.connections.per.ip is {most}"
-            )
+            return f"too many connections from {connection.host}: max.connections.per.ip is {most}"
         return None
 
     def close(self, connection: Connection) -> None:

@@ -9,6 +9,7 @@ bounds and its idle timeout hold before the handshake is over.
 from __future__ import annotations
 
 import ssl
+from contextlib import suppress
 from typing import Final
 
 READ_BYTES: Final = 1 << 18
@@ -49,10 +50,8 @@ class TlsSession:
         """Tell the client that nothing more comes (close_notify), if it is there to be told."""
         if not self._established:
             return
-        try:
+        with suppress(ssl.SSLError):  # the client has not closed its side: nobody waits for that
             self._session.unwrap()
-        except ssl.SSLError:
-            pass  # the client has not closed its side: nobody waits for that
 
     def pending(self) -> bytes:
         """Take what must go to the client."""

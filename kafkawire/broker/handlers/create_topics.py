@@ -34,7 +34,6 @@ E = ErrorCode
 DEFAULT: Final = -1
 DEFAULTS_FROM: Final = 4
 DETAILS_FROM: Final = 5
-MOST_PARTITIONS: Final = 10_000
 Problem = tuple[ErrorCode, str]
 
 
@@ -42,6 +41,12 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
     """Make each topic, or only say whether it could be made."""
     body = request.body
     assert isinstance(body, CreateTopicsRequest)
+    excess = broker.cluster.creation.excess(sum(_count(broker, each) for each in body.topics))
+    if excess is not None:
+        names = dict.fromkeys(topic.name for topic in body.topics)
+        return CreateTopicsResponse(
+            topics=[_failed(name, E.POLICY_VIOLATION, excess) for name in names]
+        )
     times = Counter(topic.name for topic in body.topics)
     results = {}
     for topic in body.topics:
@@ -52,6 +57,15 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
         else:
             results[topic.name] = _create(broker, topic, body.validate_only, request.version, now)
     return CreateTopicsResponse(topics=list(results.values()))
+
+
+def _count(broker: Broker, topic: CreatableTopic) -> int:
+    """Count the partitions that a topic is to have, as Kafka's controller does beforehand."""
+    if topic.assignments:
+        return len(topic.assignments)
+    if topic.num_partitions == DEFAULT:
+        return broker.cluster.settings.number("num.partitions")
+    return max(0, topic.num_partitions)
 
 
 def _create(
@@ -119,8 +133,6 @@ def _assignments(
             factor = settings.number("default.replication.factor")
     if count <= 0:
         return None, (E.INVALID_PARTITIONS, "Number of partitions must be larger than 0.")
-    if count > MOST_PARTITIONS:
-        return None, (E.POLICY_VIOLATION, f"More than {MOST_PARTITIONS} partitions.")
     if factor <= 0:
         return None, (E.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0.")
     if factor > len(topics.node_ids):

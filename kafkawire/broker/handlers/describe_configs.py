@@ -34,11 +34,14 @@ TYPE_FROM: Final = 3
 
 
 def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> Answer:
-    """Describe topics and brokers."""
+    """Describe topics and brokers, one that is named several times once: a few bytes name it, and
+    thousands describe it.
+    """
     body = request.body
     assert isinstance(body, DescribeConfigsRequest)
+    wanted = {(each.resource_type, each.resource_name): each for each in body.resources}
     return DescribeConfigsResponse(
-        results=[_describe(broker, each, body, request.version) for each in body.resources]
+        results=[_describe(broker, each, body, request.version) for each in wanted.values()]
     )
 
 
@@ -51,7 +54,7 @@ def _describe(
     found = _found(broker, asked)
     if isinstance(found, tuple):
         return _failed(asked, *found)
-    keys = asked.configuration_keys
+    keys = None if asked.configuration_keys is None else frozenset(asked.configuration_keys)
     return DescribeConfigsResult(
         resource_type=asked.resource_type,
         resource_name=asked.resource_name,

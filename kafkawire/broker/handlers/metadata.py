@@ -21,7 +21,7 @@ v13  response +error_code
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...messages.metadata_request import MetadataRequest
 from ...messages.metadata_response import (
@@ -35,7 +35,10 @@ from ..broker import Broker
 from ..connection import Connection
 from ..operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from ..request import Answer, Request
-from ..topics import NO_LEADER, Partition, Topic, name_refusal
+from ..topics import INTERNAL, NO_LEADER, Partition, Topic, name_refusal
+
+if TYPE_CHECKING:
+    from ..cluster import Cluster
 
 E = ErrorCode
 NO_ID: Final = bytes(16)
@@ -75,6 +78,8 @@ def _topics(
     if asked is None or (not asked and version < NULL_IS_ALL_FROM):
         return [_described(topic) for topic in broker.cluster.topics]
     answers: dict[tuple[str | None, bytes], MetadataResponseTopic] = {}
+    cluster = broker.cluster
+    most = cluster.topics.partition_count + cluster.bounds.partitions_per_metadata
     for one in asked:
         key = one.name, one.topic_id
         if key in answers:
@@ -82,8 +87,18 @@ def _topics(
         if one.name is None:
             answers[key] = _by_id(broker, one.topic_id)
         else:
-            answers[key] = _by_name(broker, one.name, body.allow_auto_topic_creation, now)
+            may_create = body.allow_auto_topic_creation and cluster.topics.partition_count < most
+            answers[key] = _by_name(broker, one.name, may_create, now)
+            if may_create != body.allow_auto_topic_creation and _creatable(cluster, answers[key]):
+                answers[key].error_code = E.LEADER_NOT_AVAILABLE  # the next Metadata creates it
     return list(answers.values())
+
+
+def _creatable(cluster: Cluster, response: MetadataResponseTopic) -> bool:
+    """Whether a topic is unknown and would be created by another Metadata."""
+    enabled = cluster.settings.flag("auto.create.topics.enable")
+    unknown = response.error_code == E.UNKNOWN_TOPIC_OR_PARTITION
+    return enabled and unknown and response.name not in INTERNAL
 
 
 def _by_id(broker: Broker, topic_id: bytes) -> MetadataResponseTopic:
