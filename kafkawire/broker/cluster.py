@@ -271,9 +271,7 @@ class Cluster:
             connection.heard_at = now  # it is the broker that makes it wait
         # the deadline is not moved whenever something comes, so it may be too early
         if not self._await_silence(connection, later_than=now):
-            cut = "a request was not complete after connections.max.idle.ms"
-            silent = "nothing came for connections.max.idle.ms"
-            self.close(connection, cut if connection.buffer else silent)
+            self.close(connection, f"{connection.stalled} connections.max.idle.ms")
 
     def _await_silence(self, connection: Connection, later_than: float = -1.0) -> bool:
         """Come back when a connection may have been silent for too long; whether it may yet be."""

@@ -51,6 +51,13 @@ class Connection:
         """Whether more should be read of the client: not while many bytes of it wait already."""
         return (self.ready and not self.queued) or len(self.buffer) < BACKLOG
 
+    @property
+    def stalled(self) -> str:
+        """What an idle connection waits for, in the words of the reason that it is closed with."""
+        if self.draining:
+            return "responses were not read for"
+        return "a request was not complete after" if self.buffer else "nothing came for"
+
     def next_frame(self, max_bytes: int, config: str) -> bytes | None:
         """Take the next whole frame, without its size; None if it is not there yet.
 
