@@ -9,27 +9,19 @@ chance come in as functions. Answers are in the order of the requests, connectio
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ..primitives import Message
 from .appending import Appender
-from .bounds import (
-    DEFAULT_BOUNDS,
-    TURN_BYTES,
-    TURN_DEADLINES,
-    TURN_REQUESTS,
-    UNSENT,
-    Bounds,
-)
+from .bounds import DEFAULT_BOUNDS, TURN_DEADLINES, UNSENT, Bounds
 from .broker import Broker, Endpoint
 from .configs import Settings
-from .connection import SIZE, Connection
+from .connection import Connection
 from .connections import Connections
 from .creation import Creation
 from .deadlines import Deadlines
-from .effects import AwaitDrain, Close, Effect, Kept, PauseReading, Reply, ResumeReading
+from .effects import AwaitDrain, Close, Effect, Kept, Reply
 from .events import (
     BrokerStarted,
     BrokerStopped,
@@ -56,6 +48,7 @@ from .producer_ids import ProducerIds
 from .releases import LATEST, listed, offered
 from .serving import Serving
 from .topics import Partition, Topics
+from .turns import Turns
 
 if TYPE_CHECKING:
     from .sasl.server import Authentication, Users
@@ -113,9 +106,7 @@ class Cluster:
             self.creation.reserve_producer_ids, bounds.transactional_ids
         )
         self.serving = Serving(self)
-        self._turns: deque[Connection] = deque()
-        self._touched: list[Connection] = []
-        self._sent = 0
+        self.turns = Turns(self)
         self._now = 0.0
 
     # -- the machine's contract
@@ -127,7 +118,7 @@ class Cluster:
 
     def next_deadline(self) -> float | None:
         """Return when to call `advance`, None for never; a time in the past if work is left."""
-        return self._now if self._turns else self.deadlines.next()
+        return self._now if self.turns else self.deadlines.next()
 
     def advance(self, now: float) -> list[Effect]:
         """Do what has become due, and the work of one turn."""
@@ -173,7 +164,7 @@ class Cluster:
             return
         self.emit(Reply(connection.id, data))
         connection.unsent += len(data)
-        self._sent += len(data)
+        self.turns.sent += len(data)
         if connection.unsent > UNSENT:
             connection.draining = True
             self.emit(AwaitDrain(connection.id))
@@ -185,9 +176,7 @@ class Cluster:
 
     def resume(self, connection: Connection) -> None:
         """Let a connection take its turn, after those that wait for theirs."""
-        if not connection.queued:
-            connection.queued = True
-            self._turns.append(connection)
+        self.turns.resume(connection)
 
     def is_alive(self, node_id: int) -> bool:
         """Whether a broker is up."""
@@ -236,10 +225,7 @@ class Cluster:
         if not connection.buffer:
             connection.heard_at = now
         self.connections.receive(connection, event.data)
-        self._touched.append(connection)
-        if not connection.queued:  # it had nothing to do: its turn comes before those that had
-            connection.queued = True
-            self._turns.appendleft(connection)
+        self.turns.received(connection)
         excess = self.connections.excess()
         if excess is not None:
             self.close(*excess)
@@ -300,34 +286,9 @@ class Cluster:
 
     # -- after each event
 
-    def _run(self, now: float) -> None:
-        """Let connections take their turns, for the work of one turn altogether."""
-        requests, room = TURN_REQUESTS, TURN_BYTES
-        while self._turns and requests > 0 and room > 0:
-            connection = self._turns.popleft()
-            self._touched.append(connection)
-            while connection.ready and requests > 0 and room > 0:
-                sent = self._sent
-                size = self.serving.take(connection, now)
-                if not size:
-                    break
-                requests -= 1
-                room -= size + self._sent - sent
-            else:
-                if connection.ready and len(connection.buffer) >= SIZE:
-                    self._turns.append(connection)
-                    return
-            connection.queued = False
-
     def _finish(self, now: float) -> list[Effect]:
         self._now = now
-        self._run(now)
-        for connection in self._touched:
-            if connection.paused is connection.may_read and not connection.closing:
-                connection.paused = not connection.paused
-                way = PauseReading if connection.paused else ResumeReading
-                self.emit(way(connection.id))
-        self._touched.clear()
+        self.turns.run(now)
         effects, self.effects = self.effects, []
         return effects
 

@@ -52,7 +52,7 @@ from .scene import Client, Scene
 from .test_bounds import commit, grouped, join
 from .test_groups import AT_ONCE
 from .test_log import batch, produce, produce_request
-from .work import calls
+from .work import steps
 
 E = ErrorCode
 BOUND = 13
@@ -60,9 +60,9 @@ BOUND = 13
 
 
 def cost(client: Client, request: Message, version: int) -> int:
-    """Count the calls that a request takes."""
+    """Count the steps that a request takes."""
     frame = kafkawire.encode_frame(request, version, 1, client_id="c")
-    return calls(lambda: client.scene.cluster.handle(Received(client.number, frame), 0.0))
+    return steps(lambda: client.scene.cluster.handle(Received(client.number, frame), 0.0))
 
 
 def grows_linearly(work: Callable[[int], int], n: int = 20) -> None:
@@ -200,8 +200,8 @@ def test_members_that_join_do_not_each_look_at_all_others() -> None:
         total = 0
         for client in clients:
             member = join(client, "g").member_id
-            total += calls(lambda: _rejoin(client, member))  # noqa: B023
-        return total + calls(lambda: scene.passes(11))
+            total += steps(lambda: _rejoin(client, member))  # noqa: B023
+        return total + steps(lambda: scene.passes(11))
 
     grows_linearly(work)
 
