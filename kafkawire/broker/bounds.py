@@ -45,5 +45,7 @@ TURN_REQUESTS: Final = 16
 """Requests of one connection that are taken before other connections have their turn."""
 TURN_BYTES: Final = 1 << 18
 """Bytes of requests and responses of such a turn; the request that exceeds it is the last."""
+TURN_ELEMENTS: Final = 500
+"""Elements of one large request (topics, partitions, resources) that are served in one turn."""
 TURN_DEADLINES: Final = 64
 """Deadlines that are handled before connections have their turn."""

@@ -24,7 +24,8 @@ SIZE: Final = 4
 class Connection:
     """One connection. busy: the `reply_to` of the request in work, if any. heard_at: when its last
     whole request was taken, or the first byte of the one that is incomplete came. queued: whether
-    it waits for its turn. paused: whether its client is not read.
+    it waits for its turn. working: whether its request is served piece by piece. paused: whether
+    its client is not read.
     """
 
     id: int
@@ -39,12 +40,20 @@ class Connection:
     closing: bool = False
     silent: bool = False
     queued: bool = False
+    working: bool = False
     paused: bool = False
 
     @property
     def ready(self) -> bool:
         """Whether the next request may be taken."""
         return self.busy is None and not (self.draining or self.closing or self.silent)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether it may use a turn: to go on with its request, or to look for the next."""
+        if self.working:
+            return not self.closing
+        return self.ready and len(self.buffer) >= SIZE
 
     @property
     def may_read(self) -> bool:

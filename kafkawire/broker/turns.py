@@ -3,7 +3,8 @@
 Law: one call of the machine does the work of one turn, whoever sent what; a connection that has
 nothing waiting has its turn before those that have, which go round.
 
-    received ─▶ front of the queue ─▶ turn: TURN_REQUESTS, TURN_BYTES ─▶ more? ─▶ back of the queue
+    received ─▶ front of the queue ─▶ turn: TURN_REQUESTS, TURN_BYTES, or TURN_ELEMENTS of a large
+                                      request ─▶ more? ─▶ back of the queue
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from .bounds import TURN_BYTES, TURN_REQUESTS
-from .connection import SIZE, Connection
+from .connection import Connection
 from .effects import PauseReading, ResumeReading
 
 if TYPE_CHECKING:
@@ -59,15 +60,16 @@ class Turns:
         while self._queue and requests > 0 and room > 0:
             connection = self._queue.popleft()
             self._touched.append(connection)
-            while connection.ready and requests > 0 and room > 0:
-                sent = self.sent
+            sent = self.sent
+            while connection.has_work and requests > 0 and room > 0:
                 size = self._cluster.serving.take(connection, now)
                 if not size:
                     break
-                requests -= 1
+                requests = 0 if connection.working else requests - 1
                 room -= size + self.sent - sent
+                sent = self.sent
             else:
-                if connection.ready and len(connection.buffer) >= SIZE:
+                if connection.has_work:
                     self._queue.append(connection)  # its turn is over, its requests may not be
                     return
             connection.queued = False

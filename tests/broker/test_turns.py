@@ -4,11 +4,33 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
+
 import kafkawire
 from kafkawire import Message
-from kafkawire.broker import Effect, PauseReading, Received, Reply, ResumeReading
-from kafkawire.broker.bounds import BACKLOG, TURN_BYTES, TURN_DEADLINES, TURN_REQUESTS
-from kafkawire.messages.metadata_request import MetadataRequest
+from kafkawire.broker import (
+    AwaitDrain,
+    Disconnected,
+    Drained,
+    Effect,
+    PauseReading,
+    Received,
+    Reply,
+    ResumeReading,
+)
+from kafkawire.broker.bounds import (
+    BACKLOG,
+    TURN_BYTES,
+    TURN_DEADLINES,
+    TURN_ELEMENTS,
+    TURN_REQUESTS,
+)
+from kafkawire.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from kafkawire.messages.describe_configs_request import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from kafkawire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 
 from .fetches import fetch_of
 from .scene import Scene
@@ -56,6 +78,8 @@ class Calls:
                 self.order.append(effect.connection)
                 number = int.from_bytes(effect.data[4:8], "big")
                 self.got.setdefault(effect.connection, []).append(number)
+            elif isinstance(effect, AwaitDrain):
+                self._take(self.scene.cluster.handle(Drained(effect.connection), self.scene.now))
 
 
 def test_one_call_does_the_work_of_one_turn() -> None:
@@ -88,7 +112,7 @@ def test_requests_of_others_come_between_those_of_a_pipelining_client() -> None:
     assert turns.got[hog] == [*range(20 * TURN_REQUESTS)]
 
 
-def test_a_request_is_taken_at_once_however_many_clients_wait_for_their_turn() -> None:
+def test_a_largeis_taken_at_once_however_many_clients_wait_for_their_turn() -> None:
     for hogs in (10, 100):
         scene = Scene()
         turns = Calls(scene)
@@ -155,3 +179,62 @@ def test_an_event_costs_the_same_however_many_clients_are_paused() -> None:
         other.sends_bytes(data)
         costs.append(steps(lambda: scene.cluster.handle(Received(other.number, data), 0.0)))  # noqa: B023
     assert costs[0] == costs[1]
+
+
+MANY = 5 * TURN_ELEMENTS
+LARGE: list[tuple[Message, int]] = [
+    (MetadataRequest(topics=[MetadataRequestTopic(name=f"u{at}") for at in range(MANY)]), 9),
+    (MetadataRequest(topics=None), 9),
+    (
+        DescribeConfigsRequest(
+            resources=[
+                DescribeConfigsResource(resource_type=2, resource_name=f"t{at}")
+                for at in range(MANY)
+            ]
+        ),
+        4,
+    ),
+    (
+        CreateTopicsRequest(
+            topics=[
+                CreatableTopic(name=f"n{at}", num_partitions=1, replication_factor=1)
+                for at in range(MANY)
+            ],
+            validate_only=True,
+        ),
+        7,
+    ),
+]
+
+
+def crowded() -> tuple[Scene, int, int, Calls]:
+    """A cluster of many topics, two connections and nothing in work."""
+    scene = Scene(settings={"auto.create.topics.enable": "false"})
+    for at in range(MANY):
+        scene.cluster.topics.create(f"t{at}", [[1]], {})
+    return scene, scene.client().number, scene.client().number, Calls(scene)
+
+
+@pytest.mark.parametrize(("large", "version"), LARGE)
+def test_others_have_their_turn_amid_a_large_request(large: Message, version: int) -> None:
+    scene, hog, other, turns = crowded()
+    turns.receive(hog, frames(large, 1, version) + frames(ONE, 1))
+    for number in range(1, 5):
+        turns.receive(other, frames(ONE, 1))
+        assert turns.order == [other] * number, "a part of the large one at a time"
+    turns.finish()
+    assert turns.order == [other] * 4 + [hog] * 2
+    assert turns.got[hog] == [0, 0]
+    assert not scene.cluster.serving.pending
+
+
+@pytest.mark.parametrize(("large", "version"), LARGE)
+def test_nothing_is_left_of_a_large_largewhose_client_leaves(large: Message, version: int) -> None:
+    scene, hog, other, turns = crowded()
+    turns.receive(hog, frames(large, 1, version))
+    turns.advance()
+    scene.happens(Disconnected(hog))
+    assert not scene.cluster.serving.pending
+    assert not scene.cluster.serving._work_of
+    turns.receive(other, frames(ONE, 1))
+    assert turns.order == [other]

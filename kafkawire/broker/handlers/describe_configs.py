@@ -23,7 +23,7 @@ from ..broker import Broker
 from ..configs import TOPIC_CONFIGS, ConfigSource
 from ..connection import Connection
 from ..describing import Described, broker_described, described
-from ..request import Answer, Request
+from ..request import Answer, Request, Work
 from ..topics import name_refusal
 
 E = ErrorCode
@@ -39,10 +39,16 @@ def handle(broker: Broker, request: Request, _connection: Connection, _now: floa
     """
     body = request.body
     assert isinstance(body, DescribeConfigsRequest)
+    return _results(broker, body, request.version)
+
+
+def _results(broker: Broker, body: DescribeConfigsRequest, version: int) -> Work:
     wanted = {(each.resource_type, each.resource_name): each for each in body.resources}
-    return DescribeConfigsResponse(
-        results=[_describe(broker, each, body, request.version) for each in wanted.values()]
-    )
+    results = []
+    for each in wanted.values():
+        results.append(_describe(broker, each, body, version))
+        yield 1 + len(results[-1].configs)
+    return DescribeConfigsResponse(results=results)
 
 
 def _describe(
