@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from ..broker import (
     AwaitDrain,
+    Bounds,
     BrokerStarted,
     BrokerStopped,
     Close,
@@ -41,6 +42,7 @@ from ..broker import (
     Trim,
     Unreadable,
 )
+from ..broker.bounds import DEFAULT_BOUNDS
 from ..broker.releases import LATEST
 from .server_wire import Wire
 
@@ -60,7 +62,8 @@ class ServerConfig:
 
     topics: name -> partitions. ports: one a broker, 0 for any; () for any of all. settings:
     Kafka's broker keys. passwords: user -> password, where `sasl.enabled.mechanisms` is set. tls:
-    for all listeners. seed: of all chance and ids, None for a new one each time.
+    for all listeners. seed: of all chance and ids, None for a new one each time. bounds: how much
+    the cluster holds of what Kafka has no key for.
     """
 
     brokers: int = 1
@@ -73,6 +76,7 @@ class ServerConfig:
     tls: ssl.SSLContext | None = None
     seed: int | None = None
     racks: Sequence[str] = ()
+    bounds: Bounds = DEFAULT_BOUNDS
 
 
 DEFAULT: Final = ServerConfig()
@@ -141,6 +145,7 @@ class Server:
             settings=self.config.settings,
             release=self.config.release,
             passwords=self.config.passwords,
+            bounds=self.config.bounds,
         )
         if self.kept:
             self._perform(self.cluster.restore(self.kept, self.now()))

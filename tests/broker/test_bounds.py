@@ -403,8 +403,8 @@ def test_a_partition_remembers_only_so_many_producers() -> None:
     client = scene.client()
 
     def written(producer: int, sequence: int) -> int:
-        fields = {"producer_id": producer, "producer_epoch": 0, "base_sequence": sequence}
-        return produce(client, batch(b"a", **fields)).error_code
+        data = batch(b"a", producer_id=producer, producer_epoch=0, base_sequence=sequence)
+        return produce(client, data).error_code
 
     for producer in (1, 2, 3):
         assert written(producer, 0) == E.NONE

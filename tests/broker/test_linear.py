@@ -144,10 +144,9 @@ def test_a_write_does_not_look_at_all_that_was_written_since_a_fetch_was_parked(
         return cost(writer, produce_request(batch(b"a")), 9)
 
     constant(work)
-    assert scene.cluster.topics.partition("t", 0).log.bytes_from(0) == sum(  # type: ignore[union-attr]
-        len(each.data)
-        for each in scene.cluster.topics.partition("t", 0).log  # type: ignore[union-attr]
-    )
+    partition = scene.cluster.topics.partition("t", 0)
+    assert partition is not None
+    assert partition.log.bytes_from(0) == sum([len(each.data) for each in partition.log])
 
 
 def test_a_partition_that_is_named_twice_is_fetched_once() -> None:
