@@ -1,8 +1,20 @@
 """A cluster of Kafka brokers as a machine without sockets: events and time in, effects out."""
 
+from .bounds import Bounds
 from .broker import Endpoint
 from .cluster import Cluster
-from .effects import AwaitDrain, Close, Effect, Kept, Persist, Reply, Report, Trim
+from .effects import (
+    AwaitDrain,
+    Close,
+    Effect,
+    Kept,
+    PauseReading,
+    Persist,
+    Reply,
+    Report,
+    ResumeReading,
+    Trim,
+)
 from .events import (
     BrokerStarted,
     BrokerStopped,
@@ -12,6 +24,7 @@ from .events import (
     Event,
     LeaderMoved,
     Received,
+    Unreadable,
 )
 from .faults import Action, Fault
 from .request import Request
@@ -19,6 +32,7 @@ from .request import Request
 __all__ = [
     "Action",
     "AwaitDrain",
+    "Bounds",
     "BrokerStarted",
     "BrokerStopped",
     "Close",
@@ -32,10 +46,13 @@ __all__ = [
     "Fault",
     "Kept",
     "LeaderMoved",
+    "PauseReading",
     "Persist",
     "Received",
     "Reply",
     "Report",
     "Request",
+    "ResumeReading",
     "Trim",
+    "Unreadable",
 ]

@@ -84,6 +84,10 @@ class Appender:
         self.cluster.appended(partition, now)
         return stored
 
+    def topic_deleted(self, topic: str) -> None:
+        """Forget a topic's rules."""
+        self._rules.pop(topic, None)
+
     def _rules_of(self, partition: Partition) -> Rules:
         """Read a topic's configuration, if it is another than the last time."""
         topic = self.cluster.topics.get(partition.topic)

@@ -45,7 +45,9 @@ class Broker:
         self.cluster = cluster
         self.endpoint = endpoint
         self.sessions = Sessions(
-            cluster.settings.number("max.incremental.fetch.session.cache.slots"), cluster.new_uuid
+            cluster.settings.number("max.incremental.fetch.session.cache.slots"),
+            cluster.new_uuid,
+            cluster.bounds.session_partitions,
         )
         self.waiting = Waiting()
 

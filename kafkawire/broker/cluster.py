@@ -9,15 +9,16 @@ chance come in as functions. Answers are in the order of the requests, connectio
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ..primitives import Message
 from .appending import Appender
+from .bounds import DEFAULT_BOUNDS, TURN_DEADLINES, UNSENT, Bounds
 from .broker import Broker, Endpoint
 from .configs import Settings
 from .connection import Connection
+from .connections import Connections
 from .creation import Creation
 from .deadlines import Deadlines
 from .effects import AwaitDrain, Close, Effect, Kept, Reply
@@ -37,6 +38,7 @@ from .events import (
     OffsetsLoaded,
     Received,
     ReplyDue,
+    Unreadable,
 )
 from .faults import Fault
 from .fetching.reading import fetch_waited, wake
@@ -46,22 +48,23 @@ from .producer_ids import ProducerIds
 from .releases import LATEST, listed, offered
 from .serving import Serving
 from .topics import Partition, Topics
+from .turns import Turns
 
 if TYPE_CHECKING:
     from .sasl.server import Authentication, Users
-
-UNSENT: Final = 1 << 20
-"""Bytes of answers after which a client must read before it is answered further."""
-BACKLOG: Final = 1 << 16
-"""Bytes of requests that may wait behind one that is in work."""
 
 
 class Cluster:
     """The machine. `handle`, `next_deadline` and `advance` are all that drives it.
 
+    One call does one turn's work at most (`TURN_REQUESTS`, `TURN_BYTES`); while requests wait for
+    their turn `next_deadline` is in the past: whoever drives it does what input and output there is
+    in between, so no client's requests keep others waiting.
+
     epoch_ms: milliseconds since 1970 at `now` 0. new_uuid: 16 bytes, never the same. draw: a number
     from 0 up to 1, for faults. passwords: user -> password, for those `settings` lets authenticate.
     load_seconds: how long a new coordinator reads its groups; so long it answers that it does.
+    bounds: how much of each thing it holds, where `settings` has no key for it.
     """
 
     def __init__(
@@ -76,8 +79,10 @@ class Cluster:
         cluster_id: str = "kafkawire",
         passwords: Mapping[str, str] | None = None,
         load_seconds: float = 0.0,
+        bounds: Bounds = DEFAULT_BOUNDS,
     ) -> None:
         self.settings = Settings({} if settings is None else settings)
+        self.bounds = bounds
         self.release = release
         self.offered = offered(release)
         self.listed = listed(release)
@@ -89,17 +94,20 @@ class Cluster:
         self.faults: list[Fault] = []
         self.effects: list[Effect] = []
         self.deadlines: Deadlines[Deadline] = Deadlines()
-        self.connections: dict[int, Connection] = {}
+        self.connections = Connections(self.settings, bounds)
         self._passwords = dict(passwords or {})
         self._users: Users | None = None
-        self.topics = Topics([each.node_id for each in brokers], new_uuid)
+        self.topics = Topics([each.node_id for each in brokers], new_uuid, bounds)
         self.creation = Creation(self)
         self.appender = Appender(self)
         self.brokers = {each.node_id: Broker(self, each) for each in brokers}
         self.groups = Coordinators(self)
-        self.producer_ids = ProducerIds(self.creation.reserve_producer_ids)
+        self.producer_ids = ProducerIds(
+            self.creation.reserve_producer_ids, bounds.transactional_ids
+        )
         self.serving = Serving(self)
-        self._runnable: deque[int] = deque()
+        self.turns = Turns(self)
+        self._now = 0.0
 
     # -- the machine's contract
 
@@ -109,14 +117,16 @@ class Cluster:
         return self._finish(now)
 
     def next_deadline(self) -> float | None:
-        """Say when to call `advance`, None for never."""
-        return self.deadlines.next()
+        """Return when to call `advance`, None for never; a time in the past if work is left."""
+        return self._now if self.turns else self.deadlines.next()
 
     def advance(self, now: float) -> list[Effect]:
-        """Do what has become due."""
-        while (due := self.deadlines.pop_due(now)) is not None:
+        """Do what has become due, and the work of one turn."""
+        for _ in range(TURN_DEADLINES):
+            due = self.deadlines.pop_due(now)
+            if due is None:
+                break
             _DUE[type(due)](self, due, now)
-            self._run(now)
         return self._finish(now)
 
     def restore(self, kept: Iterable[Kept], now: float) -> list[Effect]:
@@ -135,8 +145,8 @@ class Cluster:
 
     def may_read(self, connection_id: int) -> bool:
         """Whether more should be read of a client: not while many bytes of it wait already."""
-        connection = self.connections.get(connection_id)
-        return connection is None or connection.ready or len(connection.buffer) < BACKLOG
+        connection = self.connections.find(connection_id)
+        return connection is None or connection.may_read
 
     # -- what handlers and machines inside use
 
@@ -154,18 +164,19 @@ class Cluster:
             return
         self.emit(Reply(connection.id, data))
         connection.unsent += len(data)
+        self.turns.sent += len(data)
         if connection.unsent > UNSENT:
             connection.draining = True
             self.emit(AwaitDrain(connection.id))
 
     def close(self, connection: Connection, reason: str) -> None:
-        """Close a connection, and forget what it asked."""
-        connection.closing = True
+        """Close a connection, and drop what it buffers."""
+        self.connections.close(connection)
         self.emit(Close(connection.id, reason))
 
     def resume(self, connection: Connection) -> None:
-        """Take the next request of a connection, when what is being done is done."""
-        self._runnable.append(connection.id)
+        """Let a connection take its turn, after those that wait for theirs."""
+        self.turns.resume(connection)
 
     def is_alive(self, node_id: int) -> bool:
         """Whether a broker is up."""
@@ -192,9 +203,11 @@ class Cluster:
         mechanisms = self.settings.items("sasl.enabled.mechanisms")
         if mechanisms:
             connection.authentication = self._authentication(mechanisms)
-        self.connections[event.connection] = connection
+        reason = self.connections.add(connection)
         if not self.is_alive(event.node_id):
-            self.close(connection, "the broker is down")
+            reason = "the broker is down"
+        if reason is not None:
+            self.close(connection, reason)
             return
         self._await_silence(connection)
 
@@ -206,21 +219,30 @@ class Cluster:
         return Authentication(mechanisms, self._users, lambda: self.new_uuid().hex())
 
     def _received(self, event: Received, now: float) -> None:
-        connection = self.connections.get(event.connection)
+        connection = self.connections.find(event.connection)
         if connection is None or connection.closing:
             return
-        connection.buffer += event.data
-        connection.heard_at = now
-        self.resume(connection)
+        if not connection.buffer:
+            connection.heard_at = now
+        self.connections.receive(connection, event.data)
+        self.turns.received(connection)
+        excess = self.connections.excess()
+        if excess is not None:
+            self.close(*excess)
+
+    def _unreadable(self, event: Unreadable, _now: float) -> None:
+        connection = self.connections.find(event.connection)
+        if connection is not None and not connection.closing:
+            self.close(connection, event.reason)
 
     def _drained(self, event: Drained, _now: float) -> None:
-        connection = self.connections.get(event.connection)
+        connection = self.connections.find(event.connection)
         if connection is not None:
             connection.unsent, connection.draining = 0, False
             self.resume(connection)
 
     def _disconnected(self, event: Disconnected, _now: float) -> None:
-        connection = self.connections.pop(event.connection, None)
+        connection = self.connections.remove(event.connection)
         if connection is not None:
             self.deadlines.cancel(IdleConnection(connection.id))
             self.serving.forget(connection)
@@ -228,14 +250,14 @@ class Cluster:
     # -- deadlines
 
     def _idle(self, due: IdleConnection, now: float) -> None:
-        connection = self.connections.get(due.connection)
+        connection = self.connections.find(due.connection)
         if connection is None or connection.closing:
             return
         if connection.busy is not None:
             connection.heard_at = now  # it is the broker that makes it wait
         # the deadline is not moved whenever something comes, so it may be too early
         if not self._await_silence(connection, later_than=now):
-            self.close(connection, "nothing came for connections.max.idle.ms")
+            self.close(connection, f"{connection.stalled} connections.max.idle.ms")
 
     def _await_silence(self, connection: Connection, later_than: float = -1.0) -> bool:
         """Come back when a connection may have been silent for too long; whether it may yet be."""
@@ -264,16 +286,9 @@ class Cluster:
 
     # -- after each event
 
-    def _run(self, now: float) -> None:
-        """Take requests as long as connections have any that may be taken."""
-        while self._runnable:
-            connection = self.connections.get(self._runnable.popleft())
-            if connection is not None:
-                while connection.ready and self.serving.take(connection, now):
-                    pass
-
     def _finish(self, now: float) -> list[Effect]:
-        self._run(now)
+        self._now = now
+        self.turns.run(now)
         effects, self.effects = self.effects, []
         return effects
 
@@ -283,6 +298,7 @@ _HANDLERS: Final[Mapping[type, Callable[..., None]]] = {
     Received: Cluster._received,
     Drained: Cluster._drained,
     Disconnected: Cluster._disconnected,
+    Unreadable: Cluster._unreadable,
     BrokerStopped: broker_stopped,
     BrokerStarted: broker_started,
     LeaderMoved: leader_moved,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ..errors import InvalidLength, LimitExceeded
+from .bounds import BACKLOG
 
 if TYPE_CHECKING:
     from .sasl.server import Authentication
@@ -21,8 +22,10 @@ SIZE: Final = 4
 
 @dataclass(slots=True)
 class Connection:
-    """One connection. busy: the `reply_to` of the request in work, if any. heard_at: when something
-    came last.
+    """One connection. busy: the `reply_to` of the request in work, if any. heard_at: when its last
+    whole request was taken, or the first byte of the one that is incomplete came. queued: whether
+    it waits for its turn. working: whether its request is served piece by piece. paused: whether
+    its client is not read.
     """
 
     id: int
@@ -36,16 +39,38 @@ class Connection:
     draining: bool = False
     closing: bool = False
     silent: bool = False
+    queued: bool = False
+    working: bool = False
+    paused: bool = False
 
     @property
     def ready(self) -> bool:
         """Whether the next request may be taken."""
         return self.busy is None and not (self.draining or self.closing or self.silent)
 
-    def next_frame(self, max_bytes: int) -> bytes | None:
+    @property
+    def has_work(self) -> bool:
+        """Whether it may use a turn: to go on with its request, or to look for the next."""
+        if self.working:
+            return not self.closing
+        return self.ready and len(self.buffer) >= SIZE
+
+    @property
+    def may_read(self) -> bool:
+        """Whether more should be read of the client: not while many bytes of it wait already."""
+        return (self.ready and not self.queued) or len(self.buffer) < BACKLOG
+
+    @property
+    def stalled(self) -> str:
+        """What an idle connection waits for, in the words of the reason that it is closed with."""
+        if self.draining:
+            return "responses were not read for"
+        return "a request was not complete after" if self.buffer else "nothing came for"
+
+    def next_frame(self, max_bytes: int, config: str) -> bytes | None:
         """Take the next whole frame, without its size; None if it is not there yet.
 
-        Raises InvalidLength, LimitExceeded.
+        config: the key that `max_bytes` is from. Raises InvalidLength, LimitExceeded.
         """
         buffer = self.buffer
         if len(buffer) < SIZE:
@@ -54,9 +79,7 @@ class Connection:
         if size < 0:
             raise InvalidLength(f"a frame of {size} bytes", "", 0)
         if size > max_bytes:
-            raise LimitExceeded(
-                f"a frame of {size} bytes; socket.request.max.bytes is {max_bytes}", "", 0
-            )
+            raise LimitExceeded(f"a frame of {size} bytes; {config} is {max_bytes}", "", 0)
         if len(buffer) < SIZE + size:
             return None
         frame = bytes(memoryview(buffer)[SIZE : SIZE + size])

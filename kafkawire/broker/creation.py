@@ -48,7 +48,18 @@ class Creation:
         factor = min(
             settings.number("default.replication.factor"), len(self.cluster.topics.node_ids)
         )
+        if self.excess(count) is not None:
+            return None
         return self.create(name, self.cluster.topics.spread(count, factor), {}, now)
+
+    def excess(self, partitions: int) -> str | None:
+        """Return why one request may not create that many partitions, None if it may."""
+        bounds = self.cluster.bounds
+        if partitions > bounds.partitions_per_request:
+            return "Excessively large number of partitions per request."
+        if self.cluster.topics.partition_count + partitions > bounds.partitions:
+            return f"The cluster would have more than {bounds.partitions} partitions."
+        return None
 
     def ensure_offsets_topic(self, now: float) -> Topic:
         """Find the topic that keeps committed offsets, or make it."""
@@ -57,6 +68,7 @@ class Creation:
             return topic
         settings = self.cluster.settings
         count = settings.number("offsets.topic.num.partitions")
+        count = min(count, self.cluster.bounds.partitions_per_request)
         wanted = settings.number("offsets.topic.replication.factor")
         factor = min(wanted, len(self.cluster.topics.node_ids))
         configs = {"cleanup.policy": "compact", "compression.type": "producer"}
@@ -79,13 +91,16 @@ class Creation:
         self.cluster.topics.extend(topic, assignments)
         self._persist([_partition_record(topic, each) for each in topic.partitions[there:]], now)
 
-    def delete(self, topic: Topic, now: float) -> None:
-        """Delete a topic, its records and what was committed for it; who waits for it is told."""
-        self.cluster.topics.delete(topic)
-        self._persist([RemoveTopicRecord(topic_id=topic.topic_id)], now)
-        self.cluster.groups.topic_deleted(topic.name, now)
-        for partition in topic.partitions:
-            self.cluster.appended(partition, now)
+    def delete(self, topics: Sequence[Topic], now: float) -> None:
+        """Delete topics, their records and what was committed for them; fetches of them end."""
+        for topic in topics:
+            self.cluster.topics.delete(topic)
+            self.cluster.appender.topic_deleted(topic.name)
+        self._persist([RemoveTopicRecord(topic_id=topic.topic_id) for topic in topics], now)
+        self.cluster.groups.topics_deleted({topic.name for topic in topics}, now)
+        for topic in topics:
+            for partition in topic.partitions:
+                self.cluster.appended(partition, now)
 
     def configure(self, topic: Topic, configs: dict[str, str], now: float) -> None:
         """Give a topic other configs; those that are not named go back to their defaults."""

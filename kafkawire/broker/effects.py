@@ -32,6 +32,18 @@ class AwaitDrain(NamedTuple):
     connection: int
 
 
+class PauseReading(NamedTuple):
+    """Read nothing more of a client until `ResumeReading`: many bytes of it wait already."""
+
+    connection: int
+
+
+class ResumeReading(NamedTuple):
+    """Read a client again."""
+
+    connection: int
+
+
 class Persist(NamedTuple):
     """Keep this batch: with it and those before it the cluster can be built again.
 
@@ -66,4 +78,4 @@ class Report(NamedTuple):
 
 Kept = Persist | Trim
 """What a cluster that is to survive is built from again, in order (`Cluster.restore`)."""
-Effect = Reply | Close | AwaitDrain | Persist | Trim | Report
+Effect = Reply | Close | AwaitDrain | PauseReading | ResumeReading | Persist | Trim | Report

@@ -40,6 +40,13 @@ class Disconnected(NamedTuple):
     connection: int
 
 
+class Unreadable(NamedTuple):
+    """What a client sent is not what its listener speaks: not TLS, or a handshake that failed."""
+
+    connection: int
+    reason: str
+
+
 class BrokerStopped(NamedTuple):
     """A broker goes down: its connections close, its partitions get other leaders, if there are."""
 
@@ -65,7 +72,16 @@ class LeaderMoved(NamedTuple):
     truncate_to: int | None = None
 
 
-Event = Connected | Received | Drained | Disconnected | BrokerStopped | BrokerStarted | LeaderMoved
+Event = (
+    Connected
+    | Received
+    | Drained
+    | Disconnected
+    | Unreadable
+    | BrokerStopped
+    | BrokerStarted
+    | LeaderMoved
+)
 
 
 @dataclass(frozen=True, slots=True)

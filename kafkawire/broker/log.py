@@ -73,6 +73,10 @@ class PartitionLog:
     epochs: list[EpochStart] = field(default_factory=list)
     _batches: list[Stored] = field(default_factory=list)
     _last_offsets: list[int] = field(default_factory=list)
+    _ends: list[int] = field(default_factory=list)
+    """Where each batch ends, in bytes since the log began."""
+    _latest: list[int] = field(default_factory=list)
+    """The latest timestamp up to each batch; computed as far as it was needed."""
 
     def __iter__(self) -> Iterator[Stored]:
         return iter(self._batches)
@@ -90,6 +94,7 @@ class PartitionLog:
         self.note_epoch(leader_epoch, stored.base_offset)
         self._batches.append(stored)
         self._last_offsets.append(stored.last_offset)
+        self._ends.append((self._ends[-1] if self._ends else 0) + len(stored.data))
         self.log_end_offset = stored.last_offset + 1
         self.size += len(stored.data)
 
@@ -105,7 +110,7 @@ class PartitionLog:
         keep = bisect_left(self._last_offsets, offset)
         for lost in self._batches[keep:]:
             self.size -= len(lost.data)
-        del self._batches[keep:], self._last_offsets[keep:]
+        del self._batches[keep:], self._last_offsets[keep:], self._ends[keep:], self._latest[keep:]
         self.log_start_offset = min(self.log_start_offset, offset)
         last = self._last_offsets[-1] + 1 if self._last_offsets else self.log_start_offset
         self.log_end_offset = min(self.log_end_offset, last)
@@ -117,7 +122,9 @@ class PartitionLog:
         gone = bisect_left(self._last_offsets, self.log_start_offset)
         for lost in self._batches[:gone]:
             self.size -= len(lost.data)
-        del self._batches[:gone], self._last_offsets[:gone]
+        if gone:
+            del self._batches[:gone], self._last_offsets[:gone], self._ends[:gone]
+            self._latest.clear()
         later = [each for each in self.epochs if each.start_offset > self.log_start_offset]
         now = [each for each in self.epochs if each.start_offset <= self.log_start_offset]
         self.epochs = [EpochStart(now[-1].epoch, self.log_start_offset), *later] if now else later
@@ -143,14 +150,12 @@ class PartitionLog:
             room -= len(data)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def bytes_from(self, offset: int, enough: int) -> int:
-        """Count the bytes there are from an offset on, as far as `enough`."""
-        total = 0
-        for at in range(bisect_left(self._last_offsets, offset), len(self._batches)):
-            total += len(self._batches[at].data)
-            if total >= enough:
-                break
-        return total
+    def bytes_from(self, offset: int) -> int:
+        """Count the bytes of the batches from the one that holds `offset` on."""
+        at = bisect_left(self._last_offsets, offset)
+        if at == len(self._batches):
+            return 0
+        return self._ends[-1] - self._ends[at] + len(self._batches[at].data)
 
     def epoch_of(self, offset: int) -> int:
         """Say which leader epoch an offset belongs to; -1 if none."""
@@ -179,7 +184,8 @@ class PartitionLog:
             return self._latest_record()
         if timestamp < 0:
             return None  # nothing is tiered, nothing waits for an upload
-        for stored in self._batches:
+        for at in range(bisect_left(self._latest_index(), timestamp), len(self._batches)):
+            stored = self._batches[at]
             if stored.max_timestamp >= timestamp:
                 for record in Batch(stored.data, 0, len(stored.data)).records():
                     if record.timestamp >= timestamp and record.offset >= self.log_start_offset:
@@ -187,13 +193,22 @@ class PartitionLog:
         return None
 
     def _latest_record(self) -> Found | None:
-        latest = max(self._batches, key=lambda each: each.max_timestamp, default=None)
-        if latest is None:
+        index = self._latest_index()
+        if not index:
             return None
+        latest = self._batches[bisect_left(index, index[-1])]
         for record in Batch(latest.data, 0, len(latest.data)).records():
             if record.timestamp == latest.max_timestamp:
                 return self._found(record.offset, record.timestamp)
         return None
+
+    def _latest_index(self) -> list[int]:
+        """Return the latest timestamp up to each batch: it never falls, so it is searched."""
+        index = self._latest
+        for at in range(len(index), len(self._batches)):
+            latest = self._batches[at].max_timestamp
+            index.append(max(latest, index[-1]) if index else latest)
+        return index
 
     def _found(self, offset: int, timestamp: int) -> Found:
         return Found(offset, timestamp, self.epoch_of(offset))

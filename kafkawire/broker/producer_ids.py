@@ -1,15 +1,18 @@
 """Producer ids and epochs (KIP-98, KIP-360).
 
 Law: an id is given once; of a transactional id, a newer producer has a higher epoch than those
-before it, which fences them.
+before it, which fences them. Beyond `most` transactional ids the one used longest ago is forgotten,
+as Kafka forgets it after `transactional.id.expiration.ms`.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from ..protocol import ErrorCode
+from .bounds import DEFAULT_BOUNDS
 
 LAST_EPOCH: Final = 2**15 - 1
 NONE: Final = -1
@@ -30,10 +33,15 @@ class ProducerIds:
     reserve: told (next id, now) before ids up to that one are given, so that it can be kept.
     """
 
-    def __init__(self, reserve: Callable[[int, float], None]) -> None:
+    def __init__(
+        self,
+        reserve: Callable[[int, float], None],
+        most: int = DEFAULT_BOUNDS.transactional_ids,
+    ) -> None:
         self._reserve = reserve
+        self._most = most
         self._next = self._reserved = BLOCK
-        self._transactional: dict[str, Producer] = {}
+        self._transactional: OrderedDict[str, Producer] = OrderedDict()
 
     def go_on_from(self, next_producer_id: int) -> None:
         """Give no id before this one: others have them."""
@@ -61,6 +69,9 @@ class ProducerIds:
         else:
             given = self._bumped(current, now)
         self._transactional[transactional_id] = given
+        self._transactional.move_to_end(transactional_id)
+        if len(self._transactional) > self._most:
+            self._transactional.popitem(last=False)
         return given
 
     def _bumped(self, known: Producer, now: float) -> Producer:

@@ -1,19 +1,21 @@
 """What a partition remembers of idempotent producers: epochs and the last five batches of each.
 
 Law: a batch that is there already is answered with the offset it got then; one that would leave a
-hole is refused (KIP-98, KIP-360).
+hole is refused (KIP-98, KIP-360). Beyond `most` the producer that wrote longest ago is forgotten,
+as Kafka forgets it after `producer.id.expiration.ms`: its next batch may have any sequence.
 
     sequence of the next batch == last sequence + 1, counted in 31 bits
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from ..protocol import ErrorCode
 from ..records import Batch
+from .bounds import DEFAULT_BOUNDS
 from .log import Stored
 
 REMEMBERED: Final = 5
@@ -42,9 +44,10 @@ class ProducerState:
 
 @dataclass(slots=True)
 class Producers:
-    """All producer ids in one partition."""
+    """All producer ids in one partition, the one that wrote longest ago first."""
 
-    _states: dict[int, ProducerState] = field(default_factory=dict)
+    most: int = DEFAULT_BOUNDS.producers
+    _states: OrderedDict[int, ProducerState] = field(default_factory=OrderedDict)
 
     def __len__(self) -> int:
         return len(self._states)
@@ -81,6 +84,9 @@ class Producers:
         state = self._states.get(batch.producer_id)
         if state is None or batch.producer_epoch != state.producer_epoch:
             state = self._states[batch.producer_id] = ProducerState(batch.producer_epoch)
+            if len(self._states) > self.most:
+                self._states.popitem(last=False)
+        self._states.move_to_end(batch.producer_id)
         state.batches.append(
             Written(
                 batch.base_sequence,

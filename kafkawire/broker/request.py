@@ -6,6 +6,7 @@ Law: it is data. While it is parked nothing else waits for it: whoever can answe
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -48,4 +49,8 @@ class Outcome(Enum):
 PARKED: Final = Outcome.PARKED
 NO_ANSWER: Final = Outcome.NO_ANSWER
 
-Answer = Message | Outcome
+Work = Generator[int, None, Message]
+"""A request of many elements, served piece by piece: yields how many elements it has served since,
+so that others have their turn in between, and returns the response.
+"""
+Answer = Message | Outcome | Work

@@ -118,7 +118,7 @@ def _extended(cluster: Cluster, record: PartitionRecord) -> None:
         record.leader,
         record.leader_epoch,
     )
-    topic.partitions.append(partition)
+    cluster.topics.append(topic, partition)
 
 
 def _led(cluster: Cluster, record: PartitionChangeRecord) -> None:

@@ -9,27 +9,32 @@ connection with a reason, or parked.
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from ..errors import DecodeError, RemoteProtocolError, TrailingBytes, UnsupportedVersion
 from ..messages.api_key import ApiKey
 from ..primitives import Limits, Message
 from ..protocol import decode_request_body, decode_request_header, encode_frame
-from .connection import Connection
+from .bounds import TURN_ELEMENTS
+from .connection import SIZE, Connection
 from .effects import Report
 from .events import ReplyDue
 from .faults import Action, Fault
 from .handlers import HANDLERS, api_versions, refused
 from .refusals import refusal, unknown_key
-from .request import NO_ANSWER, PARKED, Answer, Request
+from .request import NO_ANSWER, PARKED, Answer, Request, Work
 
 if TYPE_CHECKING:
     from .cluster import Cluster
+    from .sasl.server import Authentication
 
 BEFORE_AUTHENTICATION = frozenset(
     {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
 )
 KNOWN = frozenset(int(key) for key in ApiKey)
+REQUEST_MAX_BYTES = "socket.request.max.bytes"
+SASL_MAX_BYTES = "sasl.server.max.receive.size"
 
 
 class Serving:
@@ -40,26 +45,42 @@ class Serving:
         self.pending: dict[int, Request] = {}
         self._faults: dict[int, Fault] = {}
         self._delayed: dict[int, tuple[int, bytes]] = {}
+        self._work_of: dict[int, Work] = {}
         self._count = 0
-        self._limits = Limits(max_frame_bytes=cluster.settings.number("socket.request.max.bytes"))
+        self._limits = Limits(max_frame_bytes=cluster.settings.number(REQUEST_MAX_BYTES))
 
     # -- in
 
-    def take(self, connection: Connection, now: float) -> bool:
-        """Take the connection's next frame, if it is whole; whether there was one."""
+    def take(self, connection: Connection, now: float) -> int:
+        """Go on with the connection's request, or take its next frame if it is whole.
+
+        Returns the frame's bytes, 0 if there was none; 1 for a part of a request.
+        """
+        if connection.working:
+            assert connection.busy is not None
+            self._go_on(connection, self.pending[connection.busy], now)
+            return 1
+        auth = connection.authentication
         try:
-            frame = connection.next_frame(self._limits.max_frame_bytes)
+            frame = self.cluster.connections.next_frame(connection, *self._limit(auth))
             if frame is None:
-                return False
-            auth = connection.authentication
+                return 0
+            connection.heard_at = now
             if auth is not None and auth.takes_raw_tokens:
                 self._raw_token(connection, frame)
             else:
                 self._request(connection, frame, now)
         except (DecodeError, UnsupportedVersion, RemoteProtocolError) as error:
             self.cluster.close(connection, str(error))
-            return False
-        return True
+            return 0
+        return SIZE + len(frame)
+
+    def _limit(self, auth: Authentication | None) -> tuple[int, str]:
+        """Return the largest frame a client may send now, and the key that says so."""
+        most = self._limits.max_frame_bytes
+        if auth is None or auth.done:
+            return most, REQUEST_MAX_BYTES
+        return min(most, self.cluster.settings.number(SASL_MAX_BYTES)), SASL_MAX_BYTES
 
     def _raw_token(self, connection: Connection, token: bytes) -> None:
         assert connection.authentication is not None
@@ -144,6 +165,12 @@ class Serving:
     def _settle(self, request: Request, answer: Answer, now: float) -> None:
         if answer is PARKED:
             return
+        if isinstance(answer, Generator):
+            connection = self.cluster.connections[request.connection]
+            self._work_of[request.reply_to] = answer
+            connection.working = True
+            self._go_on(connection, request, now)
+            return
         if answer is NO_ANSWER:
             connection = self._finished(request)
             fault = self._faults.pop(request.reply_to, None)
@@ -153,6 +180,23 @@ class Serving:
             return
         assert isinstance(answer, Message)
         self.answer(request.reply_to, answer, now)
+
+    def _go_on(self, connection: Connection, request: Request, now: float) -> None:
+        """Serve the next elements of a large request; respond when it has no more."""
+        work = self._work_of[request.reply_to]
+        served = 0
+        while served < TURN_ELEMENTS:
+            try:
+                served += next(work)
+            except StopIteration as end:
+                self._drop_work(connection)
+                self._settle(request, end.value, now)
+                return
+
+    def _drop_work(self, connection: Connection) -> None:
+        connection.working = False
+        if connection.busy is not None:
+            self._work_of.pop(connection.busy, None)
 
     # -- out
 
@@ -200,6 +244,7 @@ class Serving:
             return
         request = self.pending.pop(connection.busy, None)
         self._faults.pop(connection.busy, None)
+        self._drop_work(connection)
         if self._delayed.pop(connection.busy, None) is not None:
             self.cluster.deadlines.cancel(ReplyDue(connection.busy))
         if request is not None:

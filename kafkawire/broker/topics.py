@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from .bounds import DEFAULT_BOUNDS, Bounds
 from .log import PartitionLog
 from .producers import Producers
 
@@ -100,13 +101,20 @@ class Topic:
 class Topics:
     """All topics of a cluster, by name and by id."""
 
-    def __init__(self, node_ids: Sequence[int], new_uuid: Callable[[], bytes]) -> None:
+    def __init__(
+        self,
+        node_ids: Sequence[int],
+        new_uuid: Callable[[], bytes],
+        bounds: Bounds = DEFAULT_BOUNDS,
+    ) -> None:
+        self._bounds = bounds
         self.node_ids = list(node_ids)
         self.alive: set[int] = set(node_ids)
         self._new_uuid = new_uuid
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[bytes, Topic] = {}
         self._made = 0
+        self.partition_count = 0
 
     def __iter__(self) -> Iterator[Topic]:
         return iter(self._by_name.values())
@@ -154,7 +162,13 @@ class Topics:
             isr = [node for node in replicas if node in self.alive]
             leader = isr[0] if isr else NO_LEADER
             index = len(topic.partitions)
-            topic.partitions.append(Partition(topic.name, index, list(replicas), isr, leader))
+            self.append(topic, Partition(topic.name, index, list(replicas), isr, leader))
+
+    def append(self, topic: Topic, partition: Partition) -> None:
+        """Add a partition to a topic, the one after its last."""
+        partition.producers.most = self._bounds.producers
+        topic.partitions.append(partition)
+        self.partition_count += 1
 
     def spread(self, count: int, factor: int, first: int = 0) -> list[list[int]]:
         """Choose replicas for partitions `first` and on, each on `factor` brokers."""
@@ -167,3 +181,4 @@ class Topics:
     def delete(self, topic: Topic) -> None:
         """Forget a topic."""
         del self._by_name[topic.name], self._by_id[topic.topic_id]
+        self.partition_count -= len(topic.partitions)

@@ -1,7 +1,7 @@
 """The asyncio shell around a cluster: listeners, sockets, the clock.
 
-Law: the machine decides, the shell carries out. What a client costs is bounded: requests are not
-read while one is in work and others wait, answers not made while others wait to be read.
+Law: the machine decides, the shell carries out: when to read a client and when to close it, too.
+While requests wait for their turn the timer is due at once, so sockets are looked at between turns.
 
     socket ─▶ Received ─▶ Cluster ─▶ effects ─▶ socket
     one timer: Cluster.next_deadline() ─▶ Cluster.advance()
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from ..broker import (
     AwaitDrain,
+    Bounds,
     BrokerStarted,
     BrokerStopped,
     Close,
@@ -32,12 +33,16 @@ from ..broker import (
     Event,
     Kept,
     LeaderMoved,
+    PauseReading,
     Persist,
     Received,
     Reply,
     Report,
+    ResumeReading,
     Trim,
+    Unreadable,
 )
+from ..broker.bounds import DEFAULT_BOUNDS
 from ..broker.releases import LATEST
 from .server_wire import Wire
 
@@ -57,7 +62,8 @@ class ServerConfig:
 
     topics: name -> partitions. ports: one a broker, 0 for any; () for any of all. settings:
     Kafka's broker keys. passwords: user -> password, where `sasl.enabled.mechanisms` is set. tls:
-    for all listeners. seed: of all chance and ids, None for a new one each time.
+    for all listeners. seed: of all chance and ids, None for a new one each time. bounds: how much
+    the cluster holds of what Kafka has no key for.
     """
 
     brokers: int = 1
@@ -70,6 +76,7 @@ class ServerConfig:
     tls: ssl.SSLContext | None = None
     seed: int | None = None
     racks: Sequence[str] = ()
+    bounds: Bounds = DEFAULT_BOUNDS
 
 
 DEFAULT: Final = ServerConfig()
@@ -102,7 +109,6 @@ class Server:
         self.endpoints: list[Endpoint] = []
         self.wires: dict[int, Wire] = {}
         self._listeners: dict[int, asyncio.Server] = {}
-        self._paused: set[int] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._count = 0
         self._ahead = 0.0
@@ -139,6 +145,7 @@ class Server:
             settings=self.config.settings,
             release=self.config.release,
             passwords=self.config.passwords,
+            bounds=self.config.bounds,
         )
         if self.kept:
             self._perform(self.cluster.restore(self.kept, self.now()))
@@ -183,7 +190,7 @@ class Server:
 
     async def _listen(self, endpoint: Endpoint, bound: socket.socket) -> None:
         self._listeners[endpoint.node_id] = await self.loop.create_server(
-            lambda: Wire(self, endpoint), sock=bound, ssl=self.config.tls
+            lambda: Wire(self, endpoint), sock=bound
         )
 
     @property
@@ -246,15 +253,16 @@ class Server:
                     self.wires[effect.connection].close()
                 case AwaitDrain():
                     self.wires[effect.connection].await_drain()
+                case PauseReading():
+                    self.wires[effect.connection].pause()
+                case ResumeReading():
+                    self.wires[effect.connection].resume()
                 case Persist() | Trim():
                     if self.on_persist is not None:
                         self.on_persist(effect)
                 case Report():
                     if self.on_report is not None:
                         self.on_report(effect)
-        for number in [each for each in self._paused if self.cluster.may_read(each)]:
-            self._paused.discard(number)
-            self.wires[number].resume()
         self._set_timer()
 
     def _set_timer(self) -> None:
@@ -279,14 +287,14 @@ class Server:
         return self._count
 
     def received(self, number: int, data: bytes) -> None:
-        """Take bytes of a client; it is not read further while much of it waits."""
+        """Take bytes of a client."""
         self.handle(Received(number, data))
-        if number in self.wires and not self.cluster.may_read(number):
-            self._paused.add(number)
-            self.wires[number].pause()
+
+    def unreadable(self, number: int, reason: str) -> None:
+        """Close a connection whose bytes are not what its listener speaks."""
+        self.handle(Unreadable(number, reason))
 
     def lost(self, number: int) -> None:
         """Take in that a connection is gone."""
-        self._paused.discard(number)
         self.handle(Disconnected(number))
         del self.wires[number]

@@ -1,15 +1,18 @@
 """One client's socket: bytes to the server's machine, and what it answers back.
 
 Law: what the client does not read is not kept without bound: the machine hears when it has left.
+TLS is a layer in here, so a connection exists for the machine before its handshake.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from typing import TYPE_CHECKING, Final
 
 from ..broker import Connected, Drained, Endpoint
+from .server_tls import TlsSession
 
 if TYPE_CHECKING:
     from .server import Server
@@ -30,6 +33,8 @@ class Wire(asyncio.Protocol):
         self._full = False
         self._awaited = False
         self._stream: int | None = None
+        context = server.config.tls
+        self._tls = None if context is None else TlsSession(context)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -47,6 +52,16 @@ class Wire(asyncio.Protocol):
         self.server.handle(Connected(self.number, self.endpoint.node_id, str(peer[0])))
 
     def data_received(self, data: bytes) -> None:
+        if self._tls is not None:
+            try:
+                data = self._tls.receive(data)
+            except ssl.SSLError as error:
+                self.transport.write(self._tls.pending())  # an alert
+                self.server.unreadable(self.number, f"TLS: {error.reason or error}")
+                return
+            self.transport.write(self._tls.pending())
+            if not data:
+                return
         if self.server.recording is not None and self._stream is not None:
             self.server.recording.received(self._stream, data)
         self.server.received(self.number, data)
@@ -71,8 +86,12 @@ class Wire(asyncio.Protocol):
         """Send an answer."""
         if self.server.recording is not None and self._stream is not None:
             self.server.recording.sent(self._stream, data)
-        if not self.transport.is_closing():
-            self.transport.write(data)
+        if self.transport.is_closing():
+            return
+        if self._tls is not None:
+            self._tls.send(data)
+            data = self._tls.pending()
+        self.transport.write(data)
 
     def await_drain(self) -> None:
         """Say when what was sent has left."""
@@ -87,7 +106,8 @@ class Wire(asyncio.Protocol):
 
     def pause(self) -> None:
         """Read no further."""
-        self.transport.pause_reading()
+        if not self.transport.is_closing():
+            self.transport.pause_reading()
 
     def resume(self) -> None:
         """Read on."""
@@ -96,6 +116,9 @@ class Wire(asyncio.Protocol):
 
     def close(self) -> None:
         """Close when what was sent has left, or when the client takes too long to read it."""
+        if self._tls is not None and not self.transport.is_closing():
+            self._tls.close()
+            self.transport.write(self._tls.pending())
         self.transport.close()
         self.server.loop.call_later(FAREWELL_SECONDS, self.transport.abort)
 

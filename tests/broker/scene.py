@@ -13,6 +13,7 @@ import kafkawire
 from kafkawire import ApiKey, Message
 from kafkawire.broker import (
     AwaitDrain,
+    Bounds,
     BrokerStarted,
     BrokerStopped,
     Close,
@@ -30,6 +31,7 @@ from kafkawire.broker import (
     Reply,
     Trim,
 )
+from kafkawire.broker.bounds import DEFAULT_BOUNDS
 from kafkawire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kafkawire.messages.metadata_response import MetadataResponse
 
@@ -115,6 +117,7 @@ class Scene:
         passwords: Mapping[str, str] | None = None,
         seed: int = 1,
         load_seconds: float = 0.0,
+        bounds: Bounds = DEFAULT_BOUNDS,
     ) -> None:
         self.now = 0.0
         self.settings = dict(settings or {})
@@ -128,6 +131,7 @@ class Scene:
             release=release,
             passwords=passwords,
             load_seconds=load_seconds,
+            bounds=bounds,
         )
         self.clients: dict[int, Client] = {}
         self.persisted: list[Kept] = []
@@ -151,11 +155,11 @@ class Scene:
         self.cluster.creation.create(name, spread, named, self.now)
         self._take(self.cluster.advance(self.now))
 
-    def client(self, node_id: int = 1) -> Client:
+    def client(self, node_id: int = 1, host: str = "127.0.0.1") -> Client:
         """Connect."""
         number = len(self.clients) + 1
         self.clients[number] = Client(self, number, node_id)
-        self.happens(Connected(number, node_id))
+        self.happens(Connected(number, node_id, host))
         return self.clients[number]
 
     def leader_of(self, topic: str, partition: int = 0) -> int:
@@ -165,8 +169,10 @@ class Scene:
         return found.leader_id
 
     def happens(self, event: Event) -> None:
-        """Let the cluster know."""
+        """Let the cluster know, and take turns until no work is left for this moment."""
         self._take(self.cluster.handle(event, self.now))
+        while (due := self.cluster.next_deadline()) is not None and due <= self.now:
+            self._take(self.cluster.advance(self.now))
 
     def passes(self, seconds: float) -> None:
         """Let time pass, deadline by deadline."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from kafkawire.broker.bounds import Bounds
 from kafkawire.broker.groups.states import ADMISSION, LEGAL, GroupState, Kind
 from kafkawire.broker.sasl.server import LEGAL as AUTHENTICATION
 from kafkawire.broker.sasl.server import State
@@ -34,3 +35,11 @@ def test_what_a_member_meets() -> None:
         answers = [ADMISSION[state][kind] for state in GroupState]
         row = " | ".join(error.name if error else "-" for error in answers)
         assert f"| {kind.value} | {row} |\n" in PAGE
+
+
+@pytest.mark.parametrize("bound", Bounds._fields)
+def test_every_bound_is_described(bound: str) -> None:
+    value = Bounds._field_defaults[bound]
+    [row] = [line for line in PAGE.splitlines() if f"(`{bound}`)" in line]
+    shown = {1 << 28: "256 MiB", 1 << 30: "1 GiB"}.get(value, f"{value:,}")
+    assert shown in row

@@ -389,6 +389,6 @@ def test_a_topic_and_a_broker_that_are_configured_anew_take_what_they_now_may(
     assert produce(client, large).error_code == E.MESSAGE_TOO_LARGE
     scene.cluster.creation.configure_brokers({"message.max.bytes": None}, 0.0)
     assert produce(client, large).error_code == E.NONE
-    scene.cluster.creation.delete(topic, 0.0)
+    scene.cluster.creation.delete([topic], 0.0)
     scene.make("t", 1, max_message_bytes="100")
     assert produce(client, large).error_code == E.MESSAGE_TOO_LARGE

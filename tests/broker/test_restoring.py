@@ -332,7 +332,7 @@ def test_the_rest_of_a_cluster_is_built_again() -> None:
     scene.make("gone", 2, 2)
     gone = scene.cluster.topics.get("gone")
     assert gone is not None
-    scene.cluster.creation.delete(gone, 0.0)
+    scene.cluster.creation.delete([gone], 0.0)
     scene.make("t", 1, 2, cleanup_policy="compact", retention_ms="5")
     topic = scene.cluster.topics.get("t")
     assert topic is not None

@@ -83,7 +83,7 @@ class Witness:
         if talk is None or not talk.owed or connection is None:
             return
         assert not talk.cut, "an answer was cut off, and the connection is open"
-        if connection.silent or connection.closing or connection.draining:
+        if connection.silent or connection.closing or connection.draining or connection.queued:
             return  # `silent`: a fault dropped the answer; nothing behind it comes either
         assert connection.busy is not None, f"nobody works on {talk.owed[0]}"
         parked = cluster.serving.pending[connection.busy]

@@ -34,7 +34,6 @@ E = ErrorCode
 SOFT_LIMITS_FROM: Final = 3
 LEADERS_TOLD_FROM: Final = 16
 READ_COMMITTED: Final = 1
-NO_LIMIT: Final = 2**31 - 1
 NOTHING: Final = -1
 MOVED: Final = frozenset({E.NOT_LEADER_OR_FOLLOWER, E.FENCED_LEADER_EPOCH})
 
@@ -53,11 +52,10 @@ def fetch(broker: Broker, request: Request, body: FetchRequest, now: float) -> A
     if isinstance(context, ErrorCode):
         return FetchResponse(error_code=context)
     wait_seconds = body.max_wait_ms / 1000
-    if wait_seconds <= 0 or not context.targets or enough(broker, body, context):
+    wait = waiting_for(broker, request, body, context) if wait_seconds > 0 else None
+    if wait is None:
         return read(broker, request, body, context)
-    places = [place(broker, target) for target in context.targets]
-    keys = tuple(found.partition.key for found in places if found.partition is not None)
-    broker.waiting.park(Wait(request, context, keys))
+    broker.waiting.park(wait)
     broker.cluster.deadlines.set(FetchWaited(request.reply_to), now + wait_seconds)
     return PARKED
 
@@ -65,9 +63,7 @@ def fetch(broker: Broker, request: Request, body: FetchRequest, now: float) -> A
 def wake(broker: Broker, key: tuple[str, int], now: float) -> None:
     """Answer the parked fetches that have enough now that a partition has changed."""
     for wait in broker.waiting.for_partition(key):
-        body = wait.request.body
-        assert isinstance(body, FetchRequest)
-        if enough(broker, body, wait.context):
+        if _counted(broker, wait, wait.targets[key]):
             _end_wait(broker, wait.request.reply_to, now)
 
 
@@ -88,21 +84,26 @@ def _end_wait(broker: Broker, reply_to: int, now: float) -> None:
     broker.cluster.answer(reply_to, read(broker, wait.request, body, wait.context), now)
 
 
-def enough(broker: Broker, body: FetchRequest, context: Context) -> bool:
-    """Whether a Fetch need not wait."""
-    missing = body.min_bytes
-    if missing <= 0:
+def waiting_for(
+    broker: Broker, request: Request, body: FetchRequest, context: Context
+) -> Wait | None:
+    """Return what a Fetch waits for, None if it need not wait."""
+    if body.min_bytes <= 0 or not context.targets:
+        return None
+    wait = Wait(request, context, body.min_bytes)
+    return None if any(_counted(broker, wait, each) for each in context.targets) else wait
+
+
+def _counted(broker: Broker, wait: Wait, target: Target) -> bool:
+    """Count what a partition has for a Fetch; whether that is enough, or an error to send."""
+    found = place(broker, target)
+    partition = found.partition
+    if partition is None or found.error or found.diverging is not None:
         return True
-    for target in context.targets:
-        found = place(broker, target)
-        if found.error or found.diverging is not None or found.partition is None:
-            return True
-        limit = max(1, min(target.asked.partition_max_bytes, missing))
-        there = found.partition.log.bytes_from(target.asked.fetch_offset, limit)
-        missing -= min(there, limit)
-        if missing <= 0:
-            return True
-    return False
+    wait.targets[partition.key] = target
+    limit = max(1, target.asked.partition_max_bytes)
+    available = min(partition.log.bytes_from(target.asked.fetch_offset), limit)
+    return wait.count(partition.key, available)
 
 
 def place(broker: Broker, target: Target) -> Place:
@@ -133,7 +134,8 @@ def place(broker: Broker, target: Target) -> Place:
 def read(broker: Broker, request: Request, body: FetchRequest, context: Context) -> FetchResponse:
     """Read what a Fetch asks for, as far as its limits go."""
     version = request.version
-    room = body.max_bytes if version >= SOFT_LIMITS_FROM else NO_LIMIT
+    most = broker.cluster.settings.number("fetch.max.bytes")
+    room = min(body.max_bytes, most) if version >= SOFT_LIMITS_FROM else most
     topics: dict[tuple[str, bytes], list[PartitionData]] = {}
     leaders: dict[int, NodeEndpoint] = {}
     empty = True

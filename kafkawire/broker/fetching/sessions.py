@@ -9,7 +9,8 @@ that is not the next one means that either side lost count.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -107,20 +108,26 @@ class Context(NamedTuple):
     targets: list[Target]
 
 
-def targets(request: FetchRequest) -> Iterator[Target]:
-    """Walk the partitions that a request names."""
-    for topic in request.topics:
-        for partition in topic.partitions:
-            yield Target(topic.topic, topic.topic_id, partition)
+def targets(request: FetchRequest) -> list[Target]:
+    """List the partitions that a request names; of one that is named twice the last counts."""
+    found = (
+        Target(topic.topic, topic.topic_id, partition)
+        for topic in request.topics
+        for partition in topic.partitions
+    )
+    return list({target.key: target for target in found}.values())
 
 
 class Sessions:
-    """The sessions of one broker. new_uuid: chance for their ids."""
+    """The sessions of one broker, the one used longest ago first. new_uuid: chance for their ids.
+    most_partitions: of one session.
+    """
 
-    def __init__(self, slots: int, new_uuid: Callable[[], bytes]) -> None:
+    def __init__(self, slots: int, new_uuid: Callable[[], bytes], most_partitions: int) -> None:
         self._slots = slots
         self._new_uuid = new_uuid
-        self._sessions: dict[int, Session] = {}
+        self._most_partitions = most_partitions
+        self._sessions: OrderedDict[int, Session] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -129,12 +136,12 @@ class Sessions:
         """Say what a request is about, or which error its session has."""
         if request.session_epoch in (FINAL_EPOCH, INITIAL_EPOCH):
             self._sessions.pop(request.session_id, None)
-            session = None
-            if request.session_epoch == INITIAL_EPOCH:
+            session, wanted = None, targets(request)
+            if request.session_epoch == INITIAL_EPOCH and len(wanted) <= self._most_partitions:
                 session = self._open(version, now)
                 if session is not None:
                     session.take(request)
-            return Context(session, True, list(targets(request)))
+            return Context(session, True, wanted)
         session = self._sessions.get(request.session_id)
         if session is None:
             return E.FETCH_SESSION_ID_NOT_FOUND
@@ -143,8 +150,12 @@ class Sessions:
         if session.by_id != (version >= TOPIC_IDS_FROM):
             return E.FETCH_SESSION_TOPIC_ID_ERROR
         session.take(request)
+        if len(session.partitions) > self._most_partitions:
+            del self._sessions[session.id]
+            return E.FETCH_SESSION_ID_NOT_FOUND  # the client goes on with a full Fetch
         session.advance()
         session.used = now
+        self._sessions.move_to_end(session.id)
         return Context(session, False, [cached.target for cached in session.partitions.values()])
 
     def _open(self, version: int, now: float) -> Session | None:
@@ -158,7 +169,7 @@ class Sessions:
         return session
 
     def _evict(self, now: float) -> bool:
-        oldest = min(self._sessions.values(), key=lambda each: each.used, default=None)
+        oldest = next(iter(self._sessions.values()), None)
         if oldest is None or now - oldest.used < EVICTABLE_AFTER:
             return False
         del self._sessions[oldest.id]

@@ -7,18 +7,31 @@ it out.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 from ..request import Request
-from .sessions import Context
+from .sessions import Context, Target
+
+Key = tuple[str, int]
 
 
-class Wait(NamedTuple):
-    """A parked Fetch. partitions: whose records would wake it."""
+@dataclass(slots=True)
+class Wait:
+    """A parked Fetch. missing: bytes that it still waits for. targets: the partitions that may wake
+    it. there: bytes that each of them counts for, so that a change of one is looked at alone.
+    """
 
     request: Request
     context: Context
-    partitions: tuple[tuple[str, int], ...]
+    missing: int
+    targets: dict[Key, Target] = field(default_factory=dict)
+    there: dict[Key, int] = field(default_factory=dict)
+
+    def count(self, key: Key, available: int) -> bool:
+        """Count what a partition has now; whether there is enough."""
+        self.missing -= available - self.there.get(key, 0)
+        self.there[key] = available
+        return self.missing <= 0
 
 
 class Waiting:
@@ -34,13 +47,13 @@ class Waiting:
     def park(self, wait: Wait) -> None:
         """Keep a Fetch."""
         self._waits[wait.request.reply_to] = wait
-        for key in wait.partitions:
+        for key in wait.targets:
             self._by_partition[key][wait.request.reply_to] = None
 
     def take(self, reply_to: int) -> Wait | None:
         """Take a Fetch out."""
         wait = self._waits.pop(reply_to, None)
-        for key in () if wait is None else wait.partitions:
+        for key in () if wait is None else wait.targets:
             others = self._by_partition[key]
             others.pop(reply_to, None)
             if not others:

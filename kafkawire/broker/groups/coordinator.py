@@ -9,7 +9,7 @@ coordinator knows what the log says, no more.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from ...messages.consumer_protocol_subscription import ConsumerProtocolSubscription
@@ -28,15 +28,18 @@ from . import offsets
 from .answers import message
 from .group import Group
 from .offsets import NEVER, Committed, LogRecord, TopicPartition
-from .requests import Effect, Question, Store
+from .requests import Effect, Join, Joined, Question, Store, Sync, Synced
 from .states import GroupState, Kind
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
+    from .usage import Usage
 
 E = ErrorCode
 CONSUMER: Final = "consumer"
 MINUTE_MS: Final = 60_000
+CLIENT_CHARACTERS: Final = 200
+"""Of a client id or group instance id, in the member ids that begin with it."""
 
 
 class Coordinator:
@@ -47,6 +50,11 @@ class Coordinator:
         self.index = index
         self.groups: dict[str, Group] = {}
         self.offsets: defaultdict[str, dict[TopicPartition, Committed]] = defaultdict(dict)
+
+    @property
+    def usage(self) -> Usage:
+        """What all groups of the cluster hold."""
+        return self.cluster.groups.usage
 
     @property
     def partition(self) -> Partition:
@@ -63,16 +71,38 @@ class Coordinator:
             settings = self.cluster.settings
             found = self.groups[group_id] = Group(
                 group_id,
-                new_member_id=lambda client: f"{client}-{self.cluster.new_uuid().hex()}",
+                new_member_id=self._new_member_id,
                 initial_delay=settings.seconds("group.initial.rebalance.delay.ms"),
                 max_size=settings.number("group.max.size"),
                 now=now,
             )
+            self.usage.note(found)
         return found
+
+    def _new_member_id(self, client: str) -> str:
+        return f"{client[:CLIENT_CHARACTERS]}-{self.cluster.new_uuid().hex()}"
+
+    def may_begin(self, group_id: str) -> bool:
+        """Whether a group exists, or may be begun."""
+        return group_id in self.groups or self.usage.admits_group()
 
     def ask(self, group: Group, question: Question, now: float) -> None:
         """Put a question to a group; it is answered now or later."""
-        self.perform(group, group.handle(question, now), now)
+        effects: Iterable[Effect] = self._refused(group, question)
+        self.perform(group, effects or group.handle(question, now), now)
+        if group.unused and not self.offsets.get(group.group_id):
+            self.groups.pop(group.group_id, None)  # a join that failed leaves no group
+            self.usage.forget(group)
+
+    def _refused(self, group: Group, question: Question) -> tuple[Effect, ...]:
+        """Answer a question that would exceed the bounds of groups."""
+        if isinstance(question, Join):
+            error = self.usage.join_error(group, question)
+            return (Joined(question.reply_to, error, question.member_id),) if error else ()
+        if isinstance(question, Sync):
+            error = self.usage.sync_error(question)
+            return (Synced(question.reply_to, error),) if error else ()
+        return ()
 
     def due(self, group_id: str, now: float) -> None:
         """Let a group do what is due."""
@@ -89,6 +119,7 @@ class Coordinator:
             request = self.cluster.serving.pending.get(effect.reply_to)
             if request is not None:
                 self.cluster.answer(effect.reply_to, message(effect, request), now)
+        self.usage.note(group)
         due = GroupDue(self.index, group.group_id)
         self.cluster.deadlines.set(due, group.next_deadline())
 
@@ -105,9 +136,11 @@ class Coordinator:
     def _forget(self, group: Group, now: float) -> None:
         group_id = group.group_id
         gone = [offsets.offset_record(group_id, of, None) for of in self.offsets.pop(group_id, {})]
+        self.usage.offsets -= len(gone)
         self._write([*gone, offsets.group_tombstone(group_id)], now)
         self.perform(group, group.end(E.GROUP_ID_NOT_FOUND), now)
         del self.groups[group_id]
+        self.usage.forget(group)
 
     def subscribed(self, group: Group) -> frozenset[str] | None:
         """Say which topics a consumer group's members want; None where that is not known."""
@@ -128,7 +161,15 @@ class Coordinator:
         """Keep what a group commits."""
         if given:
             self._write([offsets.offset_record(group_id, *each) for each in given.items()], now)
-            self.offsets[group_id].update(given)
+            kept = self.offsets[group_id]
+            self.usage.offsets -= len(kept)
+            kept.update(given)
+            self.usage.offsets += len(kept)
+
+    def may_commit(self, group_id: str, given: Iterable[TopicPartition]) -> bool:
+        """Whether a group may keep offsets of those partitions beside what it has."""
+        kept = self.offsets.get(group_id, {})
+        return self.usage.admits_offsets(sum(of not in kept for of in given))
 
     def take_back(self, group_id: str, of: Iterable[TopicPartition], now: float) -> None:
         """Forget what a group committed."""
@@ -138,12 +179,13 @@ class Coordinator:
             self._write([offsets.offset_record(group_id, each, None) for each in gone], now)
             for each in gone:
                 del kept[each]
+            self.usage.offsets -= len(gone)
 
     def expire(self, now: float) -> None:
         """Forget offsets that nobody has used for their time, and groups that have none left."""
         wall_ms = self.cluster.wall_ms(now)
         for group in list(self.groups.values()):
-            kept = self.offsets[group.group_id]
+            kept = self.offsets.get(group.group_id, {})
             in_use = self.subscribed(group) if len(group.members) else frozenset()
             expired = [
                 of
@@ -164,10 +206,10 @@ class Coordinator:
         since = self.cluster.wall_ms(group.changed_at) if empty else committed.commit_timestamp
         return since + retention
 
-    def topic_deleted(self, topic: str, now: float) -> None:
-        """Forget what was committed for a topic."""
+    def topics_deleted(self, topics: Collection[str], now: float) -> None:
+        """Forget what was committed for topics."""
         for group_id, kept in self.offsets.items():
-            self.take_back(group_id, [of for of in kept if of[0] == topic], now)
+            self.take_back(group_id, [of for of in kept if of[0] in topics], now)
 
     # -- the log
 
@@ -203,13 +245,18 @@ class Coordinator:
 
     def _load_offset(self, key: OffsetCommitKey, value: object) -> None:
         kept = self.offsets[key.group]
+        self.usage.offsets -= len(kept)
         if isinstance(value, OffsetCommitValue):
             kept[key.topic, key.partition] = offsets.committed_of(value)
         else:
             kept.pop((key.topic, key.partition), None)
+        self.usage.offsets += len(kept)
 
     def unload(self, now: float) -> None:
         """Give the groups up: another broker coordinates them from now on."""
         for group in self.groups.values():
             self.perform(group, group.end(E.NOT_COORDINATOR), now)
+            self.usage.forget(group)
         self.groups.clear()
+        self.usage.offsets -= sum(map(len, self.offsets.values()))
+        self.offsets.clear()

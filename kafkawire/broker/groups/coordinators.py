@@ -6,7 +6,10 @@ in every Kafka client's and broker's book; when the leader changes, the coordina
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection
+from operator import mul
+from struct import unpack
+from typing import TYPE_CHECKING, Final
 
 from ...protocol import ErrorCode
 from ..events import GroupDue, OffsetsDue, OffsetsLoaded
@@ -15,14 +18,22 @@ from ..topics import NO_LEADER, OFFSETS_TOPIC, Partition
 if TYPE_CHECKING:
     from ..cluster import Cluster
     from .coordinator import Coordinator
+    from .usage import Usage
+
+
+POWERS: Final = tuple(pow(31, power, 1 << 32) for power in range(63, -1, -1))
+"""Of 31, down to 1: a hash is computed by 64 units at a time, as ids may be 32 KB long."""
 
 
 def java_hash(text: str) -> int:
     """Compute Java's String.hashCode: a signed int32 over UTF-16 code units."""
-    units = text.encode("utf-16-be", "surrogatepass")
+    data = text.encode("utf-16-be", "surrogatepass")
+    units = unpack(f">{len(data) // 2}H", data)
     total = 0
-    for at in range(0, len(units), 2):
-        total = (31 * total + (units[at] << 8 | units[at + 1])) & 0xFFFFFFFF
+    for at in range(0, len(units), len(POWERS)):
+        part = units[at : at + len(POWERS)]
+        factors = POWERS[-len(part) :]
+        total = (31 * total * factors[0] + sum(map(mul, part, factors))) & 0xFFFFFFFF
     return total - 0x100000000 if total & 0x80000000 else total
 
 
@@ -40,6 +51,16 @@ class Coordinators:
         self._by_partition: dict[int, Coordinator] = {}
         self._loading: set[int] = set()
         self._watching = False
+        self._usage: Usage | None = None
+
+    @property
+    def usage(self) -> Usage:
+        """What the groups hold."""
+        if self._usage is None:
+            from .usage import Usage  # as for coordinators below
+
+            self._usage = Usage(self.cluster.bounds)
+        return self._usage
 
     def partition_of(self, group_id: str) -> int:
         """Say which partition a group belongs to."""
@@ -115,7 +136,7 @@ class Coordinators:
         interval = self.cluster.settings.seconds("offsets.retention.check.interval.ms")
         self.cluster.deadlines.set(OffsetsDue(), now + interval)
 
-    def topic_deleted(self, topic: str, now: float) -> None:
-        """Forget what was committed for a topic."""
-        for coordinator in list(self._by_partition.values()):
-            coordinator.topic_deleted(topic, now)
+    def topics_deleted(self, topics: Collection[str], now: float) -> None:
+        """Forget what was committed for topics: one pass, however many they are."""
+        for coordinator in list(self._by_partition.values()) if topics else ():
+            coordinator.topics_deleted(topics, now)

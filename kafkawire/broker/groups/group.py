@@ -73,6 +73,16 @@ class Group:
         self.joined_meanwhile = False
         self.deadlines: Deadlines[Deadline] = Deadlines()
 
+    @property
+    def population(self) -> int:
+        """Members, and clients that were given an id to come back with."""
+        return len(self.members) + len(self.pending)
+
+    @property
+    def unused(self) -> bool:
+        """Whether it never had a member, nor has anybody who may become one."""
+        return self.state is S.EMPTY and not self.generation_id and not self.population
+
     # -- the machine's contract
 
     def handle(self, question: Question, now: float) -> list[Effect]:
@@ -137,7 +147,7 @@ class Group:
         if member.member_id != self.members.leader:
             return effects
         for each in self.members:
-            each.assignment = request.assignments.get(each.member_id, b"")
+            self.members.assign(each, request.assignments.get(each.member_id, b""))
         self.move_to(S.STABLE, now)
         effects.append(Store())
         return effects + self._answer_syncs(now)
@@ -224,13 +234,13 @@ class Group:
     def park(self, member: Member, parked: Parked) -> list[Effect]:
         """Let a request wait; one that waited before is told to try again."""
         effects = self.release(member, E.REBALANCE_IN_PROGRESS)
-        member.parked = parked
+        self.members.park(member, parked)
         self.deadlines.cancel(SessionExpired(member.member_id))
         return effects
 
     def release(self, member: Member, error: ErrorCode) -> list[Effect]:
         """Answer a member's parked request, if there is one, with an error."""
-        parked, member.parked = member.parked, None
+        parked = self.members.park(member, None)
         if parked is None:
             return []
         if parked.is_join:
@@ -256,7 +266,7 @@ class Group:
         for member in self.members:
             if member.parked is not None:
                 effects.append(self._synced(member.parked.reply_to, member))
-                member.parked = None
+                self.members.park(member, None)
                 self.note_alive(member, now)
         return effects
 

@@ -61,7 +61,7 @@ def _size_error(group: Group, request: Join) -> ErrorCode:
         return E.NONE
     if group.members.instance(request.group_instance_id) is not None:
         return E.NONE
-    full = len(group.members) + len(group.pending) >= group.max_size
+    full = group.population >= group.max_size
     return E.GROUP_MAX_SIZE_REACHED if full else E.NONE
 
 
@@ -93,7 +93,7 @@ def _join_again(group: Group, request: Join, member: Member, now: float) -> list
     missed = same and (
         group.state is S.COMPLETING_REBALANCE or (group.state is S.STABLE and not leads)
     )
-    member.update(request)
+    group.members.update(member, request)
     if missed:
         effects = group.release(member, E.REBALANCE_IN_PROGRESS)
         group.note_alive(member, now)
@@ -111,7 +111,7 @@ def _replace(group: Group, request: Join, member: Member, now: float) -> list[Ef
     if was in group.unsynced:
         group.unsynced.remove(was)
         group.unsynced.add(member.member_id)
-    member.update(request)
+    group.members.update(member, request)
     if group.state is not S.STABLE or group.members.elected_protocol() != group.protocol_name:
         return effects + _rejoin(group, request, member, now)
     group.note_alive(member, now)
@@ -166,7 +166,7 @@ def complete_if_all_joined(group: Group, now: float) -> list[Effect]:
     """End the rebalance if nobody is missing."""
     if group.state is not S.PREPARING_REBALANCE or group.pending:
         return []
-    if not all(member.has_joined for member in group.members):
+    if group.members.joined < len(group.members):
         return []
     if group.initial and len(group.members):
         return []
@@ -178,7 +178,7 @@ def _complete(group: Group, now: float) -> list[Effect]:
         if member.group_instance_id is None:
             group.deadlines.cancel(SessionExpired(member.member_id))
             group.members.remove(member.member_id)
-    if len(group.members) and not any(member.has_joined for member in group.members):
+    if len(group.members) and not group.members.joined:
         group.deadlines.set(JoinDue(), now + group.members.rebalance_timeout())
         return []  # static members are waited for
     group.initial = False
@@ -197,10 +197,10 @@ def _complete(group: Group, now: float) -> list[Effect]:
 def _answer_joins(group: Group, now: float) -> list[Effect]:
     effects: list[Effect] = []
     for member in group.members:
-        member.assignment = b""
+        group.members.assign(member, b"")
         if member.parked is not None:
             effects.append(joined(group, member, member.parked.reply_to))
-            member.parked = None
+            group.members.park(member, None)
             group.note_alive(member, now)
             group.unsynced.add(member.member_id)
     group.deadlines.set(SyncDue(), now + group.members.rebalance_timeout())
@@ -211,7 +211,7 @@ def joined(group: Group, member: Member, reply_to: int, skip_assignment: bool = 
     """Answer a JoinGroup with the generation as it is; the leader is told of all members."""
     leads = member.member_id == group.members.leader
     protocol = group.protocol_name
-    members = tuple(
+    members = (
         (each.member_id, each.group_instance_id, each.metadata(protocol)) for each in group.members
     )
     return Joined(
@@ -223,5 +223,5 @@ def joined(group: Group, member: Member, reply_to: int, skip_assignment: bool = 
         protocol,
         group.members.leader,
         skip_assignment,
-        members if leads else (),
+        tuple(members) if leads else (),
     )

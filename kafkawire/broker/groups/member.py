@@ -53,6 +53,13 @@ class Member:
         self.protocols = request.protocols
 
     @property
+    def size(self) -> int:
+        """Bytes that it costs, all but: its protocols, its assignment and its ids."""
+        protocols = sum(len(name) + len(data) for name, data in self.protocols)
+        ids = len(self.member_id) + len(self.group_instance_id or "") + len(self.client_id)
+        return protocols + ids + len(self.assignment)
+
+    @property
     def has_joined(self) -> bool:
         """Whether it waits for the rebalance to complete."""
         return self.parked is not None and self.parked.is_join

@@ -1,6 +1,8 @@
 """Who is in a group: members by id, static ones by instance too, and one of them the leader.
 
-Law: a group instance id belongs to one member at a time; the leader is a member, or nobody.
+Law: a group instance id belongs to one member at a time; the leader is a member, or nobody. What
+every request needs to know of all members (which protocols they share, whether all have joined,
+their bytes) is counted as they change, so no request looks at each of them.
 """
 
 from __future__ import annotations
@@ -9,16 +11,21 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ...protocol import ErrorCode
-from .member import Member
+from .member import Member, Parked
 from .requests import Join
 
 E = ErrorCode
 
 
 class Roster:
-    """The members of one group."""
+    """The members of one group. joined: how many wait for the rebalance to complete. size: bytes of
+    all members.
+    """
 
     def __init__(self) -> None:
+        self.joined = 0
+        self.size = 0
+        self._supported: Counter[str] = Counter()
         self._members: dict[str, Member] = {}
         self._static: dict[str, str] = {}
         self.leader = ""
@@ -58,6 +65,7 @@ class Roster:
     def add(self, member: Member) -> None:
         """Take a member in; the first leads."""
         self._members[member.member_id] = member
+        self._count(member, 1)
         if member.group_instance_id is not None:
             self._static[member.group_instance_id] = member.member_id
         if not self.leader:
@@ -66,16 +74,44 @@ class Roster:
     def remove(self, member_id: str) -> Member:
         """Let a member go; another leads if it did."""
         member = self._members.pop(member_id)
+        self._count(member, -1)
         if member.group_instance_id is not None:
             del self._static[member.group_instance_id]
         if self.leader == member_id:
             self.leader = next(iter(self._members), "")
         return member
 
+    def update(self, member: Member, request: Join) -> None:
+        """Take in what a member says now."""
+        self._count(member, -1)
+        member.update(request)
+        self._count(member, 1)
+
+    def assign(self, member: Member, assignment: bytes) -> None:
+        """Give a member its assignment."""
+        self.size += len(assignment) - len(member.assignment)
+        member.assignment = assignment
+
+    def park(self, member: Member, parked: Parked | None) -> Parked | None:
+        """Let a request of a member wait, or none; the one that waited before."""
+        before, member.parked = member.parked, parked
+        self.joined += (parked is not None and parked.is_join) - (
+            before is not None and before.is_join
+        )
+        return before
+
+    def _count(self, member: Member, sign: int) -> None:
+        self.size += sign * member.size
+        for name in {name for name, _ in member.protocols}:
+            self._supported[name] += sign
+            if not self._supported[name]:
+                del self._supported[name]
+
     def rename(self, member: Member, member_id: str) -> None:
         """Give the member that a group instance is a new id: the old one is fenced."""
         assert member.group_instance_id is not None
         was = member.member_id
+        self.size += len(member_id) - len(was)
         member.member_id = member_id
         # in its old place: the order of members is that of their joining
         self._members = {each.member_id: each for each in self._members.values()}
@@ -91,8 +127,7 @@ class Roster:
 
     def candidates(self) -> frozenset[str]:
         """Say which protocols all members have."""
-        each = [frozenset(name for name, _ in member.protocols) for member in self]
-        return frozenset.intersection(*each) if each else frozenset()
+        return frozenset(name for name, many in self._supported.items() if many == len(self))
 
     def elected_protocol(self) -> str:
         """Say which protocol most members like best, of those that all have."""
@@ -101,8 +136,9 @@ class Roster:
 
     def supports(self, request: Join) -> bool:
         """Whether the members would have a protocol in common with who asks."""
-        offered = {name for name, _ in request.protocols}
-        return bool(offered & self.candidates()) if self._members else bool(offered)
+        if not self._members:
+            return bool(request.protocols)
+        return any(self._supported[name] == len(self) for name, _ in request.protocols)
 
     def rebalance_timeout(self) -> float:
         """Say how long members may take to join."""

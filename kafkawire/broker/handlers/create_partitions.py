@@ -27,17 +27,30 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
     """Add partitions to each topic, up to the number that is asked for."""
     body = request.body
     assert isinstance(body, CreatePartitionsRequest)
+    excess = broker.cluster.creation.excess(_additional(broker, body))
+    if excess is not None:
+        return CreatePartitionsResponse(
+            results=[_result(each.name, (E.POLICY_VIOLATION, excess)) for each in body.topics]
+        )
     results = []
     for asked in body.topics:
         topic = broker.cluster.topics.get(asked.name)
         problem = _problem(broker, topic, asked)
         if problem is None and topic is not None and not body.validate_only:
             broker.cluster.creation.extend(topic, _assignments(broker, topic, asked), now)
-        error, message = problem or (E.NONE, None)
-        results.append(
-            CreatePartitionsTopicResult(name=asked.name, error_code=error, error_message=message)
-        )
+        results.append(_result(asked.name, problem))
     return CreatePartitionsResponse(results=results)
+
+
+def _additional(broker: Broker, body: CreatePartitionsRequest) -> int:
+    """Count the partitions that a request adds to the topics that exist."""
+    found = ((broker.cluster.topics.get(each.name), each.count) for each in body.topics)
+    return sum(max(0, count - len(topic.partitions)) for topic, count in found if topic is not None)
+
+
+def _result(name: str, problem: Problem | None) -> CreatePartitionsTopicResult:
+    error, message = problem or (E.NONE, None)
+    return CreatePartitionsTopicResult(name=name, error_code=error, error_message=message)
 
 
 def _assignments(broker: Broker, topic: Topic, asked: CreatePartitionsTopic) -> list[list[int]]:

@@ -27,14 +27,16 @@ from ..broker import Broker
 from ..configs import TOPIC_CONFIGS, refusal
 from ..connection import Connection
 from ..describing import described
-from ..request import Answer, Request
+from ..request import Answer, Request, Work
 from ..topics import INTERNAL, OFFSETS_TOPIC, name_refusal
 
 E = ErrorCode
 DEFAULT: Final = -1
 DEFAULTS_FROM: Final = 4
 DETAILS_FROM: Final = 5
-MOST_PARTITIONS: Final = 10_000
+CONFIGS: Final = len(TOPIC_CONFIGS)
+Shown = dict[frozenset[tuple[str, str]], list[CreatableTopicConfigs]]
+"""What was set for a topic -> all its values: topics of one request mostly have the same."""
 Problem = tuple[ErrorCode, str]
 
 
@@ -42,20 +44,46 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
     """Make each topic, or only say whether it could be made."""
     body = request.body
     assert isinstance(body, CreateTopicsRequest)
+    excess = broker.cluster.creation.excess(sum(_count(broker, each) for each in body.topics))
+    if excess is not None:
+        names = dict.fromkeys(topic.name for topic in body.topics)
+        return CreateTopicsResponse(
+            topics=[_failed(name, E.POLICY_VIOLATION, excess) for name in names]
+        )
+    return _results(broker, body, request.version, now)
+
+
+def _results(broker: Broker, body: CreateTopicsRequest, version: int, now: float) -> Work:
     times = Counter(topic.name for topic in body.topics)
     results = {}
+    shown: Shown = {}
     for topic in body.topics:
+        yield CONFIGS + _count(broker, topic)
         if times[topic.name] > 1:
             results[topic.name] = _failed(
                 topic.name, E.INVALID_REQUEST, f"Duplicate topic name: {topic.name}"
             )
         else:
-            results[topic.name] = _create(broker, topic, body.validate_only, request.version, now)
+            results[topic.name] = _create(broker, topic, body.validate_only, version, now, shown)
     return CreateTopicsResponse(topics=list(results.values()))
 
 
+def _count(broker: Broker, topic: CreatableTopic) -> int:
+    """Count the partitions that a topic is to have, as Kafka's controller does beforehand."""
+    if topic.assignments:
+        return len(topic.assignments)
+    if topic.num_partitions == DEFAULT:
+        return broker.cluster.settings.number("num.partitions")
+    return max(0, topic.num_partitions)
+
+
 def _create(
-    broker: Broker, topic: CreatableTopic, validate_only: bool, version: int, now: float
+    broker: Broker,
+    topic: CreatableTopic,
+    validate_only: bool,
+    version: int,
+    now: float,
+    shown: Shown,
 ) -> CreatableTopicResult:
     problem = _problem(broker, topic)
     assignments: list[list[int]] | None = None
@@ -64,6 +92,9 @@ def _create(
     if problem is not None:
         return _failed(topic.name, *problem)
     assert assignments is not None
+    excess = None if validate_only else broker.cluster.creation.excess(len(assignments))
+    if excess is not None:  # others have created topics since this request began
+        return _failed(topic.name, E.POLICY_VIOLATION, excess)
     configs = {each.name: each.value or "" for each in topic.configs}
     result = CreatableTopicResult(name=topic.name)
     if not validate_only and topic.name == OFFSETS_TOPIC:
@@ -74,17 +105,24 @@ def _create(
     if version >= DETAILS_FROM:
         result.num_partitions = len(assignments)
         result.replication_factor = len(assignments[0])
-        result.configs = [
-            CreatableTopicConfigs(
-                name=each.name,
-                value=each.value,
-                read_only=False,
-                config_source=each.source,
-                is_sensitive=False,
-            )
-            for each in described(broker.cluster.settings, TOPIC_CONFIGS, configs)
-        ]
+        key = frozenset(configs.items())
+        if key not in shown:
+            shown[key] = _configs(broker, configs)
+        result.configs = shown[key]
     return result
+
+
+def _configs(broker: Broker, configs: dict[str, str]) -> list[CreatableTopicConfigs]:
+    return [
+        CreatableTopicConfigs(
+            name=each.name,
+            value=each.value,
+            read_only=False,
+            config_source=each.source,
+            is_sensitive=False,
+        )
+        for each in described(broker.cluster.settings, TOPIC_CONFIGS, configs)
+    ]
 
 
 def _problem(broker: Broker, topic: CreatableTopic) -> Problem | None:
@@ -119,8 +157,6 @@ def _assignments(
             factor = settings.number("default.replication.factor")
     if count <= 0:
         return None, (E.INVALID_PARTITIONS, "Number of partitions must be larger than 0.")
-    if count > MOST_PARTITIONS:
-        return None, (E.POLICY_VIOLATION, f"More than {MOST_PARTITIONS} partitions.")
     if factor <= 0:
         return None, (E.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0.")
     if factor > len(topics.node_ids):

@@ -19,6 +19,7 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
 from ..request import Answer, Request
+from ..topics import Topic
 
 E = ErrorCode
 STATES_FROM: Final = 6
@@ -32,18 +33,24 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
         wanted = [(each.name, each.topic_id) for each in body.topics]
     else:
         wanted = [(name, bytes(16)) for name in body.topic_names]
-    return DeleteTopicsResponse(responses=[_delete(broker, *each, now) for each in wanted])
+    found: dict[str, Topic] = {}
+    responses = [_find(broker, *each, found) for each in wanted]
+    broker.cluster.creation.delete(list(found.values()), now)
+    return DeleteTopicsResponse(responses=responses)
 
 
-def _delete(broker: Broker, name: str | None, topic_id: bytes, now: float) -> DeletableTopicResult:
+def _find(
+    broker: Broker, name: str | None, topic_id: bytes, found: dict[str, Topic]
+) -> DeletableTopicResult:
+    """Find a topic to delete and add it to `found`; one that is named again is unknown."""
     topics = broker.cluster.topics
     if name is not None and topic_id != bytes(16):
         return _failed(name, topic_id, E.INVALID_REQUEST)
     topic = topics.by_id(topic_id) if name is None else topics.get(name)
-    if topic is None:
+    if topic is None or topic.name in found:
         unknown = E.UNKNOWN_TOPIC_ID if name is None else E.UNKNOWN_TOPIC_OR_PARTITION
         return _failed(name, topic_id, unknown)
-    broker.cluster.creation.delete(topic, now)
+    found[topic.name] = topic
     return DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
 
 

@@ -23,7 +23,7 @@ from ..broker import Broker
 from ..configs import TOPIC_CONFIGS, ConfigSource
 from ..connection import Connection
 from ..describing import Described, broker_described, described
-from ..request import Answer, Request
+from ..request import Answer, Request, Work
 from ..topics import name_refusal
 
 E = ErrorCode
@@ -34,12 +34,21 @@ TYPE_FROM: Final = 3
 
 
 def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> Answer:
-    """Describe topics and brokers."""
+    """Describe topics and brokers, one that is named several times once: a few bytes name it, and
+    thousands describe it.
+    """
     body = request.body
     assert isinstance(body, DescribeConfigsRequest)
-    return DescribeConfigsResponse(
-        results=[_describe(broker, each, body, request.version) for each in body.resources]
-    )
+    return _results(broker, body, request.version)
+
+
+def _results(broker: Broker, body: DescribeConfigsRequest, version: int) -> Work:
+    wanted = {(each.resource_type, each.resource_name): each for each in body.resources}
+    results = []
+    for each in wanted.values():
+        results.append(_describe(broker, each, body, version))
+        yield 1 + len(results[-1].configs)
+    return DescribeConfigsResponse(results=results)
 
 
 def _describe(
@@ -51,7 +60,7 @@ def _describe(
     found = _found(broker, asked)
     if isinstance(found, tuple):
         return _failed(asked, *found)
-    keys = asked.configuration_keys
+    keys = None if asked.configuration_keys is None else frozenset(asked.configuration_keys)
     return DescribeConfigsResult(
         resource_type=asked.resource_type,
         resource_name=asked.resource_name,

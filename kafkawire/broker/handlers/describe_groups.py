@@ -33,10 +33,11 @@ NOT_FOUND_FROM: Final = 6
 
 
 def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> Answer:
-    """Describe each group; one that is not there is Dead."""
+    """Describe each group, one that is named several times once; one that is not there is Dead."""
     body = request.body
     assert isinstance(body, DescribeGroupsRequest)
-    groups = [_described(broker, group_id, request.version) for group_id in body.groups]
+    wanted = dict.fromkeys(body.groups)
+    groups = [_described(broker, group_id, request.version) for group_id in wanted]
     if body.include_authorized_operations:
         for each in groups:
             if not each.error_code:

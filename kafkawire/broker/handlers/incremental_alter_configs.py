@@ -28,6 +28,8 @@ E = ErrorCode
 TOPIC: Final = 2
 BROKER: Final = 4
 SET, DELETE, APPEND, SUBTRACT = range(4)
+LONGEST_VALUE: Final = 2**15 - 1
+"""Characters of a value, as in Kafka's controller: APPEND cannot make it grow for ever."""
 Problem = tuple[ErrorCode, str]
 Values = dict[str, str]
 
@@ -95,6 +97,10 @@ def _altered(
             if key.type is not ConfigType.LIST:
                 return E.INVALID_CONFIG, f"{each.name} is no list."
             value = _list(made.get(each.name, key.default), value or "", each.config_operation)
+        if value is not None and len(value) > LONGEST_VALUE:
+            return E.INVALID_CONFIG, (
+                f"The value of {each.name} has {len(value)} characters; {LONGEST_VALUE} are allowed"
+            )
         reason = refusal(key, each.name, value)
         if reason is not None or value is None:
             return E.INVALID_CONFIG, reason or f"Null value not supported for {each.name}"
@@ -103,12 +109,12 @@ def _altered(
 
 
 def _list(current: str, given: str, operation: int) -> str:
-    there = [part for part in current.split(",") if part]
-    named = [part.strip() for part in given.split(",") if part.strip()]
-    if operation == APPEND:
-        there += [part for part in named if part not in there]
-    else:
-        there = [part for part in there if part not in named]
+    there = dict.fromkeys(part for part in current.split(",") if part)
+    for part in (part.strip() for part in given.split(",")):
+        if operation == SUBTRACT:
+            there.pop(part, None)
+        elif part:
+            there[part] = None
     return ",".join(there)
 
 

@@ -42,6 +42,8 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
         return _failed(request, E.INVALID_SESSION_TIMEOUT)
     if body.member_id and body.group_id not in coordinator.groups:
         return _failed(request, E.UNKNOWN_MEMBER_ID)
+    if not coordinator.may_begin(body.group_id):
+        return _failed(request, E.POLICY_VIOLATION)
     group = coordinator.group(body.group_id, now)
     coordinator.ask(group, _question(request, body), now)
     return PARKED

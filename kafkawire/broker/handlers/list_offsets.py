@@ -16,6 +16,7 @@ v11  no new fields │ timestamp -6
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 from ...messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest
@@ -57,12 +58,15 @@ def handle(broker: Broker, request: Request, _connection: Connection, _now: floa
     """Look up each partition's offset."""
     body = request.body
     assert isinstance(body, ListOffsetsRequest)
+    times = Counter(
+        (topic.name, asked.partition_index) for topic in body.topics for asked in topic.partitions
+    )
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(
                 name=topic.name,
                 partitions=[
-                    _offset(broker, topic.name, asked, request.version)
+                    _offset(broker, topic.name, asked, request.version, times)
                     for asked in topic.partitions
                 ],
             )
@@ -72,9 +76,15 @@ def handle(broker: Broker, request: Request, _connection: Connection, _now: floa
 
 
 def _offset(
-    broker: Broker, topic: str, asked: ListOffsetsPartition, version: int
+    broker: Broker,
+    topic: str,
+    asked: ListOffsetsPartition,
+    version: int,
+    times: Counter[tuple[str, int]],
 ) -> ListOffsetsPartitionResponse:
     index = asked.partition_index
+    if times[topic, index] > 1:
+        return _failed(index, E.INVALID_REQUEST)  # as Kafka does: a lookup is no small work
     partition, error = broker.led(topic, index, asked.current_leader_epoch)
     if partition is None or error:
         return _failed(index, error)

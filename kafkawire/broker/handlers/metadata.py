@@ -21,7 +21,8 @@ v13  response +error_code
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Final
 
 from ...messages.metadata_request import MetadataRequest
 from ...messages.metadata_response import (
@@ -34,8 +35,11 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
 from ..operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
-from ..request import Answer, Request
-from ..topics import NO_LEADER, Partition, Topic, name_refusal
+from ..request import Answer, Request, Work
+from ..topics import INTERNAL, NO_LEADER, Partition, Topic, name_refusal
+
+if TYPE_CHECKING:
+    from ..cluster import Cluster
 
 E = ErrorCode
 NO_ID: Final = bytes(16)
@@ -48,6 +52,10 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
     """Describe the cluster as it is now; topics that may be made by asking are made."""
     body = request.body
     assert isinstance(body, MetadataRequest)
+    return _response(broker, body, request.version, now)
+
+
+def _response(broker: Broker, body: MetadataRequest, version: int, now: float) -> Work:
     cluster = broker.cluster
     listener = [
         MetadataResponseBroker(node_id=node_id, host=host, port=port, rack=rack)
@@ -57,9 +65,9 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
         brokers=listener,
         cluster_id=cluster.cluster_id,
         controller_id=cluster.controller_id,
-        topics=_topics(broker, body, request.version, now),
+        topics=(yield from _topics(broker, body, version, now)),
     )
-    if body.include_cluster_authorized_operations and request.version <= CLUSTER_OPERATIONS_TO:
+    if body.include_cluster_authorized_operations and version <= CLUSTER_OPERATIONS_TO:
         response.cluster_authorized_operations = CLUSTER_OPERATIONS
     if body.include_topic_authorized_operations:
         for topic in response.topics:
@@ -70,20 +78,37 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
 
 def _topics(
     broker: Broker, body: MetadataRequest, version: int, now: float
-) -> list[MetadataResponseTopic]:
+) -> Generator[int, None, list[MetadataResponseTopic]]:
     asked = body.topics
     if asked is None or (not asked and version < NULL_IS_ALL_FROM):
-        return [_described(topic) for topic in broker.cluster.topics]
+        found = []
+        for topic in list(broker.cluster.topics):
+            found.append(_described(topic))
+            yield 1 + len(topic.partitions)
+        return found
     answers: dict[tuple[str | None, bytes], MetadataResponseTopic] = {}
+    cluster = broker.cluster
+    most = cluster.topics.partition_count + cluster.bounds.partitions_per_metadata
     for one in asked:
         key = one.name, one.topic_id
         if key in answers:
             continue
+        yield 1
         if one.name is None:
             answers[key] = _by_id(broker, one.topic_id)
         else:
-            answers[key] = _by_name(broker, one.name, body.allow_auto_topic_creation, now)
+            may_create = body.allow_auto_topic_creation and cluster.topics.partition_count < most
+            answers[key] = _by_name(broker, one.name, may_create, now)
+            if may_create != body.allow_auto_topic_creation and _creatable(cluster, answers[key]):
+                answers[key].error_code = E.LEADER_NOT_AVAILABLE  # the next Metadata creates it
     return list(answers.values())
+
+
+def _creatable(cluster: Cluster, response: MetadataResponseTopic) -> bool:
+    """Whether a topic is unknown and would be created by another Metadata."""
+    enabled = cluster.settings.flag("auto.create.topics.enable")
+    unknown = response.error_code == E.UNKNOWN_TOPIC_OR_PARTITION
+    return enabled and unknown and response.name not in INTERNAL
 
 
 def _by_id(broker: Broker, topic_id: bytes) -> MetadataResponseTopic:

@@ -54,6 +54,8 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
         return refused(body, error)
     given: dict[TopicPartition, Committed] = {}
     topics = [_take(broker, topic, body, request.version, given, now) for topic in body.topics]
+    if not (coordinator.may_begin(body.group_id) and coordinator.may_commit(body.group_id, given)):
+        return refused(body, E.POLICY_VIOLATION)
     coordinator.group(body.group_id, now)
     coordinator.commit(body.group_id, given, now)
     return OffsetCommitResponse(topics=topics)

@@ -35,7 +35,7 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
     if len(group.members) and group.protocol_type != CONSUMER:
         return refused(body, E.NON_EMPTY_GROUP)
     in_use = coordinator.subscribed(group)
-    topics = []
+    topics, gone = [], []
     for topic in body.topics:
         answers = []
         for each in topic.partitions:
@@ -44,11 +44,12 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
             if in_use is None or topic.name in in_use:
                 code = E.GROUP_SUBSCRIBED_TO_TOPIC
             if not code:
-                coordinator.take_back(body.group_id, [(topic.name, each.partition_index)], now)
+                gone.append((topic.name, each.partition_index))
             answers.append(
                 OffsetDeleteResponsePartition(partition_index=each.partition_index, error_code=code)
             )
         topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=answers))
+    coordinator.take_back(body.group_id, dict.fromkeys(gone), now)
     return OffsetDeleteResponse(topics=topics)
 
 

@@ -50,12 +50,17 @@ class Wanted(NamedTuple):
 
 
 def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> Answer:
-    """Give committed offsets; -1 where there is none."""
+    """Give committed offsets, -1 where there is none; of a group that is named twice the last
+    counts, or a few bytes would have all its offsets sent again.
+    """
     body = request.body
     assert isinstance(body, OffsetFetchRequest)
     if request.version >= GROUPS_FROM:
         return OffsetFetchResponse(
-            groups=[_group(broker, asked, request.version) for asked in body.groups]
+            groups=[
+                _group(broker, asked, request.version)
+                for asked in {each.group_id: each for each in body.groups}.values()
+            ]
         )
     coordinator = broker.coordinator(body.group_id)
     if isinstance(coordinator, ErrorCode):

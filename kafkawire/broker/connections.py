@@ -1,0 +1,103 @@
+"""The connections of a cluster: how many there may be, and how many bytes they may buffer.
+
+Law: what is counted here is counted once: a connection from `add` until it closes or disconnects, a
+byte from its arrival until its request is taken or its connection closes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from .bounds import Bounds
+from .configs import Settings
+from .connection import SIZE, Connection
+
+
+class Connections(Mapping[int, Connection]):
+    """Connection id -> connection. buffered: bytes of requests that are incomplete or wait."""
+
+    def __init__(self, settings: Settings, bounds: Bounds) -> None:
+        self._settings = settings
+        self._bounds = bounds
+        self._by_id: dict[int, Connection] = {}
+        self._per_host: Counter[str] = Counter()
+        self._open = 0
+        self.buffered = 0
+
+    def __getitem__(self, connection_id: int) -> Connection:
+        return self._by_id[connection_id]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._by_id)
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def find(self, connection_id: int) -> Connection | None:
+        """Find a connection."""
+        return self._by_id.get(connection_id)
+
+    def add(self, connection: Connection) -> str | None:
+        """Add a connection; why it must close at once, None if it may stay."""
+        self._by_id[connection.id] = connection
+        self._open += 1
+        self._per_host[connection.host] += 1
+        most = self._settings.number("max.connections")
+        if self._open > most:
+            return f"too many connections: max.connections is {most}"
+        most = self._settings.number("max.connections.per.ip")
+        if self._per_host[connection.host] > most:
+            return f"too many connections from {connection.host}: max.connections.per.ip is {most}"
+        return None
+
+    def close(self, connection: Connection) -> None:
+        """Count a connection as closed, and drop what it buffers."""
+        if connection.closing:
+            return
+        connection.closing = True
+        self._open -= 1
+        self._per_host[connection.host] -= 1
+        if not self._per_host[connection.host]:
+            del self._per_host[connection.host]
+        self.buffered -= len(connection.buffer)
+        connection.buffer = bytearray()
+
+    def remove(self, connection_id: int) -> Connection | None:
+        """Remove a connection that disconnected; the connection, if it was there."""
+        connection = self._by_id.pop(connection_id, None)
+        if connection is not None:
+            self.close(connection)
+        return connection
+
+    def receive(self, connection: Connection, data: bytes) -> None:
+        """Buffer what a connection received."""
+        connection.buffer += data
+        self.buffered += len(data)
+
+    def next_frame(self, connection: Connection, max_bytes: int, config: str) -> bytes | None:
+        """Take a connection's next whole frame, without its size; None if it is not there yet.
+
+        config: the key that `max_bytes` is from. Raises InvalidLength, LimitExceeded.
+        """
+        frame = connection.next_frame(max_bytes, config)
+        if frame is not None:
+            self.buffered -= SIZE + len(frame)
+        return frame
+
+    def excess(self) -> tuple[Connection, str] | None:
+        """Find the connection to close, and why, where all of them buffer more than they may.
+
+        It is the one that buffers most, so connections with small requests are never affected.
+        Searching them all is linear work: a client must send the bytes of a whole connection again
+        before the next search.
+        """
+        configured = self._settings.number("queued.max.request.bytes")
+        most = configured if configured > 0 else self._bounds.buffered_bytes
+        if self.buffered <= most:
+            return None
+        largest = max(self._by_id.values(), key=lambda each: len(each.buffer))
+        return largest, (
+            f"{self.buffered} bytes of requests are buffered, {len(largest.buffer)} of them of "
+            f"this connection: the limit is {most} (queued.max.request.bytes)"
+        )

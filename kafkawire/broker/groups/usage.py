@@ -1,0 +1,62 @@
+"""How much the groups of a cluster hold, against its bounds.
+
+Law: a group is counted as it was after its last question; when it is forgotten it counts nothing.
+"""
+
+from __future__ import annotations
+
+from ...protocol import ErrorCode
+from ..bounds import Bounds
+from .group import Group
+from .requests import Join, Sync
+
+E = ErrorCode
+
+
+class Usage:
+    """What all groups hold together. offsets: committed ones."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+        self._counted: dict[Group, tuple[int, int]] = {}
+        self._members = 0
+        self._bytes = 0
+        self.offsets = 0
+
+    def note(self, group: Group) -> None:
+        """Count a group as it is now."""
+        members, size = self._counted.get(group, (0, 0))
+        self._counted[group] = group.population, group.members.size
+        self._members += group.population - members
+        self._bytes += group.members.size - size
+
+    def forget(self, group: Group) -> None:
+        """Count a group no more."""
+        members, size = self._counted.pop(group, (0, 0))
+        self._members -= members
+        self._bytes -= size
+
+    def admits_group(self) -> bool:
+        """Whether there may be one more group."""
+        return len(self._counted) < self._bounds.groups
+
+    def join_error(self, group: Group, question: Join) -> ErrorCode:
+        """Return why a client may not join for want of room, NONE if it may."""
+        known = group.members.get(question.member_id)
+        new = known is None and question.member_id not in group.pending
+        if new and self._members >= self._bounds.members:
+            return E.GROUP_MAX_SIZE_REACHED
+        size = sum(len(name) + len(data) for name, data in question.protocols)
+        more = size - (0 if known is None else known.size)
+        fits = more <= 0 or self._bytes + more <= self._bounds.group_bytes
+        return E.NONE if fits else E.GROUP_MAX_SIZE_REACHED
+
+    def sync_error(self, question: Sync) -> ErrorCode:
+        """Return why assignments are not stored, NONE if they are."""
+        size = sum(len(each) for each in question.assignments.values())
+        fits = not size or self._bytes + size <= self._bounds.group_bytes
+        return E.NONE if fits else E.MESSAGE_TOO_LARGE
+
+    def admits_offsets(self, more: int) -> bool:
+        """Whether that many more offsets may be committed."""
+        return not more or self.offsets + more <= self._bounds.committed_offsets

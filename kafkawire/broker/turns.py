@@ -1,0 +1,75 @@
+"""Whose requests are taken next, and which clients are read meanwhile.
+
+Law: one call of the machine does the work of one turn, whoever sent what; a connection that has
+nothing waiting has its turn before those that have, which go round.
+
+    received ─▶ front of the queue ─▶ turn: TURN_REQUESTS, TURN_BYTES, or TURN_ELEMENTS of a large
+                                      request ─▶ more? ─▶ back of the queue
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from .bounds import TURN_BYTES, TURN_REQUESTS
+from .connection import Connection
+from .effects import PauseReading, ResumeReading
+
+if TYPE_CHECKING:
+    from .cluster import Cluster
+
+
+class Turns:
+    """The connections that wait for their turn. sent: bytes that were sent to clients so far."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.sent = 0
+        self._cluster = cluster
+        self._queue: deque[Connection] = deque()
+        self._touched: list[Connection] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._queue)
+
+    def received(self, connection: Connection) -> None:
+        """Let a connection that received something have its turn, now if nothing of it waited."""
+        self._touched.append(connection)
+        if not connection.queued:
+            connection.queued = True
+            self._queue.appendleft(connection)
+
+    def resume(self, connection: Connection) -> None:
+        """Let a connection have its turn after those that wait for theirs."""
+        if not connection.queued:
+            connection.queued = True
+            self._queue.append(connection)
+
+    def run(self, now: float) -> None:
+        """Take requests, for the work of one turn altogether; then say which clients to read."""
+        self._take(now)
+        for connection in self._touched:
+            if connection.paused is connection.may_read and not connection.closing:
+                connection.paused = not connection.paused
+                effect = PauseReading if connection.paused else ResumeReading
+                self._cluster.emit(effect(connection.id))
+        self._touched.clear()
+
+    def _take(self, now: float) -> None:
+        requests, room = TURN_REQUESTS, TURN_BYTES
+        while self._queue and requests > 0 and room > 0:
+            connection = self._queue.popleft()
+            self._touched.append(connection)
+            sent = self.sent
+            while connection.has_work and requests > 0 and room > 0:
+                size = self._cluster.serving.take(connection, now)
+                if not size:
+                    break
+                requests = 0 if connection.working else requests - 1
+                room -= size + self.sent - sent
+                sent = self.sent
+            else:
+                if connection.has_work:
+                    self._queue.append(connection)  # its turn is over, its requests may not be
+                    return
+            connection.queued = False

@@ -1,0 +1,452 @@
+"""What a client may make grow, and the error it gets where that ends; others are served as ever."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkawire import ErrorCode
+from kafkawire.broker import Bounds, Disconnected, Drained
+from kafkawire.messages.create_partitions_request import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from kafkawire.messages.create_partitions_response import CreatePartitionsResponse
+from kafkawire.messages.create_topics_request import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
+from kafkawire.messages.create_topics_response import CreateTopicsResponse
+from kafkawire.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
+from kafkawire.messages.fetch_response import FetchResponse
+from kafkawire.messages.find_coordinator_request import FindCoordinatorRequest
+from kafkawire.messages.find_coordinator_response import FindCoordinatorResponse
+from kafkawire.messages.init_producer_id_request import InitProducerIdRequest
+from kafkawire.messages.init_producer_id_response import InitProducerIdResponse
+from kafkawire.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
+from kafkawire.messages.join_group_response import JoinGroupResponse
+from kafkawire.messages.offset_commit_request import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from kafkawire.messages.offset_commit_response import OffsetCommitResponse
+from kafkawire.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
+from kafkawire.messages.sync_group_response import SyncGroupResponse
+
+from .fetches import fetch_of, only
+from .scene import Client, Scene, metadata
+from .test_hostile import undisturbed
+from .test_log import batch, produce
+from .test_sasl import PASSWORD, USER, handshake, plain, token
+
+E = ErrorCode
+EXCESS = "Excessively large number of partitions per request."
+SECURED = {"sasl.enabled.mechanisms": "PLAIN"}
+
+
+def announce(client: Client, size: int) -> None:
+    """Begin a frame of that size."""
+    client.sends_bytes(size.to_bytes(4, "big"))
+
+
+# -- connections
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_who_is_not_authenticated_may_buffer_little(version: int) -> None:
+    scene = Scene(topics={"t": 1}, settings=SECURED, passwords={USER: PASSWORD})
+    early, during, done = scene.client(), scene.client(), scene.client()
+    announce(early, 524_288)
+    assert early.closed is None
+    for client in (during, done):
+        handshake(client, "PLAIN", version)
+    announce(during, 524_289)
+    assert during.closed is not None
+    assert "a frame of 524289 bytes; sasl.server.max.receive.size is 524288" in during.closed
+    if version:
+        token(done, plain())
+        announce(done, 524_289)
+        assert done.closed is None
+
+
+def test_the_same_bound_holds_while_a_client_authenticates_again() -> None:
+    settings = {**SECURED, "sasl.server.max.receive.size": "1000"}
+    client = Scene(settings=settings, passwords={USER: PASSWORD}).client()
+    handshake(client, "PLAIN")
+    token(client, plain())
+    handshake(client, "PLAIN")
+    announce(client, 1001)
+    assert client.closed is not None
+    assert "sasl.server.max.receive.size is 1000" in client.closed
+
+
+def test_connections_of_one_address_and_of_all_are_bounded() -> None:
+    settings = {"max.connections": "4", "max.connections.per.ip": "2"}
+    scene = Scene(topics={"t": 1}, settings=settings)
+    first, second, third = (scene.client(host="10.0.0.1") for _ in range(3))
+    assert first.closed is second.closed is None
+    assert third.closed == "too many connections from 10.0.0.1: max.connections.per.ip is 2"
+    others = [scene.client(host=f"10.0.0.{number}") for number in range(2, 5)]
+    assert [each.closed for each in others] == [
+        None,
+        None,
+        "too many connections: max.connections is 4",
+    ]
+    scene.happens(Disconnected(first.number))
+    assert scene.client(host="10.0.0.1").closed is None
+    undisturbed(second)
+
+
+def test_all_connections_together_may_buffer_so_much_and_the_largest_closes() -> None:
+    scene = Scene(topics={"t": 1}, settings={"queued.max.request.bytes": "100000"})
+    hostile = [scene.client() for _ in range(30)]
+    other = scene.client()
+    for at, client in enumerate(hostile):
+        announce(client, 50_000)
+        client.sends_bytes(bytes(10_000 + at))
+        undisturbed(other)
+        assert scene.cluster.connections.buffered <= 100_000
+        assert scene.cluster.connections.buffered == sum(
+            len(each.buffer) for each in scene.cluster.connections.values()
+        )
+    closed = [each for each in hostile if each.closed is not None]
+    assert len(closed) == 21
+    assert all("queued.max.request.bytes" in (each.closed or "") for each in closed)
+    for client in hostile:
+        client.leaves()
+    assert scene.cluster.connections.buffered == 0
+
+
+def test_a_request_that_comes_drop_by_drop_is_not_waited_for_for_ever() -> None:
+    scene = Scene(topics={"t": 1}, settings={"connections.max.idle.ms": "1000"})
+    slow, other = scene.client(), scene.client()
+    announce(slow, 1000)
+    for _ in range(9):
+        scene.passes(0.1)
+        slow.sends_bytes(b"\0")
+        undisturbed(other)
+    assert slow.closed is None
+    scene.passes(0.2)
+    assert slow.closed == "a request was not complete after connections.max.idle.ms"
+    assert other.closed is None
+    undisturbed(other)
+
+
+# -- topics
+
+
+def creation(client: Client, *topics: CreatableTopic, validate_only: bool = False) -> list[int]:
+    request = CreateTopicsRequest(topics=list(topics), validate_only=validate_only)
+    answer = client.asks(request, 7, CreateTopicsResponse)
+    assert {each.error_message for each in answer.topics} <= {None, "", EXCESS, FULL}
+    return [each.error_code for each in answer.topics]
+
+
+FULL = "The cluster would have more than 12 partitions."
+
+
+def numbered(name: str, count: int) -> CreatableTopic:
+    return CreatableTopic(name=name, num_partitions=count, replication_factor=1)
+
+
+def assigned(name: str, count: int) -> CreatableTopic:
+    replicas = [
+        CreatableReplicaAssignment(partition_index=index, broker_ids=[1]) for index in range(count)
+    ]
+    return CreatableTopic(name=name, num_partitions=-1, replication_factor=-1, assignments=replicas)
+
+
+@pytest.mark.parametrize("validate_only", [True, False])
+def test_one_request_creates_only_so_many_partitions(validate_only: bool) -> None:
+    scene = Scene(bounds=Bounds(partitions_per_request=10))
+    client = scene.client()
+    both = numbered("a", 5), assigned("b", 6)
+    assert creation(client, *both, validate_only=validate_only) == [E.POLICY_VIOLATION] * 2
+    assert creation(client, assigned("c", 11), validate_only=True) == [E.POLICY_VIOLATION]
+    assert [topic.name for topic in scene.cluster.topics] == []
+    assert creation(client, numbered("a", 5), assigned("b", 5)) == [E.NONE] * 2
+
+
+def test_kafkas_own_bound_is_the_default() -> None:
+    client = Scene().client()
+    thousand = [numbered(f"t{at}", 10_000) for at in range(1000)]
+    assert set(creation(client, *thousand, validate_only=True)) == {E.POLICY_VIOLATION}
+    assert creation(client, numbered("t", 10_000), validate_only=True) == [E.NONE]
+
+
+@pytest.mark.parametrize("by_assignment", [True, False])
+@pytest.mark.parametrize("validate_only", [True, False])
+def test_one_request_adds_only_so_many_partitions(by_assignment: bool, validate_only: bool) -> None:
+    scene = Scene(topics={"a": 1, "b": 1}, bounds=Bounds(partitions_per_request=10))
+
+    def grown(count: int) -> set[tuple[int, str | None]]:
+        assignments = [CreatePartitionsAssignment(broker_ids=[1]) for _ in range(1, count)]
+        topics = [
+            CreatePartitionsTopic(
+                name=name, count=count, assignments=assignments if by_assignment else None
+            )
+            for name in "ab"
+        ]
+        request = CreatePartitionsRequest(topics=topics, validate_only=validate_only)
+        answer = scene.client().asks(request, 3, CreatePartitionsResponse)
+        return {(each.error_code, each.error_message) for each in answer.results}
+
+    assert grown(7) == {(E.POLICY_VIOLATION, EXCESS)}
+    assert grown(6) == {(E.NONE, None)}
+
+
+def test_a_cluster_has_only_so_many_partitions() -> None:
+    scene = Scene(topics={"a": 8}, bounds=Bounds(partitions=12))
+    client = scene.client()
+    assert creation(client, numbered("b", 5)) == [E.POLICY_VIOLATION]
+    assert creation(client, numbered("b", 4)) == [E.NONE]
+    assert metadata(client, "c").topics[0].error_code == E.UNKNOWN_TOPIC_OR_PARTITION
+    topic = scene.cluster.topics.get("a")
+    assert topic is not None
+    scene.cluster.creation.delete([topic], 0.0)
+    assert metadata(client, "c").topics[0].error_code == E.NONE
+
+
+def test_a_metadata_creates_only_so_many_topics_and_the_next_goes_on() -> None:
+    scene = Scene(bounds=Bounds(partitions_per_metadata=10))
+    client = scene.client()
+    names = [f"t{at}" for at in range(25)]
+    for made in (10, 20, 25, 25):
+        codes = [each.error_code for each in metadata(client, *names).topics]
+        assert codes == [E.NONE] * made + [E.LEADER_NOT_AVAILABLE] * (25 - made)
+    assert metadata(client, "a b", "x").topics[0].error_code == E.INVALID_TOPIC_EXCEPTION
+
+
+# -- fetching
+
+
+def whole(client: Client, *partitions: int, session_id: int = 0, epoch: int = 0) -> FetchResponse:
+    asked = [
+        FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1 << 30)
+        for index in partitions
+    ]
+    request = FetchRequest(
+        max_wait_ms=0,
+        min_bytes=0,
+        max_bytes=1 << 30,
+        session_id=session_id,
+        session_epoch=epoch,
+        topics=[FetchTopic(topic="t", partitions=asked)] if asked else [],
+    )
+    return client.asks(request, 12, FetchResponse)
+
+
+def test_a_fetch_session_has_only_so_many_partitions() -> None:
+    scene = Scene(topics={"t": 8}, bounds=Bounds(session_partitions=4))
+    client = scene.client()
+    assert whole(client, *range(5)).session_id == 0, "it does without one"
+    session = whole(client, *range(3)).session_id
+    assert session
+    assert whole(client, 3, session_id=session, epoch=1).error_code == E.NONE
+    grown = whole(client, 4, session_id=session, epoch=2)
+    assert grown.error_code == E.FETCH_SESSION_ID_NOT_FOUND
+    assert len(scene.cluster.brokers[1].sessions) == 0
+
+
+def test_a_response_is_no_larger_than_the_broker_lets_it_be() -> None:
+    scene = Scene(topics={"t": 8}, settings={"fetch.max.bytes": "1500"})
+    client = scene.client()
+    for index in range(8):
+        produced = scene.cluster.topics.partition("t", index)
+        assert produced is not None
+        scene.cluster.appender.produce(produced, batch(b"x" * 1000), 9, 1, 0.0)
+    found = whole(client, *range(8), epoch=-1).responses[0].partitions
+    assert [bool(each.records) for each in found] == [True] + [False] * 7
+
+
+# -- groups
+
+
+def join(client: Client, group: str, member_id: str = "", data: bytes = b"") -> JoinGroupResponse:
+    request = JoinGroupRequest(
+        group_id=group,
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        member_id=member_id,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=data)],
+    )
+    return client.asks(request, 9, JoinGroupResponse)
+
+
+def commit(client: Client, group: str, *partitions: int) -> list[int]:
+    asked = [
+        OffsetCommitRequestPartition(
+            partition_index=index, committed_offset=1, committed_metadata=""
+        )
+        for index in partitions
+    ]
+    request = OffsetCommitRequest(
+        group_id=group,
+        generation_id_or_member_epoch=-1,
+        topics=[OffsetCommitRequestTopic(name="t", partitions=asked)],
+    )
+    answer = client.asks(request, 8, OffsetCommitResponse)
+    return [each.error_code for topic in answer.topics for each in topic.partitions]
+
+
+def grouped(bounds: Bounds) -> tuple[Scene, Client]:
+    """A cluster whose groups may be asked for."""
+    settings = {"group.initial.rebalance.delay.ms": "0"}
+    scene = Scene(topics={"t": 8}, settings=settings, bounds=bounds)
+    client = scene.client()
+    client.asks(FindCoordinatorRequest(coordinator_keys=["g"]), 4, FindCoordinatorResponse)
+    return scene, client
+
+
+def test_there_are_only_so_many_groups() -> None:
+    scene, client = grouped(Bounds(groups=2))
+    assert commit(client, "a", 0) == [E.NONE]
+    assert join(client, "b").error_code == E.MEMBER_ID_REQUIRED
+    assert commit(client, "c", 0, 1) == [E.POLICY_VIOLATION] * 2
+    assert join(client, "c").error_code == E.POLICY_VIOLATION
+    assert commit(client, "a", 1) == [E.NONE]
+    scene.passes(11)  # nobody came back with the id
+    scene.passes(600)
+    assert commit(scene.client(), "c", 0) == [E.NONE]
+
+
+def test_a_join_that_fails_leaves_no_group() -> None:
+    scene, client = grouped(Bounds(groups=2))
+    request = JoinGroupRequest(group_id="x", session_timeout_ms=10_000, protocol_type="consumer")
+    for number in range(5):
+        request.group_id = f"x{number}"
+        answer = client.asks(request, 9, JoinGroupResponse)
+        assert answer.error_code == E.INCONSISTENT_GROUP_PROTOCOL
+    assert commit(client, "a", 0) == commit(client, "b", 0) == [E.NONE]
+    undisturbed(scene.client())
+
+
+def test_there_are_only_so_many_members_pending_ones_included() -> None:
+    scene, client = grouped(Bounds(members=3))
+    for group in "abc":
+        assert join(client, group).error_code == E.MEMBER_ID_REQUIRED
+    assert join(client, "a").error_code == E.GROUP_MAX_SIZE_REACHED
+    scene.passes(11)
+    assert join(client, "a").error_code == E.MEMBER_ID_REQUIRED
+
+
+def test_metadata_and_assignments_of_all_groups_are_bounded() -> None:
+    _, client = grouped(Bounds(group_bytes=10_000))
+    member = join(client, "a").member_id
+    assert join(client, "a", member, bytes(10_000)).error_code == E.GROUP_MAX_SIZE_REACHED
+    joined = join(client, "a", member, bytes(6_000))
+    assert joined.error_code == E.NONE
+    sync = SyncGroupRequest(
+        group_id="a",
+        generation_id=joined.generation_id,
+        member_id=member,
+        protocol_type="consumer",
+        protocol_name="range",
+        assignments=[SyncGroupRequestAssignment(member_id=member, assignment=bytes(6_000))],
+    )
+    assert client.asks(sync, 5, SyncGroupResponse).error_code == E.MESSAGE_TOO_LARGE
+    sync.assignments[0].assignment = bytes(1_000)
+    assert client.asks(sync, 5, SyncGroupResponse).error_code == E.NONE
+    # the same again costs nothing more
+    assert join(client, "a", member, bytes(6_000)).error_code == E.NONE
+
+
+def test_a_client_id_is_not_repeated_at_length_in_member_ids() -> None:
+    _, client = grouped(Bounds())
+    request = JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=10_000,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
+    )
+    client.sends(request, 9, client_id="c" * 30_000)
+    member_id = client.gets(JoinGroupResponse).member_id
+    assert member_id.startswith("c" * 100)
+    assert len(member_id) < 300
+
+
+def test_there_are_only_so_many_committed_offsets() -> None:
+    scene, client = grouped(Bounds(committed_offsets=5))
+    assert commit(client, "a", 0, 1, 2) == [E.NONE] * 3
+    assert commit(client, "b", 0, 1, 2) == [E.POLICY_VIOLATION] * 3
+    assert commit(client, "a", 0, 1, 2) == [E.NONE] * 3, "no more of them than before"
+    topic = scene.cluster.topics.get("t")
+    assert topic is not None
+    scene.cluster.creation.delete([topic], 0.0)
+    scene.make("t", 8)
+    assert commit(client, "b", 0, 1, 2, 3, 4) == [E.NONE] * 5
+
+
+def test_what_groups_hold_is_counted_alike_by_the_next_coordinator() -> None:
+    scene = Scene(2, topics={"t": 8}, bounds=Bounds(committed_offsets=5))
+    client = scene.client()
+    found = client.asks(FindCoordinatorRequest(coordinator_keys=["g"]), 4, FindCoordinatorResponse)
+    first = found.coordinators[0].node_id
+    assert commit(scene.client(first), "g", 0, 1, 2) == [E.NONE] * 3
+    usage = scene.cluster.groups.usage
+    assert usage.offsets == 3
+    index = scene.cluster.groups.partition_of("g")
+    scene.moves("__consumer_offsets", index, 3 - first)
+    assert usage.offsets == 3
+    assert commit(scene.client(3 - first), "g", 3, 4, 5) == [E.POLICY_VIOLATION] * 3
+    assert commit(scene.client(3 - first), "g", 3, 4) == [E.NONE] * 2
+
+
+# -- producers
+
+
+def test_a_partition_remembers_only_so_many_producers() -> None:
+    scene = Scene(topics={"t": 1}, bounds=Bounds(producers=3))
+    client = scene.client()
+
+    def written(producer: int, sequence: int) -> int:
+        data = batch(b"a", producer_id=producer, producer_epoch=0, base_sequence=sequence)
+        return produce(client, data).error_code
+
+    for producer in (1, 2, 3):
+        assert written(producer, 0) == E.NONE
+    assert written(1, 1) == E.NONE  # now 2 is the one that wrote longest ago
+    assert written(4, 0) == E.NONE
+    partition = scene.cluster.topics.partition("t", 0)
+    assert partition is not None
+    assert len(partition.producers) == 3
+    assert written(1, 5) == E.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert written(2, 5) == E.NONE, "forgotten, so any sequence will do"
+
+
+def test_a_cluster_remembers_only_so_many_transactional_ids() -> None:
+    client = Scene(bounds=Bounds(transactional_ids=2)).client()
+
+    def initialised(name: str) -> tuple[int, int]:
+        request = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=1000)
+        answer = client.asks(request, 4, InitProducerIdResponse)
+        return answer.producer_id, answer.producer_epoch
+
+    a, b = initialised("a"), initialised("b")
+    assert initialised("a")[0] == a[0]
+    initialised("c")
+    assert initialised("a")[0] == a[0]
+    assert initialised("b")[0] != b[0]
+
+
+# -- responses
+
+
+def test_who_never_reads_is_closed() -> None:
+    scene = Scene(topics={"t": 1}, settings={"connections.max.idle.ms": "1000"})
+    produce(scene.client(), batch(b"x" * 900_000))
+    greedy, other = scene.client(), scene.client()
+    scene.deaf.add(greedy.number)
+    for _ in range(10):
+        greedy.sends(fetch_of(greedy), 12)
+    assert len(greedy.received) < 2_000_000
+    for _ in range(3):
+        scene.passes(0.5)
+        undisturbed(other)
+    assert greedy.closed == "responses were not read for connections.max.idle.ms"
+    scene.deaf.clear()
+    scene.happens(Drained(greedy.number))
+    assert only(other.asks(fetch_of(other, max_bytes=1), 12, FetchResponse)).error_code == E.NONE

@@ -1,0 +1,308 @@
+"""The work of a request grows with the request alone, or with what it returns, not with their
+product: counted at n and 10 n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import kafkawire
+from kafkawire import ErrorCode, Message
+from kafkawire.broker import Bounds, Received
+from kafkawire.broker.groups.offsets import Committed
+from kafkawire.broker.handlers.incremental_alter_configs import APPEND, SUBTRACT
+from kafkawire.messages.delete_topics_request import DeleteTopicsRequest
+from kafkawire.messages.describe_configs_request import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from kafkawire.messages.describe_configs_response import DescribeConfigsResponse
+from kafkawire.messages.describe_groups_request import DescribeGroupsRequest
+from kafkawire.messages.describe_groups_response import DescribeGroupsResponse
+from kafkawire.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
+from kafkawire.messages.fetch_response import FetchResponse
+from kafkawire.messages.incremental_alter_configs_request import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from kafkawire.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
+from kafkawire.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
+from kafkawire.messages.list_offsets_request import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from kafkawire.messages.list_offsets_response import ListOffsetsResponse
+from kafkawire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from kafkawire.messages.offset_delete_request import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from kafkawire.messages.offset_fetch_request import OffsetFetchRequest, OffsetFetchRequestGroup
+from kafkawire.messages.offset_fetch_response import OffsetFetchResponse
+
+from .fetches import LARGE
+from .members import SUBSCRIBED
+from .scene import Client, Scene
+from .test_bounds import commit, grouped, join
+from .test_groups import AT_ONCE
+from .test_log import batch, produce, produce_request
+from .work import steps
+
+E = ErrorCode
+BOUND = 13
+"""How many times as much ten times as much may cost: a part of the work is there for n = 0, too."""
+
+
+def cost(client: Client, request: Message, version: int) -> int:
+    """Count the steps that a request takes."""
+    frame = kafkawire.encode_frame(request, version, 1, client_id="c")
+    return steps(lambda: client.scene.cluster.handle(Received(client.number, frame), 0.0))
+
+
+def grows_linearly(work: Callable[[int], int], n: int = 20) -> None:
+    """Whether ten times as much costs ten times as much. Law: the first run warms caches up."""
+    work(n)
+    small, large = work(n), work(10 * n)
+    assert large <= BOUND * small, (small, large)
+
+
+def constant(work: Callable[[int], int], n: int = 20) -> None:
+    """Whether one request costs the same, however much there is."""
+    work(n)
+    small, large = work(n), work(10 * n)
+    assert large <= 1.2 * small, (small, large)
+
+
+# -- topics
+
+
+def test_deleting_topics_looks_at_committed_offsets_once() -> None:
+    def work(n: int) -> int:
+        scene = Scene(topics={f"t{at}": 1 for at in range(n)})
+        coordinator = scene.cluster.groups
+        scene.cluster.creation.ensure_offsets_topic(0.0)
+        found = coordinator.of(0)
+        assert not isinstance(found, ErrorCode)
+        names = [f"t{at}" for at in range(n)]
+        for group in range(n // 10):
+            given = {(name, 0): Committed(1, -1, "", 0) for name in names}
+            found.commit(f"g{group}", given, 0.0)
+        return cost(scene.client(), DeleteTopicsRequest(topic_names=names), 5)
+
+    # n topics have n * n / 10 offsets, each of which is deleted and each looked at once
+    work(50)
+    small, large = work(50), work(200)
+    assert large <= 4 * 4 * 1.3 * small
+
+
+# -- fetching
+
+
+def parked(scene: Scene, count: int, *, distinct: bool) -> Client:
+    """Let a client wait for so many partitions of topic t."""
+    client = scene.client()
+    asked = [
+        FetchPartition(partition=at if distinct else 0, fetch_offset=0, partition_max_bytes=LARGE)
+        for at in range(count)
+    ]
+    request = FetchRequest(
+        max_wait_ms=600_000,
+        min_bytes=LARGE,
+        max_bytes=LARGE,
+        session_epoch=-1,
+        topics=[FetchTopic(topic="t", partitions=asked)],
+    )
+    client.sends(request, 12)
+    assert client.waits()
+    return client
+
+
+@pytest.mark.parametrize("distinct", [True, False])
+def test_a_write_does_not_look_at_all_that_a_parked_fetch_waits_for(distinct: bool) -> None:
+    def work(n: int) -> int:
+        scene = Scene(topics={"t": n})
+        parked(scene, n, distinct=distinct)
+        return cost(scene.client(), produce_request(batch(b"a")), 9)
+
+    constant(work)
+
+
+def test_a_write_does_not_look_at_all_that_was_written_since_a_fetch_was_parked() -> None:
+    scene = Scene(topics={"t": 1})
+    parked(scene, 1, distinct=True)
+    writer = scene.client()
+
+    def work(n: int) -> int:
+        for _ in range(n):
+            produce(writer, batch(b"a"))
+        return cost(writer, produce_request(batch(b"a")), 9)
+
+    constant(work)
+    partition = scene.cluster.topics.partition("t", 0)
+    assert partition is not None
+    assert partition.log.bytes_from(0) == sum([len(each.data) for each in partition.log])
+
+
+def test_a_partition_that_is_named_twice_is_fetched_once() -> None:
+    scene = Scene(topics={"t": 1})
+    client = scene.client()
+    produce(client, batch(b"a"))
+    asked = [FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=LARGE)] * 3
+    request = FetchRequest(
+        session_epoch=-1, max_bytes=LARGE, topics=[FetchTopic(topic="t", partitions=asked)]
+    )
+    [topic] = client.asks(request, 12, FetchResponse).responses
+    assert len(topic.partitions) == 1
+
+
+@pytest.mark.parametrize("timestamp", [1, -3, 2**60])
+def test_a_lookup_by_time_does_not_look_at_every_batch(timestamp: int) -> None:
+    scene = Scene(topics={"t": 1})
+    client = scene.client()
+
+    def work(n: int) -> int:
+        for _ in range(n):
+            produce(client, batch(b"a"))
+        asked = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+        request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=[asked])])
+        client.asks(request, 8, ListOffsetsResponse)
+        return cost(client, request, 8)
+
+    constant(work)
+
+
+def test_a_partition_is_looked_up_once_in_a_request() -> None:
+    client = Scene(topics={"t": 2}).client()
+    asked = [ListOffsetsPartition(partition_index=at, timestamp=-1) for at in (0, 1, 0)]
+    request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=asked)])
+    [topic] = client.asks(request, 8, ListOffsetsResponse).topics
+    codes = [each.error_code for each in topic.partitions]
+    assert codes == [E.INVALID_REQUEST, E.NONE, E.INVALID_REQUEST]
+
+
+# -- groups
+
+
+def test_members_that_join_do_not_each_look_at_all_others() -> None:
+    """A rebalance of n members costs n joins and one response for each, the leader's apart."""
+
+    def work(n: int) -> int:
+        scene = Scene(settings=AT_ONCE | {"group.initial.rebalance.delay.ms": "3000"})
+        scene.cluster.creation.ensure_offsets_topic(0.0)
+        clients = [scene.client() for _ in range(n)]
+        total = 0
+        for client in clients:
+            member = join(client, "g").member_id
+            total += steps(lambda: _rejoin(client, member))  # noqa: B023
+        return total + steps(lambda: scene.passes(11))
+
+    grows_linearly(work)
+
+
+def _rejoin(client: Client, member_id: str) -> None:
+    request = JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        member_id=member_id,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=SUBSCRIBED)],
+    )
+    client.sends(request, 9)
+
+
+def test_offsets_are_deleted_in_one_batch() -> None:
+    scene, client = grouped(Bounds())
+    commit(client, "g", *range(8))
+    coordinator = scene.cluster.groups.of(scene.cluster.groups.partition_of("g"))
+    assert not isinstance(coordinator, ErrorCode)
+    coordinator.groups["g"].protocol_type = "consumer"  # it had members once
+    asked = [OffsetDeleteRequestPartition(partition_index=at % 8) for at in range(100)]
+    topics = [OffsetDeleteRequestTopic(name="t", partitions=asked)]
+    before = len(scene.persisted)
+    client.sends(OffsetDeleteRequest(group_id="g", topics=topics), 0)
+    assert len(scene.persisted) == before + 1
+    assert not coordinator.offsets["g"]
+
+
+# -- what a few bytes have described again and again
+
+
+def test_a_resource_that_is_named_often_is_described_once() -> None:
+    client = Scene(topics={"t": 1}).client()
+    resources = [DescribeConfigsResource(resource_type=2, resource_name="t")] * 500
+    request = DescribeConfigsRequest(resources=resources)
+    assert len(client.asks(request, 4, DescribeConfigsResponse).results) == 1
+
+
+def test_a_group_that_is_named_often_is_described_once() -> None:
+    _, client = grouped(Bounds())
+    commit(client, "g", *range(8))
+    described = DescribeGroupsRequest(groups=["g"] * 500)
+    assert len(client.asks(described, 5, DescribeGroupsResponse).groups) == 1
+    asked = [OffsetFetchRequestGroup(group_id="g", topics=None)] * 500
+    [found] = client.asks(OffsetFetchRequest(groups=asked), 8, OffsetFetchResponse).groups
+    assert len(found.topics[0].partitions) == 8
+
+
+# -- configuration
+
+
+def altered(client: Client, operation: int, value: str) -> Any:
+    change = AlterableConfig(
+        name="follower.replication.throttled.replicas", config_operation=operation, value=value
+    )
+    resource = AlterConfigsResource(resource_type=2, resource_name="t", configs=[change])
+    request = IncrementalAlterConfigsRequest(resources=[resource])
+    [found] = client.asks(request, 1, IncrementalAlterConfigsResponse).responses
+    return found
+
+
+def test_a_list_does_not_grow_for_ever_and_has_each_value_once() -> None:
+    scene = Scene(topics={"t": 1})
+    client = scene.client()
+    topic = scene.cluster.topics.get("t")
+    assert topic is not None
+    assert altered(client, APPEND, "a,b,a").error_code == E.NONE
+    assert altered(client, APPEND, "b,c").error_code == E.NONE
+    assert topic.configs["follower.replication.throttled.replicas"] == "a,b,c"
+    assert altered(client, SUBTRACT, "b,x").error_code == E.NONE
+    assert topic.configs["follower.replication.throttled.replicas"] == "a,c"
+    found = altered(client, APPEND, "d" * 32_000)
+    assert found.error_code == E.NONE
+    found = altered(client, APPEND, "e" * 1_000)
+    assert found.error_code == E.INVALID_CONFIG
+    assert "32767" in found.error_message
+
+
+# -- rules, and everything else that is remembered of topics
+
+
+def test_nothing_is_remembered_of_deleted_topics() -> None:
+    scene = Scene()
+    client = scene.client()
+    for at in range(20):
+        scene.make(f"t{at}")
+        produce(client, batch(b"a"), topic=f"t{at}")
+        topic = scene.cluster.topics.get(f"t{at}")
+        assert topic is not None
+        scene.cluster.creation.delete([topic], 0.0)
+    assert scene.cluster.topics.partition_count == 0
+    assert not scene.cluster.appender._rules
+
+
+def test_the_work_of_large_requests_is_linear() -> None:
+    """Metadata for unknown topics, one after the other: what others wait for grows with it."""
+
+    def work(n: int) -> int:
+        scene = Scene(settings={"auto.create.topics.enable": "false"})
+        wanted = [MetadataRequestTopic(name=f"t{at}") for at in range(n)]
+        return cost(scene.client(), MetadataRequest(topics=wanted), 9)
+
+    grows_linearly(work)
