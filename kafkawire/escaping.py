@@ -14,7 +14,7 @@ from typing import Final
 _INVISIBLE: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
-"""Default_Ignorable_Code_Point (Unicode, DerivedCoreProperties) that `str.isprintable` lets pass."""
+"""Default_Ignorable_Code_Point (Unicode) that `str.isprintable` lets pass."""
 
 _FORMULA: Final = re.compile(r"[=+\-@\t\r]")
 """What spreadsheets take for the beginning of a formula (OWASP, "CSV Injection")."""

@@ -55,8 +55,8 @@ def time_text(time_ns: int) -> str | None:
 
 
 class View(NamedTuple):
-    """How much is shown: secrets (see `kafkawire.protocol.secrets`), the content of records, and whether keys
-    and values are reduced to sizes and hashes.
+    """How much is shown: secrets (see `kafkawire.protocol.secrets`), the content of records, and
+    whether keys and values are reduced to sizes and hashes.
     """
 
     secrets: bool = False
@@ -145,10 +145,13 @@ def took(entry: Entry) -> str:
 def content(entry: Entry) -> str:
     """Say in a few words what a row holds."""
     from kafkawire.capture.record_text import Count, places
+    from kafkawire.capture.rows import Status
+    from kafkawire.protocol.secrets import SECRET_APIS
 
     row = entry.row
     said = [row.client_id] if row.client_id else []
-    if row.message is not None and row.body_version is not None:
+    doubtful = row.status is not Status.OK and row.api_name in SECRET_APIS
+    if row.message is not None and row.body_version is not None and not doubtful:
         summary = str(facts(row.message, row.body_version))
         said += [summary] if summary else []
         held = [Count(place.data).records for place in places(row.message, row.body_version)]

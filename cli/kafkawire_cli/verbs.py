@@ -90,9 +90,7 @@ HELP: Final = {"help_option_names": ["-h", "--help"]}
 
 @contextmanager
 def _escaped_usage_errors() -> Iterator[None]:
-    """Escape the messages of usage errors: they repeat names of files, values and what a broker or a
-    file says.
-    """
+    """Escape the messages of usage errors: they repeat names of files, values, what files say."""
     try:
         yield
     except CLICK_ERROR as error:

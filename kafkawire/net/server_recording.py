@@ -1,7 +1,8 @@
 """What a server saw, as a capture: classic pcap of packets that might have been on the wire.
 
 Law: every byte that was received or sent is in it once, in order; addresses and ports are the
-sockets' own. Passwords are among them, so only the owner may read the file. Packets are made: sequence numbers begin at 1, nothing is lost or sent again.
+sockets' own. Passwords are among the bytes, so only the owner may read the file. Packets are made:
+sequence numbers begin at 1, nothing is lost or sent again.
 
     pcap header │ (packet header │ IPv4 │ TCP │ payload)*         link type 101: raw IP
 """

@@ -42,8 +42,8 @@ SECRET_BYTES: Final = 9
 HIDE: Final = 1
 DOUBTFUL: Final = 2
 RECORDS: Final = 4
-"""What is hidden: secrets; every value of a config, as the message was not decoded byte for byte;
-records, as their topic holds secrets. 0 hides nothing.
+"""What is hidden: secrets; every text and all bytes of a message that may carry secrets, as it was
+not decoded byte for byte; records, as their topic holds secrets. 0 hides nothing.
 """
 
 TOPIC_FIELDS: Final = ("topic", "name")
@@ -86,7 +86,8 @@ class Template:
         module = owner.__module__.rpartition(".")[2]
         if hide and module == SNAPSHOT_MODULE:  # of the metadata log, which alone has snapshots
             hide |= RECORDS
-        self.doubtful: bool = hide & DOUBTFUL != 0
+        if module not in SECRET_MODULES:
+            hide &= ~DOUBTFUL
         self.config: bool = hide != 0 and owner.__name__ in CONFIG_STRUCTS
         self.secret_tags: bool = hide != 0 and module in SECRET_MODULES
         self.rows: list[FieldRow] = rows
@@ -164,7 +165,7 @@ class Template:
     def hides(self, struct: object, attribute: str) -> bool:
         """Whether a field of a config is hidden."""
         if attribute == "value":
-            return hides_value(struct, self.doubtful)
+            return hides_value(struct)
         return attribute == "name" and hides_name(struct)
 
 
@@ -212,7 +213,7 @@ def kind_of(row: FieldRow, hide: int) -> int:
         kind = KINDS.get(element, 0)
     if element == "records" and hide & RECORDS:
         kind = SECRET_BYTES
-    if row.json_name in SECRET_FIELDS and hide and element == row.type:
+    if hide & DOUBTFUL or (row.json_name in SECRET_FIELDS and hide and element == row.type):
         kind = {TEXT: SECRET_TEXT, BYTES: SECRET_BYTES}.get(kind, kind)
     if element == row.type:
         return kind
@@ -271,7 +272,7 @@ def template(cls: type[Structure], version: int, secrets: bool, doubtful: bool =
     no such version.
 
     secrets: whether secrets are written. doubtful: whether the message was not decoded byte for
-    byte: then every value of a config is taken for a secret.
+    byte: then any text of one that may carry secrets is taken for a secret.
     """
     return _template(cls, version, 0 if secrets else HIDE | DOUBTFUL if doubtful else HIDE)
 

@@ -126,16 +126,13 @@ def placeholder(count: int, unit: str) -> str:
     return f"(redacted, {count} {unit})" if count == 1 else f"(redacted, {count} {unit}s)"
 
 
-def hides_value(struct: object, doubtful: bool) -> bool:
-    """Whether the value of one of CONFIG_STRUCTS is hidden.
-
-    doubtful: whether the message was not decoded byte for byte, so that names prove nothing.
-    """
+def hides_value(struct: object) -> bool:
+    """Whether the value of one of CONFIG_STRUCTS is hidden."""
     config: Any = struct
     value = config.value
     if value is None or value in _HARMLESS:
         return False
-    return doubtful or is_secret_config(config.name, getattr(config, "is_sensitive", None))
+    return is_secret_config(config.name, getattr(config, "is_sensitive", None))
 
 
 def hides_name(struct: object) -> bool:
@@ -158,4 +155,9 @@ def may_hold_secret(api_name: str | None, is_known_version: bool, raw: bytes) ->
     """
     if api_name is None or not is_known_version or api_name in SECRET_APIS:
         return True
-    return api_name == "Fetch" and any(topic in raw for topic in _METADATA_BYTES)
+    return api_name == "Fetch" and names_metadata(raw)
+
+
+def names_metadata(raw: bytes) -> bool:
+    """Whether the name or the id of the metadata topic is somewhere in these bytes."""
+    return any(topic in raw for topic in _METADATA_BYTES)

@@ -23,6 +23,7 @@ from ..protocol.secrets import (
     SECRET_MESSAGES,
     is_config_name,
     is_secret_config,
+    names_metadata,
 )
 from .codec import Parsed, parse
 from .defaults import UNKNOWN_TAGS
@@ -52,7 +53,7 @@ def explain(name: str, version: int, data: bytes, *, secrets: bool = True) -> Ex
     parsed = parse(name, version, data)
     if not secrets:
         hide_secrets(parsed)
-    hidden = not secrets and name in SECRET_MESSAGES
+    hidden = not secrets and rest_is_secret(name, data)
     return finished(data, [*message_rows(parsed)], (parsed.tree,), parsed.end, parsed.error, hidden)
 
 
@@ -113,10 +114,7 @@ def node_rows(node: Node, depth: int) -> Iterator[Row]:
     children = node.children
     if not children:
         if node.closed:
-            value = (
-                "" if isinstance(node.value, dict) or node.secret else shown(node.value, node.type)
-            )
-            yield Row(node.offset, node.raw, depth, node.name, node.type, value, secret=node.secret)
+            yield _row(node, depth, node.name)
         return
     head = children[0]
     if head.name in HEADS and head.path == node.path and head.closed:
@@ -127,19 +125,16 @@ def node_rows(node: Node, depth: int) -> Iterator[Row]:
     for child in children:
         if child.name in CONTENTS and child.path == node.path and not child.children:
             if child.closed and child.raw:
-                value = "" if child.secret else shown(child.value, child.type)
-                label = child.name if child.name == "size" else ""
-                yield Row(
-                    child.offset,
-                    child.raw,
-                    depth + 1,
-                    label,
-                    child.type,
-                    value,
-                    secret=child.secret,
-                )
+                yield _row(child, depth + 1, child.name if child.name == "size" else "")
         else:
             yield from node_rows(child, depth + 1)
+
+
+def _row(node: Node, depth: int, label: str) -> Row:
+    """Make the row of a node without children."""
+    hidden = node.secret or isinstance(node.value, dict)
+    value = "" if hidden else shown(node.value, node.type)
+    return Row(node.offset, node.raw, depth, label, node.type, value, secret=node.secret)
 
 
 def head_value(head: Node, node: Node) -> str:
@@ -157,6 +152,15 @@ def head_value(head: Node, node: Node) -> str:
             return '""' if n == 0 and node.type.endswith("string") else counted(n, "byte")
 
 
+def rest_is_secret(name: str | None, data: bytes) -> bool:
+    """Whether the bytes that were not decoded of a message may hold a secret. name: None where it
+    is not known.
+    """
+    if name is None or name in SECRET_MESSAGES:
+        return True
+    return name == "FetchResponse" and names_metadata(data)
+
+
 def hide_secrets(parsed: Parsed) -> None:
     """Mark the nodes of a message that hold secrets: in a message that was not decoded byte for
     byte, and in tags that are not known, all that may.
@@ -171,18 +175,20 @@ def hide_secrets(parsed: Parsed) -> None:
                     _hide(inner)
         if not may_carry:
             continue
+        if doubtful and isinstance(node.value, (str, bytes)):
+            _hide(node)
         for name, child in fields.items():
             if name in SECRET_ATTRIBUTES or name.startswith(UNKNOWN_TAGS):
                 _hide(child)
         if "name" in fields and "value" in fields:
-            _hide_config(fields, doubtful)
+            _hide_config(fields)
 
 
-def _hide_config(fields: dict[str, Node], doubtful: bool) -> None:
+def _hide_config(fields: dict[str, Node]) -> None:
     """Hide the value of a config where it is secret, and its name where it is not one."""
     name = _text(fields["name"])
     sensitive = fields["is_sensitive"].value is True if "is_sensitive" in fields else None
-    if doubtful or is_secret_config(name, sensitive):
+    if is_secret_config(name, sensitive):
         _hide(fields["value"])
     if not is_config_name(name):
         _hide(fields["name"])

@@ -13,9 +13,8 @@ from ..errors import InvalidLength, Truncated, UnknownApiKey, WireError
 from ..messages import REGISTRY
 from ..messages.api_key import ApiKey
 from ..protocol import ErrorCode, request_header_version, response_header_version
-from ..protocol.secrets import SECRET_MESSAGES
 from .codec import parse
-from .explain import finished, hide_secrets, message_rows
+from .explain import finished, hide_secrets, message_rows, rest_is_secret
 from .rendering import Explanation, Row
 from .tree import Node
 
@@ -38,7 +37,7 @@ def explain_frame(
         made.explain(response_to)
     except WireError as error:
         made.error = error
-    hidden = not secrets and (made.name is None or made.name in SECRET_MESSAGES)
+    hidden = not secrets and rest_is_secret(made.name, data)
     return finished(data, made.rows, tuple(made.trees), made.end, made.error, hidden)
 
 

@@ -46,8 +46,8 @@ def without_configs(made: Any) -> None:
     for tag in made.get("_unknownTaggedFields", ()):
         tag["data"] = placeholder(len(tag["data"]), "character")
     name, value = made.get("name"), made.get("value")
-    if isinstance(name, str) and isinstance(value, str):
-        if is_secret_config(name, made.get("isSensitive")):
+    if isinstance(name, str) and "value" in made:
+        if isinstance(value, str) and is_secret_config(name, made.get("isSensitive")):
             made["value"] = placeholder(len(value), "character")
         if not re.fullmatch(r"[\w.$-]*", name, re.ASCII):
             made["name"] = placeholder(len(name), "character")
