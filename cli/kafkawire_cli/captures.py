@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final, Generic, Name
 
 import typer
 
+from kafkawire.escaping import printable
+
 from . import inputs
 from .inputs import InputError
 from .pipes import drop_output
@@ -96,7 +98,7 @@ def reading(
 
 def refuse(verb: str, error: InputError) -> None:
     """Say what cannot be read."""
-    typer.echo(f"kafkawire {verb}: {error}", err=True)
+    typer.echo(printable(f"kafkawire {verb}: {error}"), err=True)
 
 
 @contextmanager

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from kafkawire.escaping import printable, printable_lines
+
 
 def codegen(
     package: Annotated[str, typer.Option(help="Import name of the generated package.")],
@@ -38,9 +40,11 @@ def codegen(
     try:
         made = generate(source, out, package)
     except SchemaErrors as errors:
-        typer.echo(str(errors), err=True)
+        typer.echo(printable_lines(str(errors)), err=True)
         raise typer.Exit(1) from None
     except OSError as error:
         reason = f"{error.filename}: {error.strerror}"
         raise typer.BadParameter(reason, param_hint="--out") from None
-    typer.echo(f"{len(made.modules)} messages in {made.out}, {made.changed} files changed")
+    typer.echo(
+        printable(f"{len(made.modules)} messages in {made.out}, {made.changed} files changed")
+    )

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from kafkawire.escaping import printable_lines
+
 from . import live
 from .live import BootstrapOption, SettingOption
 from .output import printable
@@ -31,7 +33,9 @@ MILLISECONDS: Final = 1000
 
 
 class Form(StrEnum):
-    """How records are written: a line each for people, a JSON object each, values only."""
+    """How records are written: a line each for people, a JSON object each, values only (their bytes
+    as they are; on a terminal escaped).
+    """
 
     TABLE = "table"
     JSON = "json"
@@ -209,6 +213,8 @@ def _reset(start: str) -> str:
 def _writer(form: Form, names: list[str]) -> Write:
     if form is Form.JSON:
         return _json
+    if form is Form.VALUE and sys.stdout.isatty():
+        return lambda record: f"{_lines(record.value or b'')}\n".encode()
     if form is Form.VALUE:
         return lambda record: (record.value or b"") + b"\n"
     width = max(map(len, names)) + 4
@@ -247,6 +253,11 @@ def _time(timestamp: int) -> str:
     except (ValueError, OverflowError, OSError):  # a producer may write any number
         return str(timestamp)
     return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _lines(data: bytes) -> str:
+    """Show a value on a terminal: escaped but for the ends of its lines."""
+    return printable_lines(data.decode(errors="backslashreplace"))
 
 
 def _text(data: bytes | None) -> str:

@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from kafkawire.escaping import printable
+
 from .names import direction_of, message_name
 
 
@@ -49,7 +51,7 @@ def encode(
         else:
             data = message.encode(version)
     except kafkawire.WireError as error:
-        typer.echo(f"kafkawire encode: {error}", err=True)
+        typer.echo(printable(f"kafkawire encode: {error}"), err=True)
         raise typer.Exit(1) from None
     if raw:
         sys.stdout.buffer.write(data)

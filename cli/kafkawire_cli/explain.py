@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from kafkawire.escaping import printable, printable_lines
+
 from .inputs import InputError, hex_bytes
 from .names import direction_of, message_name
 
@@ -59,6 +61,9 @@ def explain(
         ),
     ] = None,
     tree: Annotated[bool, typer.Option("--json", help="Print the tree as JSON.")] = False,
+    show_secrets: Annotated[
+        bool, typer.Option("--show-secrets", help="Print SASL tokens, passwords and keys.")
+    ] = False,
 ) -> None:
     """Explain a message body, or a whole frame, byte by byte.
 
@@ -71,10 +76,11 @@ def explain(
 
     data = parse_hex(read_input(hexadecimal))
     if frame:
-        explanation = explain_frame(data, answered(api, version, direction))
+        explanation = explain_frame(data, answered(api, version, direction), secrets=show_secrets)
     else:
         info = find_message(api, direction)
-        explanation = explain(info.name, checked_version(info, version), data)
+        known = checked_version(info, version)
+        explanation = explain(info.name, known, data, secrets=show_secrets)
     show(explanation, tree)
     if explanation.error is not None:
         raise typer.Exit(UNDECODABLE)
@@ -166,7 +172,7 @@ def show(explanation: Explanation, tree: bool) -> None:
     elif sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
         in_colour(explanation)
     else:
-        typer.echo(str(explanation))
+        typer.echo(printable_lines(str(explanation)))
 
 
 def in_colour(explanation: Explanation) -> None:
@@ -177,4 +183,4 @@ def in_colour(explanation: Explanation) -> None:
 
     console = Console(highlight=False, soft_wrap=True)
     for line in lines(explanation):
-        console.print(Text.assemble(*((span.text, STYLES[span.kind]) for span in line)))
+        console.print(Text.assemble(*((printable(span.text), STYLES[span.kind]) for span in line)))

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from kafkawire.escaping import printable
+
 if TYPE_CHECKING:
     from kafkawire.client.config import Key
     from kafkawire.net.admin import Admin
@@ -112,7 +114,7 @@ def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         hint = CLUSTER if error.key == "bootstrap.servers" else "--option"
         raise typer.BadParameter(str(error), param_hint=hint) from None
     except (ClientError, LocalProtocolError) as error:
-        typer.echo(f"kafkawire: {error}", err=True)
+        typer.echo(printable(f"kafkawire: {error}"), err=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         raise typer.Exit(130) from None

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
+from kafkawire.escaping import printable
+
 from . import live
 from .captures import BrokerOption, Form, FormOption, PortOption
 from .groups import groups as of_captures
@@ -100,7 +102,7 @@ async def _tell(admin: Admin, wanted: list[str] | None, form: Form) -> None:
     listed = {each.group_id: each for each in await admin.list_groups()}
     for group_id in wanted or []:
         if group_id not in listed:
-            typer.echo(f"kafkawire: there is no group {group_id!r}", err=True)
+            typer.echo(printable(f"kafkawire: unknown group {group_id!r}"), err=True)
             raise typer.Exit(1)
     known = set(await admin.list_topics())
     chosen = list(listed.values()) if wanted is None else [listed[each] for each in wanted]

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from .inputs import InputError
 from .log_output import JsonLines, Parquet, Shape, Sink, Table
 from .output import printable
-from .pipes import until_the_reader_leaves
+from .pipes import make_private, until_the_reader_leaves
 
 if TYPE_CHECKING:
     from kafkawire.log import InternalLog, LogFile
@@ -63,6 +63,10 @@ def log(
         bool,
         typer.Option("--no-verify", help="Do not check checksums, offsets, order and indexes."),
     ] = False,
+    show_secrets: Annotated[
+        bool,
+        typer.Option("--show-secrets", help="Show passwords and SCRAM keys of the metadata log."),
+    ] = False,
 ) -> None:
     """Read and verify the files of a broker's log directory.
 
@@ -80,23 +84,29 @@ def log(
     try:
         with until_the_reader_leaves():
             files = list(_files(given))
-            faults = _show(files, form, out, decoder, not no_verify)
+            faults = _show(files, _Output(form, out, show_secrets), decoder, not no_verify)
     except (InputError, OSError) as error:  # a folder that may not be listed, a disk that is full
-        typer.echo(f"kafkawire log: {error}", err=True)
+        typer.echo(printable(f"kafkawire log: {error}"), err=True)
         raise typer.Exit(2) from None
     if faults:
         raise typer.Exit(1)
 
 
-def _show(
-    files: list[LogFile], form: Shape, out: Path | None, decoder: Decoder, verify: bool
-) -> int:
+class _Output(NamedTuple):
+    """How rows are written, where to (None: standard output), and whether secrets are shown."""
+
+    form: Shape
+    path: Path | None
+    secrets: bool
+
+
+def _show(files: list[LogFile], to: _Output, decoder: Decoder, verify: bool) -> int:
     """Write all rows and report all findings; return how many are faults."""
     from kafkawire.log import Finding, read
 
     faults = 0
     with ExitStack() as stack:
-        sink = _sink(form, out, files, stack)
+        sink = _sink(to, files, stack)
         stack.callback(sink.close)
         for file in files:
             for found in read(file, _log(decoder, file), verify=verify):
@@ -139,18 +149,21 @@ def _log(decoder: Decoder, file: LogFile) -> InternalLog | None:
     return None if decoder is Decoder.NONE else InternalLog(decoder.value)
 
 
-def _sink(form: Shape, out: Path | None, files: list[LogFile], stack: ExitStack) -> Sink:
+def _sink(to: _Output, files: list[LogFile], stack: ExitStack) -> Sink:
+    form, out, secrets = to
     try:
+        if out is not None and secrets:
+            make_private(out)
         if form is Shape.PARQUET:
             assert out is not None  # checked with the options
-            return _parquet(out, files)
+            return _parquet(out, files, secrets)
         stream = sys.stdout if out is None else stack.enter_context(out.open("w", encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{out}: {error.strerror}") from None
-    return JsonLines(stream) if form is Shape.JSONL else Table(stream)
+    return JsonLines(stream, secrets) if form is Shape.JSONL else Table(stream, secrets)
 
 
-def _parquet(out: Path, files: list[LogFile]) -> Sink:
+def _parquet(out: Path, files: list[LogFile], secrets: bool) -> Sink:
     from kafkawire.log.reading import ROWS
 
-    return Parquet(out, {ROWS[file.kind] for file in files})
+    return Parquet(out, {ROWS[file.kind] for file in files}, secrets)

@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
 from .contents import form
 from .output import printable, shortened
+from .pipes import make_private
 
 if TYPE_CHECKING:
     from kafkawire.log import LogFile, LogPart, RecordRow, Row
@@ -56,11 +57,12 @@ class Sink(Protocol):
 class JsonLines:
     """One row, one line of JSON."""
 
-    def __init__(self, out: IO[str]) -> None:
+    def __init__(self, out: IO[str], secrets: bool = False) -> None:
         self._out = out
+        self._secrets = secrets
 
     def add(self, file: LogFile, row: Row) -> None:
-        made = json_row(file, row)
+        made = json_row(file, row, self._secrets)
         self._out.write(json.dumps(made, separators=(",", ":"), allow_nan=False) + "\n")
 
     def close(self) -> None:
@@ -70,8 +72,9 @@ class JsonLines:
 class Table:
     """Lines for the eye, under the name of their file."""
 
-    def __init__(self, out: IO[str]) -> None:
+    def __init__(self, out: IO[str], secrets: bool = False) -> None:
         self._out = out
+        self._secrets = secrets
         self._file: Path | None = None
 
     def add(self, file: LogFile, row: Row) -> None:
@@ -79,7 +82,7 @@ class Table:
             blank = "" if self._file is None else "\n"
             self._file = file.path
             self._out.write(f"{blank}{printable(str(file.path))}  {file.kind}\n{heading(row)}\n")
-        self._out.write(printable(line(row)) + "\n")
+        self._out.write(printable(line(row, self._secrets)) + "\n")
 
     def close(self) -> None:
         self._out.flush()
@@ -89,10 +92,11 @@ class Parquet:
     """Row groups in a file for each kind of row.
 
     With one kind of row, it is the file named; with several, `dump.parquet` stands for
-    `dump.records.parquet`, `dump.offset-index.parquet` and so on.
+    `dump.records.parquet`, `dump.offset-index.parquet` and so on. secrets: whether they are shown;
+    then only the owner may read the files.
     """
 
-    def __init__(self, out: Path, kinds: set[type[Row]]) -> None:
+    def __init__(self, out: Path, kinds: set[type[Row]], secrets: bool = False) -> None:
         import pyarrow.parquet as pq
 
         from kafkawire.log import arrow
@@ -100,11 +104,14 @@ class Parquet:
         self._writers: dict[type[Row], Any] = {}
         self._waiting: dict[type[Row], list[tuple[str, Row]]] = {kind: [] for kind in kinds}
         self._bytes = 0
+        self._secrets = secrets
         for kind in sorted(kinds, key=lambda kind: kind.__name__):
             name = out.name
             if len(kinds) > 1:
                 name = f"{out.stem}.{PLURAL[kind.__name__]}{out.suffix}"
             path = out.with_name(name)
+            if secrets:
+                make_private(path)
             self._writers[kind] = pq.ParquetWriter(path, arrow.schema(kind))
 
     def add(self, file: LogFile, row: Row) -> None:
@@ -125,7 +132,9 @@ class Parquet:
 
         for kind, rows in self._waiting.items():
             if rows:
-                self._writers[kind].write_batch(arrow.record_batch(kind, rows))
+                self._writers[kind].write_batch(
+                    arrow.record_batch(kind, rows, secrets=self._secrets)
+                )
                 rows.clear()
         self._bytes = 0
 
@@ -138,22 +147,22 @@ def name_of(file: LogFile) -> str:
     return os.fsencode(file.path).decode("utf-8", "backslashreplace")
 
 
-def json_row(file: LogFile, row: Row) -> dict[str, Any]:
+def json_row(file: LogFile, row: Row, secrets: bool = False) -> dict[str, Any]:
     """Make the JSON form of a row: keys and values as messages, text or hex, whichever they are."""
     from kafkawire.log import RecordRow
 
     made: dict[str, Any] = {"file": name_of(file), "kind": file.kind.value} | row._asdict()
     if isinstance(row, RecordRow):
         key, value = made.pop("decoded") or (None, None)
-        made["key"] = content(row.key, key)
-        made["value"] = content(row.value, value)
+        made["key"] = content(row.key, key, secrets)
+        made["value"] = content(row.value, value, secrets)
         made["headers"] = [[name, form(data, redact=False)] for name, data in row.headers]
     return made
 
 
-def content(data: bytes | None, part: LogPart | None) -> Any:
+def content(data: bytes | None, part: LogPart | None, secrets: bool) -> Any:
     """Show a key or value: the message it is, or else what `form` makes of it."""
-    return form(data, redact=False) if part is None else part.to_json()
+    return form(data, redact=False) if part is None else part.to_json(secrets=secrets)
 
 
 def heading(row: Row) -> str:
@@ -173,16 +182,16 @@ def width(name: str) -> int:
     return max(12, len(name)) if name not in ("entry", "line") else 8
 
 
-def line(row: Row) -> str:
+def line(row: Row, secrets: bool = False) -> str:
     """Write a row as one line of the table."""
     from kafkawire.log import RecordRow
 
     if isinstance(row, RecordRow):
-        return record_line(row)
+        return record_line(row, secrets)
     return "  ".join(f"{value!s:>{width(name)}}" for name, value in row._asdict().items())
 
 
-def record_line(row: RecordRow) -> str:
+def record_line(row: RecordRow, secrets: bool = False) -> str:
     """Write a record as one line: `!` marks a batch whose checksum is wrong."""
     producer = ""
     if row.producer_id >= 0:
@@ -195,20 +204,20 @@ def record_line(row: RecordRow) -> str:
         f"{time_text(row.timestamp):23} {row.compression:6} {producer:>14}",
         "txn" if row.transactional else "",
         row.control or "",
-        "" if hidden else f"{brief(row.key, key)} ->",
-        brief(row.value, value),
-        " ".join(f"{name}={brief(data, None)}" for name, data in row.headers),
+        "" if hidden else f"{brief(row.key, key, secrets)} ->",
+        brief(row.value, value, secrets),
+        " ".join(f"{name}={brief(data, None, secrets)}" for name, data in row.headers),
     ]
     return " ".join(word for word in said if word)
 
 
-def brief(data: bytes | None, part: LogPart | None) -> str:
+def brief(data: bytes | None, part: LogPart | None, secrets: bool) -> str:
     """Show a key or value in a few words."""
     if data is None:
         return "null"
     if part is None:
         return shortened(_plain(form(data, redact=False)))
-    made = part.to_json()
+    made = part.to_json(secrets=secrets)
     text = json.dumps(made.get("message", made), ensure_ascii=False)
     return shortened(f"{part.name or ''}{text}")
 

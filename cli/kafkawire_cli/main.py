@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from kafkawire.escaping import printable
+
 from . import pipes
 from .verbs import HELP, Verbs
 
@@ -56,7 +58,8 @@ def main() -> None:
             app()
     except OSError as error:  # a disk that is full: what was asked for is not all there
         pipes.drop_output()
-        print(f"kafkawire: {error.filename or 'output'}: {error.strerror}", file=sys.stderr)
+        said = printable(f"kafkawire: {error.filename or 'output'}: {error.strerror}")
+        print(said, file=sys.stderr)
         sys.exit(2)
 
 

@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kafkawire.escaping import printable as printable
+
 from .facts import facts
 
 if TYPE_CHECKING:
@@ -53,8 +55,8 @@ def time_text(time_ns: int) -> str | None:
 
 
 class View(NamedTuple):
-    """How much is shown: secrets (SASL tokens, passwords), the content of records, and whether keys
-    and values are reduced to sizes and hashes.
+    """How much is shown: secrets (see `kafkawire.protocol.secrets`), the content of records, and
+    whether keys and values are reduced to sizes and hashes.
     """
 
     secrets: bool = False
@@ -67,16 +69,17 @@ def body(entry: Entry, view: View) -> Any:
     fields hold, else its bytes in hex.
     """
     from kafkawire.capture.record_text import in_words, places, replaced
-    from kafkawire.capture.redaction import redacted
     from kafkawire.capture.row_text import raw_text
-    from kafkawire.protocol.json_form import to_json
+    from kafkawire.capture.rows import Status
+    from kafkawire.protocol.json_text import shown_json
 
     row = entry.row
     if row.message is None or row.body_version is None:
         return raw_text(row, secrets=view.secrets, redact=view.redact)
     found = places(row.message, row.body_version)
-    made = replaced(to_json(row.message, row.body_version), map(in_words, found))
-    return made if view.secrets else redacted(made)
+    doubtful = row.status is not Status.OK
+    made = shown_json(row.message, row.body_version, view.secrets, doubtful)
+    return replaced(made, map(in_words, found))
 
 
 def records(entry: Entry, view: View) -> list[dict[str, Any]]:
@@ -87,10 +90,10 @@ def records(entry: Entry, view: View) -> list[dict[str, Any]]:
     if row.message is None or row.body_version is None:
         return []
     found = places(row.message, row.body_version)
-    return [json.loads(opened(place, view.redact)) for place in found]
+    return [json.loads(opened(place, view.redact, view.secrets)) for place in found]
 
 
-def embedded(entry: Entry) -> dict[str, Any]:
+def embedded(entry: Entry, view: View) -> dict[str, Any]:
     """Decode what the bytes fields of a body hold (subscriptions, ...), by field path."""
     from kafkawire.protocol.embedded import embedded_payloads
 
@@ -98,7 +101,7 @@ def embedded(entry: Entry) -> dict[str, Any]:
     if row.message is None or row.body_version is None:
         return {}
     found = embedded_payloads(row.message, row.body_version)
-    return {payload.path: payload.to_json() for payload in found}
+    return {payload.path: payload.to_json(secrets=view.secrets) for payload in found}
 
 
 def jsonl(view: View) -> Callable[[Entry], str]:
@@ -142,10 +145,13 @@ def took(entry: Entry) -> str:
 def content(entry: Entry) -> str:
     """Say in a few words what a row holds."""
     from kafkawire.capture.record_text import Count, places
+    from kafkawire.capture.rows import Status
+    from kafkawire.protocol.secrets import SECRET_APIS
 
     row = entry.row
     said = [row.client_id] if row.client_id else []
-    if row.message is not None and row.body_version is not None:
+    doubtful = row.status is not Status.OK and row.api_name in SECRET_APIS
+    if row.message is not None and row.body_version is not None and not doubtful:
         summary = str(facts(row.message, row.body_version))
         said += [summary] if summary else []
         held = [Count(place.data).records for place in places(row.message, row.body_version)]
@@ -184,6 +190,10 @@ def heading() -> str:
 
 def tree(entry: Entry, out: Print, view: View) -> None:
     """Print a row as a block: a line for the message, its fields indented below."""
+    _tree(entry, lambda line: out(printable(line)), view)
+
+
+def _tree(entry: Entry, out: Print, view: View) -> None:
     row = entry.row
     where = f"{entry.capture} packet {row.packet}" if row.packet else entry.capture
     who = (
@@ -198,11 +208,11 @@ def tree(entry: Entry, out: Print, view: View) -> None:
     clock = time_text(row.time_ns)
     out(f"  {where}{who}" + (f"  {clock}" if clock else ""))
     if row.client_id is not None and row.direction == "request":
-        out(printable(f"  client id {row.client_id}"))
+        out(f"  client id {row.client_id}")
     if row.error:
         out(f"  ! {row.error}")
     _branch(body(entry, view), 1, out)
-    for path, payload in embedded(entry).items():
+    for path, payload in embedded(entry, view).items():
         _leaf(f"  {path} holds", payload, 1, out)
     if view.records:
         for held in records(entry, view):
@@ -227,14 +237,7 @@ def _leaf(label: str, value: Any, depth: int, out: Print) -> None:
             out(f"{label}[{i}]:")
             _branch(inner, depth + 1, out)
     else:
-        out(printable(f"{label}: {shortened(json.dumps(value, ensure_ascii=False))}"))
-
-
-def printable(text: str) -> str:
-    """Escape what a terminal would obey instead of print: names come from strangers."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+        out(f"{label}: {shortened(json.dumps(value, ensure_ascii=False))}")
 
 
 def shortened(text: str, most: int = 160) -> str:

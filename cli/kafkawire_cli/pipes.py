@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedWriter, FileIO, TextIOWrapper
+from pathlib import Path
 from typing import Final
 
 YOUNG: Final = 1 << 19
@@ -107,6 +108,15 @@ def write(text: bytes | memoryview) -> None:
     """Write what is encoded already to standard output."""
     for at in range(0, len(text), PIECE):
         sys.stdout.buffer.write(text[at : at + PIECE])
+
+
+def make_private(path: Path) -> None:
+    """Make a file that only its owner may read, or that of one that is there, before secrets are
+    written into it.
+    """
+    from kafkawire.net.server_recording import private
+
+    os.close(private(str(path), os.O_WRONLY | os.O_CREAT))
 
 
 def drop_output() -> None:

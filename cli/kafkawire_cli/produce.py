@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Final, NamedTuple
 
 import typer
 
+from kafkawire.escaping import printable
+
 from . import live
 from .live import BootstrapOption, SettingOption
 
@@ -128,11 +130,13 @@ class Told:
             found = await self._pending[0]
         except ClientError as error:
             self.failed += 1
-            typer.echo(f"line {line}: {error}", err=True)
+            typer.echo(printable(f"line {line}: {error}"), err=True)
         else:
             self.delivered += 1
             if self._verbose:
-                sys.stdout.write(f"{found.topic}-{found.partition} {found.offset}\n")
+                sys.stdout.write(
+                    printable(f"{found.topic}-{found.partition} {found.offset}") + "\n"
+                )
         self._pending.popleft()
 
 

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from kafkawire.escaping import printable_lines
+
 if TYPE_CHECKING:
     from kafkawire_codegen.dialect import MessageSchema
     from kafkawire_codegen.releases import Releases
@@ -197,7 +199,7 @@ def _readable() -> Iterator[None]:
     try:
         yield
     except SchemaErrors as errors:
-        typer.echo(str(errors), err=True)
+        typer.echo(printable_lines(str(errors)), err=True)
         raise typer.Exit(1) from None
     except UnknownRelease as error:
         raise typer.BadParameter(str(error), param_hint="RELEASE") from None
@@ -253,13 +255,14 @@ COLOURS: Final = {"+ ": "green", "- ": "red", "~ ": "yellow"}
 
 def _say(text: str) -> None:
     """Print plainly; on a terminal with colour, and lines as long as they are."""
+    text = printable_lines(text)
     if not sys.stdout.isatty():
         typer.echo(text)
         return
     from rich.console import Console
     from rich.text import Text
 
-    console = Console()
+    console = Console(markup=False, emoji=False, highlight=False)
     for line in text.split("\n"):
         coloured = Text(line, style=COLOURS.get(line.lstrip()[:2], ""))
         coloured.highlight_regex(r"^\S+?:\d+:\d+:", "bold")

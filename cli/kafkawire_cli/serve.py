@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kafkawire.escaping import printable
+
 from .pipes import until_the_reader_leaves
 
 if TYPE_CHECKING:
@@ -50,7 +52,11 @@ def serve(
         Path | None, typer.Option(metavar="PEM", help="Certificate and key: listen with TLS.")
     ] = None,
     record: Annotated[
-        Path | None, typer.Option(metavar="FILE.pcap", help="Write what is said as a capture.")
+        Path | None,
+        typer.Option(
+            metavar="FILE.pcap",
+            help="Record the traffic as a capture, passwords included; mode 0600.",
+        ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No line a request.")] = False,
 ) -> None:
@@ -166,7 +172,7 @@ async def _serve(config: ServerConfig, recording: Recording | None, quiet: bool)
     try:
         await server.start()
     except OSError as error:
-        print(f"kafkawire: {error.strerror or error}", file=sys.stderr)
+        print(printable(f"kafkawire: {error.strerror or error}"), file=sys.stderr)
         raise typer.Exit(2) from None
     print(f"listening on {server.bootstrap} as Kafka {config.release}", flush=True)
     try:
@@ -195,4 +201,5 @@ def _print_close(close: Close) -> None:
 
 
 def _print(text: str) -> None:
-    print(datetime.now().strftime("%H:%M:%S.%f")[:-3], text, flush=True)
+    """Print a line; what clients sent in it is escaped, so that it stays one line."""
+    print(datetime.now().strftime("%H:%M:%S.%f")[:-3], printable(text), flush=True)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kafkawire.escaping import printable
+
 from .captures import BrokerOption, PortOption, known
 
 if TYPE_CHECKING:
@@ -94,7 +96,7 @@ def spark(
                         clock=time.monotonic, sleep=told.wait, stop=told.is_set, say=_say,
                     )  # fmt: skip
     except (SparkError, OSError, ValueError) as error:
-        typer.echo(f"kafkawire spark: {error}", err=True)
+        typer.echo(printable(f"kafkawire spark: {error}"), err=True)
         raise typer.Exit(2) from None
     if status:
         raise typer.Exit(status)
@@ -120,4 +122,4 @@ def _pairs(given: list[str] | None, hint: str) -> dict[str, str]:
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    print(printable(text), file=sys.stderr, flush=True)

@@ -2,7 +2,8 @@
 
 Law: the name of the output file says the format, and where several tables are asked for, each has a
 file of its own; nested columns are JSON text in CSV, bytes are base64 in both texts, and times are
-ISO 8601 in UTC.
+ISO 8601 in UTC. Texts in CSV are escaped: control characters, and what a spreadsheet takes for a
+formula; JSON lines, Parquet and Arrow hold them as they are.
 
     -o a.csv            one table
     -o DIR              DIR/exchanges.parquet, DIR/records.parquet, ...
@@ -23,7 +24,10 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import typer
 
+from kafkawire.escaping import csv_text
+
 from . import captures
+from .pipes import make_private
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -63,6 +67,9 @@ def write(
     size = 1 if given == ["-"] and output is None else tables.BATCH_ROWS
     sources, refused = captures.sources("decode", given)
     drawn = output is not None or not sys.stdout.isatty()
+    for file in files.values():
+        if file is not None and view.secrets:
+            make_private(file)
     with (
         progress(sources, drawn=drawn) as watch,
         captures.readable(given, output),
@@ -127,7 +134,7 @@ def _jsonl(output: Path | None, _: pa.Schema) -> Iterator[Write]:
 def _csv(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
     def write(batch: pa.RecordBatch) -> None:
         for row in batch.to_pylist():
-            lines.writerow(_cell(value) for value in _plain(row).values())
+            lines.writerow(_cell(value) for value in row.values())
 
     with _text(output) as out:
         lines = csv.writer(out, lineterminator="\n")
@@ -236,7 +243,12 @@ def _plain(value: Any) -> Any:
 
 
 def _cell(value: Any) -> Any:
-    """Make a value that CSV can hold: null is nothing, true and nested values are JSON."""
-    if isinstance(value, bool | dict | list):
-        return json.dumps(value, separators=(",", ":"))
-    return value
+    """Make a value that CSV can hold: null is nothing, true and nested values are JSON; numbers
+    stay numbers, and texts are escaped.
+    """
+    if isinstance(value, str):
+        return csv_text(value)
+    plain = _plain(value)
+    if isinstance(plain, bool | dict | list):
+        return json.dumps(plain, separators=(",", ":"))
+    return plain

@@ -6,12 +6,16 @@ said in its module alone.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
+
+from kafkawire.escaping import printable
 
 
 class Verb(NamedTuple):
@@ -76,7 +80,22 @@ VERBS: Final = {
     ),
 }
 
+CLICK_ERROR: Final[Any] = next(
+    one for one in typer.BadParameter.__mro__ if one.__name__ == "ClickException"
+)
+"""What all usage errors are: of `click`, or of the copy of it that newer releases of Typer have."""
+
 HELP: Final = {"help_option_names": ["-h", "--help"]}
+
+
+@contextmanager
+def _escaped_usage_errors() -> Iterator[None]:
+    """Escape the messages of usage errors: they repeat names of files, values, what files say."""
+    try:
+        yield
+    except CLICK_ERROR as error:
+        error.message = printable(error.message)
+        raise
 
 
 class Verbs(TyperGroup):
@@ -88,6 +107,16 @@ class Verbs(TyperGroup):
         super().__init__(**settings)
         for name, verb in VERBS.items():
             self.add_command(TyperCommand(name, help=verb.says))
+
+    def make_context(self, *given: Any, **settings: Any) -> Any:
+        """Parse the arguments; what a usage error repeats of them is escaped."""
+        with _escaped_usage_errors():
+            return super().make_context(*given, **settings)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the verb; what a usage error repeats of its input is escaped."""
+        with _escaped_usage_errors():
+            return super().invoke(ctx)
 
     def resolve_command(
         self,

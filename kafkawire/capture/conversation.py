@@ -31,6 +31,7 @@ from .recognise import (
     find_response,
     judge_request,
     looks_like_request,
+    scan_request,
     signature,
 )
 from .rows import Row, Status
@@ -68,6 +69,8 @@ class Conversation:
         self._pairing = Pairing(limits)
         self._inference = Inference(limits)
         self._walked = 0
+        self._searched = [0, 0]
+        self._again = [0, 0]
         self._tokens = False
         self._heads = RequestHeads()
 
@@ -149,7 +152,7 @@ class Conversation:
         """Take note that `size` bytes of a side were sent and are not in the capture."""
         rows: list[Item] = []
         if not self.decided and self.other is None:
-            rows += self._decide()
+            rows += self._decide(last=True)
         rows += self._break(side, size)
         rows.append(Row(packet, time_ns, self._direction(side), size, Status.GAP, reason))
         return rows
@@ -161,7 +164,7 @@ class Conversation:
         if first.is_empty and second.is_empty and not self._pairing.waits:
             return rows
         if not self.decided and self.other is None:
-            rows += self._decide()
+            rows += self._decide(last=True)
         for side in (0, 1):
             rows += self._flush(side)
         return rows + self._inference.settle(self._pairing.finish())
@@ -171,13 +174,16 @@ class Conversation:
     def _direction(self, side: int) -> str:
         return DIRECTIONS[0 if self.client is None or side == self.client else 1]
 
-    def _decide(self) -> list[Item]:
+    def _decide(self, *, last: bool = False) -> list[Item]:
+        """Look which side is the client; last: even where few bytes came since the last look."""
         for side in (0, 1) if self.client is None else (self.client,):
             stream = self._streams[side]
-            data = stream.peek()
-            if not data:
+            end = stream.position + stream.held
+            if not stream.held or (end < self._again[side] and not last):
                 continue
-            if self._looks_like_client(stream, data):
+            self._again[side] = end + _more(stream.held)
+            data = stream.peek()
+            if self._looks_like_client(side, data):
                 return self._be_kafka(side)
             named = signature(data)
             if named is not None:
@@ -189,12 +195,17 @@ class Conversation:
             return self._be_other("not recognised")
         return []
 
-    def _looks_like_client(self, stream: Stream, data: bytes) -> bool:
-        limit = self.limits.max_frame_bytes
+    def _looks_like_client(self, side: int, data: bytes) -> bool:
+        limit, stream = self.limits.max_frame_bytes, self._streams[side]
         if stream.in_step and self.client is not None:
             return looks_like_request(data, 0, limit)
-        found = find_request(data, limit)
-        return found is not None and found.proven
+        start = max(0, self._searched[side] - stream.position)
+        found, resume = scan_request(data, limit, start)
+        self._searched[side] = stream.position + resume
+        if found is None:
+            return False
+        self._again[side] = stream.position + _enough(data, found.at)
+        return found.proven
 
     def _is_broker_alone(self, side: int) -> bool:
         """Whether a side, of a connection whose other side is not in the capture, sends responses:
@@ -298,7 +309,9 @@ class Conversation:
             rows += self._give_up(side, at, Status.UNPARSED, "out of step")
         stream.in_step = proven
         if not proven:
-            stream.need = stream.held + 1
+            is_frame = found is not None and (side == self.client or self._pairing.awaits)
+            held = stream.held
+            stream.need = _enough(stream.peek(), 0) if is_frame else held + _more(held)
         return proven
 
     def _find_response(self, data: bytes) -> Found | None:
@@ -389,3 +402,22 @@ class Conversation:
         return [
             Row(mark.packet, mark.time_ns, self._direction(side), size, status, reason, raw=raw)
         ]
+
+
+def _more(held: int) -> int:
+    """Say how many bytes must come before it is worth looking again at all that is held: a share of
+    them, so that all looks together are linear in the bytes.
+    """
+    return 1 + (held >> 4)
+
+
+def _enough(data: bytes, at: int) -> int:
+    """Say how many bytes must be held before a frame that may begin at `at` is judged again: half
+    as many more of it, or all of it.
+    """
+    held = len(data)
+    if held - at < SIZE:
+        return held + 1
+    end = at + SIZE + int(read_i32_be(data, at))
+    wanted = held + 1 + ((held - at) >> 1)
+    return min(wanted, end) if end > held else held + 1

@@ -80,6 +80,11 @@ class Pairing:
         """Take note that the oldest request has its response."""
         self._asked.popleft()
 
+    @property
+    def awaits(self) -> bool:
+        """Whether there is a request without a response."""
+        return len(self._asked) > 0
+
     def awaited(self) -> dict[int, tuple[int, int]]:
         """Correlation id -> API key and version of the requests without a response."""
         return {a.correlation_id: (a.api_key, a.api_version) for a in reversed(self._asked)}

@@ -22,7 +22,7 @@ from ..errors import BadMagic, CaptureError, CorruptCapture, TruncatedCapture
 from .blocks import MAX_PACKET_BYTES, MAX_PACKETS, Ints, PacketBlock, take_rows
 from .chains import packets
 from .inbox import Inbox
-from .resync import Shape, find_packet, looks_wrong
+from .resync import Search, Shape, looks_wrong, packet_search
 
 
 class Variant(NamedTuple):
@@ -112,6 +112,7 @@ class PcapDecoder:
         self._number = first
         self._seconds: int | None = None
         self._damage: int | None = None
+        self._searching: Search | None = None
 
     def feed(self, chunk: bytes) -> Iterator[PacketBlock]:
         """Take the next bytes of the file."""
@@ -206,9 +207,12 @@ class PcapDecoder:
         """Find where packets begin again; None where more bytes are needed, or none come."""
         assert self._damage is not None
         if not ended and len(data) - start < SEARCH_BYTES:
-            self._inbox.keep(start, SEARCH_BYTES)
+            # twice as many: what is left over is copied once for as many bytes that come
+            self._inbox.keep(start, 2 * SEARCH_BYTES)
             return None
-        found = find_packet(data, start, shape, near=self._seconds, ended=ended)
+        if self._searching is None or self._searching.data is not data:
+            self._searching = packet_search(data, shape, ended=ended)
+        found = self._searching.find(start, self._seconds)
         if found is None:
             # A packet may begin in what was searched last, but the proof of it lie further on.
             self._inbox.keep(len(data) if ended else len(data) - SEARCH_BYTES // 2, SEARCH_BYTES)

@@ -26,7 +26,7 @@ from .blocks import MAX_PACKETS, NO_TIME, Ints, PacketBlock, kinds, take_rows
 from .chains import blocks
 from .inbox import Inbox
 from .interfaces import Interface, read_interface
-from .resync import windows, words_at
+from .resync import Judged, Search, words_at
 
 SECTION: Final = 0x0A0D0D0A
 MAGIC: Final = b"\x0a\x0d\x0d\x0a"
@@ -94,6 +94,7 @@ class PcapngDecoder:
         self._inbox = Inbox()
         self._number = 1
         self._damage: int | None = None
+        self._searching: tuple[str, Search] | None = None
         self._unknown: set[int] = set()
 
     def feed(self, chunk: bytes) -> Iterator[PacketBlock]:
@@ -142,9 +143,14 @@ class PcapngDecoder:
     def _search(self, data: bytes, start: int, *, ended: bool) -> int | None:
         """Find where blocks begin again; None where more bytes are needed, or none come."""
         if not ended and len(data) - start < SEARCH_BYTES:
-            self._inbox.keep(start, SEARCH_BYTES)
+            # twice as many: what is left over is copied once for as many bytes that come
+            self._inbox.keep(start, 2 * SEARCH_BYTES)
             return None
-        found = find_block(data, start, self._section.order)
+        order = self._section.order
+        before = self._searching
+        if before is None or before[0] != order or before[1].data is not data:
+            before = self._searching = order, block_search(data, order)
+        found = before[1].find(start)
         if found is not None:
             self._report(self._inbox.position + found)
             return found
@@ -274,18 +280,28 @@ def find_block(data: bytes, start: int, order: str) -> int | None:
     """Find the first offset from `start` on where a section, interface or packet block lies whole,
     its lengths equal.
     """
-    for window in windows(start, len(data)):
-        found = []
+    return block_search(data, order).find(start)
+
+
+def block_search(data: bytes, order: str) -> Search:
+    """Make what finds such blocks."""
+
+    def judge(window: range) -> Judged:
+        found, sizes = [], []
         for phase in range(4):
             kinds, lengths = words_at(data, window, phase, 2, order)
             ok = np.isin(kinds, _SOUGHT) & (lengths >= LEAST_BLOCK) & (lengths <= MAX_BLOCK)
-            found.append(np.flatnonzero(ok & (lengths & 3 == 0)) * 4 + phase + window.start)
-        for at in np.sort(np.concatenate(found)).tolist():
-            length = data[at + 4 : at + 8]
-            end = at + struct.unpack(order + "I", length)[0]
-            if end <= len(data) and data[end - 4 : end] == length:
-                return int(at)
-    return None
+            rows = np.flatnonzero(ok & (lengths & 3 == 0))
+            found.append(rows * 4 + phase + window.start)
+            sizes.append(lengths[rows].astype(np.int64))
+        places, size = np.concatenate(found), np.concatenate(sizes)
+        whole = places + size <= len(data)
+        places, size = places[whole], size[whole]
+        again = take_rows(data, places + size - 4, np.dtype([("length", order + "u4")]))
+        blocks = np.sort(places[again["length"] == size])
+        return blocks, np.zeros(len(blocks), np.int64)
+
+    return Search(data, judge)
 
 
 def _leading(flags: npt.NDArray[np.bool_]) -> int:

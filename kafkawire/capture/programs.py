@@ -1,7 +1,8 @@
 """How bodies are laid out on the wire, for who reads them without making messages of them.
 
 Law: a body has a program only where the wire says all that its JSON form says: fields in order, no
-struct that may be missing, nothing that is to be hidden.
+struct that may be missing, nothing that is hidden. Records of the metadata topic, which are hidden,
+`quick_text.c` leaves to others itself.
 
     class, version --once--> Program: a step a field, in wire order
 """
@@ -12,7 +13,7 @@ import sys
 from typing import Any, Final
 
 from ..primitives.structure import Structure
-from ..protocol.json_text import CREDENTIALS
+from ..protocol.secrets import CONFIG_STRUCTS, SECRET_FIELDS, SNAPSHOT_MODULE
 from .quick_text import Program
 from .record_text import plan
 
@@ -52,7 +53,7 @@ _programs: Final[dict[tuple[type[Structure], int, bool], Program | None]] = {}
 def program_of(cls: type[Structure], version: int, flexible: bool, secrets: bool) -> Program | None:
     """Make the program of a struct's class at a version; None where messages have to be made.
 
-    flexible: whether lengths are varints and tags follow. secrets: whether credentials are shown.
+    flexible: whether lengths are varints and tags follow. secrets: whether secrets are shown.
     """
     known = (cls, version, secrets)
     if known not in _programs:
@@ -63,6 +64,10 @@ def program_of(cls: type[Structure], version: int, flexible: bool, secrets: bool
 def _made(cls: type[Structure], version: int, flexible: bool, secrets: bool) -> Program | None:
     roles = {step.attribute: step.role for step in plan(cls, version)}
     owner: Any = cls
+    if not secrets and (
+        owner.__name__ in CONFIG_STRUCTS or owner.__module__.endswith(SNAPSHOT_MODULE)
+    ):
+        return None
     module = sys.modules[owner.__module__]
     steps: list[tuple[bytes, bytes, int, bool, int, Program | None]] = []
     for row in cls.__fields__:
@@ -75,7 +80,7 @@ def _made(cls: type[Structure], version: int, flexible: bool, secrets: bool) -> 
             inner = program_of(getattr(module, element), version, flexible, secrets)
             if inner is None or not is_array:  # a struct alone may have a mark before it
                 return None
-        elif element not in KINDS or (row.json_name in CREDENTIALS and not secrets):
+        elif element not in KINDS or (row.json_name in SECRET_FIELDS and not secrets):
             return None
         lead = f'{"," if steps else "{"}"{row.json_name}":'.encode()
         name, kind = row.attribute.encode(), KINDS.get(element, STRUCT)

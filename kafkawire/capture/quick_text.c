@@ -487,6 +487,16 @@ static int note_place(Body *body, int path, Step *step, const Whose *whose, Byte
     return made;
 }
 
+/* Whether records are those of the metadata topic, whose name and id `protocol/secrets.py` says: they hold secrets. */
+static int are_metadata(const Whose *whose)
+{
+    static const char *const topics[] = {"__cluster_metadata", "AAAAAAAAAAAAAAAAAAAAAQ"};
+    for (size_t i = 0; i < sizeof topics / sizeof *topics; i++)
+        if (whose->topic_size == (Py_ssize_t)strlen(topics[i]) && !memcmp(whose->topic, topics[i], (size_t)whose->topic_size))
+            return 1;
+    return 0;
+}
+
 /* Put a field that says whose records they are, or holds them. */
 static int put_with_role(Body *body, int path, Step *step, Whose *whose)
 {
@@ -494,6 +504,8 @@ static int put_with_role(Body *body, int path, Step *step, Whose *whose)
     int64_t size;
     switch (step->role) {
     case ROLE_RECORDS:
+        if (are_metadata(whose))
+            return ODD;
         TRY(put_sized(body, RECORDS, step, &data, &size));
         return size < 0 ? FINE : note_place(body, path, step, whose, data, size);
     case ROLE_TOPIC:

@@ -8,10 +8,11 @@ as well.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, final
 
+import numpy as np
 from librt.strings import read_i16_be, read_i32_be
 from mypy_extensions import i64
 
@@ -36,10 +37,10 @@ MAX_WAITED: Final = 1 << 20
 """A frame larger than this is not waited for where its beginning is only a guess."""
 
 _REQUEST_AHEAD: Final = re.compile(
-    rb"(?=[\x00-\x06].{3}\x00[\x00-\x7f]\x00[\x00-\x3f][\x00-\x7f].{3}(?:\xff\xff|[\x00-\x04].))",
+    rb"(?=(?!\x00\x00\x00[\x00-\x07])[\x00-\x06].{3}\x00[\x00-\x7f]\x00[\x00-\x3f][\x00-\x7f].{3}(?:\xff\xff|[\x00-\x04].))",
     re.DOTALL,
 )
-"""A size below 112 MiB, a key and a version below 128 and 64, a correlation id that is not
+"""A size from 8 to 112 MiB, a key and a version below 128 and 64, a correlation id that is not
 negative, a client id length.
 """
 
@@ -61,7 +62,31 @@ _SIGNATURES: Final = (
 )
 
 
+EFFORT: Final = 8
+"""Bytes that a search decodes for each byte that it searches, at most."""
+
+LEAST_EFFORT: Final = 1 << 21
+"""Bytes that any search may decode: twice the largest frame that is waited for."""
+
+JUDGED: Final = 64
+"""What looking at one position costs at least, in bytes decoded; and of how many bytes copied one
+costs as much as one decoded.
+"""
+
 _last_versions: Final[dict[int, int]] = {}
+
+
+@final
+class Effort:
+    """What a search may still spend, in bytes decoded: hostile bytes may look like the beginning of
+    a frame at every position, and each takes as long as the frame.
+    """
+
+    def __init__(self, searched: int) -> None:
+        self.left: int = EFFORT * searched + LEAST_EFFORT
+
+    def spend(self, decoded: int, copied: int) -> None:
+        self.left -= JUDGED + decoded + copied // JUDGED
 
 
 class RequestSight(NamedTuple):
@@ -146,18 +171,41 @@ class Found(NamedTuple):
     proven: bool
 
 
+class Scan(NamedTuple):
+    """What a search for a request found. resume: where to go on when more bytes are there; every
+    position before is ruled out.
+    """
+
+    found: Found | None
+    resume: int
+
+
 def find_request(data: bytes, max_frame_bytes: int) -> Found | None:
     """Find where a request begins in a stream without a known beginning; None where no position
     qualifies.
     """
-    for match in _REQUEST_AHEAD.finditer(data):
-        sight = judge_request(data, match.start(), max_frame_bytes)
+    return scan_request(data, max_frame_bytes).found
+
+
+def scan_request(data: bytes, max_frame_bytes: int, start: int = 0) -> Scan:
+    """Find where a request begins from `start` on, with an effort that is linear in the bytes."""
+    effort = Effort(len(data) - start)
+    resume = max(start, len(data) - HEAD + 1)
+    for match in _REQUEST_AHEAD.finditer(data, start):
+        at = match.start()
+        sight = judge_request(data, at, max_frame_bytes, effort)
         if sight is not Sight.NO:
-            return Found(match.start(), sight is Sight.PROVEN)
-    return None
+            return Scan(Found(at, sight is Sight.PROVEN), min(resume, at))
+        if 0 < len(data) - at - SIZE - int(read_i32_be(data, at)) < HEAD:
+            resume = min(resume, at)  # what follows it may prove it yet
+        if effort.left < 0:
+            break
+    return Scan(None, resume)
 
 
-def judge_request(data: bytes, at: int, max_frame_bytes: int) -> Sight:
+def judge_request(
+    data: bytes, at: int, max_frame_bytes: int, effort: Effort | None = None
+) -> Sight:
     """Judge a position as a request's: its body decodes, or bends and another request follows at
     once.
 
@@ -177,10 +225,10 @@ def judge_request(data: bytes, at: int, max_frame_bytes: int) -> Sight:
     except WireError:
         return Sight.POSSIBLE if end > len(data) else Sight.NO
     body = head.end
-    verdict = _judge_body(info.name, sight.api_version, frame, body, sight.size)
+    verdict = _judge_body(info.name, sight.api_version, frame, body, sight.size, effort)
     if verdict is Sight.NO and end <= len(data) and head.header.client_id:
         follows = end == len(data) or sight_request(data, end, max_frame_bytes) is not None
-        if follows and _decodes(info.name, sight.api_version, frame, body, lenient=True):
+        if follows and _decodes(info.name, sight.api_version, frame, body, True, effort):
             return Sight.PROVEN
     return verdict
 
@@ -192,22 +240,21 @@ def find_response(
 
     asked: correlation id -> API key and version of a request that awaits its response.
     """
-    places = sorted(
-        (at, key, version)
-        for correlation_id, (key, version) in asked.items()
-        for at in _places(data, correlation_id.to_bytes(4, "big", signed=True))
-    )
-    for at, key, version in places:
-        size = int.from_bytes(data[at : at + SIZE], "big", signed=True)
-        if not SIZE <= size <= max_frame_bytes:
-            continue
-        sight = judge_response(data[at + SIZE : at + SIZE + size], size, key, version)
+    effort = Effort(len(data))
+    for at in _places(data, asked, max_frame_bytes):
+        size = int(read_i32_be(data, at))
+        key, version = asked[int(read_i32_be(data, at + SIZE))]
+        sight = judge_response(data[at + SIZE : at + SIZE + size], size, key, version, effort)
         if sight is not Sight.NO:
             return Found(at, sight is Sight.PROVEN)
+        if effort.left < 0:
+            break
     return None
 
 
-def judge_response(frame: bytes, size: int, api_key: int, api_version: int) -> Sight:
+def judge_response(
+    frame: bytes, size: int, api_key: int, api_version: int, effort: Effort | None = None
+) -> Sight:
     """Judge what there is of a frame of `size` bytes as the response to a request of that key and
     version.
     """
@@ -218,12 +265,14 @@ def judge_response(frame: bytes, size: int, api_key: int, api_version: int) -> S
         body = decode_response_header(frame, api_key, api_version).end
     except WireError:
         return Sight.POSSIBLE if len(frame) < size else Sight.NO
-    return _judge_body(info.name, api_version, frame, body, size)
+    return _judge_body(info.name, api_version, frame, body, size, effort)
 
 
-def _judge_body(name: str, version: int, frame: bytes, at: int, size: int) -> Sight:
+def _judge_body(
+    name: str, version: int, frame: bytes, at: int, size: int, effort: Effort | None
+) -> Sight:
     if len(frame) == size:
-        return Sight.PROVEN if _decodes(name, version, frame, at, lenient=False) else Sight.NO
+        return Sight.PROVEN if _decodes(name, version, frame, at, False, effort) else Sight.NO
     if size > MAX_WAITED:
         return Sight.NO
     # what is missing is taken as zeros: a body that fails before them cannot become right
@@ -232,10 +281,15 @@ def _judge_body(name: str, version: int, frame: bytes, at: int, size: int) -> Si
         REGISTRY.load(name).decode_from(reader, version)
     except (WireError, IndexError, UnicodeDecodeError):
         return Sight.POSSIBLE if reader.pos >= len(frame) else Sight.NO
+    finally:
+        if effort is not None:
+            effort.spend(int(reader.pos) - at, size)
     return Sight.POSSIBLE
 
 
-def _decodes(name: str, version: int, frame: bytes, at: int, *, lenient: bool) -> bool:
+def _decodes(
+    name: str, version: int, frame: bytes, at: int, lenient: bool, effort: Effort | None
+) -> bool:
     """Try a body at a guess; a wrong guess is ordinary, so nobody asks where it fails."""
     reader = Reader(frame, at, lenient=lenient, limits=DEFAULT_LIMITS)
     try:
@@ -245,11 +299,25 @@ def _decodes(name: str, version: int, frame: bytes, at: int, *, lenient: bool) -
         reader.finish()
     except (WireError, IndexError, UnicodeDecodeError):
         return False
+    finally:
+        if effort is not None:
+            effort.spend(int(reader.pos) - at, len(frame))
     return True
 
 
-def _places(data: bytes, wanted: bytes) -> Iterator[int]:
-    at = data.find(wanted, SIZE)
-    while at >= 0:
-        yield at - SIZE
-        at = data.find(wanted, at + 1)
+def _places(data: bytes, asked: Mapping[int, tuple[int, int]], max_frame_bytes: int) -> list[int]:
+    """List the positions, in order, where a plausible size stands before one of these ids."""
+    found: list[int] = []
+    ids = np.array(list(asked), np.int32)
+    for phase in range(SIZE):
+        count = (len(data) - phase) // SIZE
+        if count < 2:
+            break
+        words = np.frombuffer(data, ">i4", count, phase)
+        sizes = words[:-1]
+        plausible = (sizes >= SIZE) & (sizes <= max_frame_bytes)
+        rows = np.flatnonzero(plausible)
+        rows = rows[np.isin(words[rows + 1], ids)]
+        found += (rows * SIZE + phase).tolist()
+    found.sort()
+    return found

@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple, final
 from ..errors import WireError
 from ..primitives.structure import Structure
 from ..protocol.json_form import uuid_text
+from ..protocol.secrets import METADATA_TOPICS
 from ..records.batch import Batch
 from ..records.batches import RecordBatches
 from ..records.limits import Budget
@@ -220,8 +221,13 @@ def replaced(value: Any, texts: Iterator[str]) -> Any:
 # -- contents
 
 
-def opened(place: Place, redact: bool) -> str:
-    """Count what a field holds and read its records; a JSON object."""
+def opened(place: Place, redact: bool, secrets: bool = True) -> str:
+    """Count what a field holds and read its records; a JSON object.
+
+    redact: whether keys and values leave size and hash. secrets: whether those of the metadata
+    topic are shown.
+    """
+    redact = redact or (place.topic in METADATA_TOPICS and not secrets)
     count = Count(place.data)
     content: list[str] = []
     field = RecordBatches(place.data)
@@ -244,8 +250,8 @@ def opened(place: Place, redact: bool) -> str:
 
 
 def opened_place(path: str, topic: str | None, partition: int | None, data: bytes) -> str:
-    """Write a field with its records, none of which is hidden."""
-    return opened(Place(path, topic, partition, data), False)
+    """Write a field with its records; those of the metadata topic are hidden."""
+    return opened(Place(path, topic, partition, data), False, False)
 
 
 def counted_place(path: str, topic: str | None, partition: int | None, data: bytes) -> str:

@@ -1,6 +1,6 @@
-"""What is not to be read in the JSON of a message, replaced by its length: credentials.
+"""Replaces fields of a message's JSON form by their length.
 
-Law: what proves who somebody is leaves this package only where the caller asks for it.
+Law: what secrets are is said in `protocol.secrets`; this hides what the caller names.
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any
 
-from ..protocol.json_text import CREDENTIALS
+from ..protocol.secrets import placeholder
 
 
-def redacted(value: Any, hidden: Container[str] = CREDENTIALS) -> Any:
+def redacted(value: Any, hidden: Container[str]) -> Any:
     """Replace texts of hidden fields by their length; everything else is kept as it is."""
     if isinstance(value, dict):
         return {
-            key: f"(redacted, {len(inner)} characters)"
+            key: placeholder(len(inner), "character")
             if key in hidden and isinstance(inner, str)
             else redacted(inner, hidden)
             for key, inner in value.items()

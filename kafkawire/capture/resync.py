@@ -6,14 +6,13 @@ must be certain compares the guess with the end that the stretch before it reach
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from .blocks import Ints
+from .blocks import Ints, take_rows
 
 CHAIN: Final = 4
 """Headers that must follow one another before a place is believed."""
@@ -22,6 +21,15 @@ LEAST_PACKET: Final = 14
 MAX_ORIGINAL: Final = 1 << 26
 SECONDS_APART: Final = 31 * 86400
 FIRST_WINDOW: Final = 1 << 12
+LAST_WINDOW: Final = 1 << 18
+"""Bytes of the first window that is searched for packets, and of the largest."""
+
+FEW: Final = 16
+"""Chains whose times are compared first."""
+
+
+Judged = tuple[Ints, Ints]
+"""Places in a window, sorted, and the seconds since the epoch that each says."""
 
 
 class Shape(NamedTuple):
@@ -59,20 +67,74 @@ def find_packet(
     end of the file, so that a chain which ends exactly there is as good as a long one. None where
     there is no such place.
     """
-    for window in windows(start, len(data)):
-        for at in plausible(data, window, shape, near).tolist():
-            if _chains(data, at, shape, near, ended=ended):
-                return int(at)
-    return None
+    return packet_search(data, shape, ended=ended).find(start, near)
 
 
-def windows(start: int, end: int) -> Iterator[range]:
-    """Cut what is to be searched into windows: small ones first, since packets are seldom far."""
-    size = FIRST_WINDOW
-    while start < end:
-        yield range(start, min(start + size, end))
-        start += size
-        size *= 8
+class Search:
+    """Finds one place after another in the same data, where packets or blocks begin again.
+
+    Law: each byte is judged in one window, however often packets begin and end: the work is linear
+    in the data.
+
+    judge: gives the places in a window, sorted, and the seconds since the epoch that each says.
+    searched: bytes that were judged.
+    """
+
+    def __init__(self, data: bytes, judge: Callable[[range], Judged]) -> None:
+        self.data = data
+        self.searched = 0
+        self._judge = judge
+        self._reset(0)
+
+    def find(self, start: int, near: int | None = None) -> int | None:
+        """Find the first place from `start` on, and near that time; None where there is none."""
+        if not self._begin <= start <= self._end:
+            self._reset(start)
+        while True:
+            found = self._first(start, near)
+            if found is not None:
+                return found
+            if self._end >= len(self.data):
+                return None
+            self._next()
+
+    def _reset(self, start: int) -> None:
+        self._begin = self._end = start
+        self._size = FIRST_WINDOW
+        self._places: Ints = np.empty(0, np.int64)
+        self._seconds: Ints = np.empty(0, np.int64)
+
+    def _next(self) -> None:
+        """Judge the next window, larger than the last: packets are seldom far."""
+        window = range(self._end, min(self._end + self._size, len(self.data)))
+        self._begin, self._end = window.start, window.stop
+        self._size = min(self._size * 8, LAST_WINDOW)
+        self.searched += len(window)
+        self._places, self._seconds = self._judge(window)
+
+    def _first(self, start: int, near: int | None) -> int | None:
+        """Find the first chain of the window from `start` on whose time is near."""
+        at, size = int(np.searchsorted(self._places, start)), FEW
+        while at < len(self._places):
+            if near is None:
+                return int(self._places[at])
+            fits = np.abs(self._seconds[at : at + size] - near) <= SECONDS_APART
+            if fits.any():
+                return int(self._places[at + fits.argmax()])
+            at += size
+            size *= 8
+        return None
+
+
+def packet_search(data: bytes, shape: Shape, *, ended: bool) -> Search:
+    """Make what finds chains of packet headers; `ended` as for `find_packet`."""
+
+    def judge(window: range) -> Judged:
+        places = plausible(data, window, shape)
+        chains = places[_chains(data, places, shape, ended)]
+        return chains, take_rows(data, chains, shape.dtype)["seconds"].astype(np.int64)
+
+    return Search(data, judge)
 
 
 def words_at(
@@ -91,35 +153,36 @@ def words_at(
     return [words[k : k + rows] for k in range(count)]
 
 
-def plausible(data: bytes, window: range, shape: Shape, near: int | None) -> Ints:
+def plausible(data: bytes, window: range, shape: Shape) -> Ints:
     """List the offsets in a window at which a packet header may stand, each judged alone."""
     found = []
     for phase in range(4):
-        seconds, fraction, captured, original = words_at(data, window, phase, 4, shape.order)
+        _, fraction, captured, original = words_at(data, window, phase, 4, shape.order)
         ok = (captured <= shape.longest) & (captured >= LEAST_PACKET) & (captured <= original)
         ok &= (original <= MAX_ORIGINAL) & (fraction < shape.fractions)
-        if near is not None:
-            ok &= seconds >= max(0, near - SECONDS_APART)
-            ok &= seconds <= min(near + SECONDS_APART, 0xFFFFFFFF)
         found.append(np.flatnonzero(ok) * 4 + phase + window.start)
     return np.sort(np.concatenate(found))
 
 
-def _chains(data: bytes, at: int, shape: Shape, near: int | None, *, ended: bool) -> bool:
-    words = struct.Struct(shape.order + "IIII").unpack_from
-    last = near
+def _chains(data: bytes, places: Ints, shape: Shape, ended: bool) -> npt.NDArray[np.bool_]:
+    """Say at which places a chain begins: all are followed together, a link at a time."""
+    begins = np.zeros(len(places), np.bool_)
+    left = np.arange(len(places))
+    at = places.astype(np.int64)
+    last: Ints | None = None
     for links in range(CHAIN):
-        if at == len(data):
-            return ended and links > 0
-        if at + shape.size > len(data):
-            return False
-        seconds, fraction, captured, original = words(data, at)
-        if not LEAST_PACKET <= captured <= min(original, shape.longest):
-            return False
-        if original > MAX_ORIGINAL or fraction >= shape.fractions:
-            return False
-        if last is not None and abs(seconds - last) > SECONDS_APART:
-            return False
-        last = seconds
-        at += shape.size + captured
-    return True
+        if ended and links:
+            begins[left[at == len(data)]] = True
+        inside = at + shape.size <= len(data)
+        left, at = left[inside], at[inside]
+        headers = take_rows(data, at, shape.dtype)
+        seconds = headers["seconds"].astype(np.int64)
+        captured, original = headers["captured"], headers["original"]
+        ok = (captured >= LEAST_PACKET) & (captured <= np.minimum(original, shape.longest))
+        ok &= (original <= MAX_ORIGINAL) & (headers["fraction"] < shape.fractions)
+        if last is not None:
+            ok &= np.abs(seconds - last[inside]) <= SECONDS_APART
+        left, last = left[ok], seconds[ok]
+        at = at[ok] + shape.size + captured[ok]
+    begins[left] = True
+    return begins

@@ -17,8 +17,8 @@ from ..primitives.limits import DEFAULT_LIMITS, Limits, elements_within
 from ..primitives.structure import Message
 from ..protocol.embedded import PLACES, Carried, carried_bytes, payload_of
 from ..protocol.header import response_header_version
-from ..protocol.json_form import to_json
-from ..protocol.json_text import Template, template
+from ..protocol.json_text import Template, template, to_json_text
+from ..protocol.secrets import may_hold_secret, placeholder
 from .apis import api
 from .parcels import Told
 from .programs import program_of
@@ -37,7 +37,6 @@ from .record_text import (
     replaced,
     shown_value,
 )
-from .redaction import redacted
 from .rows import Row, Status
 
 SECOND: Final = 1_000_000_000
@@ -50,16 +49,14 @@ MOST_ANSWERS: Final = 1 << 8
 SHORT: Final = 1 << 12
 """Bytes of an answer, or of a payload, whose text is kept."""
 
-SECRET_API: Final = "SaslAuthenticate"
-
 
 @final
 class Form:
     """What is known of a message's class at a version: how it is written, what it may hold."""
 
-    def __init__(self, message: Message, version: int, secrets: bool) -> None:
+    def __init__(self, message: Message, version: int, secrets: bool, doubtful: bool) -> None:
         cls = type(message)
-        self.template: Template = template(cls, version, secrets)
+        self.template: Template = template(cls, version, secrets, doubtful)
         self.carries: bool = len(plan(cls, version)) > 0
         self.embeds: bool = cls.__name__ in PLACES
 
@@ -103,8 +100,8 @@ class Answer(NamedTuple):
 class Lines:
     """Writes the rows of one capture.
 
-    secrets: whether SASL tokens and passwords are shown. records: whether the content of records
-    is, not only counts. redact: whether keys and values are reduced to size and hash.
+    secrets: whether secrets are shown (see `protocol.secrets`). records: whether the content of
+    records is, not only counts. redact: whether keys and values are reduced to size and hash.
     """
 
     def __init__(
@@ -120,7 +117,7 @@ class Lines:
         self.connection: int | None = -1
         self.client: str | None = None
         self.ends: str = ""
-        self.forms: dict[tuple[type[Message], int], Form] = {}
+        self.forms: dict[tuple[type[Message], int, bool], Form] = {}
         self.heads: dict[int, Head] = {}
         place_text = opened_place if records else counted_place
         self.out: Text = Text(shown_value, place_text, batch_body, records)
@@ -283,7 +280,8 @@ class Lines:
         if row.message is None or row.body_version is None:
             inner = f'"body":"{raw_text(row, self.secrets, self.redact)}"'
         else:
-            inner = self.message_text(row.message, row.body_version)
+            doubtful = row.status is not Status.OK
+            inner = self.message_text(row.message, row.body_version, doubtful)
         said = encode_basestring_ascii(row.error) if row.error else "null"
         return f'"status":"{row.status}","error":{said},{inner}'
 
@@ -297,15 +295,16 @@ class Lines:
             self.second_text = datetime.fromtimestamp(second, UTC).strftime('"%Y-%m-%dT%H:%M:%S.')
         return f'{self.second_text}{str(time_ns - second * SECOND).zfill(9)}Z"'
 
-    def message_text(self, message: Message, version: int) -> str:
+    def message_text(self, message: Message, version: int, doubtful: bool = False) -> str:
         """Write body, embedded and records."""
         cls = type(message)
-        form = self.forms.get((cls, version))
+        form = self.forms.get((cls, version, doubtful))
         if form is None:
-            form = self.forms[cls, version] = Form(message, version, self.secrets)
+            form = Form(message, version, self.secrets, doubtful)
+            self.forms[cls, version, doubtful] = form
         held = places(message, version) if form.carries else []
         if self.redact and held:
-            text = f'"body":{self.redacted_text(message, version, held)}'
+            text = f'"body":{self.redacted_text(message, version, held, doubtful)}'
         else:
             text = f'"body":{form.template.write(message)}'
         if form.embeds:
@@ -318,7 +317,7 @@ class Lines:
                 text += f',"embedded":{{{",".join(parts)}}}'
         if held:
             if self.records:
-                shown = [opened(place, self.redact) for place in held]
+                shown = [opened(place, self.redact, self.secrets) for place in held]
             else:
                 shown = [counted(place) for place in held]
             text += f',"records":[{",".join(shown)}]'
@@ -333,17 +332,20 @@ class Lines:
         payload = payload_of(carried)
         made = None
         if payload is not None:
-            made = json.dumps(payload.to_json(), separators=(",", ":"), allow_nan=False)
+            shown = payload.to_json(secrets=self.secrets)
+            made = json.dumps(shown, separators=(",", ":"), allow_nan=False)
         if len(carried.value) <= SHORT:
             if len(self.payloads) == MOST_KNOWN:
                 self.payloads.clear()
             self.payloads[said] = made
         return made
 
-    def redacted_text(self, message: Message, version: int, held: list[Place]) -> str:
+    def redacted_text(
+        self, message: Message, version: int, held: list[Place], doubtful: bool
+    ) -> str:
         """Write a body with a few words in the place of its records."""
-        made: Any = replaced(to_json(message, version), map(in_words, held))
-        made = made if self.secrets else redacted(made)
+        text = to_json_text(message, version, secrets=self.secrets, doubtful=doubtful)
+        made: Any = replaced(json.loads(text), map(in_words, held))
         return json.dumps(made, separators=(",", ":"), allow_nan=False)
 
 
@@ -355,10 +357,20 @@ def _is_answer(sealed: Sealed, asked: Asked) -> bool:
 def raw_text(row: Row, secrets: bool, redact: bool) -> str:
     """Write the bytes of a body that was not decoded, in hex; hidden where they may be secret."""
     raw = row.raw
-    secret = row.status is Status.SASL_TOKEN or row.api_name == SECRET_API
-    if raw and (redact or (secret and not secrets)):
-        return f"(redacted, {len(raw)} bytes)"
+    if raw and (redact or (not secrets and raw_is_secret(row))):
+        return placeholder(len(raw), "byte")
     return raw.hex()
+
+
+def raw_is_secret(row: Row) -> bool:
+    """Whether the bytes of a row that was not decoded may hold a secret."""
+    key, version = row.api_key, row.api_version
+    if key is None or version is None:
+        return True
+    known = api(key)
+    side = known.request if row.direction == "request" else known.response
+    is_known = side is not None and side.first <= version <= side.last
+    return may_hold_secret(known.name, is_known, row.raw)
 
 
 def or_null(value: int | None) -> str:

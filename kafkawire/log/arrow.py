@@ -13,6 +13,7 @@ from typing import Any, Final, get_type_hints
 import pyarrow as pa
 
 from ..protocol.log_records import LogPart
+from ..protocol.secrets import placeholder
 from ..records import Headers
 from .reading import RecordRow, Row
 
@@ -41,21 +42,33 @@ def schema(row: type[Row]) -> pa.Schema:
     return pa.schema([pa.field("file", pa.string(), nullable=False), *fields, *messages])
 
 
-def record_batch(kind: type[Row], rows: Sequence[tuple[str, Row]]) -> pa.RecordBatch:
-    """Make a record batch of rows of one kind, each with the file it is from."""
+def record_batch(
+    kind: type[Row], rows: Sequence[tuple[str, Row]], *, secrets: bool = True
+) -> pa.RecordBatch:
+    """Make a record batch of rows of one kind, each with the file it is from.
+
+    secrets: whether secrets of the metadata log are shown; their length stands in their place
+    otherwise.
+    """
     return pa.RecordBatch.from_pylist(
-        [{"file": file} | _columns(row) for file, row in rows], schema=schema(kind)
+        [{"file": file} | _columns(row, secrets) for file, row in rows], schema=schema(kind)
     )
 
 
-def _columns(row: Row) -> dict[str, Any]:
+def _columns(row: Row, secrets: bool) -> dict[str, Any]:
     made = row._asdict()
     if isinstance(row, RecordRow):
         key, value = made.pop("decoded") or (None, None)
         made["headers"] = [{"key": name, "value": data} for name, data in row.headers]
-        made |= {"key_message": _json(key), "value_message": _json(value)}
+        made |= {
+            "key_message": _json(key, secrets),
+            "value_message": _json(value, secrets),
+        }
+        for name, part in (("key", key), ("value", value)):
+            if part is not None and part.secret and not secrets:
+                made[name] = placeholder(len(part.raw), "byte").encode()
     return made
 
 
-def _json(part: LogPart | None) -> str | None:
-    return None if part is None else json.dumps(part.to_json())
+def _json(part: LogPart | None, secrets: bool) -> str | None:
+    return None if part is None else json.dumps(part.to_json(secrets=secrets))

@@ -1,13 +1,16 @@
 """What a server saw, as a capture: classic pcap of packets that might have been on the wire.
 
 Law: every byte that was received or sent is in it once, in order; addresses and ports are the
-sockets' own. Packets are made: sequence numbers begin at 1, nothing is lost or sent again.
+sockets' own. Passwords are among the bytes, so only the owner may read the file. Packets are made:
+sequence numbers begin at 1, nothing is lost or sent again.
 
     pcap header │ (packet header │ IPv4 │ TCP │ payload)*         link type 101: raw IP
 """
 
 from __future__ import annotations
 
+import os
+import stat
 import struct
 import time
 from dataclasses import dataclass, field
@@ -37,11 +40,21 @@ class _Stream:
     next: list[int] = field(default_factory=lambda: [1, 1])
 
 
+def private(path: str, flags: int) -> int:
+    """Open a file that only its owner may read; for `open`. One that is there becomes such a file
+    first.
+    """
+    made = os.open(path, flags, 0o600)
+    if stat.S_ISREG(os.fstat(made).st_mode):
+        os.fchmod(made, 0o600)
+    return made
+
+
 class Recording:
     """Writes a capture file while a server runs."""
 
     def __init__(self, path: Path) -> None:
-        self._file: BinaryIO = path.open("wb")
+        self._file: BinaryIO = open(path, "wb", opener=private)  # noqa: SIM115  # closed by `close`
         self._file.write(FILE_HEADER.pack(NANOSECONDS, 2, 4, 0, 0, SNAPLEN, RAW_IP))
         self._streams: dict[int, _Stream] = {}
         self._count = 0

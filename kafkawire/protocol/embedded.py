@@ -176,14 +176,22 @@ def carried_bytes(message: Message, version: int) -> Iterator[Carried]:
 
 
 def add_payloads(
-    made: dict[str, Json], message: Message, version: int, *, limits: Limits = DEFAULT_LIMITS
+    made: dict[str, Json],
+    message: Message,
+    version: int,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    secrets: bool = True,
 ) -> None:
-    """Add the decoded payloads to a message's JSON object, as fields named `<field>Decoded`."""
+    """Add the decoded payloads to a message's JSON object, as fields named `<field>Decoded`.
+
+    secrets: whether secrets in them are shown.
+    """
     for found in walk_payloads(message, version, limits=limits):
         node: Any = made
         for step in found.json_steps[:-1]:
             node = node[step]
-        node[decoded_name(found.owner, found.attribute)] = found.payload.to_json()
+        node[decoded_name(found.owner, found.attribute)] = found.payload.to_json(secrets=secrets)
 
 
 def _fields(

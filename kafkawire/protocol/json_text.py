@@ -1,7 +1,7 @@
 """Messages -> JSON text, by a template for each struct and version.
 
 Law: the text is what `json` writes of `to_json`, without blanks: character for character, but for
-credentials, which are left out unless they are asked for.
+secrets (see `secrets`), whose length stands in their place unless they are asked for.
 
     struct, version --once--> '{"topics":%s,"timeoutMs":%s}', and how to write what is no number
     message --------> values, by one attrgetter --> texts --> '{"topics":["a"],"timeoutMs":500}'
@@ -9,6 +9,7 @@ credentials, which are left out unless they are asked for.
 
 from __future__ import annotations
 
+import json
 import sys
 from binascii import b2a_base64
 from collections.abc import Callable
@@ -17,10 +18,17 @@ from operator import attrgetter
 from typing import Any, Final, TypeAlias, final
 
 from ..primitives.structure import FieldRow, Structure
-from .json_form import UNKNOWN_TAGS, check_version, float_form, uuid_text
-
-CREDENTIALS: Final = frozenset({"authBytes", "password", "hmac", "saltedPassword", "salt"})
-"""Fields of Kafka's JSON form that hold credentials."""
+from .json_form import UNKNOWN_TAGS, Json, check_version, float_form, to_json, uuid_text
+from .secrets import (
+    CONFIG_STRUCTS,
+    METADATA_TOPICS,
+    SECRET_FIELDS,
+    SECRET_MODULES,
+    SNAPSHOT_MODULE,
+    hides_name,
+    hides_value,
+    placeholder,
+)
 
 TEXT: Final = 1
 BYTES: Final = 2
@@ -31,6 +39,16 @@ STRUCT: Final = 6
 INTS: Final = 7
 SECRET_TEXT: Final = 8
 SECRET_BYTES: Final = 9
+HIDE: Final = 1
+DOUBTFUL: Final = 2
+RECORDS: Final = 4
+"""What is hidden: secrets; every text and all bytes of a message that may carry secrets, as it was
+not decoded byte for byte; records, as their topic holds secrets. 0 hides nothing.
+"""
+
+TOPIC_FIELDS: Final = ("topic", "name")
+TOPIC_ID: Final = "topic_id"
+
 EACH: Final = 16
 """Added to the kind of an array's elements."""
 
@@ -54,20 +72,30 @@ class Template:
 
     get: gives the values that are always there, for which `shape` has places; special: index, kind
     and template of those that are no plain numbers. get_tagged: gives the others, written only
-    where they differ from `defaults`, and the unknown tags, if the class has any.
+    where they differ from `defaults`, and the unknown tags, if the class has any. config: whether
+    name and value decide what is hidden. metadata: writes the struct where its topic's records are
+    secret; None where it has none.
     """
 
-    def __init__(self, cls: type[Structure], version: int, secrets: bool) -> None:
+    def __init__(self, cls: type[Structure], version: int, hide: int) -> None:
         rows = [row for row in cls.__fields__ if row.first <= version <= row.last]
         always = [row for row in rows if row.tag < 0]
         tagged = [row for row in rows if row.tag >= 0]
         default = cls()
+        owner: Any = cls  # a class of Python's, whichever way it is compiled
+        module = owner.__module__.rpartition(".")[2]
+        if hide and module == SNAPSHOT_MODULE:  # of the metadata log, which alone has snapshots
+            hide |= RECORDS
+        if module not in SECRET_MODULES:
+            hide &= ~DOUBTFUL
+        self.config: bool = hide != 0 and owner.__name__ in CONFIG_STRUCTS
+        self.secret_tags: bool = hide != 0 and module in SECRET_MODULES
         self.rows: list[FieldRow] = rows
         self.kinds: dict[str, int] = {}
         self.inner: dict[str, Template | None] = {}
         for row in rows:
-            self.kinds[row.attribute] = kind_of(row, secrets)
-            self.inner[row.attribute] = inner_of(cls, row, version, secrets)
+            self.kinds[row.attribute] = kind_of(row, hide)
+            self.inner[row.attribute] = inner_of(cls, row, version, hide)
         self.shape: str = "{" + ",".join([f'"{row.json_name}":%s' for row in always]) + "}"
         self.get: Getter = getter([row.attribute for row in always])
         names = [row.attribute for row in tagged]
@@ -81,14 +109,23 @@ class Template:
             kind = self.kinds[row.attribute]
             if kind:
                 self.special.append((at, kind, self.inner[row.attribute]))
+        self.topic: str = topic_field(rows)
+        self.metadata: Template | None = None
+        if hide and not hide & RECORDS and self.topic and holds_records(cls, version):
+            self.metadata = Template(cls, version, hide | RECORDS)
 
     def write(self, struct: object) -> str:
         """Write a struct of the class."""
+        metadata = self.metadata
+        if metadata is not None and self.is_metadata(struct):
+            return metadata.write(struct)
         get_tagged = self.get_tagged
         if get_tagged is not None:
             tagged = get_tagged(struct)
             if tagged != self.defaults:
-                return self.write_tagged(struct)
+                return self.write_by_row(struct)
+        if self.config:
+            return self.write_by_row(struct)
         values = self.get(struct)
         special = self.special
         if not special:
@@ -98,8 +135,13 @@ class Template:
             texts[at] = write_value(texts[at], kind, inner)
         return self.shape % tuple(texts)
 
-    def write_tagged(self, struct: object) -> str:
-        """Write a struct that has values which are not always there."""
+    def is_metadata(self, struct: object) -> bool:
+        """Whether the records of a struct are those of the metadata topic."""
+        topic: Any = getattr(struct, self.topic)
+        return (uuid_text(topic) if self.topic == TOPIC_ID else topic) in METADATA_TOPICS
+
+    def write_by_row(self, struct: object) -> str:
+        """Write a struct that has values which are not always there, or are hidden sometimes."""
         parts: list[str] = []
         defaults = iter(self.defaults)
         for row in self.rows:
@@ -107,13 +149,49 @@ class Template:
             if row.tag >= 0 and value == next(defaults):
                 continue
             kind, inner = self.kinds[row.attribute], self.inner[row.attribute]
+            if self.config and self.hides(struct, row.attribute):
+                kind = SECRET_TEXT
             text = write_value(value, kind, inner) if kind else str(value)
             parts.append(f'"{row.json_name}":{text}')
         unknown: Any = getattr(struct, "unknown_tags", None)
         if unknown:
-            tags = [f'{{"tag":{tag},"data":"{base64_text(data)}"}}' for tag, data in unknown]
+            kind = SECRET_BYTES if self.secret_tags else BYTES
+            tags = [
+                f'{{"tag":{tag},"data":{write_value(data, kind, None)}}}' for tag, data in unknown
+            ]
             parts.append(f'"{UNKNOWN_TAGS}":[{",".join(tags)}]')
         return "{" + ",".join(parts) + "}"
+
+    def hides(self, struct: object, attribute: str) -> bool:
+        """Whether a field of a config is hidden."""
+        if attribute == "value":
+            return hides_value(struct)
+        return attribute == "name" and hides_name(struct)
+
+
+def topic_field(rows: list[FieldRow]) -> str:
+    """Find the field that says whose records a struct holds; "" where there is none."""
+    types = {row.attribute: row.type for row in rows}
+    for name in TOPIC_FIELDS:
+        if types.get(name) == "string":
+            return name
+    return TOPIC_ID if types.get(TOPIC_ID) == "uuid" else ""
+
+
+def holds_records(cls: type[Structure], version: int) -> bool:
+    """Whether a struct, or one inside it, has a field of records at a version."""
+    owner: Any = cls
+    for row in cls.__fields__:
+        if not row.first <= version <= row.last:
+            continue
+        element = row.type.removeprefix("[]")
+        if element == "records":
+            return True
+        if element[0].isupper():
+            inner = getattr(sys.modules[owner.__module__], element)
+            if holds_records(inner, version):
+                return True
+    return False
 
 
 def getter(names: list[str]) -> Getter:
@@ -126,27 +204,29 @@ def getter(names: list[str]) -> Getter:
     return lambda _: ()
 
 
-def kind_of(row: FieldRow, secrets: bool) -> int:
+def kind_of(row: FieldRow, hide: int) -> int:
     """Say how a field is written; 0 for a number."""
     element = row.type.removeprefix("[]")
     if element[0].isupper():
         kind = STRUCT
     else:
         kind = KINDS.get(element, 0)
-    if row.json_name in CREDENTIALS and not secrets and element == row.type:
+    if element == "records" and hide & RECORDS:
+        kind = SECRET_BYTES
+    if hide & DOUBTFUL or (row.json_name in SECRET_FIELDS and hide and element == row.type):
         kind = {TEXT: SECRET_TEXT, BYTES: SECRET_BYTES}.get(kind, kind)
     if element == row.type:
         return kind
     return kind + EACH if kind else INTS
 
 
-def inner_of(cls: type[Structure], row: FieldRow, version: int, secrets: bool) -> Template | None:
+def inner_of(cls: type[Structure], row: FieldRow, version: int, hide: int) -> Template | None:
     """Find the template of a field that holds structs."""
     element = row.type.removeprefix("[]")
     if not element[0].isupper():
         return None
     owner: Any = cls  # a class of Python's, whichever way it is compiled
-    return template(getattr(sys.modules[owner.__module__], element), version, secrets)
+    return _template(getattr(sys.modules[owner.__module__], element), version, hide)
 
 
 def write_value(value: Any, kind: int, inner: Template | None) -> str:
@@ -173,9 +253,9 @@ def write_value(value: Any, kind: int, inner: Template | None) -> str:
         form = float_form(value)
         return f'"{form}"' if isinstance(form, str) else float.__repr__(form)
     if kind == SECRET_TEXT:
-        return f'"(redacted, {len(value)} characters)"'
+        return f'"{placeholder(len(value), "character")}"'
     if kind == SECRET_BYTES:
-        return f'"(redacted, {(len(value) + 2) // 3 * 4} characters)"'
+        return f'"{placeholder((len(value) + 2) // 3 * 4, "character")}"'
     return "[" + ",".join([write_value(one, kind - EACH, inner) for one in value]) + "]"
 
 
@@ -184,24 +264,42 @@ def base64_text(data: bytes) -> str:
     return b2a_base64(data, newline=False).decode("ascii")
 
 
-_templates: Final[dict[tuple[type[Structure], int, bool], Template]] = {}
+_templates: Final[dict[tuple[type[Structure], int, int], Template]] = {}
 
 
-def template(cls: type[Structure], version: int, secrets: bool) -> Template:
+def template(cls: type[Structure], version: int, secrets: bool, doubtful: bool = False) -> Template:
     """Give the template of a class at a version. Raises UnsupportedVersion for a message that has
     no such version.
+
+    secrets: whether secrets are written. doubtful: whether the message was not decoded byte for
+    byte: then any text of one that may carry secrets is taken for a secret.
     """
-    found = _templates.get((cls, version, secrets))
+    return _template(cls, version, 0 if secrets else HIDE | DOUBTFUL if doubtful else HIDE)
+
+
+def _template(cls: type[Structure], version: int, hide: int) -> Template:
+    found = _templates.get((cls, version, hide))
     if found is None:
         check_version(cls, version)
-        found = _templates[cls, version, secrets] = Template(cls, version, secrets)
+        found = _templates[cls, version, hide] = Template(cls, version, hide)
     return found
 
 
-def to_json_text(message: Structure, version: int, *, secrets: bool = True) -> str:
+def to_json_text(
+    message: Structure, version: int, *, secrets: bool = True, doubtful: bool = False
+) -> str:
     """Write the JSON of a message (or of one of its structs) at a version.
 
-    secrets: whether credentials are written; their length stands in their place otherwise.
-    Raises UnsupportedVersion for a message that has no such version.
+    secrets: whether secrets are written; their length stands in their place otherwise. doubtful: as
+    for `template`. Raises UnsupportedVersion for a message that has no such version.
     """
-    return template(type(message), version, secrets).write(message)
+    return template(type(message), version, secrets, doubtful).write(message)
+
+
+def shown_json(message: Structure, version: int, secrets: bool, doubtful: bool = False) -> Json:
+    """Make the JSON object of a message, as `to_json_text` writes it."""
+    if secrets:
+        return to_json(message, version)
+    bent: Any = getattr(message, "bent", None)
+    text = to_json_text(message, version, secrets=False, doubtful=doubtful or bent is not None)
+    return json.loads(text)

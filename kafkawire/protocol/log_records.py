@@ -26,7 +26,8 @@ from ..errors import DecodeError, UnknownApiKey, UnsupportedVersion, WireError
 from ..messages import REGISTRY
 from ..primitives import DEFAULT_LIMITS, Limits, Message, Reader
 from .embedded import add_payloads
-from .json_form import Json, to_json
+from .json_form import Json
+from .json_text import shown_json
 from .log_types import (
     BARE,
     CONTROL_KEY,
@@ -40,6 +41,7 @@ from .log_types import (
     VERSIONED,
     InternalLog,
 )
+from .secrets import SECRET_MESSAGES, placeholder
 from .versioned import decode_at
 
 PREFIX: Final = 2
@@ -58,6 +60,7 @@ class LogPart(NamedTuple):
     version: the version that the body was read as; None where it is not known.
     message: the decoded body; None beside an error. What was bent stands in its `bent`.
     error: why it is not decoded, with field and byte; None if it was.
+    secret: whether the bytes hold a secret, or may: those of the metadata log that are not decoded.
     """
 
     raw: bytes
@@ -66,18 +69,22 @@ class LogPart(NamedTuple):
     version: int | None = None
     message: Message | None = None
     error: str | None = None
+    secret: bool = False
 
-    def to_json(self) -> dict[str, Json]:
+    def to_json(self, *, secrets: bool = True) -> dict[str, Json]:
         """Make a JSON object: name, type, version, message; or error and the bytes in hex.
 
         Payloads inside (subscriptions, assignments) follow their raw fields, as `<field>Decoded`.
+        secrets: whether secrets are shown; their length stands in their place otherwise.
         """
         said = {"name": self.name, "type": self.type, "version": self.version}
         made: dict[str, Json] = {key: value for key, value in said.items() if value is not None}
         if self.message is None or self.version is None:
-            return made | {"error": self.error, "hex": self.raw.hex()}
-        body = made["message"] = to_json(self.message, self.version)
-        add_payloads(body, self.message, self.version)
+            hidden = self.secret and not secrets
+            raw = placeholder(len(self.raw), "byte") if hidden else self.raw.hex()
+            return made | {"error": self.error, "hex": raw}
+        body = made["message"] = shown_json(self.message, self.version, secrets)
+        add_payloads(body, self.message, self.version, secrets=secrets)
         if self.message.bent is not None:
             made["bent"] = str(self.message.bent)
         return made
@@ -101,10 +108,18 @@ def decode_log_record(
     if log in COORDINATED:
         return _coordinated(COORDINATED[log], key, value, limits)
     types = FRAMED[log]
-    return LogRecord(
+    found = LogRecord(
         None if key is None else LogPart(key, error="records of this log have null keys"),
         None if value is None else _attempt(value, lambda: _framed(types, value, limits)),
     )
+    return found if log is not InternalLog.METADATA else LogRecord(*map(_marked, found))
+
+
+def _marked(part: LogPart | None) -> LogPart | None:
+    """Mark a part of the metadata log whose bytes hold a secret, or may."""
+    if part is None or (part.message is not None and part.name not in SECRET_MESSAGES):
+        return part
+    return part._replace(secret=True)
 
 
 def decode_control_record(

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ..primitives import Message, Structure
 from .frame import Frame
 from .json_form import Json, to_json
+from .json_text import shown_json
 
 
 class Payload(NamedTuple):
@@ -38,10 +39,11 @@ class Payload(NamedTuple):
     error: str | None = None
     inner: Payload | None = None
 
-    def to_json(self) -> dict[str, Json]:
+    def to_json(self, *, secrets: bool = True) -> dict[str, Json]:
         """Make a JSON object: kind, version, readAs where it differs; value and bent, or error.
 
         An inner payload follows the raw field it came from, under the field's name and `Decoded`.
+        secrets: whether secrets in it are shown.
         """
         made: dict[str, Json] = {"kind": self.kind, "version": self.version}
         if self.error is not None or self.value is None or self.read_as is None:
@@ -49,11 +51,11 @@ class Payload(NamedTuple):
         if self.read_as != self.version:
             made["readAs"] = self.read_as
         if isinstance(self.value, Frame):
-            return made | {"value": _frame_json(self.value)}
-        value = made["value"] = to_json(self.value, self.read_as)
+            return made | {"value": _frame_json(self.value, secrets)}
+        value = made["value"] = shown_json(self.value, self.read_as, secrets)
         if self.inner is not None:
             attribute = self.inner.path.rpartition(".")[2]
-            value[decoded_name(self.value, attribute)] = self.inner.to_json()
+            value[decoded_name(self.value, attribute)] = self.inner.to_json(secrets=secrets)
         if self.value.bent is not None:
             made["bent"] = str(self.value.bent)
         return made
@@ -76,9 +78,9 @@ def decoded_name(struct: Structure, attribute: str) -> str:
     return f"{json_name(struct, attribute)}Decoded"
 
 
-def _frame_json(frame: Frame) -> dict[str, Json]:
+def _frame_json(frame: Frame, secrets: bool) -> dict[str, Json]:
     return {
         "header": to_json(frame.header, frame.header_version),
         "name": type(frame.body).__name__,
-        "body": to_json(frame.body, frame.body_version),
+        "body": shown_json(frame.body, frame.body_version, secrets),
     }

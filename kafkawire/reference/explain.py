@@ -17,7 +17,16 @@ from typing import Final
 
 from ..errors import TrailingBytes, WireError
 from ..protocol.json_form import uuid_text
+from ..protocol.secrets import (
+    METADATA_TOPICS,
+    SECRET_ATTRIBUTES,
+    SECRET_MESSAGES,
+    is_config_name,
+    is_secret_config,
+    names_metadata,
+)
 from .codec import Parsed, parse
+from .defaults import UNKNOWN_TAGS
 from .rendering import Explanation, Row
 from .tree import Node
 
@@ -27,29 +36,47 @@ HEADS: Final = frozenset({"length", "count", "marker", "tag"})
 CONTENTS: Final = frozenset({"text", "run", "size"})
 """What follows such a head: a row of its own, without the field's name again."""
 
+TOPIC_FIELDS: Final = ("topic", "topic_id")
+"""Fields that say whose records a struct holds."""
+
 MOST_TEXT: Final = 60
 NOT_DECODED: Final = "not decoded"
 TRAILING: Final = "trailing bytes"
 
 
-def explain(name: str, version: int, data: bytes) -> Explanation:
+def explain(name: str, version: int, data: bytes, *, secrets: bool = True) -> Explanation:
     """Explain a message body: print the result, or look at its rows.
 
+    secrets: whether secrets are shown; their length stands in their place otherwise.
     Raises UnknownApiKey, UnsupportedVersion.
     """
     parsed = parse(name, version, data)
-    return finished(data, [*message_rows(parsed)], (parsed.tree,), parsed.end, parsed.error)
+    if not secrets:
+        hide_secrets(parsed)
+    hidden = not secrets and rest_is_secret(name, data)
+    return finished(data, [*message_rows(parsed)], (parsed.tree,), parsed.end, parsed.error, hidden)
 
 
 def finished(
-    data: bytes, rows: list[Row], trees: tuple[Node, ...], end: int, error: WireError | None
+    data: bytes,
+    rows: list[Row],
+    trees: tuple[Node, ...],
+    end: int,
+    error: WireError | None,
+    hidden: bool,
 ) -> Explanation:
-    """Mark the byte that stopped the decoder, and show what it left."""
+    """Mark the byte that stopped the decoder, and show what it left.
+
+    hidden: whether the bytes that it left may hold a secret.
+    """
     if error is None:
         return Explanation(tuple(rows), trees, None)
     bad = end if error.offset is None else error.offset
     reason = f"{error.path}: {error.reason}" if error.path else error.reason
-    rest = undecoded(data, end, bad, isinstance(error, TrailingBytes))
+    rest = [
+        replace(row, secret=hidden)
+        for row in undecoded(data, end, bad, isinstance(error, TrailingBytes))
+    ]
     marked = [mark(row, bad, reason) for row in [*rows, *rest]]
     if not any(row.bad is not None for row in marked):  # the byte that is missing has no row
         marked.append(Row(bad, b"", 0, "", "", "", (reason,), 0))
@@ -87,8 +114,7 @@ def node_rows(node: Node, depth: int) -> Iterator[Row]:
     children = node.children
     if not children:
         if node.closed:
-            value = "" if isinstance(node.value, dict) else shown(node.value, node.type)
-            yield Row(node.offset, node.raw, depth, node.name, node.type, value)
+            yield _row(node, depth, node.name)
         return
     head = children[0]
     if head.name in HEADS and head.path == node.path and head.closed:
@@ -99,11 +125,16 @@ def node_rows(node: Node, depth: int) -> Iterator[Row]:
     for child in children:
         if child.name in CONTENTS and child.path == node.path and not child.children:
             if child.closed and child.raw:
-                value = shown(child.value, child.type)
-                label = child.name if child.name == "size" else ""
-                yield Row(child.offset, child.raw, depth + 1, label, child.type, value)
+                yield _row(child, depth + 1, child.name if child.name == "size" else "")
         else:
             yield from node_rows(child, depth + 1)
+
+
+def _row(node: Node, depth: int, label: str) -> Row:
+    """Make the row of a node without children."""
+    hidden = node.secret or isinstance(node.value, dict)
+    value = "" if hidden else shown(node.value, node.type)
+    return Row(node.offset, node.raw, depth, label, node.type, value, secret=node.secret)
 
 
 def head_value(head: Node, node: Node) -> str:
@@ -119,6 +150,60 @@ def head_value(head: Node, node: Node) -> str:
             return counted(n, "field" if node.type == "tags" else "element")
         case _:
             return '""' if n == 0 and node.type.endswith("string") else counted(n, "byte")
+
+
+def rest_is_secret(name: str | None, data: bytes) -> bool:
+    """Whether the bytes that were not decoded of a message may hold a secret. name: None where it
+    is not known.
+    """
+    if name is None or name in SECRET_MESSAGES:
+        return True
+    return name == "FetchResponse" and names_metadata(data)
+
+
+def hide_secrets(parsed: Parsed) -> None:
+    """Mark the nodes of a message that hold secrets: in a message that was not decoded byte for
+    byte, and in tags that are not known, all that may.
+    """
+    doubtful = parsed.error is not None or bool(parsed.flaws)
+    may_carry = parsed.name in SECRET_MESSAGES
+    for node in parsed.tree.walk():
+        fields = {child.name: child for child in node.children}
+        if METADATA_TOPICS.intersection(_text(fields.get(name)) for name in TOPIC_FIELDS):
+            for inner in node.walk():
+                if inner.name == "records":
+                    _hide(inner)
+        if not may_carry:
+            continue
+        if doubtful and isinstance(node.value, (str, bytes)):
+            _hide(node)
+        for name, child in fields.items():
+            if name in SECRET_ATTRIBUTES or name.startswith(UNKNOWN_TAGS):
+                _hide(child)
+        if "name" in fields and "value" in fields:
+            _hide_config(fields)
+
+
+def _hide_config(fields: dict[str, Node]) -> None:
+    """Hide the value of a config where it is secret, and its name where it is not one."""
+    name = _text(fields["name"])
+    sensitive = fields["is_sensitive"].value is True if "is_sensitive" in fields else None
+    if is_secret_config(name, sensitive):
+        _hide(fields["value"])
+    if not is_config_name(name):
+        _hide(fields["name"])
+
+
+def _text(node: Node | None) -> str:
+    if node is None:
+        return ""
+    return uuid_text(node.value) if isinstance(node.value, bytes) else str(node.value)
+
+
+def _hide(node: Node) -> None:
+    """Mark all but the lengths."""
+    for inner in node.walk():
+        inner.secret = inner.name not in HEADS
 
 
 def counted(n: int, thing: str) -> str:

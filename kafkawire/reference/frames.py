@@ -14,7 +14,7 @@ from ..messages import REGISTRY
 from ..messages.api_key import ApiKey
 from ..protocol import ErrorCode, request_header_version, response_header_version
 from .codec import parse
-from .explain import finished, message_rows
+from .explain import finished, hide_secrets, message_rows, rest_is_secret
 from .rendering import Explanation, Row
 from .tree import Node
 
@@ -24,24 +24,30 @@ API_VERSION: Final = 6
 """Offsets in a request: behind the size come key and version, whatever the header's version."""
 
 
-def explain_frame(data: bytes, response_to: tuple[int, int] | None = None) -> Explanation:
+def explain_frame(
+    data: bytes, response_to: tuple[int, int] | None = None, *, secrets: bool = True
+) -> Explanation:
     """Explain a frame: size, header and body.
 
     response_to: for a response, the API key and version of the request it answers; else None.
+    secrets: whether secrets are shown.
     """
-    made = FrameRows(data)
+    made = FrameRows(data, secrets)
     try:
         made.explain(response_to)
     except WireError as error:
         made.error = error
-    return finished(data, made.rows, tuple(made.trees), made.end, made.error)
+    hidden = not secrets and rest_is_secret(made.name, data)
+    return finished(data, made.rows, tuple(made.trees), made.end, made.error, hidden)
 
 
 class FrameRows:
     """A frame as far as it could be explained."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, secrets: bool) -> None:
         self.data = data
+        self.secrets = secrets
+        self.name: str | None = None
         self.rows: list[Row] = []
         self.trees: list[Node] = []
         self.end = 0
@@ -98,6 +104,10 @@ class FrameRows:
 
     def message(self, name: str, version: int, *, whole: bool) -> None:
         parsed = parse(name, version, self.data, start=self.end, whole=whole)
+        if whole:
+            self.name = name
+        if not self.secrets:
+            hide_secrets(parsed)
         self.rows += message_rows(parsed)
         self.trees.append(parsed.tree)
         self.end = parsed.end

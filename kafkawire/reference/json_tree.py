@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..protocol.secrets import placeholder
 from .explain import NOT_DECODED, TRAILING
 from .rendering import Explanation
 from .tree import Node
@@ -26,7 +27,8 @@ def as_json(explanation: Explanation) -> dict[str, Any]:
     left = [row for row in explanation.rows if row.field in (NOT_DECODED, TRAILING)]
     if left:
         raw = b"".join(row.raw for row in left)
-        made["not_decoded"] = {"offset": left[0].offset, "size": len(raw), "hex": raw.hex()}
+        shown = placeholder(len(raw), "byte") if left[0].secret else raw.hex()
+        made["not_decoded"] = {"offset": left[0].offset, "size": len(raw), "hex": shown}
     return made
 
 
@@ -38,9 +40,11 @@ def node_json(node: Node) -> dict[str, Any]:
         "offset": node.offset,
         "size": node.size,
     }
+    if node.secret and not node.children:
+        return made | {"hex": placeholder(node.size, "byte")}
     if not node.children:
         made["hex"] = node.raw.hex()
-    if node.closed and not isinstance(node.value, (dict, list)):
+    if node.closed and not node.secret and not isinstance(node.value, (dict, list)):
         value = node.value
         made["value"] = value.hex() if isinstance(value, bytes) else value
     if node.children:

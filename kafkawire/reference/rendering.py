@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from ..errors import WireError
+from ..protocol.secrets import placeholder
 from .tree import Node
 
 MOST_BYTES: Final = 16
@@ -30,6 +31,7 @@ class Row:
 
     raw: its bytes, whole; empty for what only groups others. depth: how far the field is indented.
     notes: what is odd about it. bad: index in `raw` of the byte that stopped the decoder, or None.
+    secret: whether its bytes are not to be shown.
     """
 
     offset: int
@@ -40,6 +42,7 @@ class Row:
     value: str
     notes: tuple[str, ...] = ()
     bad: int | None = None
+    secret: bool = False
 
     @property
     def end(self) -> int:
@@ -82,6 +85,8 @@ class Columns(NamedTuple):
 
 def hex_of(row: Row) -> str:
     """Write a row's bytes; of many, the first ones and how many follow."""
+    if row.secret:
+        return placeholder(len(row.raw), "byte")
     if len(row.raw) <= MOST_BYTES:
         return row.raw.hex(" ")
     return f"{row.raw[:FIRST_BYTES].hex(' ')} … {len(row.raw) - FIRST_BYTES} more"
@@ -89,6 +94,8 @@ def hex_of(row: Row) -> str:
 
 def marked_at(row: Row) -> int | None:
     """Find the bad byte among those a row writes out; None where it has none, or it is elided."""
+    if row.secret:
+        return None
     written = MOST_BYTES if len(row.raw) <= MOST_BYTES else FIRST_BYTES
     return row.bad if row.bad is not None and row.bad < written else None
 

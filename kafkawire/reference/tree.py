@@ -39,7 +39,8 @@ class Node:
 
     name: the attribute, `[3]`, or what else stands there (`length`, `count`, `tag`, `marker`).
     path: the field it belongs to; type: its wire type; value: what it decodes to.
-    raw: its bytes, children's included; closed: whether it was decoded to its end.
+    raw: its bytes, children's included; closed: whether it was decoded to its end. secret: whether
+    bytes and value are not to be shown.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Node:
     raw: bytes = b""
     value: object = None
     closed: bool = False
+    secret: bool = False
     children: list[Node] = field(default_factory=list)
 
     @property

@@ -10,6 +10,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from kafkawire.escaping import printable
+
 
 def arguments() -> argparse.ArgumentParser:
     """Describe the command line."""
@@ -37,28 +39,28 @@ def main(given: Sequence[str] | None = None) -> int:
     options = dict(one.partition("=")[::2] for one in asked.option)
     for one in asked.option:
         if "=" not in one:
-            print(f"kafkawire-spark: option {one!r} is no NAME=VALUE", file=sys.stderr)
+            print(f"kafkawire-spark: invalid option {one!r}: expected NAME=VALUE", file=sys.stderr)
             return 2
     try:
         parsed = parse(options)
         tables = known_tables(asked.table, parsed, strict=asked.strict)
     except KeyError as error:
-        print(f"kafkawire-spark: there is no table {error}", file=sys.stderr)
+        print(printable(f"kafkawire-spark: unknown table {error}"), file=sys.stderr)
         return 2
     except SparkError as error:
-        print(f"kafkawire-spark: {error}", file=sys.stderr)
+        print(printable(f"kafkawire-spark: {error}"), file=sys.stderr)
         return 2
     try:
         with in_a_line():
             made = run(session(), asked.inputs, asked.output, tables, parsed, _say)
     except (SparkError, OSError, ValueError) as error:
-        print(f"kafkawire-spark: {error}", file=sys.stderr)
+        print(printable(f"kafkawire-spark: {error}"), file=sys.stderr)
         return 2
     return exit_code(made, strict=asked.strict)
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    print(printable(text), file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from typing import Any
 
 import pytest
@@ -14,14 +16,41 @@ from kafkawire.messages import REGISTRY
 from kafkawire.messages.client_quota_record import ClientQuotaRecord
 from kafkawire.messages.heartbeat_request import HeartbeatRequest
 from kafkawire.primitives import Message
-from kafkawire.protocol.json_text import CREDENTIALS, to_json_text
+from kafkawire.protocol.json_text import to_json_text
+from kafkawire.protocol.secrets import (
+    CONFIG_STRUCTS,
+    SECRET_FIELDS,
+    SECRET_MESSAGES,
+    is_secret_config,
+    placeholder,
+)
 from tests import golden
 
 
 def plain(message: Message, version: int, *, secrets: bool) -> str:
     made: Any = kafkawire.to_json(message, version)
-    made = made if secrets else redacted(made)
+    if not secrets:
+        made = redacted(made, SECRET_FIELDS | {"unalignedRecords"})
+        if type(message).__name__ in SECRET_MESSAGES:
+            without_configs(made)
     return json.dumps(made, separators=(",", ":"), allow_nan=False)
+
+
+def without_configs(made: Any) -> None:
+    """Hide the values of configs, and unknown tags, in a message that may carry secrets."""
+    for inner in made if isinstance(made, list) else list(made.values()):
+        if isinstance(inner, dict | list):
+            without_configs(inner)
+    if not isinstance(made, dict):
+        return
+    for tag in made.get("_unknownTaggedFields", ()):
+        tag["data"] = placeholder(len(tag["data"]), "character")
+    name, value = made.get("name"), made.get("value")
+    if isinstance(name, str) and "value" in made:
+        if isinstance(value, str) and is_secret_config(name, made.get("isSensitive")):
+            made["value"] = placeholder(len(value), "character")
+        if not re.fullmatch(r"[\w.$-]*", name, re.ASCII):
+            made["name"] = placeholder(len(name), "character")
 
 
 def test_every_vector_is_written_as_json_would() -> None:
@@ -38,14 +67,19 @@ def test_every_vector_is_written_as_json_would() -> None:
     assert hidden, "some vectors hold credentials"
 
 
-def test_credentials_are_fields_there_are() -> None:
-    names = {
-        row.json_name
+def test_secrets_are_fields_structs_and_messages_there_are() -> None:
+    structs = {
+        name: cls
         for info in REGISTRY
-        for cls in [REGISTRY.load(info.name)]
-        for row in cls.__fields__
+        for module in [sys.modules[REGISTRY.load(info.name).__module__]]
+        for name, cls in vars(module).items()
+        if hasattr(cls, "__fields__")
     }
-    assert names >= CREDENTIALS - {"salt", "saltedPassword", "password", "hmac"}
+    names = {row.json_name for cls in structs.values() for row in cls.__fields__}
+    assert names >= SECRET_FIELDS - {"password"}
+    assert structs.keys() >= CONFIG_STRUCTS
+    known = {info.name for info in REGISTRY}
+    assert known >= SECRET_MESSAGES
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), 0.1, -0.0, 1e300])

@@ -38,7 +38,7 @@ WHERE = (
 class Context:
     """A capture being read for one table.
 
-    secrets: whether credentials are shown.
+    secrets: whether secrets are shown (see `protocol.secrets`).
     """
 
     def __init__(

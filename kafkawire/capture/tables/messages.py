@@ -6,13 +6,11 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ...messages.api_key import ApiKey
 from ...protocol.embedded import PLACES, add_payloads
-from ...protocol.json_form import to_json
-from ...protocol.json_text import to_json_text
+from ...protocol.json_text import shown_json, to_json_text
 from ..engine import Located
 from ..exchanges import Ended
-from ..redaction import redacted
+from ..row_text import raw_is_secret
 from ..rows import Row, Status
 from .columns import BYTES, INT16, INT32, INT64, TEXT, Column, Columns
 from .context import WHERE, Context
@@ -33,11 +31,12 @@ COLUMNS: Final[Columns] = (
     Column("request_packet", INT64, "Of a response: the number of its request's last packet."),
     Column("latency_ns", INT64, "Of a response: nanoseconds after its request's last packet."),
     Column("body", TEXT, "The body in Kafka's JSON form; null if it was not decoded."),
-    Column("raw", BYTES, "Bytes of a body that was not decoded; null if it was."),
+    Column(
+        "raw",
+        BYTES,
+        "Bytes of a body that was not decoded; empty where they may be secret.",
+    ),
 )
-
-SECRET: Final = frozenset({ApiKey.SASL_AUTHENTICATE, ApiKey.ALTER_USER_SCRAM_CREDENTIALS})
-"""APIs whose bytes hold credentials."""
 
 
 def rows(context: Context) -> Iterator[tuple[Any, ...]]:
@@ -75,15 +74,16 @@ def rows_of(item: Located | Ended, context: Context) -> list[tuple[Any, ...]]:
 def _body(row: Row, context: Context) -> str | None:
     if row.message is None or row.body_version is None:
         return None
-    if type(row.message).__name__ not in PLACES:
-        return to_json_text(row.message, row.body_version, secrets=context.secrets)
-    made = to_json(row.message, row.body_version)
-    add_payloads(made, row.message, row.body_version, limits=context.limits)
-    return json.dumps(made if context.secrets else redacted(made), separators=(",", ":"))
+    message, version, secrets = row.message, row.body_version, context.secrets
+    doubtful = row.status is not Status.OK
+    if type(message).__name__ not in PLACES:
+        return to_json_text(message, version, secrets=secrets, doubtful=doubtful)
+    made = shown_json(message, version, secrets, doubtful)
+    add_payloads(made, message, version, limits=context.limits, secrets=secrets)
+    return json.dumps(made, separators=(",", ":"))
 
 
 def _raw(row: Row, context: Context) -> bytes | None:
     if row.message is not None:
         return None
-    hidden = row.status is Status.SASL_TOKEN or row.api_key in SECRET
-    return b"" if hidden and not context.secrets else row.raw
+    return b"" if not context.secrets and raw_is_secret(row) else row.raw

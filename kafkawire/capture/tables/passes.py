@@ -37,7 +37,9 @@ class Columnar:
         self._size = size
         self._hearing = Hearing(context.names, context.limits, RECORDS in tables)
         self._exchanges = ExchangeColumns(context.traffic) if EXCHANGES in tables else None
-        self._records = RecordColumns(context.name_topics) if RECORDS in tables else None
+        self._records = (
+            RecordColumns(context.name_topics, context.secrets) if RECORDS in tables else None
+        )
 
     def take(self, batch: list[Told | Ended]) -> None:
         """Take some rows, still sealed."""

@@ -35,7 +35,7 @@ from .columns import BYTES, TEXT, Sink, array_of, known, micros, schema_of
 from .fields import Fields, Runs, runs
 from .filled import Numbers
 from .record_batches import Broken, batches_in
-from .records import COLUMNS, HEADERS, add
+from .records import COLUMNS, HEADERS, add, hidden_content, is_metadata
 
 SCHEMA: Final = schema_of(COLUMNS)
 TYPES: Final = {field.name: field.type for field in SCHEMA}
@@ -64,10 +64,14 @@ SAID: Final = {
 
 
 class RecordColumns:
-    """Collects records fields, and makes batches of the records in them."""
+    """Collects records fields, and makes batches of the records in them.
 
-    def __init__(self, before: Callable[[], None]) -> None:
+    secrets: whether records of the metadata topic are shown.
+    """
+
+    def __init__(self, before: Callable[[], None], secrets: bool = False) -> None:
         self._before = before
+        self._secrets = secrets
         self.fields = Fields()
 
     def is_full(self, rows: int) -> bool:
@@ -80,14 +84,17 @@ class RecordColumns:
         if not len(fields):
             return
         self._before()
+        if not self._secrets and any(is_metadata(field) for field in fields.fields):
+            yield from _one_by_one(fields, self._secrets)
+            return
         try:
             made = [_batch(fields, each) for each in runs(fields.fields)]
         except WireError:
-            made = list(_one_by_one(fields))
+            made = list(_one_by_one(fields, self._secrets))
         yield from made
 
 
-def _one_by_one(fields: Fields) -> Iterator[pa.RecordBatch]:
+def _one_by_one(fields: Fields, secrets: bool) -> Iterator[pa.RecordBatch]:
     """Read each batch for itself; what is broken costs itself."""
     sink = Sink(COLUMNS)
     numbers = {name: _looked_at(getattr(fields, name), dtype) for name, dtype in NUMBERS.items()}
@@ -110,9 +117,11 @@ def _one_by_one(fields: Fields) -> Iterator[pa.RecordBatch]:
             field.topic.id_text,
             partition,
         )
+        hidden = not secrets and is_metadata(field)
         for found in batches_in(field):
             if not isinstance(found, Broken):
-                add(sink, where, *found)
+                batch, records = found
+                add(sink, where, batch, hidden_content(records) if hidden else records)
     if len(sink):
         arrays = [array_of(column, v) for column, v in zip(COLUMNS, sink.values, strict=True)]
         yield pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from ...protocol.secrets import METADATA_TOPICS, placeholder
 from ...records import Batch, Record
 from .columns import (
     BOOL,
@@ -24,7 +25,7 @@ from .columns import (
     topic_name,
 )
 from .context import WHERE, Context
-from .record_batches import CARRIERS, Broken, batches_in, carried
+from .record_batches import CARRIERS, Broken, Carried, batches_in, carried
 
 HEADERS: Final = list_of(struct_of(key=TEXT, value=BYTES))
 
@@ -40,8 +41,8 @@ COLUMNS: Final[Columns] = (
     Column("timestamp", TIME, "The record's timestamp; null for none, or beyond the year 9999."),
     Column("timestamp_ms", INT64, "The same in milliseconds since the epoch, -1 for none."),
     Column("timestamp_type", TEXT, "`create_time`, `log_append_time` or `no_timestamp_type`."),
-    Column("key", BYTES, "Key."),
-    Column("value", BYTES, "Value; null in a tombstone."),
+    Column("key", BYTES, "Key; of the metadata topic hidden, as its records hold secrets."),
+    Column("value", BYTES, "Value; null in a tombstone, hidden where keys are."),
     Column("headers", HEADERS, "Headers in order."),
     Column("magic", INT8, "Format of the batch: 0, 1 or 2."),
     Column("codec", TEXT, "Compression of the batch: `none`, `gzip`, `snappy`, `lz4` or `zstd`."),
@@ -79,6 +80,7 @@ def fill(context: Context, sink: Sink) -> Iterator[None]:
         if row.message is None:
             continue
         for field in carried(row, context.names):
+            hidden = not context.secrets and is_metadata(field)
             where = (
                 *context.where(row, *item[:3]),
                 DIRECTION[row.api_key or 0],
@@ -90,8 +92,32 @@ def fill(context: Context, sink: Sink) -> Iterator[None]:
             )
             for found in batches_in(field):
                 if not isinstance(found, Broken):
-                    add(sink, where, *found)
+                    batch, records = found
+                    add(sink, where, batch, hidden_content(records) if hidden else records)
         yield
+
+
+def is_metadata(field: Carried) -> bool:
+    """Whether records are those of the metadata topic, which hold secrets."""
+    return field.topic.name in METADATA_TOPICS or field.topic.id_text in METADATA_TOPICS
+
+
+def hidden_content(records: list[Record]) -> list[Record]:
+    """Put the sizes of keys, values and headers' values in their place."""
+    return [
+        Record(
+            record.offset,
+            record.timestamp,
+            _size(record.key),
+            _size(record.value),
+            tuple([(key, _size(value)) for key, value in record.headers]),
+        )
+        for record in records
+    ]
+
+
+def _size(data: bytes | None) -> bytes | None:
+    return None if data is None else placeholder(len(data), "byte").encode()
 
 
 def add(sink: Sink, where: tuple[Any, ...], batch: Batch, records: list[Record]) -> None:
