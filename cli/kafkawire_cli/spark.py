@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .captures import BrokerOption, PortOption, known
+from .names import suggestion
 
 if TYPE_CHECKING:
     from kafkawire.spark.options import Options
@@ -92,12 +93,17 @@ def spark(
 
 
 def _tables(given: list[str] | None, options: Options) -> list[str]:
+    from kafkawire.capture.tables import TABLES
     from kafkawire.spark.job import known_tables
 
     try:
         return known_tables(given or [], options)
     except KeyError as error:
-        raise typer.BadParameter(f"no table is called {error}", param_hint="--table") from None
+        name = str(error.args[0])
+        raise typer.BadParameter(
+            f"unknown table {name!r}{suggestion(name, TABLES)}; tables: {', '.join(TABLES)}",
+            param_hint="--table",
+        ) from None
 
 
 def _pairs(given: list[str] | None, hint: str) -> dict[str, str]:
