@@ -180,9 +180,6 @@ WORDS: Final = {
 WITH_STATE: Final = frozenset({What.JOINED, What.REBALANCE_ENDED})
 """What says which generation it is, and of how many."""
 
-WHILE: Final = {True: "; nobody consumed meanwhile", False: "; members went on meanwhile", None: ""}
-"""Whether consumption stood still in a rebalance -> how that is said."""
-
 
 def said(entry: Moment | Commits, generation: str) -> str:
     """Say what happened."""
@@ -195,7 +192,13 @@ def said(entry: Moment | Commits, generation: str) -> str:
         text += f" {assigned_text(entry.partitions)}"
     if entry.event in WITH_STATE:
         text += _state(entry, generation)
-    return text + WHILE[entry.stops] + (f": {entry.reason}" if entry.reason else "")
+    if entry.stops is not None:
+        text += (
+            f"; nobody consumed for {duration_text(entry.stopped_ns)}"
+            if entry.stops
+            else ("; members went on meanwhile")
+        )
+    return text + (f": {entry.reason}" if entry.reason else "")
 
 
 def _state(entry: Moment, generation: str) -> str:
@@ -209,7 +212,7 @@ def _committed(entry: Commits) -> str:
     text = "commits"
     if entry.count > 1:
         text += f" {entry.count:,} times until {clock(entry.until_ns)}:"
-    text += f" {partitions_text(entry.last.values())}"
+    text += f" {partitions_text(entry.last)}"
     if entry.lag is not None:
         text += f", lag {entry.lag:,}"
         if entry.most_lag is not None and entry.most_lag > entry.lag:
