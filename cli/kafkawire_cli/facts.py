@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from kafkawire.capture.rows import Row
+    from kafkawire.primitives import Message
 
 MOST: Final = 4
 
@@ -31,22 +31,20 @@ class Facts(NamedTuple):
         return " ".join(said)
 
 
-def facts(row: Row) -> Facts:
-    """Collect the facts of a row's message, each once, in wire order; none where it was not
-    decoded.
-    """
+def facts(message: Message, version: int) -> Facts:
+    """Collect the facts of a request or response, each once, in wire order."""
     from kafkawire.capture.tables.mentions import Mentions
     from kafkawire.capture.topic_ids import TopicNames
+    from kafkawire.messages import REGISTRY
     from kafkawire.protocol.error_code import ErrorCode
 
-    if row.message is None or row.body_version is None:
-        return Facts()
+    info = REGISTRY.get(type(message).__name__)
     said = Mentions(TopicNames())
-    said.add(row)
+    said.take(message, version, info.api_key, info.type)
     names = [("group_id", group) for group in said.groups]
     names += [("transactional_id", id) for id in said.transactional_ids]
     if not names:
-        names = [("key", key) for key in _coordinator_keys(row)]
+        names = [("key", key) for key in _coordinator_keys(message)]
     return Facts(
         tuple(topic.name for topic in said.topics.values() if topic.name),
         tuple(names),
@@ -54,13 +52,12 @@ def facts(row: Row) -> Facts:
     )
 
 
-def _coordinator_keys(row: Row) -> list[str]:
+def _coordinator_keys(message: Any) -> list[str]:
     """List the keys in a FindCoordinator message that does not say what they identify."""
-    from kafkawire.messages.api_key import ApiKey
-
-    message: Any = row.message
-    if row.api_key != ApiKey.FIND_COORDINATOR:
-        return []
-    if row.direction == "response":
-        return [one.key for one in message.coordinators if one.key]
-    return [key for key in (message.key, *message.coordinator_keys) if key]
+    match type(message).__name__:
+        case "FindCoordinatorRequest":
+            return [key for key in (message.key, *message.coordinator_keys) if key]
+        case "FindCoordinatorResponse":
+            return [one.key for one in message.coordinators if one.key]
+        case _:
+            return []

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import typer
 
-from .facts import facts
+from .facts import Facts, facts
 from .names import api_key, api_names, suggestion
 
 if TYPE_CHECKING:
@@ -31,6 +31,13 @@ class Field(NamedTuple):
 
     values: Callable[[Entry], Iterable[str | None]]
     checked: Callable[[str], str] = str.lower
+
+
+def _facts(entry: Entry) -> Facts:
+    row = entry.row
+    if row.message is None or row.body_version is None:
+        return Facts()
+    return facts(row.message, row.body_version)
 
 
 # -- patterns of fields whose values are known
@@ -98,9 +105,9 @@ FIELDS: Final[dict[str, Field]] = {
     "direction": Field(
         lambda e: (e.row.direction,), _one_of("direction", lambda: ("request", "response"))
     ),
-    "error": Field(lambda e: facts(e.row).errors, _error),
+    "error": Field(lambda e: _facts(e).errors, _error),
     "status": Field(lambda e: (e.row.status.value,), _one_of("status", _statuses)),
-    "topic": Field(lambda e: facts(e.row).topics),
+    "topic": Field(lambda e: _facts(e).topics),
 }
 
 

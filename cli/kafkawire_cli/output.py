@@ -146,7 +146,7 @@ def content(entry: Entry) -> str:
     row = entry.row
     said = [row.client_id] if row.client_id else []
     if row.message is not None and row.body_version is not None:
-        summary = str(facts(row))
+        summary = str(facts(row.message, row.body_version))
         said += [summary] if summary else []
         held = [Count(place.data).records for place in places(row.message, row.body_version)]
         if held:

@@ -68,10 +68,12 @@ class _Stated(Topic):
 class TopicNames:
     """What a capture has told about topics so far.
 
-    Names grow with the topics of a cluster, not with the capture.
+    Names grow with the topics of a cluster, not with the capture. named: ids in the order in which
+    their names were learnt.
     """
 
     def __init__(self) -> None:
+        self.named: list[bytes] = []
         self._by_id: dict[bytes, Topic] = {}
         self._by_name: dict[str, Topic] = {}
 
@@ -92,6 +94,7 @@ class TopicNames:
         found = self._by_id.setdefault(id, Topic(None, id))
         if found.name is None:
             found.name = name
+            self.named.append(id)
 
     def learn(self, message: Message, version: int) -> None:
         """Take the names that a message states for ids."""
@@ -111,6 +114,11 @@ class TopicNames:
                     self._walk(one, inner)
             elif value is not None:
                 self._walk(value, inner)
+
+    @property
+    def has_unknown(self) -> bool:
+        """Whether an id was spoken of and never named."""
+        return len(self.named) < len(self._by_id)
 
     @property
     def unknown(self) -> list[bytes]:

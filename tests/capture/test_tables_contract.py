@@ -217,7 +217,7 @@ def test_what_a_message_identifies_is_the_same_everywhere(case: str) -> None:
     notes = notes_of(row, names, False)
     assert [topic.name for topic in notes.topics] == topics
     assert (notes.groups, notes.transactional_ids) == (groups, transactions)
-    said = facts(row)
+    said = facts(message, version)
     assert list(said.topics) == topics
     assert said.names == (
         *(("group_id", group) for group in groups),

@@ -9,6 +9,7 @@ by requests that it sends for itself, not by those that others send about it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from kafkawire.capture.engine import Located
@@ -51,6 +52,14 @@ class Groups(Tally):
     def all(self) -> list[Life]:
         """Give the groups by name."""
         return sorted(self._lives.values(), key=lambda life: life.group_id)
+
+    def missing(self, group_ids: Iterable[str]) -> list[str]:
+        """List those of the ids that no group in the capture has."""
+        return [group_id for group_id in group_ids if group_id not in self._lives]
+
+    def chosen(self, group_ids: Iterable[str]) -> list[Life]:
+        """List the groups of these ids that are in the capture, by name."""
+        return [self._lives[one] for one in sorted({*group_ids} & self._lives.keys())]
 
     def row(self, found: Located) -> None:
         """Take the next row."""

@@ -35,10 +35,14 @@ class Mentions:
         """Take what a row's message says, if it was decoded."""
         if row is None or row.message is None or row.body_version is None:
             return
-        self._walk(row.message, _plan(type(row.message), row.body_version))
-        special = SPECIAL.get((row.api_key, row.direction))
+        self.take(row.message, row.body_version, row.api_key, row.direction)
+
+    def take(self, message: Message, version: int, api_key: int | None, direction: str) -> None:
+        """Take what a message says, at the version that it is written in."""
+        self._walk(message, _plan(type(message), version))
+        special = SPECIAL.get((api_key, direction))
         if special is not None:
-            special(self, row.message)
+            special(self, message)
 
     def topic(self, name: str | None, id: bytes | None = None) -> None:
         """Note a topic."""
