@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -52,11 +52,16 @@ BrokerOption = Annotated[
 TopOption = Annotated[
     int | None,
     typer.Option(
-        "--top", min=1, help="So many of each list [default: 10; as JSON all]", show_default=False
+        "--top",
+        min=1,
+        metavar="N",
+        help="Entries of each list to show [default: 10; as JSON all]",
+        show_default=False,
     ),
 ]
+AllOption = Annotated[bool, typer.Option("--all", help="Show all entries of each list.")]
 SHOWN: Final = 10
-"""Entries of a list that a person sees, unless --top says otherwise."""
+"""Entries of a list that a person sees, unless --top or --all says otherwise."""
 
 
 class Shown(NamedTuple, Generic[Found]):
@@ -65,15 +70,26 @@ class Shown(NamedTuple, Generic[Found]):
     first: list[Found]
     left_out: int
 
-    def more(self, what: str) -> tuple[str, ...]:
-        """Say how many are not shown."""
-        said = f"... and {self.left_out:,} more {what}: --top {len(self.first) + self.left_out}"
-        return (said,) if self.left_out else ()
+    def more(self, noun: str) -> tuple[str, ...]:
+        """Say how many are not shown, and how to see them; nothing where all are."""
+        if not self.left_out:
+            return ()
+        total = len(self.first) + self.left_out
+        return (f"... and {self.left_out:,} more {noun}: --top {total} or --all",)
 
 
-def top(found: list[Found], most: int | None, form: Form) -> Shown[Found]:
-    """Take as many of a list as `--top` says."""
-    first = found[: most or (SHOWN if form is Form.TABLE else None)]
+def limit(most: int | None, every: bool, form: Form) -> int | None:
+    """Return how many entries of each list to show, by `--top` and `--all`; None for all."""
+    if every and most is not None:
+        raise typer.BadParameter("not together with --top", param_hint="--all")
+    if every or (most is None and form is Form.JSON):
+        return None
+    return SHOWN if most is None else most
+
+
+def top(found: Sequence[Found], most: int | None) -> Shown[Found]:
+    """Take the first `most` of a list; None for all."""
+    first = list(found[:most])
     return Shown(first, len(found) - len(first))
 
 
@@ -210,17 +226,23 @@ def _resolved(text: str) -> list[str]:
     ]
 
 
-def show(captures: Reading, form: Form, sections: Iterable[Section], made: dict[str, Any]) -> None:
-    """Print a report: its sections for a person, or one JSON object; exit 2 where a file was
-    refused, as the report is not of all then. A reader that leaves early changes nothing about it.
+def show(
+    captures: Reading,
+    form: Form,
+    sections: Callable[[], Iterable[Section]],
+    made: Callable[[], dict[str, Any]],
+) -> None:
+    """Print a report: its sections for a person, or one JSON object; only that is made which is
+    printed. Exit 2 where a file was refused, as the report is not of all then. A reader that leaves
+    early changes nothing about it.
     """
     from .report import print_sections
 
     try:
         if form is Form.JSON:
-            print(json.dumps(made, indent=2, allow_nan=False))
+            print(json.dumps(made(), indent=2, allow_nan=False))
         else:
-            print_sections(sections)
+            print_sections(sections())
         sys.stdout.flush()
     except BrokenPipeError:
         drop_output()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from .captures import (
+    AllOption,
     BrokerOption,
     Files,
     Form,
@@ -12,6 +13,7 @@ from .captures import (
     PortOption,
     Shown,
     TopOption,
+    limit,
     reading,
     show,
     top,
@@ -19,12 +21,16 @@ from .captures import (
 from .report import Section, bytes_text, count_text, list_text, ranges_text
 
 if TYPE_CHECKING:
-    from .tallies.clients import Client, Clients
+    from .tallies.clients import Client, Clients, Unread
+
+CALLS: Final = 50
+"""APIs that a client is said to call."""
 
 
 def clients(
     given: Files,
     most: TopOption = None,
+    every: AllOption = False,
     form: FormOption = Form.TABLE,
     port: PortOption = None,
     broker: BrokerOption = None,
@@ -37,18 +43,27 @@ def clients(
 
     A client is a client id at an address with a software; the busiest come first.
     """
+    bound = limit(most, every, form)
     with reading("clients", given, port, broker) as captures:
         from .tallies.clients import Clients
 
         tally = Clients()
         captures.read(tally)
-    shown = top(busiest(tally.all), most, form)
-    made = {
-        "clients": [client.json() for client in shown.first],
-        "left_out": shown.left_out,
-        "unread": unread_json(tally),
-    }
-    show(captures, form, [overview(shown), *map(details, shown.first), unread(tally)], made)
+    shown = top(busiest(tally.all), bound)
+
+    def sections() -> list[Section]:
+        return [overview(shown), *map(details, shown.first), unread(tally, bound)]
+
+    def made() -> dict[str, Any]:
+        not_read = top(tally.unread.most_common(), bound)
+        return {
+            "clients": [client.json() for client in shown.first],
+            "left_out": shown.left_out,
+            "unread": unread_json(not_read),
+            "unread_left_out": not_read.left_out,
+        }
+
+    show(captures, form, sections, made)
 
 
 def busiest(found: list[Client]) -> list[Client]:
@@ -89,21 +104,22 @@ def details(client: Client) -> Section:
         "brokers": list_text(client.brokers, 8),
         "SASL": list_text(client.mechanisms),
         "groups": list_text(client.groups, 8),
-        "calls": ", ".join(f"{api} v{ranges_text(used)}" for api, used in client.apis().items()),
+        "calls": list_text(
+            (f"{api} v{ranges_text(used)}" for api, used in client.apis().items()), CALLS
+        ),
     }
     lines = [f"{label + ':':9} {text}" for label, text in said.items() if text]
     return Section(f"{name(client)} at {client.address}", lines=lines)
 
 
-def unread(tally: Clients) -> Section:
+def unread(tally: Clients, most: int | None) -> Section:
     """Make the list of connections of which no request was read."""
-    rows = [
-        (one.address, one.broker, count_text(count), one.reason)
-        for one, count in tally.unread.most_common()
-    ]
-    return Section("Not read", ("from", "to", ">connections", "why"), rows)
+    shown = top(tally.unread.most_common(), most)
+    rows = [(one.address, one.broker, count_text(n), one.reason) for one, n in shown.first]
+    head = ("from", "to", ">connections", "why")
+    return Section("Not read", head, rows, shown.more("lines"))
 
 
-def unread_json(tally: Clients) -> list[dict[str, object]]:
+def unread_json(shown: Shown[tuple[Unread, int]]) -> list[dict[str, object]]:
     """Make the list of connections of which no request was read, as JSON."""
-    return [{**one._asdict(), "connections": count} for one, count in tally.unread.most_common()]
+    return [{**one._asdict(), "connections": count} for one, count in shown.first]

@@ -45,7 +45,7 @@ def decode(
     input_format: Annotated[Format, typer.Option(help="Force the kind of input.")] = Format.AUTO,
     wanted: Annotated[
         list[str] | None,
-        typer.Option("--filter", help="KEY=PATTERN: api, client, topic, connection, error, ..."),
+        typer.Option("--filter", help="FIELD=PATTERN: api, client, topic, connection, error, ..."),
     ] = None,
     port: PortOption = None,
     broker: BrokerOption = None,

@@ -1,17 +1,15 @@
-"""A message in a few words: groups, topics, errors; what a table has room for and a filter asks
-for.
+"""A message in a few words: groups, topics, errors; for tables of text, and for filters.
+
+Law: what a field identifies is what the tables say of it (`tables.mentions`), one rule for both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from kafkawire.primitives import Structure
+    from kafkawire.primitives import Message
 
-_TOPIC: Final = frozenset({"topic", "topic_name"})
-_NAMED: Final = frozenset({"group_id", "transactional_id", "key", "group", "coordinator_keys"})
 MOST: Final = 4
 
 
@@ -20,9 +18,9 @@ class Facts(NamedTuple):
     codes.
     """
 
-    topics: tuple[str, ...]
-    names: tuple[tuple[str, str], ...]
-    errors: tuple[str, ...]
+    topics: tuple[str, ...] = ()
+    names: tuple[tuple[str, str], ...] = ()
+    errors: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         said = [f"{name}={value}" for name, value in self.names]
@@ -33,34 +31,33 @@ class Facts(NamedTuple):
         return " ".join(said)
 
 
-def facts(message: Structure, version: int) -> Facts:
-    """Walk a message once and collect its facts, each once, in wire order."""
+def facts(message: Message, version: int) -> Facts:
+    """Collect the facts of a request or response, each once, in wire order."""
+    from kafkawire.capture.tables.mentions import Mentions
+    from kafkawire.capture.topic_ids import TopicNames
+    from kafkawire.messages import REGISTRY
     from kafkawire.protocol.error_code import ErrorCode
 
-    topics: dict[str, None] = {}
-    names: dict[tuple[str, str], None] = {}
-    errors: dict[str, None] = {}
-    for owner, attribute, value in _walk(message, version):
-        if attribute in _TOPIC or (attribute == "name" and "Topic" in owner):
-            if isinstance(value, str) and value:
-                topics[value] = None
-        elif attribute in _NAMED:
-            for one in value if isinstance(value, list) else [value]:
-                if isinstance(one, str) and one:
-                    names[attribute, one] = None
-        elif attribute.endswith("error_code") and isinstance(value, int) and value:
-            errors[ErrorCode.name_of(value)] = None
-    return Facts(tuple(topics), tuple(names), tuple(errors))
+    info = REGISTRY.get(type(message).__name__)
+    said = Mentions(TopicNames())
+    said.take(message, version, info.api_key, info.type)
+    names = [("group_id", group) for group in said.groups]
+    names += [("transactional_id", id) for id in said.transactional_ids]
+    if not names:
+        names = [("key", key) for key in _coordinator_keys(message)]
+    return Facts(
+        tuple(topic.name for topic in said.topics.values() if topic.name),
+        tuple(names),
+        tuple(ErrorCode.name_of(code) for code in said.error_codes),
+    )
 
 
-def _walk(message: Structure, version: int) -> Iterator[tuple[str, str, object]]:
-    owner = type(message).__name__
-    for row in message.__fields__:
-        if not row.first <= version <= row.last:
-            continue
-        value = getattr(message, row.attribute)
-        yield owner, row.attribute, value
-        if value is None or not row.type.removeprefix("[]")[0].isupper():
-            continue
-        for child in value if row.type.startswith("[]") else [value]:
-            yield from _walk(child, version)
+def _coordinator_keys(message: Any) -> list[str]:
+    """List the keys in a FindCoordinator message that does not say what they identify."""
+    match type(message).__name__:
+        case "FindCoordinatorRequest":
+            return [key for key in (message.key, *message.coordinator_keys) if key]
+        case "FindCoordinatorResponse":
+            return [one.key for one in message.coordinators if one.key]
+        case _:
+            return []

@@ -12,7 +12,7 @@ from typing import Final
 from kafkawire.capture.tables.happenings import Protocol, What
 from kafkawire.capture.topic_ids import Topic
 
-from .captures import Shown
+from .captures import Shown, top
 from .output import time_text
 from .report import Section, count_text, duration_text, list_text, plural, ranges_text
 from .tallies.group_life import Commits, Life, Member, Moment, Partition, Rebalance
@@ -27,13 +27,15 @@ GENERATION: Final = {
 """What a group of that protocol counts."""
 
 
-def told(life: Life) -> list[Section]:
-    """Tell a group's life."""
+def told(life: Life, most: int | None) -> list[Section]:
+    """Tell a group's life: the first `most` members, the first and the last `most` entries of the
+    timeline; None for all.
+    """
     names = labels(life)
     return [
         Section(f"Group {life.group_id}", lines=facts(life)),
-        members(life, names),
-        timeline(life, names),
+        members(life, names, most),
+        timeline(life, names, most),
     ]
 
 
@@ -110,8 +112,9 @@ def _told_apart(member: Member) -> str:
     return member.group_instance_id or member.member_id[-8:]
 
 
-def members(life: Life, names: dict[str, str]) -> Section:
+def members(life: Life, names: dict[str, str], most: int | None) -> Section:
     """Make the list of members."""
+    shown = top(list(life.members.values()), most)
     head = (
         "member",
         "software",
@@ -133,9 +136,9 @@ def members(life: Life, names: dict[str, str]) -> Section:
             else "",
             count_text(member.commits),
         )
-        for member in life.members.values()
+        for member in shown.first
     ]
-    return Section("", head, rows)
+    return Section("", head, rows, shown.more("members"))
 
 
 def gone(member: Member) -> str:
@@ -148,19 +151,31 @@ def gone(member: Member) -> str:
 # -- the timeline
 
 
-def timeline(life: Life, names: dict[str, str]) -> Section:
+def timeline(life: Life, names: dict[str, str], most: int | None) -> Section:
     """Tell what happened, in order."""
     rows: list[tuple[str, ...]] = []
     day = ""
-    for entry in life.timeline:
+    kept = life.timeline
+    left_out = max(0, len(kept) - 2 * most) if most is not None else 0
+    first = len(kept) - left_out if most is None else most
+    for at, entry in enumerate(kept):
+        if first <= at < first + left_out:
+            if at == first:
+                rows.append(("...", "", f"{plural_entries(left_out)} left out: --all"))
+            continue
         here = (time_text(entry.time_ns) or "")[:10]
         if here != day:
             rows.append((here, "", ""))
             day = here
         who = names.get(entry.member_id or "") or entry.client_id or ""
         rows.append((clock(entry.time_ns), who, said(entry, GENERATION[life.protocol])))
-    left_out = (f"... {life.left_out:,} entries in the middle are left out",) * (life.left_out > 0)
-    return Section("", ("time (UTC)", "who", "what"), rows, left_out)
+    lost = (f"... {plural_entries(life.left_out)} in the middle not kept",) if life.left_out else ()
+    return Section("", ("time (UTC)", "who", "what"), rows, lost)
+
+
+def plural_entries(count: int) -> str:
+    """Write a number of entries of a timeline."""
+    return f"{count:,} entry" if count == 1 else f"{count:,} entries"
 
 
 def clock(time_ns: int | None) -> str:
@@ -180,9 +195,6 @@ WORDS: Final = {
 WITH_STATE: Final = frozenset({What.JOINED, What.REBALANCE_ENDED})
 """What says which generation it is, and of how many."""
 
-WHILE: Final = {True: "; nobody consumed meanwhile", False: "; members went on meanwhile", None: ""}
-"""Whether consumption stood still in a rebalance -> how that is said."""
-
 
 def said(entry: Moment | Commits, generation: str) -> str:
     """Say what happened."""
@@ -195,7 +207,13 @@ def said(entry: Moment | Commits, generation: str) -> str:
         text += f" {assigned_text(entry.partitions)}"
     if entry.event in WITH_STATE:
         text += _state(entry, generation)
-    return text + WHILE[entry.stops] + (f": {entry.reason}" if entry.reason else "")
+    if entry.stops is not None:
+        text += (
+            f"; nobody consumed for {duration_text(entry.stopped_ns)}"
+            if entry.stops
+            else ("; members went on meanwhile")
+        )
+    return text + (f": {entry.reason}" if entry.reason else "")
 
 
 def _state(entry: Moment, generation: str) -> str:
@@ -209,7 +227,7 @@ def _committed(entry: Commits) -> str:
     text = "commits"
     if entry.count > 1:
         text += f" {entry.count:,} times until {clock(entry.until_ns)}:"
-    text += f" {partitions_text(entry.last.values())}"
+    text += f" {partitions_text(entry.last)}"
     if entry.lag is not None:
         text += f", lag {entry.lag:,}"
         if entry.most_lag is not None and entry.most_lag > entry.lag:

@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .captures import BrokerOption, Files, Form, FormOption, PortOption, reading, show
+from .captures import (
+    AllOption,
+    BrokerOption,
+    Files,
+    Form,
+    FormOption,
+    PortOption,
+    TopOption,
+    limit,
+    reading,
+    refuse,
+    show,
+    top,
+)
+from .inputs import InputError
+from .names import suggestion
+from .output import printable
+
+if TYPE_CHECKING:
+    from .report import Section
 
 
 def groups(
@@ -14,21 +34,24 @@ def groups(
     wanted: Annotated[
         list[str] | None, typer.Option("--group", help="Only this group; may be repeated.")
     ] = None,
+    most: TopOption = None,
+    every: AllOption = False,
     form: FormOption = Form.TABLE,
     port: PortOption = None,
     broker: BrokerOption = None,
 ) -> None:
-    """Tell the lives of groups: members, rebalances, lag.
+    """Show consumer groups: members, rebalances and their causes, lag.
 
     \b
     kafkawire groups trace*.pcap
     kafkawire groups trace.pcap --group orders --format json | jq '.groups[].rebalances'
 
-    Lag is that of a commit: how far behind the end of its partitions, as Fetch and ListOffsets told
-    it before; nothing where they did not.
+    Lag is that of a commit: how far behind the end of its partitions, as Fetch and ListOffsets
+    responses stated it before; nothing where they did not.
     """
+    bound = limit(most, every, form)
     with reading("groups", given, port, broker) as captures:
-        from .group_report import told
+        from .group_report import overview, told
         from .tallies.clients import Clients
         from .tallies.groups import Groups
         from .tallies.watermarks import Watermarks
@@ -36,6 +59,25 @@ def groups(
         clients, watermarks = Clients(), Watermarks(captures)
         tally = Groups(captures, clients, watermarks)
         captures.read(clients, watermarks, tally)
-    found = [life for life in tally.all if not wanted or life.group_id in wanted]
-    sections = [section for life in found for section in told(life)]
-    show(captures, form, sections, {"groups": [life.json_with_timeline() for life in found]})
+    missing = tally.missing(wanted or [])
+    found = tally.chosen(wanted) if wanted else tally.all
+    shown = top(found, bound)
+
+    def sections() -> Iterator[Section]:
+        if len(found) > 1:
+            yield overview(shown)
+        for life in shown.first:
+            yield from told(life, bound)
+
+    def made() -> dict[str, Any]:
+        groups = [life.json_with_timeline() for life in shown.first]
+        return {"groups": groups, "left_out": shown.left_out}
+
+    for name in missing:
+        known = (life.group_id for life in tally.all)
+        error = f"no such group: {printable(name)!r}{suggestion(name, known)}"
+        refuse("groups", InputError(error))
+    if found or not missing:
+        show(captures, form, sections, made)
+    if missing:
+        raise typer.Exit(2)

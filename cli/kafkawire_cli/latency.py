@@ -7,11 +7,24 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from .captures import BrokerOption, Files, Form, FormOption, PortOption, reading, show
+from .captures import (
+    AllOption,
+    BrokerOption,
+    Files,
+    Form,
+    FormOption,
+    PortOption,
+    Shown,
+    TopOption,
+    limit,
+    reading,
+    show,
+    top,
+)
 from .report import Section, count_text, milliseconds_text, plural, share_text
 
 if TYPE_CHECKING:
-    from .tallies.apis import Api
+    from .tallies.apis import Api, Noted
 
 
 class By(StrEnum):
@@ -30,6 +43,8 @@ WAITS: Final = {"Fetch": "for data", "JoinGroup": "for the other members"}
 def latency(
     given: Files,
     by: Annotated[By, typer.Option(help="Tell the calls of an API apart.")] = By.API,
+    most: TopOption = None,
+    every: AllOption = False,
     form: FormOption = Form.TABLE,
     port: PortOption = None,
     broker: BrokerOption = None,
@@ -43,24 +58,30 @@ def latency(
 
     Quantiles are within 1 %; the longest time is exact.
     """
+    shown = limit(most, every, form)
     with reading("latency", given, port, broker) as captures:
         from .tallies.apis import Apis
 
         apis = Apis(by.value)
         captures.read(apis)
     found = apis.all
-    show(
-        captures,
-        form,
-        [calls(found, by), errors(found)],
-        {"by": by.value, "calls": as_json(found, by)},
-    )
+    # the calls of all APIs fit a screen; those of all clients may not
+    called = top(found, None if by is By.API and most is None else shown)
+
+    def sections() -> list[Section]:
+        return [calls(called, apis.notes(), by), errors(found, shown)]
+
+    def made() -> dict[str, Any]:
+        listed = as_json(called.first, by)
+        return {"by": by.value, "calls": listed, "left_out": called.left_out}
+
+    show(captures, form, sections, made)
 
 
-def calls(found: list[Api], by: By = By.API, *, longest: bool = True) -> Section:
-    """Make the list of calls."""
+def calls(shown: Shown[Api], noted: Noted, by: By = By.API, *, longest: bool = True) -> Section:
+    """Make the list of calls. noted: of all calls."""
     of = by is not By.API
-    asked = [one for one in found if one.requests]
+    asked = [one for one in shown.first if one.requests]
     unanswered = any(one.unanswered for one in asked)
     rows = [
         (
@@ -82,28 +103,27 @@ def calls(found: list[Api], by: By = By.API, *, longest: bool = True) -> Section
         *(">errors", ">p50 ms", ">p95 ms", ">p99 ms"),
         *((">max ms",) if longest else ()),
     )
-    return Section("Calls", head, rows, _notes(found))
+    return Section("Calls", head, rows, [*shown.more("calls"), *_notes(noted)])
 
 
-def _notes(found: list[Api]) -> list[str]:
-    names = {one.name for one in found if one.requests}
-    notes = [f"{name} waits {what}." for name, what in WAITS.items() if name in names]
-    alone = sum(one.alone for one in found)
-    if alone:
-        notes.append(f"{plural(alone, 'response')} without a request in the capture.")
+def _notes(noted: Noted) -> list[str]:
+    notes = [f"{name} waits {what}." for name, what in WAITS.items() if name in noted.names]
+    if noted.alone:
+        notes.append(f"{plural(noted.alone, 'response')} without a request in the capture.")
     return [" ".join(notes)] if notes else []
 
 
-def errors(found: list[Api]) -> Section:
-    """Make the list of error codes in answers."""
+def errors(found: list[Api], most: int | None) -> Section:
+    """Make the list of error codes in responses, of the calls in their order."""
     from kafkawire.protocol.error_code import ErrorCode
 
+    shown = top([(one, *n) for one in found for n in one.codes.most_common()], most)
     rows = [
         (one.name, one.of or "", ErrorCode.name_of(code), count_text(count))
-        for one in found
-        for code, count in one.codes.most_common()
+        for one, code, count in shown.first
     ]
-    return Section("Errors", ("API", "", "error code", ">answers"), rows)
+    head = ("API", "", "error code", ">responses")
+    return Section("Errors", head, rows, shown.more("errors"))
 
 
 def as_json(found: list[Api], by: By = By.API) -> list[dict[str, Any]]:

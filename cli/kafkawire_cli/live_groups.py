@@ -12,7 +12,7 @@ import typer
 from kafkawire.escaping import printable
 
 from . import live
-from .captures import BrokerOption, Form, FormOption, PortOption
+from .captures import AllOption, BrokerOption, Form, FormOption, PortOption, TopOption
 from .groups import groups as of_captures
 from .live import CapturesOption, ClusterOption, SettingOption
 from .report import Section, count_text, plural, ranges_text
@@ -20,7 +20,7 @@ from .report import Section, count_text, plural, ranges_text
 if TYPE_CHECKING:
     from kafkawire.net.admin import Admin, GroupInfo, GroupListing, MemberInfo
 
-CAPTURES_ONLY: Final = ("port", "broker")
+CAPTURES_ONLY: Final = ("most", "every", "port", "broker")
 CLASSIC: Final = ("", "classic", "Classic")
 CONSUMERS: Final = "consumer"
 
@@ -64,11 +64,13 @@ def groups(
         typer.Option(metavar="GROUP", help="Delete this group's offsets. May be repeated."),
     ] = None,
     setting: SettingOption = None,
+    most: TopOption = None,
+    every: AllOption = False,
     form: FormOption = Form.TABLE,
     port: PortOption = None,
     broker: BrokerOption = None,
 ) -> None:
-    """Tell the lives of groups in captures: members, rebalances, lag. Or those of a live cluster.
+    """Show consumer groups of captures: members, rebalances and causes, lag. Or of a live cluster.
 
     \b
     kafkawire groups trace*.pcap
@@ -80,7 +82,7 @@ def groups(
     ListOffsets told it before; nothing where they did not. Of a live cluster it is that of now.
     """
     if not live.is_live(context, given, bootstrap, CAPTURES_ONLY):
-        of_captures(given or [], wanted, form, port, broker)
+        of_captures(given or [], wanted, most, every, form, port, broker)
         return
     if delete and wanted:
         raise typer.BadParameter("one at a time", param_hint="--group, --delete")

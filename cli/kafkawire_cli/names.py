@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from difflib import get_close_matches
 
 import typer
 
 
-def api_key(text: str) -> int:
+def suggestion(text: str, known: Iterable[str]) -> str:
+    """Return `; did you mean X?` with the known word most like `text`; "" where none is near."""
+    by_lower = {word.lower(): word for word in known}
+    plain = text.lower().strip("*?[]")
+    close = get_close_matches(plain, by_lower, 1)
+    if not close and plain:  # a part of a long name, as globs have
+        close = [word for word in by_lower if plain in word][:1]
+    return f"; did you mean {by_lower[close[0]]}?" if close else ""
+
+
+def api_names() -> list[str]:
+    """List the names of all APIs, as Kafka writes them."""
+    from kafkawire.messages import REGISTRY
+
+    return [
+        info.name.removesuffix("Request")
+        for info in REGISTRY
+        if info.type == "request" and info.api_key is not None
+    ]
+
+
+def api_key(text: str, option: str = "--api") -> int:
     """Find the API key that a name or number means; a usage error suggests what was meant."""
     from kafkawire.messages import REGISTRY
 
@@ -20,13 +42,12 @@ def api_key(text: str) -> int:
     if plain.isdigit():
         if int(plain) in known.values():
             return int(plain)
-        raise typer.BadParameter(f"no API has the key {text}", param_hint="--api")
-    found = known.get(plain.removesuffix("request").removesuffix("response"))
+        raise typer.BadParameter(f"no API has the key {text}", param_hint=option)
+    short = plain.removesuffix("request").removesuffix("response")
+    found = known.get(short)
     if found is None:
-        close = get_close_matches(plain, known, 1)
-        names = {i.name.lower(): i.name for i in REGISTRY}
-        hint = f"; did you mean {names[close[0] + 'request'][:-7]}?" if close else ""
-        raise typer.BadParameter(f"no API is called {text!r}{hint}", param_hint="--api")
+        hint = suggestion(short, api_names())
+        raise typer.BadParameter(f"unknown API {text!r}{hint}", param_hint=option)
     return found
 
 
@@ -45,7 +66,9 @@ def message_name(text: str, direction: str) -> str:
 def direction_of(text: str) -> str:
     """Check `request` or `response`."""
     if text not in ("request", "response"):
+        known = ("request", "response")
         raise typer.BadParameter(
-            f"{text!r} is neither request nor response", param_hint="--direction"
+            f"{text!r} is neither request nor response{suggestion(text, known)}",
+            param_hint="--direction",
         )
     return text

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .captures import BrokerOption, Files, Form, FormOption, PortOption, reading, show
+from .captures import (
+    AllOption,
+    BrokerOption,
+    Files,
+    Form,
+    FormOption,
+    PortOption,
+    TopOption,
+    limit,
+    reading,
+    show,
+    top,
+)
 from .clients import name
 from .report import Section, count_text
 
@@ -20,6 +32,8 @@ if TYPE_CHECKING:
 def readiness(
     given: Files,
     target: Annotated[str, typer.Option(help="The Kafka release to upgrade to: 4.0.")],
+    most: TopOption = None,
+    every: AllOption = False,
     form: FormOption = Form.TABLE,
     port: PortOption = None,
     broker: BrokerOption = None,
@@ -34,6 +48,7 @@ def readiness(
     """
     releases = _releases()
     release = _known(target, releases)
+    bound = limit(most, every, form)
     with reading("readiness", given, port, broker) as captures:
         from .tallies.clients import Clients
         from .tallies.readiness import judge
@@ -41,7 +56,12 @@ def readiness(
         tally = Clients()
         captures.read(tally)
     found = judge(tally, releases, release)
-    show(captures, form, _sections(found, release), _json(found, release))
+    show(
+        captures,
+        form,
+        lambda: _sections(found, release, bound),
+        lambda: _json(found, release, bound),
+    )
     if found.not_ready:
         raise typer.Exit(1)
 
@@ -65,12 +85,14 @@ def _known(target: str, releases: Releases) -> str:
     )
 
 
-def _sections(found: Judgement, release: str) -> list[Section]:
+def _sections(found: Judgement, release: str, most: int | None) -> list[Section]:
     ready, judged = len(found.ready), len(found.ready) + len(found.not_ready)
     verdict = f"{ready} of {judged} clients are ready for Kafka {release}"
     if found.unjudged:
         verdict += f"; {len(found.unjudged)} could not be judged"
-    told = any(call.offered is not None for one in found.not_ready for call in one.refused)
+    not_ready, unjudged = top(found.not_ready, most), top(found.unjudged, most)
+    shown = top(found.ready, most)
+    told = any(call.offered is not None for one in not_ready.first for call in one.refused)
     calls = [
         (
             *_who(one),
@@ -79,19 +101,20 @@ def _sections(found: Judgement, release: str) -> list[Section]:
             "nothing of it" if call.takes is None else f"v{call.takes}",
             *(("" if call.offered is None else f"up to v{call.offered}",) if told else ()),
         )
-        for one in found.not_ready
+        for one in not_ready.first
         for call in one.refused
     ]
     who = "client id", "software", "address"
     head = *who, "uses", ">times", f"{release} takes", *(("broker takes now",) if told else ())
     return [
         Section("", lines=(verdict,)),
-        Section("Not ready", head, calls, _notes(found)),
-        Section("Ready", who, [_who(one) for one in found.ready]),
+        Section("Not ready", head, calls, (*not_ready.more("clients"), *_notes(found))),
+        Section("Ready", who, [_who(one) for one in shown.first], shown.more("clients")),
         Section(
             "Not judged",
             (*who, "why"),
-            [(*_who(one), one.reason) for one in found.unjudged],
+            [(*_who(one), one.reason) for one in unjudged.first],
+            unjudged.more("clients"),
         ),
     ]
 
@@ -111,14 +134,21 @@ def _who(verdict: Verdict) -> tuple[str, str, str]:
     return name(client), str(client.software or ""), client.address
 
 
-def _json(found: Judgement, release: str) -> dict[str, Any]:
+def _json(found: Judgement, release: str, most: int | None) -> dict[str, Any]:
+    not_ready, unjudged = top(found.not_ready, most), top(found.unjudged, most)
+    ready = top(found.ready, most)
     return {
         "target": release,
         "ready": not found.not_ready,
         "not_ready": [
             {**one.client.who(), "calls": [call.json() for call in one.refused]}
-            for one in found.not_ready
+            for one in not_ready.first
         ],
-        "ready_clients": [one.client.who() for one in found.ready],
-        "not_judged": [{**one.client.who(), "reason": one.reason} for one in found.unjudged],
+        "ready_clients": [one.client.who() for one in ready.first],
+        "not_judged": [{**one.client.who(), "reason": one.reason} for one in unjudged.first],
+        "left_out": {
+            "not_ready": not_ready.left_out,
+            "ready_clients": ready.left_out,
+            "not_judged": unjudged.left_out,
+        },
     }

@@ -7,7 +7,7 @@ Law: what strangers wrote is escaped; nothing is cut that cannot be had whole in
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from .output import printable
@@ -15,8 +15,8 @@ from .output import printable
 if TYPE_CHECKING:
     from rich.console import Console
 
-UNBOUNDED: Final = 10_000
-"""Columns of a line that nobody folds."""
+INDENT: Final = "  "
+"""Before each line of a section, and between two columns."""
 
 
 class Section(NamedTuple):
@@ -31,16 +31,56 @@ class Section(NamedTuple):
 
 
 def print_sections(sections: Iterable[Section]) -> None:
-    """Print a report; of one with nothing in it, that."""
+    """Print a report, section by section; of one with nothing in it, that."""
+    said = (one for one in sections if one.rows or one.lines)
+    lines = _folded_lines if sys.stdout.isatty() else _lines
+    empty = True
+    for section in said:
+        if not empty:
+            print()
+        empty = False
+        for line in lines(section):
+            print(line.rstrip())
+    if empty:
+        print("Nothing found.")
+
+
+def _lines(section: Section) -> Iterator[str]:
+    """Write a section as lines as long as they are, for a pipe."""
+    if section.title:
+        yield printable(section.title)
+    if section.rows:
+        head = tuple(name.lstrip(">") for name in section.head)
+        rows = [head, *(tuple(map(printable, row)) for row in section.rows)]
+        widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+        right = [name.startswith(">") for name in section.head]
+        for row in rows:
+            cells = zip(row, widths, right, strict=True)
+            yield INDENT + INDENT.join(_padded(*cell) for cell in cells)
+    for line in section.lines:
+        yield INDENT + printable(line)
+
+
+def _width(text: str) -> int:
+    """Count the columns that a text takes."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _padded(text: str, width: int, right: bool) -> str:
+    space = " " * (width - _width(text))
+    return space + text if right else text + space
+
+
+def _folded_lines(section: Section) -> list[str]:
+    """Write a section as lines as wide as the terminal."""
     console = _console()
     with console.capture() as made:
-        said = [one for one in sections if one.rows or one.lines]
-        for at, section in enumerate(said or [Section("", lines=("Nothing to tell.",))]):
-            if at:
-                console.print()
-            _print(section, console)
-    for line in made.get().splitlines():
-        print(line.rstrip())
+        _print(section, console)
+    return made.get().splitlines()
 
 
 def _console() -> Console:
@@ -48,7 +88,6 @@ def _console() -> Console:
 
     return Console(
         file=sys.stdout,
-        width=None if sys.stdout.isatty() else UNBOUNDED,
         highlight=False,
         markup=False,
         emoji=False,

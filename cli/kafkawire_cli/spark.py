@@ -11,6 +11,7 @@ import typer
 from kafkawire.escaping import printable
 
 from .captures import BrokerOption, PortOption, known
+from .names import suggestion
 
 if TYPE_CHECKING:
     from kafkawire.spark.options import Options
@@ -103,12 +104,17 @@ def spark(
 
 
 def _tables(given: list[str] | None, options: Options, *, strict: bool) -> list[str]:
+    from kafkawire.capture.tables import TABLES
     from kafkawire.spark.job import known_tables
 
     try:
         return known_tables(given or [], options, strict=strict)
     except KeyError as error:
-        raise typer.BadParameter(f"unknown table {error}", param_hint="--table") from None
+        name = str(error.args[0])
+        raise typer.BadParameter(
+            f"unknown table {name!r}{suggestion(name, TABLES)}; tables: {', '.join(TABLES)}",
+            param_hint="--table",
+        ) from None
 
 
 def _pairs(given: list[str] | None, hint: str) -> dict[str, str]:

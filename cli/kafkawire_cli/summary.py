@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from .captures import (
+    AllOption,
     BrokerOption,
     Files,
     Form,
     FormOption,
     PortOption,
     TopOption,
+    limit,
     reading,
     show,
 )
@@ -17,6 +19,7 @@ from .captures import (
 def summary(
     given: Files,
     most: TopOption = None,
+    every: AllOption = False,
     form: FormOption = Form.TABLE,
     port: PortOption = None,
     broker: BrokerOption = None,
@@ -30,9 +33,10 @@ def summary(
 
     latency, topics, clients and groups say more of each, `decode --table problems` each problem.
     """
+    shown = limit(most, every, form)
     with reading("summary", given, port, broker) as captures:
         from .summary_report import Summary
 
         found = Summary(captures)
         found.read()
-    show(captures, form, found.sections(most), found.json(given, most))
+    show(captures, form, lambda: found.sections(shown), lambda: found.json(given, shown))

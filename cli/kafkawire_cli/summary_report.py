@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from kafkawire.capture.blocks import NO_TIME
 
-from .captures import Form, top
+from .captures import SHOWN, top
 from .clients import busiest, unread, unread_json
 from .clients import overview as clients_overview
 from .group_report import overview as groups_overview
@@ -23,7 +23,7 @@ from .tallies.clients import Clients
 from .tallies.groups import Groups
 from .tallies.problems import Payload, Problem, Problems
 from .tallies.reading import Reading
-from .tallies.topics import Topics
+from .tallies.topics import Topic, Topics
 from .tallies.watermarks import Watermarks
 from .topics import amounts
 
@@ -60,17 +60,18 @@ class Summary:
 
     def sections(self, most: int | None) -> list[Section]:
         """Make the report."""
+        topics = self.topics.all
         return [
-            Section("", lines=self._facts()),
-            calls(self.apis.all, longest=False),
-            amounts(top(self.topics.all, most, Form.TABLE)),
-            clients_overview(top(busiest(self.clients.all), most, Form.TABLE), sizes=False),
-            groups_overview(top(self.groups.all, most, Form.TABLE)),
-            unread(self.clients),
+            Section("", lines=self._facts(topics)),
+            calls(top(self.apis.all, _calls(most)), self.apis.notes(), longest=False),
+            amounts(top(topics, most)),
+            clients_overview(top(busiest(self.clients.all), most), sizes=False),
+            groups_overview(top(self.groups.all, most)),
+            unread(self.clients, most),
             _problems(self.problems.all),
         ]
 
-    def _facts(self) -> list[str]:
+    def _facts(self, topics: list[Topic]) -> list[str]:
         watch, clients = self.captures.watch, self.clients
         kinds = list_text(
             f"{count:,} {CALLED.get(kind, kind)}"
@@ -83,7 +84,7 @@ class Summary:
             "connections": kinds + (f"; {clients.reset:,} reset" if clients.reset else ""),
             "brokers": list_text(broker for broker, _ in clients.brokers.most_common()),
             "payload": _payload(self.payload),
-            "codecs": list_text(f"{codec} {n:,}" for codec, n in self._codecs().most_common()),
+            "codecs": list_text(f"{codec} {n:,}" for codec, n in _codecs(topics).most_common()),
         }
         return [f"{label + ':':13}{text}" for label, text in said.items() if text]
 
@@ -94,20 +95,17 @@ class Summary:
         began = (time_text(first) or "")[:19].replace("T", " ")
         return f"{began} UTC, for {duration_text(last - first)}"
 
-    def _codecs(self) -> Counter[str]:
-        made: Counter[str] = Counter()
-        for topic in self.topics.all:
-            made.update(topic.codecs)
-        return made
-
     # -- for a program
 
     def json(self, given: list[str], most: int | None) -> dict[str, Any]:
         """Make the JSON form."""
         tally = self.clients
-        topics = top(self.topics.all, most, Form.JSON)
-        clients = top(busiest(tally.all), most, Form.JSON)
-        groups = top(self.groups.all, most, Form.JSON)
+        all_topics = self.topics.all
+        topics = top(all_topics, most)
+        clients = top(busiest(tally.all), most)
+        groups = top(self.groups.all, most)
+        calls, brokers = top(self.apis.all, most), top(tally.brokers.most_common(), most)
+        not_read = top(tally.unread.most_common(), most)
         return {
             "captures": given,
             "packets": self.captures.watch.packets,
@@ -120,11 +118,9 @@ class Summary:
                 "reset": tally.reset,
                 "protocols": {kind or "none": n for kind, n in tally.connections.most_common()},
             },
-            "brokers": [
-                {"broker": broker, "connections": n} for broker, n in tally.brokers.most_common()
-            ],
-            "calls": calls_json(self.apis.all),
-            "codecs": dict(self._codecs().most_common()),
+            "brokers": [{"broker": broker, "connections": n} for broker, n in brokers.first],
+            "calls": calls_json(calls.first),
+            "codecs": dict(_codecs(all_topics).most_common()),
             "topics": [topic.json() for topic in topics.first],
             "clients": [client.json() for client in clients.first],
             "groups": [group.json() for group in groups.first],
@@ -132,10 +128,28 @@ class Summary:
                 "topics": topics.left_out,
                 "clients": clients.left_out,
                 "groups": groups.left_out,
+                "calls": calls.left_out,
+                "brokers": brokers.left_out,
+                "unread": not_read.left_out,
             },
-            "unread": unread_json(tally),
+            "unread": unread_json(not_read),
             "problems": [problem.json() for problem in self.problems.all],
         }
+
+
+CALLS: Final = 40
+"""Calls that a person sees, where --top does not say: most captures have fewer APIs."""
+
+
+def _calls(most: int | None) -> int | None:
+    return CALLS if most == SHOWN else most
+
+
+def _codecs(topics: list[Topic]) -> Counter[str]:
+    made: Counter[str] = Counter()
+    for topic in topics:
+        made.update(topic.codecs)
+    return made
 
 
 def _payload(payload: Payload) -> str:

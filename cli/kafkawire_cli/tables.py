@@ -1,9 +1,10 @@
 """`kafkawire decode --table NAME`: tables of captures as JSON lines, CSV, Parquet or Arrow.
 
 Law: the name of the output file says the format, and where several tables are asked for, each has a
-file of its own; nested columns are JSON text in CSV, bytes are base64 in both texts, and times are
-ISO 8601 in UTC. Texts in CSV are escaped: control characters, and what a spreadsheet takes for a
-formula; JSON lines, Parquet and Arrow hold them as they are.
+file of its own; directories that do not exist are created; nested columns are JSON text in CSV,
+bytes are base64 in both texts, and times are ISO 8601 in UTC. Texts in CSV are escaped: control
+characters, and what a spreadsheet takes for a formula; JSON lines, Parquet and Arrow hold them as
+they are.
 
     -o a.csv            one table
     -o DIR              DIR/exchanges.parquet, DIR/records.parquet, ...
@@ -27,6 +28,7 @@ import typer
 from kafkawire.escaping import csv_text
 
 from . import captures
+from .names import suggestion
 from .pipes import make_private
 from .progress import progress
 
@@ -58,8 +60,9 @@ def write(
 
     for name in names:
         if name not in tables.TABLES:
+            known = ", ".join(tables.TABLES)
             raise typer.BadParameter(
-                f"no table is called {name!r}; tables: {', '.join(tables.TABLES)}",
+                f"unknown table {name!r}{suggestion(name, tables.TABLES)}; tables: {known}",
                 param_hint="--table",
             )
     files = _files(list(dict.fromkeys(names)), output)
@@ -84,6 +87,9 @@ def write(
             secrets=view.secrets,
             watch=watch,
         )
+        for file in files.values():
+            if file is not None:
+                file.parent.mkdir(parents=True, exist_ok=True)
         to = {
             name: opened.enter_context(_format(file)(file, tables.TABLES[name].schema))
             for name, file in files.items()
@@ -102,8 +108,7 @@ def _files(names: list[str], output: Path | None) -> dict[str, Path | None]:
         return {names[0]: None}
     if TABLE in output.name:
         files = {name: output.with_name(output.name.replace(TABLE, name)) for name in names}
-    elif output.is_dir() or (several and not output.suffix):
-        output.mkdir(parents=True, exist_ok=True)
+    elif output.is_dir() or not output.suffix or (several and output.suffix not in FORMATS):
         files = {name: output / f"{name}.parquet" for name in names}
     elif several:
         raise typer.BadParameter(
@@ -215,7 +220,8 @@ def _format(
     found = FORMATS.get(".jsonl" if output is None else output.suffix)
     if found is None:
         raise typer.BadParameter(
-            f"{str(output)!r} ends in none of {', '.join(FORMATS)}", param_hint="--output"
+            f"unknown format of {str(output)!r}: expected one of {', '.join(FORMATS)}",
+            param_hint="--output",
         )
     return found
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .captures import (
+    AllOption,
     BrokerOption,
     Files,
     Form,
@@ -15,6 +16,7 @@ from .captures import (
     PortOption,
     Shown,
     TopOption,
+    limit,
     reading,
     show,
     top,
@@ -36,6 +38,7 @@ def topics(
     given: Files,
     sort: Annotated[Sort, typer.Option(help="The greatest first.")] = Sort.BYTES,
     most: TopOption = None,
+    every: AllOption = False,
     form: FormOption = Form.TABLE,
     port: PortOption = None,
     broker: BrokerOption = None,
@@ -48,6 +51,7 @@ def topics(
 
     Bytes are those of record batches on the wire, as they are compressed.
     """
+    bound = limit(most, every, form)
     with reading("topics", given, port, broker) as captures:
         from .tallies.problems import Problems
         from .tallies.topics import Topics
@@ -57,12 +61,12 @@ def topics(
     found = tally.all
     if sort is Sort.RECORDS:
         found.sort(key=lambda topic: -topic.records)
-    shown = top(found, most, form)
-    made = {
-        "topics": [topic.json() for topic in shown.first],
-        "left_out": shown.left_out,
-    }
-    show(captures, form, [amounts(shown), *users(shown.first)], made)
+    shown = top(found, bound)
+
+    def made() -> dict[str, Any]:
+        return {"topics": [topic.json() for topic in shown.first], "left_out": shown.left_out}
+
+    show(captures, form, lambda: [amounts(shown), *users(shown.first, bound)], made)
 
 
 def amounts(shown: Shown[Topic]) -> Section:
@@ -87,19 +91,19 @@ def amount(way: Amount) -> tuple[str, str]:
     return count_text(way.records), bytes_text(way.bytes) if way.bytes else ""
 
 
-def users(found: list[Topic]) -> list[Section]:
+def users(found: list[Topic], most: int | None) -> list[Section]:
     """Make the list of who wrote and read, and that of errors."""
     from kafkawire.protocol.error_code import ErrorCode
 
     who = [
         (topic.said, *(list_text(way.clients) for way in topic.ways.values())) for topic in found
     ]
+    shown = top([(topic, *n) for topic in found for n in topic.codes.most_common()], most)
     wrong = [
         (topic.said, ErrorCode.name_of(code), count_text(count))
-        for topic in found
-        for code, count in topic.codes.most_common()
+        for topic, code, count in shown.first
     ]
     return [
         Section("Clients", ("topic", "produced by", "fetched by"), who),
-        Section("Errors", ("topic", "error code", ">times"), wrong),
+        Section("Errors", ("topic", "error code", ">times"), wrong, shown.more("errors")),
     ]

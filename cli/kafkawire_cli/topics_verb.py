@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from . import live
-from .captures import BrokerOption, Form, FormOption, PortOption, TopOption
+from .captures import AllOption, BrokerOption, Form, FormOption, PortOption, TopOption
 from .live import CapturesOption, ClusterOption, SettingOption
 from .report import Section, count_text, plural
 from .topics import Sort
@@ -19,7 +19,7 @@ from .topics import topics as of_captures
 if TYPE_CHECKING:
     from kafkawire.net.admin import Admin, TopicInfo
 
-CAPTURES_ONLY: Final = ("sort", "most", "port", "broker")
+CAPTURES_ONLY: Final = ("sort", "most", "every", "port", "broker")
 
 
 def topics(
@@ -47,6 +47,7 @@ def topics(
     setting: SettingOption = None,
     sort: Annotated[Sort, typer.Option(help="The greatest first.")] = Sort.BYTES,
     most: TopOption = None,
+    every: AllOption = False,
     form: FormOption = Form.TABLE,
     port: PortOption = None,
     broker: BrokerOption = None,
@@ -63,7 +64,7 @@ def topics(
     Bytes are those of record batches on the wire, as they are compressed.
     """
     if not live.is_live(context, given, bootstrap, CAPTURES_ONLY):
-        of_captures(given or [], sort, most, form, port, broker)
+        of_captures(given or [], sort, most, every, form, port, broker)
         return
     if sum(map(bool, (named, create, delete))) > 1:
         raise typer.BadParameter("one at a time", param_hint="--topic, --create, --delete")

@@ -39,7 +39,7 @@ VERBS: Final = {
     "groups": Verb(
         "live_groups",
         "groups",
-        "Tell the lives of groups in captures: members, rebalances, lag.",
+        "Show consumer groups: members, rebalances and their causes, lag.",
     ),
     "readiness": Verb("readiness", "readiness", "Find clients that a Kafka release would refuse."),
     "encode": Verb(

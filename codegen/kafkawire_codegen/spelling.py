@@ -90,7 +90,9 @@ class Naming:
         """
         names = f"{f.attribute} {f.json_name} "
         words = [f.type, str(f.versions.low), str(f.versions.high)]
-        rest = " ".join(words if f.tag is None else [*words, str(f.tag)])
+        words += [] if f.tag is None else [str(f.tag)]
+        words += [] if f.entity_type is None else [f.entity_type]
+        rest = " ".join(words)
         if len(names) + len(rest) + ROW_AROUND <= LINE:
             return [f'"{names}{rest}\\n"']
         return [f'"{names}"', f'"{rest}\\n"']

@@ -32,8 +32,9 @@ class Ended(NamedTuple):
 
     first_packet, last_packet: of all its packets, those without payload too. first_ns, last_ns:
     nanoseconds since the epoch. client, broker: as in `Located`; reset: whether a RST was seen.
-    captured_bytes: payload captured, of both sides. repeated_bytes: those of them that were there
-    before, with the same content, and those of keep-alive probes: they are in no row.
+    captured_bytes: payload captured until then, of both sides; what comes later is in rows of
+    status `discarded`. repeated_bytes: those of them that were there before, with the same content,
+    and those of keep-alive probes: they are in no row.
     """
 
     connection: int

@@ -26,8 +26,8 @@ from ..records.batch import Batch
 from ..records.batches import RecordBatches
 from ..records.limits import Budget
 from ..records.record import Record
+from .topic_ids import TOPIC_NAME
 
-TOPIC_FIELDS: Final = ("name", "topic", "topic_name")
 PARTITION_FIELDS: Final = ("index", "partition", "partition_index")
 
 JSON_NAMES: Final = frozenset({"records", "unalignedRecords"})
@@ -82,7 +82,7 @@ def steps_of(cls: type[Structure], version: int) -> list[Step]:
         if kind == "records":
             steps.append(Step(name, RECORDS, []))
             leads = True
-        elif name in TOPIC_FIELDS and kind == "string":
+        elif row.entity_type == TOPIC_NAME and kind == "string":
             steps.append(Step(name, TOPIC, []))
         elif name == "topic_id" and kind == "uuid":
             steps.append(Step(name, TOPIC_ID, []))

@@ -20,8 +20,8 @@ from ..protocol.json_form import uuid_text
 ZERO: Final = bytes(16)
 """What an id is that is not set."""
 
-NAMES: Final = ("name", "topic_name", "topic")
-"""What the field is called that stands beside a topic id and names the same topic."""
+TOPIC_NAME: Final = "topicName"
+"""The entity type of fields that name topics: one beside a topic id names the same topic."""
 
 
 class Topic:
@@ -68,10 +68,12 @@ class _Stated(Topic):
 class TopicNames:
     """What a capture has told about topics so far.
 
-    Names grow with the topics of a cluster, not with the capture.
+    Names grow with the topics of a cluster, not with the capture. named: ids in the order in which
+    their names were learnt.
     """
 
     def __init__(self) -> None:
+        self.named: list[bytes] = []
         self._by_id: dict[bytes, Topic] = {}
         self._by_name: dict[str, Topic] = {}
 
@@ -92,6 +94,7 @@ class TopicNames:
         found = self._by_id.setdefault(id, Topic(None, id))
         if found.name is None:
             found.name = name
+            self.named.append(id)
 
     def learn(self, message: Message, version: int) -> None:
         """Take the names that a message states for ids."""
@@ -111,6 +114,11 @@ class TopicNames:
                     self._walk(one, inner)
             elif value is not None:
                 self._walk(value, inner)
+
+    @property
+    def has_unknown(self) -> bool:
+        """Whether an id was spoken of and never named."""
+        return len(self.named) < len(self._by_id)
 
     @property
     def unknown(self) -> list[bytes]:
@@ -135,7 +143,7 @@ def _find(cls: type[Structure], version: int) -> list[_Step]:
     steps: list[_Step] = []
     here = {row.attribute for row in cls.__fields__ if row.first <= version <= row.last}
     if "topic_id" in here:
-        steps += [("topic_id", None, name) for name in NAMES if name in here]
+        steps += [("topic_id", None, name) for name in topic_name_fields(cls, version)]
     for row in cls.__fields__:
         kind = row.type.removeprefix("[]")
         if row.attribute in here and kind[0].isupper():
@@ -143,6 +151,17 @@ def _find(cls: type[Structure], version: int) -> list[_Step]:
             if inner:
                 steps.append((row.attribute, inner, ""))
     return steps
+
+
+def topic_name_fields(cls: type[Structure], version: int) -> list[str]:
+    """List the fields of a structure, at that version, that name one topic each."""
+    return [
+        row.attribute
+        for row in cls.__fields__
+        if row.entity_type == TOPIC_NAME
+        and row.type == "string"
+        and row.first <= version <= row.last
+    ]
 
 
 def may_name(cls: type[Structure], version: int) -> bool:

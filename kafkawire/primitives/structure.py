@@ -39,6 +39,8 @@ class FieldRow(NamedTuple):
     type: a primitive of the schema dialect or a struct's name, after `[]` where it is an array.
     first, last: the versions that have it, both included.
     tag: its tag, or -1.
+    entity_type: what the value identifies, as schemas write it (topicName, groupId, brokerId, ...);
+    "" where they do not say.
     """
 
     attribute: str
@@ -47,18 +49,20 @@ class FieldRow(NamedTuple):
     first: int
     last: int
     tag: int
+    entity_type: str = ""
 
 
 def field_rows(text: str) -> tuple[FieldRow, ...]:
     """Read the rows that generated code has: a line each, its words the columns of FieldRow in
-    order, the last one left out where a field has no tag. Compiled, a line takes no code, where a
-    call with six arguments would.
+    order. The tag, a number, and the entity type, a name, are left out where a field has none.
+    Compiled, a line takes no code, where a call with seven arguments would.
     """
     rows: list[FieldRow] = []
     for line in text.splitlines():
-        attribute, json_name, type, first, last, *tag = line.split()
-        number = int(tag[0]) if tag else -1
-        rows.append(FieldRow(attribute, json_name, type, int(first), int(last), number))
+        attribute, json_name, type, first, last, *rest = line.split()
+        tag = int(rest.pop(0)) if rest and rest[0].isdigit() else -1
+        entity_type = rest[0] if rest else ""
+        rows.append(FieldRow(attribute, json_name, type, int(first), int(last), tag, entity_type))
     return tuple(rows)
 
 

@@ -30,6 +30,9 @@ from .outputs import OUT
 APIS: Final = frozenset({*HANDLERS, *PROTOCOLS, *COMMITS})
 """API keys that tell of groups."""
 
+CAUSES: Final = frozenset({ApiKey.JOIN_GROUP, ApiKey.LEAVE_GROUP, *PROTOCOLS})
+"""API keys of requests that may start a rebalance, which counts from when they are sent."""
+
 ITEMS: Final = pa.schema(
     [
         pa.field("group_id", pa.string()),
@@ -53,18 +56,19 @@ def items(
         set = sets[place_of(item.connection)[0]]
         if isinstance(item, Located):
             row = item.row
-            if row.direction == "request" and row.api_key == ApiKey.JOIN_GROUP:
-                yield from _item(row, set, at, n, row)
+            if row.direction == "request" and row.api_key in CAUSES:
+                yield from _item(row, set, at, n, item)
             found = pairs.take(item)
         else:
             found = pairs.end(item.connection)
         for exchange in found:
-            if exchange.told.api_key in APIS and exchange.response is not None:
+            api_key = exchange.told.api_key
+            if api_key in APIS and (exchange.response is not None or api_key in CAUSES):
                 yield from _item(exchange.request, set, at, n, exchange)
 
 
 def _item(
-    request: Row | None, set: int, at: int, n: int, told: Row | Exchange
+    request: Row | None, set: int, at: int, n: int, told: Located | Exchange
 ) -> Iterator[tuple[str, int, int, bytes]]:
     message: Any = None if request is None else request.message
     if message is not None:

@@ -85,7 +85,7 @@ def test_a_classic_group_from_its_first_member_to_its_last(tmp_path: Path) -> No
         (4, "joined", "a", 1, None),
         (6, "assigned", "a", 1, None),
         (6, "rebalance_ended", None, 1, 3_000_000),
-        (10, "rebalance_started", "a", 1, None),
+        (10, "rebalance_started", None, 1, None),
         (12, "joined", "a", 2, None),
         (14, "joined", "b", 2, None),
         (16, "assigned", "a", 2, None),
@@ -98,7 +98,8 @@ def test_a_classic_group_from_its_first_member_to_its_last(tmp_path: Path) -> No
         [{"topic": "orders", "topic_id": None, "partitions": partitions}]
         for partitions in ([0, 1], [0], [1])
     ]
-    assert found[4]["reason"] == "Heartbeat answered REBALANCE_IN_PROGRESS"
+    assert found[4]["client_id"] is None
+    assert found[4]["reason"] == ("the cause is not in the capture; a Heartbeat response shows it")
     assert found[10]["reason"] == "bye"
     assert (found[11]["error"], found[11]["reason"]) == (
         "UNKNOWN_MEMBER_ID",
@@ -201,6 +202,243 @@ def test_a_group_seen_from_the_middle_of_its_life_does_not_rebalance(tmp_path: P
     ]
 
 
+# -- what causes a rebalance
+
+A, B, C = 0, 1, 2
+"""The connections of three members."""
+
+
+class Group(Story):
+    """A classic group: requests by name, responses when they come, on any connection."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: dict[int, int] = {}
+
+    def sent(self, who: int, name: str, version: int, **fields: Any) -> int:
+        """Send a request; return its packet."""
+        self.asks(name, version, who, groupId="g", **fields)
+        self.open[who] = self._last
+        return len(self.packets)
+
+    def responded(self, who: int, name: str, version: int, **fields: Any) -> None:
+        self._last = self.open.pop(who)
+        self.answers(name, version, who, **fields)
+
+    def join(self, who: int, member: str, **fields: Any) -> int:
+        version = fields.pop("version", 5)
+        protocols = [{"name": "range", "metadata": fields.pop("metadata", "")}]
+        return self.sent(
+            who, "JoinGroup", version, memberId=member, protocolType="consumer",
+            protocols=protocols, **fields,
+        )  # fmt: skip
+
+    def joined(self, who: int, member: str, generation: int, *members: str, **fields: Any) -> None:
+        self.responded(
+            who, "JoinGroup", fields.pop("version", 5), generationId=generation, memberId=member,
+            protocolName="range", leader="a", members=[{"memberId": one} for one in members],
+        )  # fmt: skip
+
+    def synced(self, who: int, member: str, generation: int) -> None:
+        self.sent(who, "SyncGroup", 3, memberId=member, generationId=generation)
+        self.responded(who, "SyncGroup", 3)
+
+    def beat(self, who: int, member: str, generation: int, error: int = 0) -> None:
+        self.sent(who, "Heartbeat", 3, memberId=member, generationId=generation)
+        self.responded(who, "Heartbeat", 3, errorCode=error)
+
+    def formed(self, **fields: Any) -> Group:
+        """Let a and b make generation 1."""
+        self.join(A, "a", **fields)
+        self.join(B, "b", **fields)
+        self.joined(A, "a", 1, "a", "b")
+        self.joined(B, "b", 1)
+        self.synced(A, "a", 1)
+        self.synced(B, "b", 1)
+        self.beat(A, "a", 1)
+        self.beat(B, "b", 1)
+        return self
+
+    def starts(self, tmp_path: Path) -> Rows:
+        """Read the starts of rebalances but the first."""
+        found = events(self.save(tmp_path / "group.pcap"))
+        return [row for row in found if row["event"] == "rebalance_started"][1:]
+
+
+CAUSE = ("packet", "member_id", "reason")
+
+
+def test_a_new_member_causes_a_rebalance_before_others_notice(tmp_path: Path) -> None:
+    """Its JoinGroup waits for those whose heartbeats are responded to before."""
+    group = Group().formed()
+    first = group.join(C, "")
+    group.responded(C, "JoinGroup", 5, errorCode=MEMBER_ID_REQUIRED, memberId="c")
+    sent = group.join(C, "c")
+    group.beat(A, "a", 1, REBALANCING)
+    group.beat(B, "b", 1, REBALANCING)
+    group.join(A, "a")
+    group.join(B, "b")
+    group.joined(A, "a", 2, "a", "b", "c")
+    group.joined(B, "b", 2)
+    group.joined(C, "c", 2)
+    for who, member in enumerate("abc"):
+        group.synced(who, member, 2)
+    (start,) = group.starts(tmp_path)
+    assert first < sent
+    assert told([start], *CAUSE) == [(sent, "c", "a member joins")]
+    assert (start["connection"], start["client"]) == (C, "10.0.0.1:50002")
+
+
+def test_a_rebalance_lasts_from_its_cause(tmp_path: Path) -> None:
+    group = Group().formed()
+    sent = group.join(C, "c")
+    group.beat(A, "a", 1, REBALANCING)
+    group.join(A, "a")
+    group.joined(A, "a", 2, "a", "c")
+    group.joined(C, "c", 2)
+    group.synced(A, "a", 2)
+    group.synced(C, "c", 2)
+    found = events(group.save(tmp_path / "group.pcap"))
+    end = [row for row in found if row["event"] == "rebalance_ended"][-1]
+    start = [row for row in found if row["event"] == "rebalance_started"][-1]
+    assert start["packet"] == sent
+    assert end["duration_ns"] == end["time_ns"] - start["time_ns"]
+
+
+def test_a_member_id_that_is_required_first_is_no_cause(tmp_path: Path) -> None:
+    """A JoinGroup that is about to be refused so is in flight; the LeaveGroup is the cause."""
+    group = Group().formed()
+    left = group.sent(B, "LeaveGroup", 5, members=[{"memberId": "b", "reason": "bye"}])
+    group.responded(B, "LeaveGroup", 5, members=[{"memberId": "b"}])
+    group.join(C, "")
+    group.beat(A, "a", 1, REBALANCING)
+    (start,) = group.starts(tmp_path)
+    assert told([start], *CAUSE) == [(left, "b", "a member leaves: bye")]
+
+
+def test_a_member_that_leaves_causes_a_rebalance(tmp_path: Path) -> None:
+    group = Group().formed()
+    left = group.sent(B, "LeaveGroup", 1, memberId="b")
+    group.beat(A, "a", 1, REBALANCING)  # before the response to the LeaveGroup
+    group.responded(B, "LeaveGroup", 1)
+    (start,) = group.starts(tmp_path)
+    assert told([start], *CAUSE) == [(left, "b", "a member leaves")]
+
+
+def test_who_removes_members_causes_a_rebalance(tmp_path: Path) -> None:
+    group = Group().formed()
+    group.join(C, "c")
+    group.responded(C, "JoinGroup", 5, errorCode=UNKNOWN_MEMBER, memberId="c")
+    gone = [{"memberId": "b"}, {"memberId": "d"}]
+    left = group.sent(C, "LeaveGroup", 5, members=gone)
+    group.responded(C, "LeaveGroup", 5, members=gone)
+    group.beat(A, "a", 1, REBALANCING)
+    (start,) = group.starts(tmp_path)
+    assert told([start], *CAUSE) == [(left, None, "2 members leave")]
+
+
+def test_who_left_an_empty_group_does_not_cause_the_next_rebalance(tmp_path: Path) -> None:
+    group = Group().formed()
+    for who, member in ((B, "b"), (A, "a")):
+        group.sent(who, "LeaveGroup", 1, memberId=member)
+        group.responded(who, "LeaveGroup", 1)
+    sent = group.join(C, "c")
+    group.joined(C, "c", 3, "c")
+    (start,) = group.starts(tmp_path)
+    assert told([start], *CAUSE) == [(sent, "c", "a member joins")]
+
+
+def test_who_left_and_changed_nothing_is_no_cause(tmp_path: Path) -> None:
+    """Heartbeats that were sent afterwards were taken: the group stayed stable."""
+    group = Group().formed()
+    group.sent(C, "LeaveGroup", 1, memberId="c")
+    group.responded(C, "LeaveGroup", 1)
+    group.beat(A, "a", 1)
+    sent = group.join(B, "b", metadata="AAE=")
+    group.beat(A, "a", 1, REBALANCING)
+    (start,) = group.starts(tmp_path)
+    assert told([start], *CAUSE) == [(sent, "b", "a member rejoins with another subscription")]
+
+
+def test_a_leader_that_rejoins_causes_a_rebalance(tmp_path: Path) -> None:
+    group = Group().formed()
+    sent = group.join(A, "a", version=8, reason="metadata has changed")
+    group.beat(B, "b", 1, REBALANCING)
+    (start,) = group.starts(tmp_path)
+    assert told([start], *CAUSE) == [(sent, "a", "the leader rejoins: metadata has changed")]
+
+
+def test_a_follower_that_rejoins_and_changes_nothing_is_no_cause(tmp_path: Path) -> None:
+    group = Group().formed()
+    group.join(B, "b")
+    group.joined(B, "b", 1)  # told the generation that there is
+    group.beat(A, "a", 1, REBALANCING)
+    (start,) = group.starts(tmp_path)
+    assert (start["member_id"], start["client_id"]) == (None, None)
+    assert "not in the capture" in start["reason"]
+
+
+def test_a_session_that_ends_causes_a_rebalance(tmp_path: Path) -> None:
+    """No request shows that: the member that was silent for longer than its session is named."""
+    group = Group().formed(sessionTimeoutMs=6)
+    for _ in range(3):
+        group.beat(A, "a", 1)
+    group.beat(A, "a", 1, REBALANCING)
+    (start,) = group.starts(tmp_path)
+    assert told([start], "packet", "member_id", "client_id") == [
+        (len(group.packets), "b", "tester")
+    ]
+    assert start["reason"] == "session timeout: the member's last request was 0.0 s before"
+
+
+def test_a_static_member_that_is_replaced(tmp_path: Path) -> None:
+    group = Group()
+    group.join(A, "a")
+    group.join(B, "", groupInstanceId="i")
+    group.joined(A, "a", 1, "a", "b")
+    group.joined(B, "b", 1)
+    group.synced(A, "a", 1)
+    group.synced(B, "b", 1)
+    sent = group.join(C, "", groupInstanceId="i", metadata="AAE=")
+    group.beat(A, "a", 1, REBALANCING)
+    (start,) = group.starts(tmp_path)
+    assert told([start], "packet", "group_instance_id", "reason") == [
+        (sent, "i", "static member i is replaced")
+    ]
+
+
+def test_a_coordinator_that_moves(tmp_path: Path) -> None:
+    group = Group().formed()
+    group.beat(B, "b", 1, int(kafkawire.ErrorCode.NOT_COORDINATOR))
+    sent = group.join(C, "c")
+    group.beat(A, "a", 1, REBALANCING)
+    (start,) = group.starts(tmp_path)
+    assert told([start], *CAUSE) == [(sent, "c", "a member joins after the coordinator moved")]
+
+
+@pytest.mark.parametrize("api", ["ConsumerGroupHeartbeat", "ShareGroupHeartbeat"])
+def test_who_leaves_causes_the_epoch_that_others_are_told(api: str, tmp_path: Path) -> None:
+    story = Story()
+    left = 0
+    for member, sent, epoch in (("a", 0, 1), ("b", 0, 2), ("a", 1, 2), ("b", -1, -1), ("a", 2, 3)):
+        story.asks(api, 0, groupId="g", memberId=member, memberEpoch=sent)
+        left = len(story.packets) if sent < 0 else left
+        story.answers(api, 0, memberId=member, memberEpoch=epoch)
+    found = events(story.save(tmp_path / "group.pcap"))
+    *_, last = [row for row in found if row["event"] == "rebalance_started"]
+    assert told([last], *CAUSE) == [(left, "b", "a member leaves")]
+
+
+def test_an_epoch_that_no_request_raised(tmp_path: Path) -> None:
+    story = Story()
+    for sent, epoch in ((0, 1), (1, 1), (1, 2)):
+        story.asks("ConsumerGroupHeartbeat", 0, groupId="g", memberId="a", memberEpoch=sent)
+        story.answers("ConsumerGroupHeartbeat", 0, memberId="a", memberEpoch=epoch)
+    found = events(story.save(tmp_path / "group.pcap"))
+    *_, last = [row for row in found if row["event"] == "rebalance_started"]
+    assert (last["member_id"], last["reason"]) == (None, "the cause is not in the capture")
+
+
 # -- recordings
 
 
@@ -212,7 +450,7 @@ def test_a_real_classic_rebalance() -> None:
         ("assigned", "cons-A", 2, None),
         ("rebalance_ended", "cons-A", 2, 1),
         ("committed", "cons-A", 2, None),
-        ("rebalance_started", "cons-A", 2, None),
+        ("rebalance_started", "cons-B", 2, None),
         ("failed", "cons-A", 2, None),
         ("joined", "cons-A", 3, 2),
         ("joined", "cons-B", 3, None),

@@ -10,10 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import kafkawire
 from kafkawire.capture.rows import Row, Status
 from kafkawire.capture.tables import TABLES
+from kafkawire.capture.tables.body_reader import Reader
 from kafkawire.capture.tables.documentation import markdown
+from kafkawire.capture.tables.layouts import layout_of
 from kafkawire.capture.tables.mentions import Mentions, role
+from kafkawire.capture.tables.notes import notes_of
 from kafkawire.capture.tables.places import (
     REQUEST_FIELDS,
     REQUESTS,
@@ -24,7 +28,9 @@ from kafkawire.capture.tables.places import (
 )
 from kafkawire.capture.topic_ids import TopicNames
 from kafkawire.messages import REGISTRY
+from kafkawire.primitives import FieldRow
 from kafkawire.protocol import ApiKey
+from kafkawire_cli.facts import facts
 from kafkawire_codegen import schemas_dir
 from kafkawire_codegen.model import Message, build
 from kafkawire_codegen.schema import load_directory
@@ -130,6 +136,116 @@ def test_our_rules_find_nothing_else() -> None:
             ("Initialize", ""), ("Read", ""), ("Write", ""), ("Delete", ""), ("Read", "Summary")
         ]
     }  # fmt: skip
+
+
+CONFIGS = {"name": "retention.ms", "value": "1"}
+NAMED: dict[str, tuple[str, int, dict[str, Any], list[str], list[str], list[str]]] = {
+    "configs of topics": (
+        "CreateTopicsRequest",
+        5,
+        {"topics": [{"name": "a", "configs": [CONFIGS], "assignments": []}]},
+        ["a"],
+        [],
+        [],
+    ),
+    "configs in a response": (
+        "CreateTopicsResponse",
+        5,
+        {"topics": [{"name": "a", "configs": [{"name": "retention.ms"}]}]},
+        ["a"],
+        [],
+        [],
+    ),
+    "keys that are no coordinator's": (
+        "StreamsGroupHeartbeatRequest",
+        0,
+        {
+            "groupId": "g",
+            "topology": {
+                "epoch": 1,
+                "subtopologies": [
+                    {
+                        "subtopologyId": "s",
+                        "sourceTopics": ["a"],
+                        "stateChangelogTopics": [
+                            {"name": "b", "topicConfigs": [{"key": "k", "value": "v"}]}
+                        ],
+                    }
+                ],
+            },
+        },
+        ["a", "b"],
+        ["g"],
+        [],
+    ),
+    "transactions": (
+        "TxnOffsetCommitRequest",
+        3,
+        {
+            "transactionalId": "t",
+            "groupId": "g",
+            "groupInstanceId": "i",
+            "topics": [{"name": "a"}],
+        },
+        ["a"],
+        ["g"],
+        ["t"],
+    ),
+    "a coordinator of transactions": (
+        "FindCoordinatorRequest",
+        4,
+        {"keyType": 1, "coordinatorKeys": ["t"]},
+        [],
+        [],
+        ["t"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NAMED)
+def test_what_a_message_identifies_is_the_same_everywhere(case: str) -> None:
+    """By the tables, from decoded messages and from bytes, and in `decode`'s table and filters."""
+    name, version, fields, topics, groups, transactions = NAMED[case]
+    message = kafkawire.from_json(name, version, fields)
+    info = REGISTRY.get(name)
+    assert info.api_key is not None
+    row = Row(
+        1, 1, info.type, 1, Status.OK, api_key=info.api_key, api_version=version,
+        body_version=version, message=message,
+    )  # fmt: skip
+    names = TopicNames()
+    notes = notes_of(row, names, False)
+    assert [topic.name for topic in notes.topics] == topics
+    assert (notes.groups, notes.transactional_ids) == (groups, transactions)
+    said = facts(message, version)
+    assert list(said.topics) == topics
+    assert said.names == (
+        *(("group_id", group) for group in groups),
+        *(("transactional_id", one) for one in transactions),
+    )
+    is_request = info.type == "request"
+    layout = layout_of(type(message), info.api_key, is_request, version, info.is_flexible(version))
+    if layout is not None:
+        data = message.encode(version)
+        heard = Reader(names, False).read(layout, data, 0, 1000, is_request, False)
+        assert heard is not None
+        assert [topic.name for topic in heard.topics] == topics
+        assert (heard.groups, heard.transactional_ids) == (groups, transactions)
+
+
+def test_a_field_has_the_entity_type_of_its_schema() -> None:
+    for message in MESSAGES:
+        module = sys.modules[REGISTRY.load(message.name).__module__]
+        for struct in message.structs:
+            rows = getattr(module, struct.name).__fields__
+            assert [row.entity_type or None for row in rows] == [
+                field.entity_type for field in struct.fields
+            ]
+
+
+def test_a_name_without_an_entity_type_identifies_nothing() -> None:
+    for name in ("topic", "topic_name", "name", "group_id", "groups", "transactional_id"):
+        assert role("SomeTopic", FieldRow(name, name, "string", 0, 1, -1)) is None
 
 
 # -- where partitions are

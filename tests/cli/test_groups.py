@@ -132,11 +132,15 @@ def test_a_rebalance_takes_from_the_first_join_to_the_last_assignment() -> None:
     ]
     synced = [at[row["frame"] - 1] for row in rows if (row["api_key"], row["dir"]) == (14, "resp")]
     life = groups(truth.capture_of(path))["grp-range"]
+    assert joins[0] < joins[1] < refused[0]  # of the second member, before the first one notices
     assert [one["duration_ns"] for one in life["rebalances"]] == [
         synced[0] - joins[0],
-        synced[-1] - refused[0],
+        synced[-1] - joins[1],
     ]
-    assert life["stopped_ns"] == sum(one["duration_ns"] for one in life["rebalances"])
+    assert [one["client_id"] for one in life["rebalances"]] == ["cons-A", "cons-B"]
+    stopped = [one["stopped_ns"] for one in life["rebalances"]]
+    assert stopped == [synced[0] - joins[0], synced[-1] - refused[0]]
+    assert life["stopped_ns"] == sum(stopped)
 
 
 # -- as a person reads it
@@ -144,7 +148,7 @@ def test_a_rebalance_takes_from_the_first_join_to_the_last_assignment() -> None:
 STORY = """\
 Group grp-range
   classic (range), generations 2 to 3
-  2 rebalances, the longest 4.96 s; consumption stood still for 7.96 s
+  2 rebalances, the longest 5.00 s; consumption stood still for 7.96 s
   1 commit, lag 0 at the last of each partition
 
   member  software                                      address    joined    gone           generations  commits
@@ -156,15 +160,15 @@ Group grp-range
   03:58:27.152  cons-A  rebalance starts: a member joins
   03:58:30.153  cons-A  joins (generation 2, 1 member)
   03:58:30.154  cons-A  is assigned g-topic 0-3
-  03:58:30.154          rebalance ends after 3.00 s (generation 2, 1 member); nobody consumed meanwhile
+  03:58:30.154          rebalance ends after 3.00 s (generation 2, 1 member); nobody consumed for 3.00 s
   03:58:30.297  cons-A  commits g-topic 0-3, lag 0
-  03:58:31.155  cons-A  rebalance starts: Heartbeat answered REBALANCE_IN_PROGRESS
+  03:58:31.115  cons-B  rebalance starts: a member joins
   03:58:31.164  cons-A  is refused: OffsetCommit answered REBALANCE_IN_PROGRESS
   03:58:36.116  cons-A  joins (generation 3, 2 members)
   03:58:36.116  cons-B  joins (generation 3)
   03:58:36.116  cons-A  is assigned g-topic 0-1
   03:58:36.116  cons-B  is assigned g-topic 2-3
-  03:58:36.116          rebalance ends after 4.96 s (generation 3, 2 members); nobody consumed meanwhile
+  03:58:36.116          rebalance ends after 5.00 s (generation 3, 2 members); nobody consumed for 4.96 s
   03:58:38.185  cons-B  leaves
   03:58:38.186  cons-A  leaves
 """  # noqa: E501

@@ -180,9 +180,8 @@ def test_messages_whose_records_are_hidden() -> None:
 REFUSED = [
     (["--table", "records", "--table", "exchanges"], "several tables need a directory"),
     (["--table", "records", "--table", "exchanges", "-o", "out.csv"], "'out.csv' is one file"),
-    (["--table", "records", "-o", "out"], ".jsonl, .csv, .parquet"),
     (["--table", "records", "--table", "exchanges", "-o", "{table}.txt"], ".jsonl, .csv, .parquet"),
-    (["--table", "offsets"], "no table is called 'offsets'"),
+    (["--table", "offsets"], "unknown table 'offsets'"),
     (["-o", "out.csv"], "needs --table"),
     (["--table", "records", "-o", "out.txt"], ".jsonl, .csv, .parquet"),
     (["--table", "records", "--filter", "api=Fetch"], "takes no --filter"),
@@ -195,6 +194,34 @@ REFUSED = [
 def test_what_is_refused(arguments: list[str], says: str) -> None:
     said = " ".join(run(str(CAPTURE), *arguments, code=2).replace("│", " ").split())
     assert says in said
+
+
+@pytest.mark.parametrize("name", ["new", "new/deep", "new.d", "v1.0/", "new/a-{table}.csv"])
+def test_a_directory_that_does_not_exist_is_made(name: str, tmp_path: Path) -> None:
+    tables = ("exchanges", "problems")
+    options = [word for table in tables for word in ("--table", table)]
+    run(str(CAPTURE), *options, "-o", f"{tmp_path}/{name}")
+    made = {path.stem.removeprefix("a-") for path in tmp_path.rglob("*.*") if path.is_file()}
+    assert made == set(tables)
+
+
+@pytest.mark.parametrize("name", ["new", "new/a.csv"])
+def test_a_directory_for_one_table_is_made(name: str, tmp_path: Path) -> None:
+    run(str(CAPTURE), "--table", "exchanges", "-o", f"{tmp_path}/{name}")
+    assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 1
+
+
+def test_nothing_is_made_for_a_mistake(tmp_path: Path) -> None:
+    run("nowhere.pcap", "--table", "records", "-o", f"{tmp_path}/new", code=2)
+    run(str(CAPTURE), "--table", "record", "-o", f"{tmp_path}/new", code=2)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a directory")
+    said = run(str(CAPTURE), "--table", "records", "-o", f"{tmp_path}/file/new", code=2)
+    assert "file" in said
+    assert "Traceback" not in said
 
 
 def test_a_file_that_is_no_capture(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kafkawire.capture.exchanges import Exchange
 from kafkawire.capture.tables.exchanges import since
@@ -113,6 +113,13 @@ def _version(version: int | None) -> str | None:
     return None if version is None else f"v{version}"
 
 
+class Noted(NamedTuple):
+    """Of all calls: the names of their APIs, and how many responses have no request."""
+
+    names: set[str]
+    alone: int
+
+
 class Apis(Tally):
     """The calls of a capture, by API and by one thing more."""
 
@@ -128,6 +135,11 @@ class Apis(Tally):
         if found is None:
             found = self._found[key] = Api(told.api_key, told.api_name, key[1])
         found.take(exchange, said)
+
+    def notes(self) -> Noted:
+        """Return what is noted below the list of calls."""
+        found = self._found.values()
+        return Noted({one.name for one in found if one.requests}, sum(one.alone for one in found))
 
     @property
     def all(self) -> list[Api]:

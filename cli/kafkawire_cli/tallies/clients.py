@@ -44,6 +44,12 @@ class Call(NamedTuple):
 class Client:
     """What one client did."""
 
+    __slots__ = (
+        "address", "brokers", "calls", "client_id", "connections", "errors", "first_ns", "groups",
+        "last_ns", "mechanisms", "request_bytes", "requests", "response_bytes", "responses",
+        "software",
+    )  # fmt: skip
+
     def __init__(self, client_id: str | None, address: str, software: Software | None) -> None:
         self.client_id = client_id
         self.address = address
@@ -65,7 +71,7 @@ class Client:
         self.errors += other.errors
         self.request_bytes += other.request_bytes
         self.response_bytes += other.response_bytes
-        self.calls += other.calls
+        self.calls.update(other.calls)
         self.brokers |= other.brokers
         self.groups |= other.groups
         self.mechanisms |= other.mechanisms
@@ -112,6 +118,8 @@ class Client:
 
 class Connection:
     """What a connection that goes on has said so far."""
+
+    __slots__ = ("address", "broker", "clients", "mechanism", "software")
 
     def __init__(self, address: str, broker: str) -> None:
         self.address = address
@@ -259,16 +267,21 @@ class Clients(Tally):
     @property
     def all(self) -> list[Client]:
         """Give the clients, by client id, address and software."""
-        merged = {key: _copy(client) for key, client in self._found.items()}
-        for (client_id, address, software), client in list(merged.items()):
+        named: dict[tuple[str | None, str], list[Client]] = {}
+        for (client_id, address, software), client in self._found.items():
+            if software is not None:
+                named.setdefault((client_id, address), []).append(_copy(client))
+        found = [client for same in named.values() for client in same]
+        for (client_id, address, software), client in self._found.items():
             if software is not None:
                 continue
-            named = [key for key in merged if key[:2] == (client_id, address) and key[2]]
-            if len(named) == 1:
-                merged[named[0]].add(client)
-                del merged[client_id, address, software]
+            same = named.get((client_id, address), [])
+            if len(same) == 1:
+                same[0].add(client)
+            else:
+                found.append(client)
         return sorted(
-            merged.values(),
+            found,
             key=lambda one: (one.client_id or "", one.address, str(one.software or "")),
         )
 

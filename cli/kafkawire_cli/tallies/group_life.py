@@ -7,7 +7,7 @@ beginning and the end are kept, and how much is left out is counted.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from kafkawire.capture.tables.happenings import Happening, Protocol, What
@@ -33,6 +33,38 @@ class Partition(NamedTuple):
     lag: int | None
 
 
+class Offsets:
+    """The last commit of each partition. lag: how far all of them together are behind, kept up to
+    date with each commit; None while it is not known of any.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[object, int], Partition] = {}
+        self._lag = self._known = 0
+
+    def add(self, one: Partition) -> None:
+        """Take a commit of a partition."""
+        key = one.topic.key, one.partition
+        before = self._last.get(key)
+        if before is not None and before.lag is not None:
+            self._lag -= before.lag
+            self._known -= 1
+        if one.lag is not None:
+            self._lag += one.lag
+            self._known += 1
+        self._last[key] = one
+
+    def __iter__(self) -> Iterator[Partition]:
+        return iter(self._last.values())
+
+    def __len__(self) -> int:
+        return len(self._last)
+
+    @property
+    def lag(self) -> int | None:
+        return self._lag if self._known else None
+
+
 class Commits:
     """Commits of one member in a row. last: of each partition the last one; most_lag: what that was
     behind at most.
@@ -44,20 +76,21 @@ class Commits:
         self.time_ns = self.until_ns = time_ns
         self.count = 0
         self.most_lag: int | None = None
-        self.last: dict[tuple[object, int], Partition] = {}
+        self.last = Offsets()
 
     def add(self, time_ns: int, committed: list[Partition]) -> None:
         """Take the next commit."""
         self.count += 1
         self.until_ns = time_ns
-        self.last |= {(one.topic.key, one.partition): one for one in committed}
+        for one in committed:
+            self.last.add(one)
         if self.lag is not None:
             self.most_lag = max(self.most_lag or 0, self.lag)
 
     @property
     def lag(self) -> int | None:
         """How far all partitions together are behind."""
-        return lag_of(self.last.values())
+        return self.last.lag
 
     def json(self) -> dict[str, Any]:
         """Make the JSON form."""
@@ -70,12 +103,14 @@ class Commits:
             "until": time_text(self.until_ns),
             "lag": self.lag,
             "max_lag": self.most_lag,
-            "offsets": offsets_json(self.last.values()),
+            "offsets": offsets_json(self.last),
         }
 
 
 class Moment(NamedTuple):
-    """Something that happened, other than a commit. stops: of the end of a rebalance, as there."""
+    """Something that happened, other than a commit. stops, stopped_ns: of the end of a rebalance,
+    as there.
+    """
 
     time_ns: int
     event: What
@@ -88,6 +123,7 @@ class Moment(NamedTuple):
     error_code: int | None
     duration_ns: int | None
     stops: bool | None
+    stopped_ns: int | None
     partitions: list[tuple[Topic, list[int]]] | None
 
     def json(self) -> dict[str, Any]:
@@ -105,6 +141,7 @@ class Moment(NamedTuple):
             "error": None if code is None else ErrorCode.name_of(code),
             "duration_ns": self.duration_ns,
             "stops_consumption": self.stops,
+            "stopped_ns": self.stopped_ns,
             "partitions": None if self.partitions is None else assigned_json(self.partitions),
         }
 
@@ -155,13 +192,19 @@ class Member:
 
 
 class Rebalance:
-    """A rebalance. stops: whether consumption stands still while it lasts, as members give up all
-    that they have; None until it ends.
+    """A rebalance. began_ns: when the request that caused it was sent; noticed_ns: when a member
+    first learnt of it. member_id, client_id: who caused it, None where that is not known. stops:
+    whether consumption stands still, as members give up all that they have; None until it ends.
+    stopped_ns: for how long, from when a member learnt of it.
     """
 
     def __init__(self, began: Happening) -> None:
         self.began_ns = began.row.time_ns
+        self.noticed_ns = self.began_ns if began.noticed_ns is None else began.noticed_ns
         self.reason = began.reason
+        self.member_id = began.member_id
+        self.client_id = began.client_id
+        self.stopped_ns: int | None = None
         self.ended_ns: int | None = None
         self.duration_ns: int | None = None
         self.generation: int | None = None
@@ -175,32 +218,39 @@ class Rebalance:
         self.generation = ended.generation
         self.members = ended.members
         self.stops = ended.protocol is Protocol.CLASSIC and assignor not in COOPERATIVE
+        if self.stops:
+            self.stopped_ns = max(0, ended.row.time_ns - self.noticed_ns)
 
     def json(self) -> dict[str, Any]:
         """Make the JSON form."""
         return {
             "started": time_text(self.began_ns),
             "reason": self.reason,
+            "member_id": self.member_id,
+            "client_id": self.client_id,
             "ended": None if self.ended_ns is None else time_text(self.ended_ns),
             "duration_ns": self.duration_ns,
             "stops_consumption": self.stops,
+            "stopped_ns": self.stopped_ns,
             "generation": self.generation,
             "members": self.members,
         }
 
 
 class Life:
-    """A group. protocol: None where only commits were seen."""
+    """A group. protocol: None where only commits were seen. stopped_ns: how long consumption stood
+    still in all rebalances together.
+    """
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
         self.protocol: Protocol | None = None
         self.assignors: dict[str, None] = {}
         self.members: dict[str, Member] = {}
-        self.most_members = self.events = self.commits = 0
+        self.most_members = self.events = self.commits = self.stopped_ns = 0
         self.rebalances: list[Rebalance] = []
         self.failures: Counter[int] = Counter()
-        self.committed: dict[tuple[object, int], Partition] = {}
+        self.committed = Offsets()
         self.committing: dict[tuple[str | None, str | None], Commits] = {}
         self._first: list[Moment | Commits] = []
         self._last: deque[Moment | Commits] = deque(maxlen=KEPT)
@@ -235,10 +285,11 @@ class Life:
         last = self.rebalances[-1] if self.rebalances else None
         return last if last is not None and last.ended_ns is None else None
 
-    @property
-    def stopped_ns(self) -> int:
-        """How long consumption stood still in all rebalances together."""
-        return sum(one.duration_ns or 0 for one in self.rebalances if one.stops)
+    def end_rebalance(self, ended: Happening) -> None:
+        """Take the happening that ends the rebalance that goes on."""
+        last = self.rebalances[-1]
+        last.end(ended, next(reversed(self.assignors), None))
+        self.stopped_ns += last.stopped_ns or 0
 
     @property
     def generations(self) -> tuple[int, int] | None:
@@ -254,7 +305,7 @@ class Life:
     @property
     def lag(self) -> int | None:
         """Lag of all partitions together, each at its last commit."""
-        return lag_of(self.committed.values())
+        return self.committed.lag
 
     def json(self) -> dict[str, Any]:
         """Make the JSON form of what it comes to."""
@@ -270,7 +321,7 @@ class Life:
             "stopped_ns": self.stopped_ns,
             "commits": self.commits,
             "lag": self.lag,
-            "offsets": offsets_json(self.committed.values()),
+            "offsets": offsets_json(self.committed),
             "errors": {ErrorCode.name_of(code): n for code, n in self.failures.most_common()},
         }
 
@@ -281,12 +332,6 @@ class Life:
             "timeline": [entry.json() for entry in self.timeline],
             "left_out": self.left_out,
         }
-
-
-def lag_of(partitions: Iterable[Partition]) -> int | None:
-    """Add up what is known; None if nothing is."""
-    known = [one.lag for one in partitions if one.lag is not None]
-    return sum(known) if known else None
 
 
 def offsets_json(partitions: Iterable[Partition]) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ by requests that it sends for itself, not by those that others send about it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from kafkawire.capture.engine import Located
@@ -52,14 +53,22 @@ class Groups(Tally):
         """Give the groups by name."""
         return sorted(self._lives.values(), key=lambda life: life.group_id)
 
+    def missing(self, group_ids: Iterable[str]) -> list[str]:
+        """List those of the ids that no group in the capture has."""
+        return [group_id for group_id in group_ids if group_id not in self._lives]
+
+    def chosen(self, group_ids: Iterable[str]) -> list[Life]:
+        """List the groups of these ids that are in the capture, by name."""
+        return [self._lives[one] for one in sorted({*group_ids} & self._lives.keys())]
+
     def row(self, found: Located) -> None:
         """Take the next row."""
-        self._happenings.requested(found.row)
+        self._happenings.requested(found)
 
     def exchange(self, exchange: Exchange, said: Mentions) -> None:
         """Take the next exchange."""
-        if not said.error_codes:
-            self._beat(exchange)
+        if not said.error_codes or list(said.error_codes) == [ErrorCode.REBALANCE_IN_PROGRESS]:
+            self._beat(exchange)  # whoever is told of a rebalance is a member, too
         for one in self._happenings.take(exchange):
             self._take(one)
 
@@ -94,7 +103,7 @@ class Groups(Tally):
         if one.what is What.REBALANCE_STARTED:
             life.rebalances.append(Rebalance(one))
         elif one.what is What.REBALANCE_ENDED and life.open_rebalance is not None:
-            life.open_rebalance.end(one, next(reversed(life.assignors), None))
+            life.end_rebalance(one)
         life.most_members = max(life.most_members, one.members or 0)
         life.note(_moment(one, life))
 
@@ -107,7 +116,7 @@ class Groups(Tally):
             if member is not None:
                 member.gone, member.gone_ns, member.reason = one.what, one.row.time_ns, one.reason
             return
-        if one.what is What.FAILED:  # it may be refused for being no member
+        if one.what in (What.FAILED, What.REBALANCE_STARTED):  # it may be no member, or not yet
             return
         member = self._member(life, one.member_id, one.exchange)
         member.group_instance_id = one.group_instance_id or member.group_instance_id
@@ -132,7 +141,7 @@ class Groups(Tally):
             if not code
         ]
         for at in partitions:
-            life.committed[at.topic.key, at.partition] = at
+            life.committed.add(at)
         who = one.member_id, client_id
         commits = life.committing.get(who)
         if commits is None:
@@ -162,7 +171,7 @@ def _whose(one: Happening, member: Member | None) -> str | None:
     """Name the client that a happening is about, where it is about one."""
     if member is not None:
         return member.client_id
-    return one.exchange.told.client_id if one.what is What.FAILED else None
+    return one.client_id if one.what in (What.FAILED, What.REBALANCE_STARTED) else None
 
 
 def _refusal(one: Happening) -> str:
@@ -184,5 +193,6 @@ def _moment(one: Happening, life: Life) -> Moment:
         None if one.error_code == ErrorCode.NONE else one.error_code,
         one.duration_ns,
         life.rebalances[-1].stops if ended and life.rebalances else None,
+        life.rebalances[-1].stopped_ns if ended and life.rebalances else None,
         one.partitions,
     )

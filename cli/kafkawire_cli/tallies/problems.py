@@ -94,23 +94,36 @@ class Payload(Tally):
     def __init__(self) -> None:
         self.captured = self.missing = 0
         self.bytes: Counter[str] = Counter()
+        self._ended = bytearray()  # by connection, 1 once it has ended
 
     def row(self, found: Located) -> None:
         """Take the next row."""
         row = found.row
-        if row.is_message:
-            self.bytes["messages"] += row.length + SIZE
-        elif row.status is Status.GAP:
+        if row.status is Status.GAP:
             self.missing += row.length
-        elif row.status is Status.TRUNCATED:
-            self.bytes["truncated"] += truncated(row)
-        elif row.status in KINDS:
-            self.bytes[KINDS[row.status]] += row.length
+            return
+        kind, size = _captured(row)
+        if not size:
+            return
+        self.bytes[kind] += size
+        if self._has_ended(found.connection):  # `Ended` could not count what comes after it
+            self.captured += size
 
     def ended(self, connection: Ended) -> None:
         """Take the end of a connection: it knows what was captured of it."""
         self.captured += connection.captured_bytes
         self.bytes["repeated"] += connection.repeated_bytes
+        number = connection.connection
+        if number >= len(self._ended):
+            self._ended.extend(bytes(number + 1 - len(self._ended)))
+        self._ended[number] = 1
+
+    def _has_ended(self, connection: int | None) -> bool:
+        return (
+            connection is not None
+            and connection < len(self._ended)
+            and self._ended[connection] == 1
+        )
 
     def kinds(self) -> dict[str, int]:
         """Give the captured bytes by what became of them."""
@@ -121,6 +134,16 @@ class Payload(Tally):
     def json(self) -> dict[str, int]:
         """Make the JSON form."""
         return {"captured": self.captured, **self.kinds(), "missing": self.missing}
+
+
+def _captured(row: Row) -> tuple[str, int]:
+    """Return the kind and the number of the captured bytes that a row stands for; 0 for none."""
+    if row.is_message:
+        return "messages", row.length + SIZE
+    if row.status is Status.TRUNCATED:
+        return "truncated", truncated(row)
+    kind = KINDS.get(row.status)
+    return ("", 0) if kind is None else (kind, row.length)
 
 
 def truncated(row: Row) -> int:

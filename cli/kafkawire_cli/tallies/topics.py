@@ -88,8 +88,8 @@ class Topic:
         for name, way in self.ways.items():
             way.add(other.ways[name])
         self.partitions |= other.partitions
-        self.codecs += other.codecs
-        self.codes += other.codes
+        self.codecs.update(other.codecs)
+        self.codes.update(other.codes)
 
     def json(self) -> dict[str, Any]:
         """Make the JSON form."""

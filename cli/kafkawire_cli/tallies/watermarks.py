@@ -25,12 +25,16 @@ READ_COMMITTED: Final = 1
 
 
 class Watermarks(Tally):
-    """The high watermarks told so far; partitions bound their number."""
+    """The high watermarks told so far; partitions bound their number.
+
+    Topics go by name, by id while their names are not known.
+    """
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self._topics: dict[object, Topic] = {}
-        self._told: dict[tuple[object, int], int] = {}
+        self._told: dict[object, dict[int, int]] = {}
+        self._unnamed = 0  # topics in it that go by id
+        self._caught_up = 0  # names learnt so far that were looked at
 
     def exchange(self, exchange: Exchange, _: Mentions) -> None:
         """Take the next exchange."""
@@ -64,31 +68,35 @@ class Watermarks(Tally):
                 self._tell(one.topic, one.partition, offset)
 
     def _tell(self, topic: Topic, partition: int, offset: int) -> None:
-        self._topics[topic.key] = topic
-        self._told[topic.key, partition] = offset
+        self._catch_up()
+        where = topic.name or topic.id
+        told = self._told.get(where)
+        if told is None:
+            told = self._told[where] = {}
+            self._unnamed += topic.name is None
+        told[partition] = offset
 
     def lag(self, topic: Topic, partition: int, offset: int) -> int | None:
-        """Say how far a committed offset is behind the end; None where the end is not known."""
-        told = self._told.get((topic.key, partition))
-        if told is None:
-            told = next(
-                (
-                    self._told[key, partition]
-                    for key in self._same(topic)
-                    if (key, partition) in self._told
-                ),
-                None,
-            )
+        """Return how far a committed offset is behind the end; None where the end is not known."""
+        told = self._find(topic, partition)
+        if told is None and (topic.name is None or self._unnamed):
+            self._reading.name_topics()  # ids whose names come later in the capture
+            told = self._find(topic, partition)
         return None if told is None else max(0, told - offset)
 
-    def _same(self, topic: Topic) -> list[object]:
-        """Find the other ways in which messages spoke of a topic: one by name, one by id."""
-        same = self._called(topic)
-        if not same and any(one.name is None for one in (topic, *self._topics.values())):
-            self._reading.name_topics()  # ids whose names come later in the capture
-            same = self._called(topic)
-        return same
+    def _find(self, topic: Topic, partition: int) -> int | None:
+        self._catch_up()
+        return self._told.get(topic.name or topic.id, {}).get(partition)
 
-    def _called(self, topic: Topic) -> list[object]:
-        topics = self._topics.items()
-        return [key for key, one in topics if one.name is not None and one.name == topic.name]
+    def _catch_up(self) -> None:
+        """Put what was told of an id to the topic's name, once that is known."""
+        names = self._reading.context.names
+        while self._caught_up < len(names.named):
+            id = names.named[self._caught_up]
+            self._caught_up += 1
+            told = self._told.pop(id, None)
+            if told is not None:
+                self._unnamed -= 1
+                known = self._told.setdefault(names.topic(None, id).name, {})
+                for partition, offset in told.items():
+                    known.setdefault(partition, offset)

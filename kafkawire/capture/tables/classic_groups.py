@@ -1,62 +1,166 @@
 """The life of classic groups: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
 
-Law: a rebalance starts with the first message that shows it (a join that ends in a new generation,
-an answer REBALANCE_IN_PROGRESS) and ends when every member seen to join has its assignment.
+Law: a rebalance starts with the request that caused it (see `causes`), and is known by the first
+message that shows it (a join that ends in a new generation, a response REBALANCE_IN_PROGRESS); it
+ends when every member seen to join has its assignment.
 
-    stable --27 or a join--> preparing --JoinGroup answers--> syncing --all have SyncGroup--> stable
+    stable --27 or a join--> preparing --JoinGroup responses--> syncing --all synced--> stable
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any, Final
+from zlib import crc32
 
 from ...messages.api_key import ApiKey
 from ...protocol.embedded import ASSIGNMENT, embedded_payloads
 from ...protocol.error_code import ErrorCode
 from ...protocol.kinds import read_payload
+from ..engine import Located
 from ..exchanges import Exchange
 from ..rows import Row
 from ..topic_ids import Topic
+from .causes import NOT_CAPTURED, Causes, cause_of, started, started_unseen
 from .context import Context
 from .happenings import Happening, Protocol, What, refused, text
 
+COORDINATOR_MOVED: Final = frozenset(
+    {
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    }
+)
+"""Error codes that send members to look for another coordinator."""
+
+MEMBER_ID_REQUIRED: Final = 4
+"""JoinGroup version from which a broker takes no dynamic member without an id (KIP-394)."""
+
+
+class _Member:
+    """What is known of a member. subscription: a checksum of what it subscribed to. seen_ns: when
+    it last showed to be alive; session_timeout_ns: 0 where its JoinGroup is not in the capture.
+    """
+
+    def __init__(self) -> None:
+        self.client_id: str | None = None
+        self.instance: str | None = None
+        self.subscription: int | None = None
+        self.seen_ns = 0
+        self.session_timeout_ns = 0
+
 
 class _Group:
-    """What is known of a group."""
+    """What is known of a group. generation_ns: when its generation was made. instances: of static
+    members the member ids. started: when the rebalance that goes on was caused, or noticed. moved:
+    whether its coordinator moved since the last generation.
+    """
 
     def __init__(self) -> None:
         self.generation = -1
         self.protocol_type: str | None = None
-        self.members: set[str] = set()
+        self.leader: str | None = None
+        self.generation_ns = 0
+        self.members: dict[str, _Member] = {}
+        self.instances: dict[str, str] = {}
         self.joined: set[str] = set()
         self.synced: set[str] = set()
         self.started: int | None = None
-        self.first_join: Row | None = None
+        self.causes = Causes()
+        self.moved = False
+
+    def seen(self, about: Happening) -> _Member:
+        """Note that a member is alive; get it."""
+        found = self.add(about.member_id or "")
+        found.client_id = found.client_id or about.client_id
+        found.seen_ns = max(found.seen_ns, about.row.time_ns)
+        return found
+
+    def add(self, member_id: str, instance: str | None = None) -> _Member:
+        """Get a member, which is a new one where it is not known."""
+        found = self.members.get(member_id)
+        if found is None:
+            found = self.members[member_id] = _Member()
+        if instance is not None:
+            found.instance = instance
+            self.instances[instance] = member_id
+        return found
+
+    def remove(self, member_id: str) -> _Member | None:
+        """Forget a member that left or was removed."""
+        found = self.members.pop(member_id, None)
+        if found is not None and self.instances.get(found.instance or "") == member_id:
+            del self.instances[found.instance or ""]
+        self.joined.discard(member_id)
+        return found
+
+    def expired(self, now_ns: int, but: str | None) -> tuple[str, int] | None:
+        """Find the member whose session ended first, and when; None where all are alive, as far as
+        is known.
+        """
+        ends = [
+            (member.seen_ns + member.session_timeout_ns, member_id)
+            for member_id, member in self.members.items()
+            if member.session_timeout_ns and member_id != but
+        ]
+        end_ns, member_id = min(ends, default=(now_ns + 1, ""))
+        return (member_id, end_ns) if end_ns <= now_ns else None
 
 
 class ClassicGroups:
-    """The classic groups of a capture; their number bounds the memory."""
+    """The classic groups of a capture; their members' number bounds the memory."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._groups: dict[str, _Group] = {}
 
-    def requested(self, row: Row) -> None:
-        """Note a JoinGroup request when it is sent: its answer waits for the rebalance to go on."""
-        message: Any = row.message
-        if row.api_key == ApiKey.JOIN_GROUP and message is not None:
-            group = self._group(message.group_id)
-            if group.first_join is None:
-                group.first_join = row
+    def requested(self, item: Located) -> None:
+        """Note a request that may cause a rebalance when it is sent."""
+        message: Any = item.row.message
+        if message is None:
+            return
+        if item.row.api_key == ApiKey.JOIN_GROUP:
+            self._join_sent(self._group(message.group_id), item, message)
+        elif item.row.api_key == ApiKey.LEAVE_GROUP:
+            gone = message.members or [message]
+            reasons = [text(getattr(one, "reason", None)) for one in gone]
+            what = "a member leaves" if len(gone) == 1 else f"{len(gone)} members leave"
+            cause = cause_of(
+                item,
+                f"{what}: {reasons[0]}" if reasons[0] else what,
+                text(gone[0].member_id) if len(gone) == 1 else None,
+                text(getattr(gone[0], "group_instance_id", None)) if len(gone) == 1 else None,
+                True,
+            )
+            self._group(message.group_id).causes.sent(cause)
+
+    def _join_sent(self, group: _Group, item: Located, message: Any) -> None:
+        what, certain = _kind_of_join(group, message, item.row.body_version or 0)
+        if group.moved:
+            what += " after the coordinator moved"
+        why = text(message.reason)
+        group.causes.sent(
+            cause_of(
+                item,
+                f"{what}: {why}" if why else what,
+                text(message.member_id),
+                text(message.group_instance_id),
+                certain,
+            )
+        )
 
     def take(self, exchange: Exchange) -> Iterator[Happening]:
         """Take an exchange; say what it shows."""
         request, response = exchange.request, exchange.response
         told = HANDLERS.get(exchange.told.api_key or 0)
-        if told is None or request is None or request.message is None or response is None:
+        if told is None or request is None or request.message is None:
             return
         message: Any = request.message
+        group = self._group(message.group_id)
+        if response is None:
+            group.causes.settle(exchange)
+            return
         about = Happening(
             exchange,
             response,
@@ -66,16 +170,52 @@ class ClassicGroups:
             member_id=text(message.member_id),
             group_instance_id=text(getattr(message, "group_instance_id", None)),
             generation=getattr(message, "generation_id", None),
+            client_id=exchange.told.client_id,
         )
-        yield from told(self, self._group(message.group_id), about, message, response.message)
+        if getattr(response.message, "error_code", 0) in COORDINATOR_MOVED:
+            group.moved = True
+        yield from told(self, group, about, message, response.message)
+
+    def alive(self, about: Happening) -> None:
+        """Take a request that the coordinator took of a member: its session goes on."""
+        group = self._groups.get(about.group_id)
+        if group is not None and about.member_id in group.members:
+            group.seen(about)
 
     def in_progress(self, about: Happening) -> Iterator[Happening]:
-        """Take an answer REBALANCE_IN_PROGRESS, to whatever request of a member."""
+        """Take a response REBALANCE_IN_PROGRESS, to whatever request of a member: it notices a
+        rebalance that something else caused.
+        """
         group = self._group(about.group_id)
-        if group.started is None:
-            group.started = about.row.time_ns
-            reason = f"{about.exchange.told.api_name} answered REBALANCE_IN_PROGRESS"
-            yield about._replace(what=What.REBALANCE_STARTED, reason=reason, error_code=None)
+        if about.member_id is not None:
+            group.seen(about)
+        if group.started is not None:
+            return
+        now_ns = about.row.time_ns
+        cause = group.causes.first()
+        expired = group.expired(now_ns, about.member_id)
+        if expired is not None and (
+            cause is None or not cause.certain or expired[1] < cause.sent[0]
+        ):
+            yield self._expired(group, about, expired[0])
+        elif cause is not None:
+            group.started = cause.sent[0]
+            yield started(cause, about)
+        else:
+            group.started = now_ns
+            api = about.exchange.told.api_name
+            reason = f"{NOT_CAPTURED}; a {api} response shows it"
+            yield started_unseen(about, reason)
+
+    def _expired(self, group: _Group, about: Happening, member_id: str) -> Happening:
+        """Make the start of a rebalance by the end of a session: no request shows that."""
+        member = group.members[member_id]
+        group.started = about.row.time_ns
+        silent = (about.row.time_ns - member.seen_ns) / 1e9
+        reason = f"session timeout: the member's last request was {silent:.1f} s before"
+        return started_unseen(about, reason)._replace(
+            member_id=member_id, client_id=member.client_id, group_instance_id=member.instance
+        )
 
     def _group(self, group_id: str) -> _Group:
         return self._groups.setdefault(group_id, _Group())
@@ -85,9 +225,8 @@ class ClassicGroups:
     def _join(
         self, group: _Group, about: Happening, request: Any, answer: Any
     ) -> Iterator[Happening]:
-        first = group.first_join or about.exchange.request
-        group.first_join = None
         if answer is None or answer.error_code:
+            group.causes.refused(about.exchange)
             if answer is not None and answer.error_code != ErrorCode.MEMBER_ID_REQUIRED:
                 yield from self._refuse(about, answer.error_code)
             return
@@ -100,36 +239,53 @@ class ClassicGroups:
             reason=text(request.reason),
         )
         if answer.generation_id != group.generation:
-            yield from self._new_generation(group, about, first)
+            yield from self._new_generation(group, about)
+        group.causes.refused(about.exchange)
+        group.leader = text(answer.leader)
         group.joined.add(answer.member_id)
-        group.members.add(answer.member_id)
+        member = group.seen(about)
+        group.add(answer.member_id, text(request.group_instance_id))
+        member.subscription = _subscription(request)
+        member.session_timeout_ns = max(request.session_timeout_ms, 0) * 1_000_000
         yield about._replace(what=What.JOINED)
         yield from self._missing(group, about, answer)
 
-    def _new_generation(
-        self, group: _Group, about: Happening, first: Row | None
-    ) -> Iterator[Happening]:
+    def _new_generation(self, group: _Group, about: Happening) -> Iterator[Happening]:
         group.generation = about.generation or 0
+        group.generation_ns = about.row.time_ns
         group.joined, group.synced = set(), set()
-        if group.started is None:
-            row = first or about.row
-            group.started = row.time_ns
-            joining = about.reason or "a member joins"
-            yield about._replace(
-                what=What.REBALANCE_STARTED, row=row, reason=joining, assignor=None, members=None
-            )
+        group.moved = False
+        if group.started is not None:
+            return
+        # who left an empty group caused no rebalance of it
+        others = any(member_id != about.member_id for member_id in group.members)
+        cause = group.causes.first(settled=others)
+        group.started = about.row.time_ns if cause is None else cause.sent[0]
+        if cause is None:
+            start = started_unseen(about)
+        elif cause.exchange.told.packet == about.exchange.told.packet:
+            start = started(cause._replace(member_id=about.member_id), about)
+        else:
+            start = started(cause, about)
+        yield start._replace(noticed_ns=about.exchange.told.time_ns)
 
     def _missing(self, group: _Group, about: Happening, answer: Any) -> Iterator[Happening]:
         """Say who is gone: the leader is told all members of the generation."""
         if not answer.members:
             return
-        here = {member.member_id for member in answer.members}
+        here = {member.member_id: member.group_instance_id for member in answer.members}
         reason = f"not in generation {answer.generation_id}"
-        for gone in sorted(group.members - here):
+        for gone in sorted(group.members.keys() - here.keys()):
+            member = group.remove(gone) or _Member()
             yield about._replace(
-                what=What.REMOVED, member_id=gone, group_instance_id=None, reason=reason
+                what=What.REMOVED,
+                member_id=gone,
+                client_id=member.client_id,
+                group_instance_id=member.instance,
+                reason=reason,
             )
-        group.members = here
+        for member_id, instance in here.items():
+            group.add(member_id, text(instance))
 
     def _sync(
         self, group: _Group, about: Happening, request: Any, answer: Any
@@ -141,10 +297,12 @@ class ClassicGroups:
         partitions = self._assignment(group, about.row)
         about = about._replace(assignor=text(request.protocol_name))
         yield about._replace(what=What.ASSIGNED, partitions=partitions)
+        group.seen(about)
         group.synced.add(request.member_id)
         if group.started is not None and group.joined and group.synced >= group.joined:
             duration = about.row.time_ns - group.started
             group.started = None
+            group.causes.ended(group.generation_ns)
             yield about._replace(
                 what=What.REBALANCE_ENDED,
                 member_id=None,
@@ -154,23 +312,32 @@ class ClassicGroups:
             )
 
     def _heartbeat(
-        self, _group: _Group, about: Happening, _request: Any, answer: Any
+        self, group: _Group, about: Happening, _request: Any, answer: Any
     ) -> Iterator[Happening]:
-        if answer is not None and answer.error_code:
+        if answer is None:
+            return
+        if answer.error_code:
             yield from self._refuse(about, answer.error_code)
+            return
+        if about.member_id is not None:
+            group.seen(about)
+        if group.started is None:
+            group.causes.stable(about.exchange.told.time_ns)
 
     def _leave(
         self, group: _Group, about: Happening, request: Any, answer: Any
     ) -> Iterator[Happening]:
         if answer is not None and answer.error_code:
+            group.causes.refused(about.exchange)
             yield from self._refuse(about, answer.error_code)
             return
+        group.causes.settle(about.exchange)
         for member in request.members or [request]:
-            group.members.discard(member.member_id)
-            group.joined.discard(member.member_id)
+            known = group.remove(member.member_id)
             yield about._replace(
                 what=What.LEFT,
                 member_id=text(member.member_id),
+                client_id=about.client_id if known is None else known.client_id,
                 group_instance_id=text(getattr(member, "group_instance_id", None)),
                 generation=group.generation if group.generation >= 0 else None,
                 reason=text(getattr(member, "reason", None)),
@@ -195,6 +362,34 @@ class ClassicGroups:
             return [] if not message.assignment else None
         names = self._context.names
         return [(names.topic(one.topic), list(one.partitions)) for one in topics]
+
+
+def _kind_of_join(group: _Group, request: Any, version: int) -> tuple[str, bool]:
+    """Say what a JoinGroup is for, and whether it starts a rebalance of a stable group for certain
+    (a member that rejoins and changes nothing is told the generation that there is).
+    """
+    instance, member = text(request.group_instance_id), group.members.get(request.member_id)
+    if not request.member_id and instance:
+        if instance in group.instances:
+            return f"static member {instance} is replaced", False
+        return "a member joins", True
+    if not request.member_id:
+        return "a member joins", version < MEMBER_ID_REQUIRED
+    if member is None:
+        return "a member joins", True
+    if member.subscription not in (None, _subscription(request)):
+        return "a member rejoins with another subscription", True
+    if request.member_id == group.leader:
+        return "the leader rejoins", True
+    return "a member rejoins", False
+
+
+def _subscription(request: Any) -> int:
+    """Make a checksum of the protocols of a JoinGroup and their metadata."""
+    made = 0
+    for one in request.protocols:
+        made = crc32(one.metadata, crc32(one.name.encode("utf-8", "surrogateescape"), made))
+    return made
 
 
 _Handler = Callable[[ClassicGroups, _Group, Happening, Any, Any], Iterator[Happening]]

@@ -89,7 +89,7 @@ class Context:
 
     def name_topics(self) -> None:
         """Look up topics that have no name so far, in what is still to be read."""
-        if self._looked_ahead or not self.traffic.repeatable or not self.names.unknown:
+        if self._looked_ahead or not self.traffic.repeatable or not self.names.has_unknown:
             return
         self._looked_ahead = True
         for _ in self._opened(self.traffic.again(), ()):

@@ -9,7 +9,6 @@ from ...messages.api_key import ApiKey
 from ...protocol.error_code import ErrorCode
 from ..engine import Located
 from ..exchanges import Ended, Exchange, Exchanges
-from ..rows import Row
 from .classic_groups import ClassicGroups
 from .columns import (
     INT16,
@@ -48,7 +47,11 @@ def _offsets(values: list[Any]) -> list[dict[str, Any]]:
 
 COLUMNS: Final[Columns] = (
     *WHERE,
-    Column("client_id", TEXT, "Client id of the member."),
+    Column(
+        "client_id",
+        TEXT,
+        "Client id of the member; of `rebalance_started` of who sent the request that caused it.",
+    ),
     Column("protocol", TEXT, "`classic`, `consumer` (KIP-848), `share` or `streams`."),
     Column("group_id", TEXT, "Group."),
     Column(
@@ -57,19 +60,28 @@ COLUMNS: Final[Columns] = (
         "`joined`, `left`, `removed`, `rebalance_started`, `rebalance_ended`, `assigned`, "
         "`committed` or `failed`.",
     ),
-    Column("member_id", TEXT, "Member; null where the whole group is meant."),
+    Column(
+        "member_id",
+        TEXT,
+        "Member; null where the whole group is meant; of `rebalance_started` the one that caused "
+        "it, null where that is not known.",
+    ),
     Column("group_instance_id", TEXT, "Its instance id, if it is a static member."),
     Column("generation", INT32, "Generation of a classic group; of others the member epoch."),
     Column("assignor", TEXT, "Assignor: the protocol name of a classic group."),
     Column("members", INT32, "Members that the group is known to have."),
-    Column("reason", TEXT, "Why, as the member or the broker says it."),
+    Column(
+        "reason",
+        TEXT,
+        "Why, as the member or the broker says it; of `rebalance_started` the cause.",
+    ),
     Column("error_code", INT16, "Error code of the answer that shows it, null for none."),
     Column("error", TEXT, "The same by name."),
     Column(
         "duration_ns",
         INT64,
-        "Of `rebalance_ended`: nanoseconds since it started; in a classic group with an eager "
-        "assignor, how long consumption stood still.",
+        "Of `rebalance_ended`: nanoseconds since it started, which is when the request that caused "
+        "it was sent; where that is not in the capture, since a member noticed.",
     ),
     Column(
         "partitions", TOPIC_PARTITIONS, "Of `assigned`: the member's partitions.", topic_partitions
@@ -93,7 +105,7 @@ def events(found: Iterable[Happening], context: Context) -> Iterator[tuple[Any, 
         code = one.error_code or None
         yield (
             *context.where(one.row, *ends),
-            exchange.told.client_id,
+            one.client_id,
             one.protocol.value,
             one.group_id,
             one.what.value,
@@ -119,10 +131,11 @@ class Groups:
         self._classic = ClassicGroups(context)
         self._others = HeartbeatGroups(context)
 
-    def requested(self, row: Row) -> None:
-        """Take a request when it is sent."""
-        if row.direction == "request":
-            self._classic.requested(row)
+    def requested(self, item: Located) -> None:
+        """Take a request when it is sent: a response may wait for what the request causes."""
+        if item.row.direction == "request" and item.connection is not None:
+            self._classic.requested(item)
+            self._others.requested(item)
 
     def take(self, exchange: Exchange) -> Iterator[Happening]:
         """Take an exchange; say what it shows."""
@@ -150,7 +163,7 @@ class Happenings:
         if not isinstance(item, Located):
             found = self._pairs.end(item.connection)
         else:
-            self._groups.requested(item.row)
+            self._groups.requested(item)
             found = self._pairs.take(item)
         for exchange in found:
             yield from self._groups.take(exchange)
@@ -191,7 +204,10 @@ def _commit(
         generation=message.generation_id_or_member_epoch,
         error_code=next((code for code in sorted(codes) if code), None),
         offsets=offsets,
+        client_id=exchange.told.client_id,
     )
     if codes == {ErrorCode.REBALANCE_IN_PROGRESS}:
         yield from classic.in_progress(about._replace(offsets=None))
+    elif about.what is What.COMMITTED:
+        classic.alive(about)
     yield about

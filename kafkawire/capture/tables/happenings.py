@@ -24,6 +24,7 @@ class What(StrEnum):
     REMOVED = "removed"
     """The broker no longer counts it as a member."""
     REBALANCE_STARTED = "rebalance_started"
+    """A request caused a rebalance, or a member noticed one whose cause is not in the capture."""
     REBALANCE_ENDED = "rebalance_ended"
     """Every member seen in it has its assignment; `duration_ns` is how long it took."""
     ASSIGNED = "assigned"
@@ -56,8 +57,10 @@ REMOVED: Final = frozenset(
 class Happening(NamedTuple):
     """One row of the `group_events` table, but for where it was seen.
 
-    row: the message that shows it. generation: of classic groups; of the others the member epoch.
-    offsets: (topic, partition, offset, error code).
+    row: the message that shows it; of the start of a rebalance the request that caused it, if that
+    is in the capture. client_id: of the member. generation: of classic groups; of the others the
+    member epoch. offsets: (topic, partition, offset, error code). noticed_ns: of the start of a
+    rebalance: when a member first learnt of it.
     """
 
     exchange: Exchange
@@ -75,6 +78,8 @@ class Happening(NamedTuple):
     duration_ns: int | None = None
     partitions: list[tuple[Topic, list[int]]] | None = None
     offsets: list[tuple[Topic, int, int, int]] | None = None
+    client_id: str | None = None
+    noticed_ns: int | None = None
 
 
 def refused(about: Happening, code: int) -> Happening:

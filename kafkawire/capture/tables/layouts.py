@@ -17,7 +17,7 @@ from typing import Any, Final, final
 from mypy_extensions import i64
 
 from ...primitives import FieldRow, Structure
-from ..topic_ids import NAMES
+from ..topic_ids import topic_name_fields
 from .mentions import SPECIAL, Mentions, role
 from .places import REQUESTS, RESPONSES, Place
 from .record_batches import CARRIERS
@@ -193,7 +193,7 @@ def _names_of(cls: type[Structure], version: int, ways: list[_Way]) -> set[str]:
     here = {row.attribute for row in cls.__fields__ if row.first <= version <= row.last}
     names = {way.place.name for way in ways if way.is_topic and way.place.name in here}
     if "topic_id" in here:
-        names |= here & set(NAMES)
+        names |= set(topic_name_fields(cls, version))
     return names
 
 

@@ -1,10 +1,10 @@
 """What a message speaks of: topics, groups, transactional ids, error codes, throttling.
 
-Law: the names of fields say it, by one table for all messages; the schemas' own `entityType` marks
-are its proof (a test holds the table against every request and response).
+Law: what a field identifies is the entity type that its schema gives it, and a field without one
+identifies nothing, whatever its name; topic ids, which have none, and error codes go by name.
 
-    topic       topic, topic_name, `name` of a struct that is a topic's, topic_id, lists of them
-    group       group_id and lists of them
+    topic       entity type topicName, and uuid fields called topic_id
+    group       entity type groupId
     error       int16 fields that end in error_code
 """
 
@@ -18,27 +18,6 @@ from ...messages.api_key import ApiKey
 from ...primitives import FieldRow, Message, Structure
 from ..rows import Row
 from ..topic_ids import Topic, TopicNames
-
-TOPIC_FIELDS: Final = frozenset(
-    {
-        "topic",
-        "topic_name",
-        "topic_names",
-        "subscribed_topic_names",
-        "source_topics",
-        "sink_topic",
-        "repartition_sink_topics",
-    }
-)
-"""Fields of text that name topics wherever they stand."""
-
-GROUP_FIELDS: Final = frozenset({"group_id", "group_ids", "groups", "groups_names"})
-"""Fields of text that name groups."""
-
-TRANSACTIONAL_FIELDS: Final = frozenset(
-    {"transactional_id", "transactional_ids", "v3_and_below_transactional_id"}
-)
-"""Fields of text that name transactional producers."""
 
 
 class Mentions:
@@ -56,10 +35,14 @@ class Mentions:
         """Take what a row's message says, if it was decoded."""
         if row is None or row.message is None or row.body_version is None:
             return
-        self._walk(row.message, _plan(type(row.message), row.body_version))
-        special = SPECIAL.get((row.api_key, row.direction))
+        self.take(row.message, row.body_version, row.api_key, row.direction)
+
+    def take(self, message: Message, version: int, api_key: int | None, direction: str) -> None:
+        """Take what a message says, at the version that it is written in."""
+        self._walk(message, _plan(type(message), version))
+        special = SPECIAL.get((api_key, direction))
         if special is not None:
-            special(self, row.message)
+            special(self, message)
 
     def topic(self, name: str | None, id: bytes | None = None) -> None:
         """Note a topic."""
@@ -139,25 +122,38 @@ def _each(note: Callable[[Mentions, Any], None]) -> Callable[[Mentions, Any], No
     return note_all
 
 
+ENTITIES: Final[dict[str, Callable[[Mentions, Any], None]]] = {
+    "topicName": Mentions.topic,
+    "groupId": Mentions.group,
+    "transactionalId": Mentions.transactional_id,
+}
+"""Entity type of a field -> how its value is noted."""
+
+UNMARKED_GROUPS: Final = frozenset(
+    {
+        "InitializeShareGroupStateRequest",
+        "ReadShareGroupStateRequest",
+        "WriteShareGroupStateRequest",
+        "DeleteShareGroupStateRequest",
+        "ReadShareGroupStateSummaryRequest",
+    }
+)
+"""Structs whose `group_id` Kafka's schemas do not mark as one: the state of share groups."""
+
+
 def role(owner: str, row: FieldRow) -> Callable[[Mentions, Any], None] | None:
-    """Say how a field of the struct `owner` is noted; None for one that says nothing here."""
+    """Return how a field of the struct `owner` is noted; None for one that says nothing here."""
+    note = ENTITIES.get(row.entity_type)
+    if note is not None:
+        return note
     name, kind = row.attribute, row.type.removeprefix("[]")
     if kind == "string":
-        if name in TOPIC_FIELDS or (name == "name" and is_topic(owner)):
-            return Mentions.topic
-        if name in GROUP_FIELDS:
-            return Mentions.group
-        return Mentions.transactional_id if name in TRANSACTIONAL_FIELDS else None
+        return Mentions.group if name == "group_id" and owner in UNMARKED_GROUPS else None
     if kind == "uuid":
         return Mentions._topic_id if name == "topic_id" else None
     if kind == "int16" and name.endswith("error_code"):
         return Mentions._error
     return Mentions._throttled if name == "throttle_time_ms" else None
-
-
-def is_topic(owner: str) -> bool:
-    """Whether a struct of that name is about a topic, so that its `name` is the topic's."""
-    return "Topic" in owner and "Config" not in owner
 
 
 # -- fields whose meaning another field says

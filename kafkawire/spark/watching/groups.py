@@ -59,7 +59,7 @@ def _tell(
             last_ns = max(last_ns, told.told.time_ns)
         else:
             groups.requested(told)
-            last_ns = max(last_ns, told.time_ns)
+            last_ns = max(last_ns, told.row.time_ns)
     forgotten = NO_TIME < last_ns < terms.silent_ns - FORGOTTEN_NS
     if not terms.closing and not forgotten:
         state = state if groups is None else dump(groups, **here)

@@ -1,0 +1,128 @@
+"""`summary` accounts for every payload byte, whatever captures it is given.
+
+Law: payload bytes of all TCP segments = bytes captured = the sum of what became of them, and no
+part of it is negative. The bytes of segments are counted from packets' headers alone.
+"""
+
+from __future__ import annotations
+
+import gzip
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafkawire.capture.packets import PacketParser
+from kafkawire.capture.source import read_capture
+from kafkawire.capture.traffic import Traffic
+from kafkawire_cli.progress import Progress
+from kafkawire_cli.summary_report import Summary
+from kafkawire_cli.tallies.problems import Payload
+from kafkawire_cli.tallies.reading import Reading
+from tests.capture.written import BROKER, Story
+from tests.conftest import FIXTURES, shared
+from tests.fuzzing import mutate, replayable, seeds
+
+CAPTURES = FIXTURES / "captures"
+LARGE = 1 << 20
+
+
+def is_capture(path: Path) -> bool:
+    return ".pcap" in path.name and "jsonl" not in path.name
+
+
+def recordings() -> Iterator[Path]:
+    yield from filter(is_capture, CAPTURES.iterdir())
+    for folder in ("live", "public", "variants"):
+        found = filter(is_capture, shared(f"captures/{folder}").iterdir())
+        yield from (path for path in found if path.stat().st_size < LARGE)
+
+
+PATHS = sorted(recordings())
+
+
+def segment_bytes(*paths: Path) -> int:
+    """Count the payload bytes of the TCP segments in captures."""
+    made = 0
+    for path in paths:
+        parser = PacketParser()
+        made += sum(int(parser.parse(block).captured.sum()) for block in read_capture(path))
+    return made
+
+
+def payload(*paths: Path) -> Payload:
+    """Read captures as one, and count what became of their bytes."""
+    made = Payload()
+    Reading(Traffic(paths), Progress(0)).read(made)
+    return made
+
+
+def check(*paths: Path) -> None:
+    made = payload(*paths)
+    kinds = made.kinds()
+    assert kinds.pop("unaccounted") == 0, kinds
+    assert min(kinds.values()) >= 0, kinds
+    assert sum(kinds.values()) == made.captured == segment_bytes(*paths)
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)
+def test_bytes_of_one_capture(path: Path) -> None:
+    check(path)
+
+
+def test_bytes_of_captures_of_the_same_connections() -> None:
+    """Recordings of one traffic: all packets but the first copies are late."""
+    same = [path for path in PATHS if path.name.startswith("kcat-kf")]
+    assert len(same) > 8
+    check(*same)
+
+
+def test_bytes_of_all_fixtures_together() -> None:
+    check(*(path for path in PATHS if path.is_relative_to(CAPTURES)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_bytes_of_several_captures(seed: int) -> None:
+    rng = random.Random(seed)
+    with replayable(seed):
+        check(*(rng.choice(PATHS) for _ in range(rng.randint(2, 5))))
+
+
+def test_bytes_of_a_rotated_set() -> None:
+    check(*sorted(shared("captures/variants").glob("mixed-a--rot?.pcap"))[:4])
+
+
+def test_bytes_after_the_end_of_a_connection(tmp_path: Path) -> None:
+    story = Story().asks("Metadata", 1).answers("Metadata", 1).closes()
+    story._packet(0, 0, 0x10, b"")  # the last acknowledgment
+    story.sends(BROKER, b"after the end").asks("Metadata", 1, 1)
+    path = story.save(tmp_path / "a.pcap")
+    check(path)
+    assert payload(path).kinds()["discarded"] == len(b"after the end")
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("seed", seeds(20))
+def test_bytes_of_damaged_captures(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    with replayable(seed):
+        path = rng.choice([path for path in PATHS if path.suffix != ".gz"])
+        data = mutate(path.read_bytes(), rng)
+        head = path.read_bytes()[:24]  # a damaged header of the file is refused
+        damaged = tmp_path / path.name
+        damaged.write_bytes(head + data[24:])
+        if rng.random() < 0.5:
+            damaged = tmp_path / f"{path.name}.gz"
+            damaged.write_bytes(gzip.compress(head + data[24:]))
+        check(damaged, *rng.choice([[], [path]]))
+
+
+def test_a_summary_says_that_nothing_is_unaccounted_for() -> None:
+    reading = Reading(
+        Traffic([CAPTURES / "kcat-kf.pcap", CAPTURES / "kcat-kf--loss.pcap"]), Progress(0)
+    )
+    made = Summary(reading)
+    made.read()
+    said = made.json([], None)["payload"]
+    assert said["unaccounted"] == 0 < said["discarded"]

@@ -1,0 +1,314 @@
+"""The work of each report grows as its input does, and its output is bounded.
+
+Law: of ten times as many connections, clients, groups, members, partitions, ... a report takes at
+most ten times the work, and some. Work is counted in lines run by the reports and by what they
+read captures with (each round of a loop is one, of a comprehension too), not in seconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+import typer
+
+import kafkawire_cli
+from kafkawire.capture import exchanges, topic_ids
+from kafkawire.protocol.json_form import uuid_text
+from kafkawire_cli import clients, groups, latency, readiness, summary, topics
+from kafkawire_cli.captures import SHOWN, Form
+from kafkawire_cli.report import Section, print_sections
+from tests.capture.written import BROKER, Story, response
+
+from .reports import report, run, text
+
+SMALL, LARGE = 20, 200
+MARGIN = 1.5
+"""How much more than ten times the work ten times the input may take: logarithms, and noise."""
+
+
+# -- captures of so many of one thing
+
+
+def many_connections(n: int, story: Story) -> None:
+    for at in range(n):
+        story.asks("Metadata", 1, at).answers("Metadata", 1, at).closes(at)
+
+
+def many_clients(n: int, story: Story) -> None:
+    """Each with software, and on a second connection without."""
+    for at in range(n):
+        named = {"clientSoftwareName": f"s{at}", "clientSoftwareVersion": "1"}
+        story.asks("ApiVersions", 3, 2 * at, client_id=f"c{at}", **named)
+        story.answers("ApiVersions", 3, 2 * at).closes(2 * at)
+        story.asks("Metadata", 1, 2 * at + 1, client_id=f"c{at}").answers("Metadata", 1, 2 * at + 1)
+
+
+def many_software(n: int, story: Story) -> None:
+    """One client id with ever another software."""
+    for at in range(n):
+        named = {"clientSoftwareName": f"s{at}", "clientSoftwareVersion": "1"}
+        story.asks("ApiVersions", 3, at, **named).answers("ApiVersions", 3, at)
+
+
+def many_brokers(n: int, story: Story) -> None:
+    """One client whose connections each make another call of ever more versions."""
+    for at in range(n):
+        story.asks("Metadata", at % 12, at).answers("Metadata", at % 12, at)
+
+
+def many_unread(n: int, story: Story) -> None:
+    for at in range(n):
+        story.sends(BROKER, response("Metadata", 1, 7), at).closes(at)
+
+
+def many_groups(n: int, story: Story) -> None:
+    for at in range(n):
+        joined(story, f"g{at}", "m", 1, ["m"])
+
+
+def many_members(n: int, story: Story) -> None:
+    """All join, one waiting for the other; then the leader is told of all of them."""
+    members = [f"m{at}" for at in range(n)]
+    for at, member in enumerate(members):
+        joined(story, "g", member, 1, members if not at else [], at)
+    for at, member in enumerate(members):
+        story.asks("Heartbeat", 3, at, groupId="g", memberId=member, generationId=1)
+        story.answers("Heartbeat", 3, at, errorCode=27)
+
+
+def many_rebalances(n: int, story: Story) -> None:
+    """Of a group whose other members never get a response."""
+    for at in range(n):
+        story.asks("JoinGroup", 5, at + 1, groupId="g", protocolType="consumer", memberId=f"w{at}")
+        joined(story, "g", "m", at + 1, ["m"])
+
+
+def many_leaves(n: int, story: Story) -> None:
+    for at in range(n):
+        joined(story, "g", f"m{at}", at + 1, [f"m{at}"], at)
+        story.asks("LeaveGroup", 1, at, groupId="g", memberId=f"m{at}")
+        story.answers("LeaveGroup", 1, at)
+
+
+def many_epochs(n: int, story: Story) -> None:
+    """Each member that joins raises the epoch of all."""
+    for at in range(n):
+        name = "ConsumerGroupHeartbeat"
+        story.asks(name, 0, at, groupId="g", memberId=f"m{at}", memberEpoch=0)
+        story.answers(name, 0, at, memberId=f"m{at}", memberEpoch=at + 1)
+
+
+def many_commits(n: int, story: Story) -> None:
+    """Each of another partition, by one member."""
+    for at in range(n):
+        committed(story, "t", at)
+
+
+def many_topics(n: int, story: Story) -> None:
+    """Fetched by id, committed by name, named only at the end."""
+    for at in range(n):
+        topic_id = uuid_text(bytes([1, *at.to_bytes(15, "big")]))
+        there = {"partitionIndex": 0, "highWatermark": 100, "errorCode": 0}
+        story.asks("Fetch", 13, topics=[{"topicId": topic_id, "partitions": [{"partition": 0}]}])
+        story.answers("Fetch", 13, responses=[{"topicId": topic_id, "partitions": [there]}])
+        committed(story, f"t{at}", 0)
+    for at in range(n):
+        topic_id = uuid_text(bytes([1, *at.to_bytes(15, "big")]))
+        story.asks("Metadata", 12)
+        story.answers("Metadata", 12, topics=[{"name": f"t{at}", "topicId": topic_id}])
+
+
+def many_partitions(n: int, story: Story) -> None:
+    """Refused, so that each partition counts."""
+    refused = [{"index": at, "errorCode": 3} for at in range(n)]
+    sent = [{"index": at} for at in range(n)]
+    story.asks("Produce", 8, acks=1, topicData=[{"name": "t", "partitionData": sent}])
+    story.answers("Produce", 8, responses=[{"name": "t", "partitionResponses": refused}])
+
+
+def many_errors(n: int, story: Story) -> None:
+    for at in range(n):
+        story.asks("Heartbeat", 3, groupId="g", memberId="m", generationId=1)
+        story.answers("Heartbeat", 3, errorCode=200 + at)
+
+
+def joined(
+    story: Story, group: str, member: str, generation: int, members: list[str], at: int = 0
+) -> None:
+    story.asks("JoinGroup", 5, at, groupId=group, memberId=member, protocolType="consumer")
+    story.answers(
+        "JoinGroup", 5, at, generationId=generation, memberId=member, protocolName="range",
+        leader=member, members=[{"memberId": one} for one in members],
+    )  # fmt: skip
+    story.asks("SyncGroup", 3, at, groupId=group, memberId=member, generationId=generation)
+    story.answers("SyncGroup", 3, at)
+
+
+def committed(story: Story, topic: str, partition: int) -> None:
+    one = {"partitionIndex": partition, "committedOffset": 5}
+    topics = [{"name": topic, "partitions": [one]}]
+    story.asks("OffsetCommit", 7, groupId="g", memberId="m", topics=topics)
+    story.answers(
+        "OffsetCommit", 7, topics=[{"name": topic, "partitions": [{"partitionIndex": partition}]}]
+    )
+
+
+DIMENSIONS: dict[str, Callable[[int, Story], None]] = {
+    name.removeprefix("many_"): made
+    for name, made in list(globals().items())
+    if name.startswith("many_")
+}
+REPORTS: dict[str, Callable[..., None]] = {
+    "summary": summary.summary,
+    "latency": lambda given, **more: latency.latency(given, latency.By.CLIENT, **more),
+    "topics": topics.topics,
+    "clients": clients.clients,
+    "groups": groups.groups,
+    "readiness": lambda given, **more: readiness.readiness(given, "4.0", **more),
+}
+
+
+@pytest.fixture(scope="module")
+def captures(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], Path]:
+    """Make a capture of so many of something, once."""
+    folder = tmp_path_factory.mktemp("growth")
+
+    def made(dimension: str, n: int) -> Path:
+        path = folder / f"{dimension}-{n}.pcap"
+        if not path.exists():
+            story = Story()
+            DIMENSIONS[dimension](n, story)
+            story.save(path)
+        return path
+
+    return made
+
+
+WATCHED = (
+    str(Path(kafkawire_cli.__file__).parent),
+    str(Path(exchanges.__file__).parent / "tables"),
+    topic_ids.__file__,
+    exchanges.__file__,
+)
+"""Where the code is whose lines are counted: what is compiled, is compiled for its speed."""
+
+
+@contextlib.contextmanager
+def counted() -> Iterator[list[int]]:
+    """Count the lines that are run of the code that is watched."""
+    made = [0]
+
+    def line(_frame: FrameType, event: str, _argument: object) -> Any:
+        made[0] += event == "line"
+        return line
+
+    def call(frame: FrameType, _event: str, _argument: object) -> Any:
+        return line if frame.f_code.co_filename.startswith(WATCHED) else None
+
+    before = sys.gettrace()
+    sys.settrace(call)
+    try:
+        yield made
+    finally:
+        sys.settrace(before)
+
+
+def work(name: str, path: Path, form: Form) -> int:
+    """Count the lines that a report takes to make, with all entries of all lists."""
+    with contextlib.redirect_stdout(io.StringIO()), counted() as lines:
+        try:
+            REPORTS[name]([str(path)], every=True, form=form)
+        except typer.Exit as error:  # of readiness, where clients are not ready
+            assert error.exit_code in (0, 1)
+    return lines[0]
+
+
+@pytest.mark.parametrize("dimension", DIMENSIONS)
+@pytest.mark.parametrize("name", REPORTS)
+def test_work_grows_as_the_input_does(
+    name: str, dimension: str, captures: Callable[[str, int], Path]
+) -> None:
+    small, large = captures(dimension, SMALL), captures(dimension, LARGE)
+    for form in Form:
+        work(name, small, form)  # what is made once
+        ten_times = work(name, large, form) / work(name, small, form)
+        assert ten_times <= 10 * MARGIN, form
+
+
+@pytest.mark.parametrize("dimension", DIMENSIONS)
+@pytest.mark.parametrize("name", ["summary", "latency", "topics", "clients", "groups"])
+def test_what_a_person_sees_is_bounded(
+    name: str, dimension: str, captures: Callable[[str, int], Path]
+) -> None:
+    lines = text(name, captures(dimension, LARGE)).splitlines()
+    # a clients report has up to 7 lines for each, a groups report its members and timeline
+    assert len(lines) <= (50 * SHOWN if name == "groups" else 15 * SHOWN)
+
+
+def test_what_is_left_out_is_said(captures: Callable[[str, int], Path]) -> None:
+    path = captures("clients", LARGE)
+    more = LARGE - SHOWN
+    assert f"... and {more} more clients: --top {LARGE} or --all" in text("clients", path)
+    assert f"... and {more} more clients: --top {LARGE} or --all" in text("summary", path)
+    path = captures("groups", LARGE)
+    assert f"... and {more} more groups: --top {LARGE} or --all" in text("groups", path)
+    path = captures("members", LARGE)
+    made = text("groups", path)
+    assert f"... and {more} more members: --top {LARGE} or --all" in made
+    assert "entries left out: --all" in made
+    path = captures("unread", LARGE)
+    assert "Not read" in text("clients", path)
+
+
+@pytest.mark.parametrize(
+    ("name", "dimension", "key"),
+    [("clients", "clients", "clients"), ("groups", "groups", "groups"), ("topics", "topics", "")],
+)
+def test_json_is_complete_unless_top_bounds_it(
+    name: str, dimension: str, key: str, captures: Callable[[str, int], Path]
+) -> None:
+    path = captures(dimension, LARGE)
+    whole, bounded = report(name, path), report(name, path, options=("--top", "3"))
+    if not key:
+        assert whole["left_out"] == bounded["left_out"] == 0  # nothing was produced or fetched
+        return
+    assert (len(whole[key]), whole["left_out"]) == (LARGE, 0)
+    assert (len(bounded[key]), bounded["left_out"]) == (3, LARGE - 3)
+    assert bounded[key] == whole[key][:3]
+    assert report(name, path, options=("--all",)) == whole
+
+
+def test_all_shows_all(captures: Callable[[str, int], Path]) -> None:
+    path = captures("members", LARGE)
+    made = run("groups", path, "--all")
+    assert made.exit_code == 0
+    assert "--all" not in made.stdout
+    for at in range(LARGE):
+        assert f"m{at}" in made.stdout
+    wrong = run("groups", path, "--all", "--top", "3")
+    assert wrong.exit_code == 2
+    assert "not together with --top" in wrong.output
+
+
+def test_printing_takes_work_as_there_are_rows() -> None:
+    def printing(rows: int) -> int:
+        section = Section("T", ("a", ">b"), [(f"name {at}", str(at)) for at in range(rows)])
+        with contextlib.redirect_stdout(io.StringIO()), counted() as lines:
+            print_sections([section])
+        return lines[0]
+
+    printing(1)
+    assert printing(1000) <= 10 * MARGIN * printing(100)
+
+
+def test_json_stays_json(captures: Callable[[str, int], Path]) -> None:
+    for dimension in ("members", "epochs"):
+        json.dumps(report("groups", captures(dimension, SMALL)), allow_nan=False)
