@@ -256,10 +256,10 @@ class Producer(Scoped):
         tokens = [] if machine is None else list(machine.outstanding())
         for token in tokens:
             self._placed(token)
-        flushes = list(self._flushes.values())
-        for future in [*(token[0] for token in cast(list[_Promise], tokens)), *flushes]:
-            if not future.done():
-                future.set_exception(error)
+        futures = [future for future, _ in cast(list[_Promise], tokens)]
+        for waiting in [*futures, *self._flushes.values()]:
+            if not waiting.done():
+                waiting.set_exception(error)
         if self._done is not None and not self._done.done():
             self._done.set_result(None)
 

@@ -13,7 +13,7 @@ v7   response +leader_epoch
 v8   request +include_cluster_authorized_operations +include_topic_authorized_operations;
       response +topic_authorized_operations +cluster_authorized_operations
 v9   flexible
-v10  request +topic_id; response +topic_id
+v10  request +topic_id; response +topic_id │ but an id, or no name, is INVALID_REQUEST
 v11  request -include_cluster_authorized_operations; response -cluster_authorized_operations
 v12  no new fields │ topics may be asked for by id
 v13  response +error_code
@@ -41,13 +41,18 @@ E = ErrorCode
 NO_ID: Final = bytes(16)
 NULL_IS_ALL_FROM: Final = 1
 CLUSTER_OPERATIONS_TO: Final = 10
-NULL_NAMES_FROM: Final = 12
+IDS_FROM: Final = 12
+"""Topics may be named by id; earlier versions have the field, and Kafka refuses it in them."""
 
 
 def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
     """Describe the cluster as it is now; topics that may be made by asking are made."""
     body = request.body
     assert isinstance(body, MetadataRequest)
+    if request.version < IDS_FROM and any(
+        topic.name is None or topic.topic_id != NO_ID for topic in body.topics or []
+    ):
+        return refused(body, E.INVALID_REQUEST)
     cluster = broker.cluster
     listener = [
         MetadataResponseBroker(node_id=node_id, host=host, port=port, rack=rack)
@@ -74,16 +79,17 @@ def _topics(
     asked = body.topics
     if asked is None or (not asked and version < NULL_IS_ALL_FROM):
         return [_described(topic) for topic in broker.cluster.topics]
-    answers: dict[tuple[str | None, bytes], MetadataResponseTopic] = {}
-    for one in asked:
-        key = one.name, one.topic_id
-        if key in answers:
-            continue
-        if one.name is None:
-            answers[key] = _by_id(broker, one.topic_id)
-        else:
-            answers[key] = _by_name(broker, one.name, body.allow_auto_topic_creation, now)
-    return list(answers.values())
+    ids = dict.fromkeys(one.topic_id for one in asked if one.topic_id != NO_ID)
+    if ids:  # then names are ignored, as in Kafka
+        return [_by_id(broker, topic_id) for topic_id in ids]
+    names = dict.fromkeys(one.name for one in asked)
+    if None in names:
+        return refused(body, E.UNKNOWN_SERVER_ERROR).topics
+    return [
+        _by_name(broker, name, body.allow_auto_topic_creation, now)
+        for name in names
+        if name is not None
+    ]
 
 
 def _by_id(broker: Broker, topic_id: bytes) -> MetadataResponseTopic:

@@ -60,7 +60,7 @@ class Leadership:
         existing = {topic: count for topic, count in self._counts.items() if count}
         try:
             made = event.assignor.assign(existing, event.members)
-            divided = {member: tuple(partitions) for member, partitions in made.items()}
+            divided = {member: list(partitions) for member, partitions in made.items()}
             wrong = unsound(divided, existing, event.members)
         except Exception as error:  # noqa: BLE001 - the user's own code: their poll raises it
             return self._failed(event, f"failed: {error!r}", error, now)
