@@ -45,7 +45,7 @@ from .fetching.reading import fetch_waited, wake
 from .groups.coordinators import Coordinators
 from .leading import broker_started, broker_stopped, leader_moved
 from .producer_ids import ProducerIds
-from .releases import LATEST, listed, offered
+from .releases import LATEST, NONCES_COMPARED_FROM, before, listed, offered
 from .serving import Serving
 from .topics import Partition, Topics
 from .turns import Turns
@@ -216,7 +216,12 @@ class Cluster:
 
         if self._users is None:
             self._users = Users(self._passwords, self.new_uuid)
-        return Authentication(mechanisms, self._users, lambda: self.new_uuid().hex())
+        return Authentication(
+            mechanisms,
+            self._users,
+            lambda: self.new_uuid().hex(),
+            lenient_nonce=before(self.release, NONCES_COMPARED_FROM),
+        )
 
     def _received(self, event: Received, now: float) -> None:
         connection = self.connections.find(event.connection)

@@ -23,6 +23,11 @@ LISTED_FROM_0: Final = "4."
 """Releases that list Produce from 0 although they take it from 3 on: librdkafka needs to see it."""
 
 
+NONCES_COMPARED_FROM: Final = "3.9"
+"""Before, SCRAM's nonce may be doubled: 3.8.0 and older do not compare it (CVE-2024-56128); of the
+older lines only the patch releases 3.7.2 and 3.8.1 do."""
+
+
 class Versions(NamedTuple):
     """The versions of an API, both included."""
 
@@ -78,6 +83,12 @@ def listed(release: str) -> Offer:
     if release.startswith(LISTED_FROM_0) or release == "trunk":
         found[ApiKey.PRODUCE] = found[ApiKey.PRODUCE]._replace(first=0)
     return found
+
+
+def before(release: str, other: str) -> bool:
+    """Say whether a release came before another one; `all` and `trunk` are the newest."""
+    known = list(table())
+    return release in known and known.index(release) < known.index(other)
 
 
 def _all_versions(key: ApiKey) -> Versions:

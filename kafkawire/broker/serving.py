@@ -9,13 +9,14 @@ connection with a reason, or parked.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ..errors import DecodeError, RemoteProtocolError, TrailingBytes, UnsupportedVersion
 from ..messages.api_key import ApiKey
 from ..primitives import Limits, Message
-from ..protocol import decode_request_body, decode_request_header, encode_frame
+from ..protocol import ErrorCode, decode_request_body, decode_request_header, encode_frame
 from .bounds import TURN_ELEMENTS
 from .connection import SIZE, Connection
 from .effects import Report
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from .cluster import Cluster
     from .sasl.server import Authentication
 
+LOG: Final = logging.getLogger("kafkawire.broker")
 BEFORE_AUTHENTICATION = frozenset(
     {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
 )
@@ -72,6 +74,10 @@ class Serving:
                 self._request(connection, frame, now)
         except (DecodeError, UnsupportedVersion, RemoteProtocolError) as error:
             self.cluster.close(connection, str(error))
+            return 0
+        except Exception as error:
+            LOG.exception("a frame of connection %d", connection.id)
+            self.cluster.close(connection, unexpected(error))
             return 0
         return SIZE + len(frame)
 
@@ -160,7 +166,20 @@ class Serving:
                 return NO_ANSWER
             return refused(request, fault.error)
         broker = self.cluster.brokers[request.node_id]
-        return HANDLERS[request.api_key].handle(broker, request, connection, now)
+        try:
+            return HANDLERS[request.api_key].handle(broker, request, connection, now)
+        except RemoteProtocolError:
+            raise  # the client's mistake: it is told so by a closed connection
+        except Exception as error:
+            LOG.exception("%s v%d", request.api_key.name, request.version)
+            return self._failed(connection, request, error)
+
+    def _failed(self, connection: Connection, request: Request, error: Exception) -> Answer:
+        """Respond with an error of our own making, or close where no response is expected."""
+        if request.wants_answer:
+            return refused(request, ErrorCode.UNKNOWN_SERVER_ERROR)
+        self.cluster.close(connection, unexpected(error))
+        return NO_ANSWER
 
     def _settle(self, request: Request, answer: Answer, now: float) -> None:
         if answer is PARKED:
@@ -192,6 +211,11 @@ class Serving:
                 self._drop_work(connection)
                 self._settle(request, end.value, now)
                 return
+            except Exception as error:
+                LOG.exception("%s v%d", request.api_key.name, request.version)
+                self._drop_work(connection)
+                self._settle(request, self._failed(connection, request, error), now)
+                return
 
     def _drop_work(self, connection: Connection) -> None:
         connection.working = False
@@ -205,8 +229,19 @@ class Serving:
         request = self.pending.get(reply_to)
         if request is None:
             return
-        frame = encode_frame(message, request.version, request.correlation_id)
         fault = self._faults.pop(reply_to, None)
+        try:
+            frame = encode_frame(message, request.version, request.correlation_id)
+        except Exception as error:
+            LOG.exception("the response to %s v%d", request.api_key.name, request.version)
+            try:
+                message = refused(request, ErrorCode.UNKNOWN_SERVER_ERROR)
+                frame = encode_frame(message, request.version, request.correlation_id)
+            except Exception:
+                LOG.exception("the error response to %s v%d", request.api_key.name, request.version)
+                self.cluster.emit(Report(request, None, now - request.at))
+                self.cluster.close(self._finished(request), unexpected(error))
+                return
         if fault is not None and fault.action is Action.DELAY:
             self._delayed[reply_to] = request.connection, frame
             self.cluster.deadlines.set(ReplyDue(reply_to), now + fault.delay)
@@ -257,3 +292,8 @@ class Serving:
         connection.busy = None
         self.cluster.resume(connection)
         return connection
+
+
+def unexpected(error: Exception) -> str:
+    """Give the reason for closing a connection over an error of our own."""
+    return f"unexpected error in the broker: {type(error).__name__}: {error}"

@@ -161,6 +161,9 @@ class Connection:
             written = self._pipeline.write(self.number, message, version)
         except EncodeError as error:
             return [Unanswered(ask, Reason.INVALID_REQUEST, False, str(error), sent=False)]
+        except Exception as error:  # noqa: BLE001 - one request's trouble stays its own
+            detail = f"{type(error).__name__}: {error}"
+            return [Unanswered(ask, Reason.INVALID_REQUEST, False, detail, sent=False)]
         if not ask.has_response:
             return [written, Sent(ask, version)]
         self._pipeline.expect(ask, ask.api, version, event.deadline)

@@ -7,6 +7,7 @@ Law: as in `kafkawire.errors`: attributes for programs, a text for people, and i
         |-- ConfigurationError(key, reason)    a setting that is unknown or wrong
         |-- BrokerError(code, detail)          a broker answered with an error code
         |-- RequestFailed(reason, detail)      there is no answer
+    |-- ClientFailed(detail)               an error inside the client itself: it is closed
         `-- ClientClosed(what)                 used after its end
 """
 
@@ -68,6 +69,17 @@ class RequestFailed(ClientError):
     @property
     def retriable(self) -> bool:
         return self.reason in RETRIABLE
+
+
+class ClientFailed(ClientError):
+    """An unexpected error inside the client, which closed it; `__cause__` is that error."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+    def __str__(self) -> str:
+        return f"unexpected error inside the client: {self.detail}"
 
 
 class ClientClosed(ClientError):

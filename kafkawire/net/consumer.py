@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
 
+from ..client.arguments import seconds
 from ..client.consumer import (
     CommitKind,
     ConsumerRecord,
@@ -28,6 +29,14 @@ from ..client.consumer import (
     TopicPartition,
     events,
 )
+from ..client.consumer.checking import (
+    offset_of,
+    offsets_of,
+    partition_of,
+    partitions_of,
+    times_of,
+    wanted_of,
+)
 from ..client.consumer.lookups import EARLIEST, LATEST
 from ..client.failures import ClientClosed
 from ..errors import LocalProtocolError
@@ -38,7 +47,8 @@ class Consumer(ConsumerSession):
     """Reads records. Settings under Kafka's names; `CONSUMER_KEYS` has them all.
 
     Raises ConfigurationError for a setting that is unknown or wrong. Used by one task at a time;
-    commits and look-ups may be made from others.
+    commits and look-ups may be made from others. A call with a value of a wrong type or out of
+    range raises InvalidValue or OutOfRange, and changes nothing.
     """
 
     # -- what to read
@@ -53,17 +63,12 @@ class Consumer(ConsumerSession):
         Replaces what was subscribed to before; no topics at all unsubscribes. Raises
         LocalProtocolError where partitions are assigned, or there is no group.id.
         """
-        wanted = topics
-        if not isinstance(wanted, re.Pattern):
-            if isinstance(wanted, str):
-                raise LocalProtocolError(f"topics are a list of names, not the text {wanted!r}")
-            wanted = tuple(wanted)
-        self._tell(events.Subscribe(wanted, listener is not None))
+        self._tell(events.Subscribe(wanted_of(topics), listener is not None))
         self._listener = listener
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these partitions, outside of any group's assignment; replaces what was assigned."""
-        self._tell(events.Assign(tuple(TopicPartition(*each) for each in partitions)))
+        self._tell(events.Assign(partitions_of(partitions)))
 
     async def unsubscribe(self) -> None:
         """Read nothing any more; leaves the group."""
@@ -75,9 +80,8 @@ class Consumer(ConsumerSession):
 
     def seek(self, partition: TopicPartition, offset: int | OffsetAndMetadata) -> None:
         """Read a partition from that offset on."""
-        if isinstance(offset, int):
-            offset = OffsetAndMetadata(offset)
-        self._tell(events.Seek(TopicPartition(*partition), offset.offset, offset.leader_epoch))
+        to = offset_of(offset)
+        self._tell(events.Seek(partition_of(partition), to.offset, to.leader_epoch))
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
         """Read partitions from the first record they have; all that are ours if none is named."""
@@ -93,11 +97,11 @@ class Consumer(ConsumerSession):
 
     def pause(self, *partitions: TopicPartition) -> None:
         """Return nothing of these partitions until they are resumed."""
-        self._tell(events.Pause(tuple(TopicPartition(*each) for each in partitions)))
+        self._tell(events.Pause(partitions_of(partitions)))
 
     def resume(self, *partitions: TopicPartition) -> None:
         """Go on with partitions that were paused."""
-        self._tell(events.Resume(tuple(TopicPartition(*each) for each in partitions)))
+        self._tell(events.Resume(partitions_of(partitions)))
 
     # -- what there is
 
@@ -132,6 +136,8 @@ class Consumer(ConsumerSession):
         Raises ConsumerError (its subclasses say of which kind); the next poll tries again.
         """
         driver, _ = self._running()
+        if timeout_s is not None:
+            seconds(timeout_s)
         if self._polling:
             raise LocalProtocolError("another poll of this consumer is under way")
         self._hand_back()
@@ -195,7 +201,7 @@ class Consumer(ConsumerSession):
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
         """Say what the group has committed; None where nothing is. Raises LookupFailed."""
         key = next(self._keys)
-        wanted = tuple(TopicPartition(*each) for each in partitions)
+        wanted = partitions_of(partitions)
         answer = await self._ask(key, events.AskCommitted(key, wanted, self._time(timeout_s)))
         assert isinstance(answer, events.CommittedFound)
         if answer.error is not None:
@@ -205,15 +211,16 @@ class Consumer(ConsumerSession):
     async def position(self, partition: TopicPartition, *, timeout_s: float | None = None) -> int:
         """Say which offset is returned next. Raises RequestTimedOut while that is not known."""
         key = next(self._keys)
+        where = partition_of(partition)
         try:
             async with asyncio.timeout(self._time(timeout_s)):
-                answer = await self._ask(key, events.AskPosition(key, TopicPartition(*partition)))
+                answer = await self._ask(key, events.AskPosition(key, where))
         except TimeoutError:
             self._tell(events.Withdraw(key))
-            raise RequestTimedOut("the position is not known", partitions=[partition]) from None
+            raise RequestTimedOut("the position is not known", partitions=[where]) from None
         assert isinstance(answer, events.PositionFound)
         if answer.offset is None:
-            raise LocalProtocolError(f"not assigned: {partition}")
+            raise LocalProtocolError(f"not assigned: {where}")
         return answer.offset
 
     async def offsets_for_times(
@@ -223,7 +230,7 @@ class Consumer(ConsumerSession):
         where there is none. Raises LookupFailed, RequestTimedOut.
         """
         key = next(self._keys)
-        times = {TopicPartition(*each): at for each, at in times.items()}
+        times = times_of(times)
         answer = await self._ask(key, events.AskOffsets(key, times, self._time(timeout_s)))
         assert isinstance(answer, events.OffsetsFound)
         for error in answer.failed.values():
@@ -250,29 +257,24 @@ class Consumer(ConsumerSession):
         kind: CommitKind,
         timeout_s: float | None,
     ) -> asyncio.Future[object]:
-        given = None
-        if offsets is not None:
-            given = {
-                TopicPartition(*each): OffsetAndMetadata(at) if isinstance(at, int) else at
-                for each, at in offsets.items()
-            }
+        given = None if offsets is None else offsets_of(offsets)
         key = next(self._keys)
         event = events.Commit(key, given, kind, self._time(timeout_s))
         future = self._expect(key)
         try:
             self._tell(event)
-        except LocalProtocolError:
+        except BaseException:
             del self._answers[key]
             raise
         return future
 
     def _seek_to(self, partitions: Sequence[TopicPartition], policy: ResetPolicy) -> None:
-        wanted = tuple(TopicPartition(*each) for each in partitions)
+        wanted = partitions_of(partitions)
         self._tell(events.SeekTo(wanted or tuple(sorted(self.assignment())), policy))
 
     async def _ends(
         self, partitions: Iterable[TopicPartition], end: int, timeout_s: float | None
     ) -> dict[TopicPartition, int]:
-        times = dict.fromkeys(partitions, end)
+        times = dict.fromkeys(partitions_of(partitions), end)
         found = await self.offsets_for_times(times, timeout_s=timeout_s)
         return {each: 0 if at is None else at.offset for each, at in found.items()}

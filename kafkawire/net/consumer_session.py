@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from itertools import count
 from typing import Final, Protocol
 
+from ..client.arguments import seconds
 from ..client.cluster import ClusterView
 from ..client.config import Setting, read_config
 from ..client.consumer import (
@@ -30,7 +31,7 @@ from ..client.consumer import (
 from ..client.consumer import Consumer as ConsumerMachine
 from ..client.failures import ClientClosed
 from ..client.requests import Machine
-from .driver import Driver
+from .driver import Driver, DriverFailed
 from .scoped import Scoped
 from .session import open_client
 
@@ -197,7 +198,9 @@ class ConsumerSession(Scoped):
             self._answers.pop(key, None)
 
     def _time(self, timeout_s: float | None) -> float:
-        return self._config.default_api_timeout_s if timeout_s is None else timeout_s
+        if timeout_s is None:
+            return self._config.default_api_timeout_s
+        return seconds(timeout_s)
 
     def _take(self, effect: object) -> None:
         """Hear what the machine says to its user."""
@@ -227,6 +230,10 @@ class ConsumerSession(Scoped):
                 | events.PositionFound(key=key)
             ):
                 self._answer(key, effect)
+            case DriverFailed(error=failure):
+                self._error = failure
+                self._closed = True
+                self._end(failure)
             case _:
                 raise AssertionError(f"a consumer said {effect!r}")
         self._news.set()
@@ -240,8 +247,8 @@ class ConsumerSession(Scoped):
         else:
             future.set_result(answer)
 
-    def _end(self) -> None:
-        """Tell whoever still waits that nothing comes any more."""
+    def _end(self, error: Exception | None = None) -> None:
+        """Fail whoever still waits: nothing comes any more."""
         for key in list(self._answers):
-            self._answer(key, ClientClosed("the consumer"))
+            self._answer(key, error or ClientClosed("the consumer"))
         self._news.set()

@@ -10,11 +10,14 @@ one timer; nothing is left open by `close`.
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Final
 
+from ..client.failures import ClientFailed
 from ..client.network import CloseNetwork
 from ..client.routing import Client
 from ..client.shell import (
@@ -28,8 +31,16 @@ from ..client.shell import (
     WritingResumed,
 )
 
+LOG: Final = logging.getLogger("kafkawire.client")
 LINGER_SECONDS: Final = 5.0
 """How long what was written may still flow after a connection is closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class DriverFailed:
+    """Effect for the client's owner: nothing more will come; whoever waits gets this error."""
+
+    error: ClientFailed
 
 
 class Driver:
@@ -37,6 +48,10 @@ class Driver:
 
     take: told of each effect that is neither the network's nor the socket's, in order; it must not
     call back.
+
+    An exception that escapes the machine while it handles a socket or the timer has lost effects:
+    the client is closed, once, and each waiting call fails; trying again would repeat the error
+    with every reconnect, or leave calls without an end.
     """
 
     def __init__(
@@ -74,6 +89,27 @@ class Driver:
             self._events.append(event)
         else:
             self.perform(self.client.handle(event, self.now()))
+
+    def receive(self, event: object) -> None:
+        """Give the machine what a socket reports; an exception ends the client."""
+        try:
+            self.handle(event)
+        except Exception as error:  # noqa: BLE001 - nobody is there to raise it to
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        """Close everything after an unexpected error, and say so to the owner, once."""
+        if self._closed:
+            return
+        LOG.error("unexpected error: the client is closed", exc_info=error)
+        self._closed = True
+        self._events.clear()
+        self._set_timer(None)
+        for wire in list(self._wires.values()):
+            wire.abort()
+        failure = ClientFailed(f"{type(error).__name__}: {error}")
+        failure.__cause__ = error
+        self._take(DriverFailed(failure))
 
     def perform(self, effects: Iterable[object]) -> None:
         """Do what the machine said, then set the timer."""
@@ -125,7 +161,10 @@ class Driver:
 
     def _wake(self) -> None:
         self._timer = self._timer_at = None
-        self.perform(self.client.advance(self.now()))
+        try:
+            self.perform(self.client.advance(self.now()))
+        except Exception as error:  # noqa: BLE001 - nobody is there to raise it to
+            self._fail(error)
 
     def _set_timer(self, deadline: float | None) -> None:
         if self._closed:
@@ -184,19 +223,19 @@ class Wire(asyncio.Protocol):
         if self._closing:
             transport.abort()
         else:
-            self._driver.handle(ConnectionMade(self.number))
+            self._driver.receive(ConnectionMade(self.number))
 
     def data_received(self, data: bytes) -> None:
         if not self._closing:
-            self._driver.handle(BytesReceived(self.number, data))
+            self._driver.receive(BytesReceived(self.number, data))
 
     def pause_writing(self) -> None:
         if not self._closing:
-            self._driver.handle(WritingPaused(self.number))
+            self._driver.receive(WritingPaused(self.number))
 
     def resume_writing(self) -> None:
         if not self._closing:
-            self._driver.handle(WritingResumed(self.number))
+            self._driver.receive(WritingResumed(self.number))
 
     def connection_lost(self, error: Exception | None) -> None:
         self._lost(str(error) if error else "the broker closed the connection")
@@ -209,7 +248,7 @@ class Wire(asyncio.Protocol):
             self.ended.set_result(None)
         if not self._closing:
             self._closing = True
-            self._driver.handle(ConnectionLost(self.number, reason, fatal))
+            self._driver.receive(ConnectionLost(self.number, reason, fatal))
 
     async def _connect(self, connect: Connect, tls: ssl.SSLContext | None) -> None:
         loop = asyncio.get_running_loop()

@@ -19,7 +19,13 @@ from typing import Final, NamedTuple, TypeAlias, cast
 
 from ..client.cluster import ClusterView
 from ..client.config import Setting, read_config
-from ..client.failures import BrokerError, ClientClosed, ClientError, RequestFailed
+from ..client.failures import (
+    BrokerError,
+    ClientClosed,
+    ClientError,
+    ClientFailed,
+    RequestFailed,
+)
 from ..client.producer import (
     PRODUCER_KEYS,
     Abandon,
@@ -37,9 +43,10 @@ from ..client.producer import (
     producer_settings,
 )
 from ..client.producer import Producer as ProducerMachine
+from ..client.producer.checking import checked
 from ..client.requests import Machine, Reason
 from ..records import Headers
-from .driver import Driver
+from .driver import Driver, DriverFailed
 from .scoped import Scoped
 from .session import open_client
 
@@ -106,22 +113,29 @@ class Producer(Scoped):
         Waits while metadata of the topic is missing or buffer.memory is full, at most
         max.block.ms; and lets the loop run every millisecond, so that answers are heard however
         fast records come. timestamp: milliseconds since the epoch; None is now.
-        The future raises BrokerError or RequestFailed; `send` itself raises ClientClosed.
+        bytearray and memoryview are taken for bytes, a list for a tuple; they are copied before
+        this returns or waits.
+
+        The future raises BrokerError or RequestFailed; `send` itself raises ClientClosed, and
+        InvalidValue or OutOfRange for an argument of a wrong type or out of range: then nothing
+        was queued.
         """
         driver, machine = self._running()
         if timestamp is None:
             timestamp = time.time_ns() // NANOSECONDS_PER_MILLISECOND
         now = driver.now()
+        future: asyncio.Future[RecordMetadata] = driver.loop.create_future()
+        token = future, timestamp
+        record = Send(token, topic, partition, key, value, timestamp, headers)
         if self._queued or (self._since is not None and now > self._since + TURN_SECONDS):
+            record = checked(record)  # before its owner can change it
             await self._breathe()
             driver, machine = self._running()
             now = driver.now()
         if self._since is None:
             self._since = now
             driver.loop.call_soon(self._turned)
-        future: asyncio.Future[RecordMetadata] = driver.loop.create_future()
-        token = future, timestamp
-        effects = machine.handle(Send(token, topic, partition, key, value, timestamp, headers), now)
+        effects = machine.handle(record, now)
         if machine.begun != self._begun:
             self._begun = machine.begun
             driver.wake_by(machine.next_deadline())
@@ -231,8 +245,23 @@ class Producer(Scoped):
                 assert self._done is not None
                 if not self._done.done():
                     self._done.set_result(None)
+            case DriverFailed(error=error):
+                self._failed(error)
             case _:
                 raise AssertionError(f"a producer said {effect!r}")
+
+    def _failed(self, error: ClientFailed) -> None:
+        """Fail all that waits: the machine will say nothing more."""
+        machine, self._machine = self._machine, None
+        tokens = [] if machine is None else list(machine.outstanding())
+        for token in tokens:
+            self._placed(token)
+        futures = [future for future, _ in cast(list[_Promise], tokens)]
+        for waiting in [*futures, *self._flushes.values()]:
+            if not waiting.done():
+                waiting.set_exception(error)
+        if self._done is not None and not self._done.done():
+            self._done.set_result(None)
 
     def _delivered(self, effect: Delivered) -> None:
         topic, partition, offset = effect.topic, effect.partition, effect.base_offset

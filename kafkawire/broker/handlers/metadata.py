@@ -13,7 +13,7 @@ v7   response +leader_epoch
 v8   request +include_cluster_authorized_operations +include_topic_authorized_operations;
       response +topic_authorized_operations +cluster_authorized_operations
 v9   flexible
-v10  request +topic_id; response +topic_id
+v10  request +topic_id; response +topic_id │ but an id, or no name, is INVALID_REQUEST
 v11  request -include_cluster_authorized_operations; response -cluster_authorized_operations
 v12  no new fields │ topics may be asked for by id
 v13  response +error_code
@@ -45,13 +45,18 @@ E = ErrorCode
 NO_ID: Final = bytes(16)
 NULL_IS_ALL_FROM: Final = 1
 CLUSTER_OPERATIONS_TO: Final = 10
-NULL_NAMES_FROM: Final = 12
+IDS_FROM: Final = 12
+"""Topics may be named by id; earlier versions have the field, and Kafka refuses it in them."""
 
 
 def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
     """Describe the cluster as it is now; topics that may be made by asking are made."""
     body = request.body
     assert isinstance(body, MetadataRequest)
+    if request.version < IDS_FROM and any(
+        topic.name is None or topic.topic_id != NO_ID for topic in body.topics or []
+    ):
+        return refused(body, E.INVALID_REQUEST)
     return _response(broker, body, request.version, now)
 
 
@@ -86,22 +91,34 @@ def _topics(
             found.append(_described(topic))
             yield 1 + len(topic.partitions)
         return found
-    answers: dict[tuple[str | None, bytes], MetadataResponseTopic] = {}
+    yield len(asked)
+    ids = dict.fromkeys(one.topic_id for one in asked if one.topic_id != NO_ID)
+    if ids:  # then names are ignored, as in Kafka
+        found = []
+        for topic_id in ids:
+            yield 1
+            found.append(_by_id(broker, topic_id))
+        return found
+    names = dict.fromkeys(one.name for one in asked)
+    if None in names:
+        return refused(body, E.UNKNOWN_SERVER_ERROR).topics
+    return (yield from _named(broker, [name for name in names if name is not None], body, now))
+
+
+def _named(
+    broker: Broker, names: list[str], body: MetadataRequest, now: float
+) -> Generator[int, None, list[MetadataResponseTopic]]:
     cluster = broker.cluster
     most = cluster.topics.partition_count + cluster.bounds.partitions_per_metadata
-    for one in asked:
-        key = one.name, one.topic_id
-        if key in answers:
-            continue
+    found = []
+    for name in names:
         yield 1
-        if one.name is None:
-            answers[key] = _by_id(broker, one.topic_id)
-        else:
-            may_create = body.allow_auto_topic_creation and cluster.topics.partition_count < most
-            answers[key] = _by_name(broker, one.name, may_create, now)
-            if may_create != body.allow_auto_topic_creation and _creatable(cluster, answers[key]):
-                answers[key].error_code = E.LEADER_NOT_AVAILABLE  # the next Metadata creates it
-    return list(answers.values())
+        may_create = body.allow_auto_topic_creation and cluster.topics.partition_count < most
+        response = _by_name(broker, name, may_create, now)
+        if may_create != body.allow_auto_topic_creation and _creatable(cluster, response):
+            response.error_code = E.LEADER_NOT_AVAILABLE  # the next Metadata creates it
+        found.append(response)
+    return found
 
 
 def _creatable(cluster: Cluster, response: MetadataResponseTopic) -> bool:

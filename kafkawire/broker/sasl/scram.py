@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from base64 import b64decode, b64encode
-from binascii import Error as NotBase64
-from collections.abc import Callable, Mapping
+from base64 import b64encode
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from ...errors import RemoteProtocolError
+from .scram_messages import client_final, client_first
 
 ITERATIONS: Final = 4096
 HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
@@ -45,14 +45,20 @@ def credential(mechanism: str, password: str, salt: bytes, iterations: int) -> C
 
 @dataclass(slots=True)
 class Scram:
-    """One exchange. look_up: the credential of a user, None for nobody; nonce: our part of it."""
+    """One exchange. look_up: the credential of a user, None for nobody; nonce: our part of it.
+
+    lenient_nonce: whether the final message may repeat the client's part of the nonce, as
+    librdkafka 2.0 does and as Kafka took before it compared nonces (CVE-2024-56128).
+    """
 
     mechanism: str
     look_up: Callable[[str], Credential | None]
     nonce: str
+    lenient_nonce: bool = False
     user: str = ""
     _credential: Credential | None = None
     _nonce: str = ""
+    _header: bytes = b""
     _said: bytes = b""
 
     def step(self, token: bytes) -> tuple[bytes, bool]:
@@ -65,51 +71,37 @@ class Scram:
         return self._last(token), True
 
     def _first(self, token: bytes) -> bytes:
-        header, _, bare = token.partition(b",")
-        _, _, bare = bare.partition(b",")
-        if header not in (b"n", b"y") or not bare:
-            raise RemoteProtocolError("not a SCRAM client's first message without channel binding")
-        fields = parsed(bare)
-        if "n" not in fields or not fields.get("r"):
-            raise RemoteProtocolError("a SCRAM first message needs a user and a nonce")
-        self.user = fields["n"].replace("=2C", ",").replace("=3D", "=")
-        found = self.look_up(self.user)
+        first = client_first(token)
+        found = self.look_up(first.user)
         if found is None:
             raise RemoteProtocolError("Authentication failed: invalid credentials")
+        if first.authzid not in ("", first.user):
+            raise RemoteProtocolError(
+                "Authentication failed: the authorization id is not the user name"
+            )
+        self.user = first.user
         self._credential = found
-        self._nonce = fields["r"] + self.nonce
+        self._header = first.header
+        self._nonce = first.nonce + self.nonce
         salt = b64encode(found.salt).decode()
         answer = f"r={self._nonce},s={salt},i={found.iterations}".encode()
-        self._said = bare + b"," + answer
+        self._said = first.bare + b"," + answer
         return answer
 
     def _last(self, token: bytes) -> bytes:
         assert self._credential is not None
-        bare, _, proof = token.rpartition(b",p=")
-        fields = parsed(bare)
-        if fields.get("r") != self._nonce or fields.get("c") is None:
-            raise RemoteProtocolError("a SCRAM final message with another nonce")
-        try:
-            shown = b64decode(proof, validate=True)
-        except NotBase64:
-            raise RemoteProtocolError("a SCRAM proof that is not base64") from None
-        name, said = HASHES[self.mechanism], self._said + b"," + bare
+        final = client_final(token)
+        if final.binding != self._header:
+            raise RemoteProtocolError("the SCRAM channel binding is not the GS2 header")
+        same = final.nonce == self._nonce
+        if not same and not (self.lenient_nonce and final.nonce.endswith(self._nonce)):
+            raise RemoteProtocolError("invalid nonce in the SCRAM client-final-message")
+        name, said = HASHES[self.mechanism], self._said + b"," + final.bare
         signature = hmac.digest(self._credential.stored_key, said, name)
-        if len(shown) != len(signature):
+        if len(final.proof) != len(signature):
             raise RemoteProtocolError("a SCRAM proof of another length")
-        client_key = bytes(a ^ b for a, b in zip(shown, signature, strict=True))
+        client_key = bytes(a ^ b for a, b in zip(final.proof, signature, strict=True))
         stored_key = hashlib.new(name, client_key).digest()
         if not hmac.compare_digest(stored_key, self._credential.stored_key):
             raise RemoteProtocolError("Authentication failed: invalid credentials")
         return b"v=" + b64encode(hmac.digest(self._credential.server_key, said, name))
-
-
-def parsed(message: bytes) -> Mapping[str, str]:
-    """Read `a=1,b=2`; RemoteProtocolError for what is not that."""
-    try:
-        parts = [part.partition("=") for part in message.decode().split(",")]
-    except UnicodeDecodeError:
-        raise RemoteProtocolError("a SCRAM message that is not UTF-8") from None
-    if any(len(name) != 1 or sign == "" for name, sign, _ in parts):
-        raise RemoteProtocolError("a SCRAM message that is not of name=value pairs")
-    return {name: value for name, _, value in parts}

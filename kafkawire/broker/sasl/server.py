@@ -68,7 +68,10 @@ class Users:
 
 @dataclass(slots=True)
 class Authentication:
-    """How far one connection is with it. user: who it is, once it is done."""
+    """How far one connection is with it.
+
+    user: who it is, once it is done. lenient_nonce: as of `Scram`.
+    """
 
     enabled: tuple[str, ...]
     users: Users
@@ -76,6 +79,7 @@ class Authentication:
     state: State = State.HANDSHAKE
     mechanism: str = ""
     user: str = ""
+    lenient_nonce: bool = False
     _scram: Scram | None = field(default=None)
 
     @property
@@ -103,7 +107,10 @@ class Authentication:
         self._move_to(S.TOKENS if version else S.RAW_TOKENS)
         if mechanism != PLAIN:
             self._scram = Scram(
-                mechanism, lambda user: self.users.scram(mechanism, user), self.new_nonce()
+                mechanism,
+                lambda user: self.users.scram(mechanism, user),
+                self.new_nonce(),
+                self.lenient_nonce,
             )
         return True
 

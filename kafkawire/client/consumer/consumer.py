@@ -27,6 +27,7 @@ from . import (
     rebalancing,
 )
 from .assignment import Assignment
+from .checking import checked
 from .commits import STEP, USER, Commits
 from .configuration import ConsumerConfig
 from .failures import ConsumerError, FetchFailed
@@ -81,10 +82,12 @@ class Consumer:
     def handle(self, event: object, now: float) -> Effects:
         """Take an event of the user or of the network.
 
-        Raises LocalProtocolError, and changes nothing, where the user asks for what cannot be.
+        Raises LocalProtocolError where the user asks for what is not possible now, InvalidValue
+        and OutOfRange for values of a wrong type or out of range; then nothing has changed.
         """
         if self.closed:
             return []
+        event = checked(event)
         wish, handler = WISHES.get(type(event)), HANDLERS.get(type(event))
         if wish is not None:
             effects = wish(self._wishes, event, now)

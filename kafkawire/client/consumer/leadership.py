@@ -59,10 +59,11 @@ class Leadership:
         self._counts = self._count(topics)
         existing = {topic: count for topic, count in self._counts.items() if count}
         try:
-            divided = event.assignor.assign(existing, event.members)
+            made = event.assignor.assign(existing, event.members)
+            divided = {member: list(partitions) for member, partitions in made.items()}
+            wrong = unsound(divided, existing, event.members)
         except Exception as error:  # noqa: BLE001 - the user's own code: their poll raises it
             return self._failed(event, f"failed: {error!r}", error, now)
-        wrong = unsound(divided, existing, event.members)
         if wrong is not None:
             return self._failed(event, f"made no division of the group: {wrong}", None, now)
         computed = member_states.AssignmentsComputed(event.generation_id, divided)

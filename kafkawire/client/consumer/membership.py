@@ -62,6 +62,13 @@ SUSPICIOUS: Final = frozenset({Recovery.REJOIN, Recovery.NEW_GENERATION, Recover
 """What the error of a commit may mean for the membership."""
 
 
+def blamed(name: str, error: Exception) -> GroupFailed:
+    """Make the error for an assignor whose own code raised."""
+    made = GroupFailed(f"the assignor {name!r} failed: {error!r}")
+    made.__cause__ = error
+    return made
+
+
 class Membership(Seat):
     """One member of a group. lot: draws from 0 up to 1, for backoff."""
 
@@ -157,7 +164,11 @@ class Membership(Seat):
     def _join(self, _now: float) -> Effects:
         self._drop(HeartbeatDue, SessionExpired)
         self._current.pop(ApiKey.HEARTBEAT, None)
-        body = say.join(self.config, self.identity, self._offer, self.reason)
+        try:
+            body = say.join(self.config, self.identity, self._offer, self.reason)
+        except Exception as error:  # noqa: BLE001 - the user's own assignor: their poll raises it
+            names = ", ".join(each.name for each in self.config.assignors)
+            return self._fatal(blamed(names, error))
         rebalance = self.config.max_poll_interval_s + JOIN_GRACE_S
         return [self._ask(ApiKey.JOIN_GROUP, body, max(self.config.request_timeout_s, rebalance))]
 
@@ -178,6 +189,8 @@ class Membership(Seat):
             members = say.members_of(response, assignor)
         except WireError as error:
             return self._fatal(GroupFailed(f"a member's subscription cannot be read: {error}"))
+        except Exception as error:  # noqa: BLE001 - the user's own assignor: their poll raises it
+            return self._fatal(blamed(assignor.name, error))
         return [ComputeAssignments(response.generation_id, assignor, members)]
 
     def _computed(self, event: AssignmentsComputed, _now: float) -> Effects:

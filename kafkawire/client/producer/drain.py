@@ -16,7 +16,7 @@ from .batch import Batch
 from .configuration import ProducerSettings
 from .exchange import Produce, Row
 from .identity import Identities
-from .intake import Intake, LaneKey
+from .intake import Intake, LaneKey, unexpected
 from .lane import Lane
 
 
@@ -33,7 +33,8 @@ class Load:
 class Drain:
     """Chooses what is sent.
 
-    leaderless: whether something is ready whose partition has no leader that is known.
+    leaderless: whether something is ready whose partition has no leader that is known. unbuilt: how
+    many batches of the last `loads` have failed because they could not be built.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Drain:
         identities: Identities,
     ) -> None:
         self.leaderless = False
+        self.unbuilt = 0
         self._settings = settings
         self._view = view
         self._intake = intake
@@ -61,10 +63,12 @@ class Drain:
     def loads(self, now: float, flush_to: int) -> Iterator[Load]:
         """Take what can be sent now out of the lanes."""
         self.leaderless = False
+        self.unbuilt = 0
         while True:
+            unbuilt = self.unbuilt
             made = list(self._round(now, flush_to))
             yield from made
-            if not made:
+            if not made and self.unbuilt == unbuilt:
                 return
 
     def unloaded(self, load: Load) -> None:
@@ -108,9 +112,16 @@ class Drain:
             if self._settings.idempotent and not self._numbered(lane):
                 continue
             batch = lane.send()
+            try:
+                records = batch.build()
+            except Exception as error:  # noqa: BLE001 - one batch's trouble stays its own
+                lane.in_flight.remove(batch)
+                batch.fail(unexpected(error))
+                self.unbuilt += 1
+                continue
             batches.append((lane, batch))
             size += batch.size
-            rows.append(Row(*self._named(key), batch.build()))
+            rows.append(Row(*self._named(key), records))
             # the next request begins with others
             self._intake.busy[key] = self._intake.busy.pop(key)
         if not batches:

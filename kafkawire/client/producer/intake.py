@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Iterator
-from itertools import count
 from typing import Final, NamedTuple
 
 from ...protocol.error_code import ErrorCode
@@ -61,7 +60,6 @@ class Intake:
         self._most = min(settings.max_request_size, settings.buffer_memory)
         self._view = view
         self._lot = lot
-        self._numbers = count()
         self._last = -1
         self.last_arrival = -1
         self._parked: dict[str, deque[Held]] = {}
@@ -105,12 +103,23 @@ class Intake:
             while held:
                 if problem is not None:
                     yield refused(held.popleft().record, problem)
-                elif self._place(held[0].record, held[0].size, now):
-                    yield Placed(held.popleft().record.token)
-                else:
+                    continue
+                try:
+                    placed = self._place(held[0].record, held[0].size, now)
+                except Exception as error:  # noqa: BLE001 - one record's trouble stays its own
+                    yield refused(held.popleft().record, unexpected(error))
+                    continue
+                if not placed:
                     break
+                yield Placed(held.popleft().record.token)
             if not held:
                 del self._parked[topic]
+
+    def parked_tokens(self) -> Iterator[Hashable]:
+        """Walk the tokens of the records that are parked."""
+        for held in self._parked.values():
+            for each in held:
+                yield each.record.token
 
     def withdraw(self, token: Hashable) -> None:
         """Forget a parked record."""
@@ -200,19 +209,23 @@ class Intake:
             lane = self.lanes[key] = Lane(record.topic, partition)
             self.topics.add(record.topic)
         batch = lane.open
-        before = 0 if batch is None else batch.builder.size
-        if batch is None or (batch.tokens and before + size > self._settings.batch_size):
-            self._last = next(self._numbers)
-            batch = Batch((self._last,), self._settings.compression, now)
+        token, _, _, content_key, value, timestamp, headers = record
+        if batch is None or (
+            batch.tokens and batch.builder.size + size > self._settings.batch_size
+        ):
+            # the record first: a batch that could not take it must not be left behind
+            batch = Batch((self._last + 1,), self._settings.compression, now)
             before = batch.builder.size
+            batch.builder.append(content_key, value, timestamp, headers)
+            self._last += 1
             lane.add(batch)
             self.busy[key] = lane
             self.used += BATCH_OVERHEAD
-        token, _, _, content_key, value, timestamp, headers = record
-        builder = batch.builder
-        builder.append(content_key, value, timestamp, headers)
+        else:
+            before = batch.builder.size
+            batch.builder.append(content_key, value, timestamp, headers)
         batch.tokens.append(token)
-        self.used += builder.size - before
+        self.used += batch.builder.size - before
 
 
 def size_of(record: Send) -> int:
@@ -226,6 +239,12 @@ def size_of(record: Send) -> int:
     for name, content in headers:
         size += HEADER_OVERHEAD + BYTES_PER_CHARACTER * len(name) + len(content or b"")
     return size
+
+
+def unexpected(error: Exception) -> Failure:
+    """Make the failure of what raised an exception that nothing here expects."""
+    detail = f"{type(error).__name__}: {error}"
+    return Failure(ErrorCode.NONE, Reason.INVALID_REQUEST, detail)
 
 
 def fatal(topic: Topic | None) -> Failure | None:

@@ -32,6 +32,7 @@ from ..requests import (
     Unanswered,
     WantMetadata,
 )
+from .checking import checked
 from .configuration import ProducerSettings
 from .drain import Drain, Load
 from .events import (
@@ -81,9 +82,13 @@ class Producer:
         self._closing = False
         self._closed = False
         self._due: float | None = None
+        self._given: list[list[Hashable]] = []  # by the events since the last Send
 
     def handle(self, event: object, now: float) -> list[object]:
-        """Take an event; a Send that only joins an open batch costs next to nothing."""
+        """Take an event; a Send that only joins an open batch costs next to nothing.
+
+        Raises InvalidValue, OutOfRange, and changes nothing, for a record that cannot be encoded.
+        """
         if type(event) is Send:
             return self._send(event, now)
         handler = HANDLERS.get(type(event))
@@ -97,6 +102,17 @@ class Producer:
     def begun(self) -> int:
         """The number of the batch that was begun last, -1 for none."""
         return self._intake.last_number
+
+    def outstanding(self) -> Iterator[Hashable]:
+        """Walk the tokens of all records that have no result, or whose result the last events may
+        have lost to an exception; reads only.
+        """
+        for lane in self._intake.busy.values():
+            for batch in lane.unresolved:
+                yield from batch.tokens
+        yield from self._intake.parked_tokens()
+        for tokens in self._given:
+            yield from tokens
 
     def next_deadline(self) -> float | None:
         return self._due
@@ -113,6 +129,7 @@ class Producer:
     # The user's events.
 
     def _send(self, record: Send, now: float) -> list[object]:
+        record = checked(record)
         if self._closing:
             return [refused(record, CLOSED)]
         if self._identities.failure is not None:
@@ -121,6 +138,7 @@ class Producer:
         out = intake.take(record, now)
         if not out and intake.last_number == number:
             return out  # it joined a batch that was there
+        self._given.clear()
         if out or self._drain.worth_trying(now):
             self._settle(now, out)
         else:
@@ -223,6 +241,7 @@ class Producer:
         self._results(out)
         if self._intake.waiting:
             out += self._intake.retry(now)
+        self._given += [each.tokens for each in out if isinstance(each, Failed)]
         topics = frozenset(self._intake.topics)
         if topics != self._tracked:
             self._tracked = topics
@@ -234,10 +253,14 @@ class Producer:
             ticket = next(self._tickets)
             self._loads[ticket] = load
             out.append(self._ask(ticket, load))
+        unbuilt = self._drain.unbuilt > 0
+        if unbuilt:
+            self._results(out)
         if self._drain.leaderless:
             out.append(WantMetadata())
         self._finished(out)
-        self._due = self._next_due(now, flush_to)
+        # where batches failed just now there is room for what is parked
+        self._due = now if unbuilt else self._next_due(now, flush_to)
 
     def _flush_to(self) -> int:
         """Say up to which batch nothing lingers; what was parked before a flush belongs to it."""
@@ -266,6 +289,7 @@ class Producer:
         for key, lane in list(self._intake.busy.items()):
             for batch in lane.resolved():
                 self._intake.used -= batch.size
+                self._given.append(batch.tokens)
                 if batch.failure is not None:
                     out.append(Failed(lane.topic, lane.partition, batch.tokens, batch.failure))
                 else:

@@ -12,6 +12,18 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from ...client.arguments import (
+    INT16,
+    INT32,
+    INT64,
+    settings,
+    text,
+    topic_name,
+    topic_names,
+    topic_partition,
+    topic_partitions,
+    whole,
+)
 from ...client.asking import LeaderOf
 from ...client.config import CLIENT_KEYS, MILLISECONDS, Key, Setting, read_config, seconds
 from ...client.failures import ClientClosed
@@ -75,7 +87,8 @@ class Admin(Scoped):
     """Asks and changes what a cluster has. Settings under Kafka's names, `ADMIN_KEYS`.
 
     Every call raises BrokerError where a broker refuses, RequestFailed where there is no answer
-    within default.api.timeout.ms, and ClientClosed.
+    within default.api.timeout.ms, ClientClosed, and InvalidValue or OutOfRange for an argument of a
+    wrong type or out of range; then nothing was sent.
     """
 
     def __init__(self, config: Mapping[str, Setting]) -> None:
@@ -111,14 +124,14 @@ class Admin(Scoped):
         validate_only: bool = False,
     ) -> None:
         """Create a topic; -1 leaves a number to the broker."""
-        settings = [
-            CreatableTopicConfig(name=key, value=value) for key, value in (configs or {}).items()
-        ]
         topic = CreatableTopic(
-            name=name,
-            num_partitions=partitions,
-            replication_factor=replication_factor,
-            configs=settings,
+            name=topic_name(name, "name"),
+            num_partitions=whole(partitions, "partitions", -1, INT32),
+            replication_factor=whole(replication_factor, "replication_factor", -1, INT16),
+            configs=[
+                CreatableTopicConfig(name=key, value=value)
+                for key, value in settings(configs or {}, "configs").items()
+            ],
         )
         request = CreateTopicsRequest(
             topics=[topic], timeout_ms=self._timeout_ms, validate_only=validate_only
@@ -136,6 +149,7 @@ class Admin(Scoped):
 
     async def delete_topic(self, name: str) -> None:
         """Delete a topic and all its records."""
+        name = topic_name(name, "name")
 
         def make(version: int) -> Message:
             if version >= TOPICS_BY_STATE_FROM:
@@ -155,7 +169,8 @@ class Admin(Scoped):
 
     async def create_partitions(self, topic: str, count: int) -> None:
         """Let a topic have `count` partitions in all, more than it has."""
-        rows = [CreatePartitionsTopic(name=topic, count=count, assignments=None)]
+        name, number = topic_name(topic), whole(count, "count", 1, INT32)
+        rows = [CreatePartitionsTopic(name=name, count=number, assignments=None)]
         request = CreatePartitionsRequest(topics=rows, timeout_ms=self._timeout_ms)
         response = await self._asker.ask(
             CONTROLLER,
@@ -174,7 +189,7 @@ class Admin(Scoped):
 
     async def describe_topics(self, names: Iterable[str]) -> dict[str, TopicInfo]:
         """Describe topics; BrokerError for the first that is not there."""
-        response = await self._metadata(list(names))
+        response = await self._metadata(list(topic_names(names, "names")))
         for row in response.topics:
             check(row.error_code, f"topic {row.name}")
         return {row.name: topic_info(row) for row in response.topics if row.name is not None}
@@ -211,10 +226,14 @@ class Admin(Scoped):
         """Find offsets: (topic, partition) -> EARLIEST, LATEST, or the timestamp in milliseconds
         from which on a record is wanted.
         """
+        times = {
+            topic_partition(where): whole(timestamp, "timestamp", -INT64 - 1, INT64)
+            for where, timestamp in partitions.items()
+        }
         found = await asyncio.gather(
-            *(self._offset(*where, timestamp) for where, timestamp in partitions.items())
+            *(self._offset(*where, timestamp) for where, timestamp in times.items())
         )
-        return dict(zip(partitions, found, strict=True))
+        return dict(zip(times, found, strict=True))
 
     async def _offset(self, topic: str, partition: int, timestamp: int) -> Offset:
         row = ListOffsetsPartition(partition_index=partition, timestamp=timestamp)
@@ -234,7 +253,9 @@ class Admin(Scoped):
 
     async def delete_records(self, topic: str, partition: int, before: int) -> int:
         """Delete the records before an offset (-1: all); give where the log begins then."""
-        row = DeleteRecordsPartition(partition_index=partition, offset=before)
+        topic, partition = topic_partition((topic, partition))
+        offset = whole(before, "before", -1, INT64)
+        row = DeleteRecordsPartition(partition_index=partition, offset=offset)
         request = DeleteRecordsRequest(
             topics=[DeleteRecordsTopic(name=topic, partitions=[row])], timeout_ms=self._timeout_ms
         )
@@ -253,15 +274,17 @@ class Admin(Scoped):
 
     async def describe_topic_config(self, topic: str) -> dict[str, ConfigEntry]:
         """Tell the settings of a topic by name."""
-        return await configs.describe(self._asker, configs.TOPIC, topic)
+        return await configs.describe(self._asker, configs.TOPIC, topic_name(topic))
 
     async def describe_broker_config(self, broker_id: int) -> dict[str, ConfigEntry]:
         """Tell the settings of a broker by name."""
-        return await configs.describe(self._asker, configs.BROKER, str(broker_id))
+        name = str(whole(broker_id, "broker_id", 0, INT32))
+        return await configs.describe(self._asker, configs.BROKER, name)
 
     async def alter_topic_config(self, topic: str, changes: Mapping[str, str | None]) -> None:
         """Set settings of a topic; None goes back to the default."""
-        await configs.alter(self._asker, configs.TOPIC, topic, changes)
+        checked = settings(changes, "changes")
+        await configs.alter(self._asker, configs.TOPIC, topic_name(topic), checked)
 
     # Groups.
 
@@ -272,21 +295,22 @@ class Admin(Scoped):
 
     async def describe_group(self, group_id: str) -> GroupInfo:
         """Describe a group (of the classic protocol)."""
-        return await groups.described(self._asker, group_id)
+        return await groups.described(self._asker, text(group_id, "group_id"))
 
     async def delete_group(self, group_id: str) -> None:
         """Delete a group without members, and its offsets."""
-        await groups.deleted(self._asker, group_id)
+        await groups.deleted(self._asker, text(group_id, "group_id"))
 
     async def group_offsets(self, group_id: str) -> dict[tuple[str, int], CommittedOffset]:
         """Tell what a group has committed, by (topic, partition)."""
-        return await groups.offsets(self._asker, group_id)
+        return await groups.offsets(self._asker, text(group_id, "group_id"))
 
     async def delete_group_offsets(
         self, group_id: str, partitions: Iterable[tuple[str, int]]
     ) -> None:
         """Forget what a group has committed for partitions that it is not subscribed to."""
-        await groups.forgotten(self._asker, group_id, list(partitions))
+        checked = list(topic_partitions(partitions))
+        await groups.forgotten(self._asker, text(group_id, "group_id"), checked)
 
 
 def topic_info(row: MetadataResponseTopic) -> TopicInfo:

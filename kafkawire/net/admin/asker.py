@@ -14,11 +14,11 @@ from typing import Final, TypeVar
 from ...client.asking import Asking, LeaderOf, Question, Replied, Unreplied
 from ...client.cluster import ClusterView
 from ...client.config import Values, backoff, seconds
-from ...client.failures import BrokerError, ClientClosed, ClientError, RequestFailed
+from ...client.failures import BrokerError, ClientClosed, ClientError, ClientFailed, RequestFailed
 from ...client.requests import Destination, Machine, Reason, Varying, error_of
 from ...messages.api_key import ApiKey
 from ...primitives import Message
-from ..driver import Driver
+from ..driver import Driver, DriverFailed
 from ..session import open_client
 
 M = TypeVar("M", bound=Message)
@@ -34,6 +34,7 @@ class Asker:
         self._values = values
         self._tokens = count()
         self._waiting: dict[Hashable, asyncio.Future[Message]] = {}
+        self._failure: ClientFailed | None = None
         self._driver: Driver = open_client(values, self._owners, self._take)
         self._timeout_s = seconds(values, "default.api.timeout.ms")
 
@@ -57,6 +58,8 @@ class Asker:
             assert isinstance(message, answer)
             return codes(message)
 
+        if self._failure is not None:
+            raise self._failure
         token = next(self._tokens)
         future: asyncio.Future[Message] = self._driver.loop.create_future()
         self._waiting[token] = future
@@ -96,6 +99,11 @@ class Asker:
                 future = self._waiting.get(token)
                 if future is not None and not future.done():
                     future.set_exception(raised(effect))
+            case DriverFailed(error=error):
+                self._failure = error
+                for future in self._waiting.values():
+                    if not future.done():
+                        future.set_exception(error)
             case _:
                 raise AssertionError(f"an admin client said {effect!r}")
 

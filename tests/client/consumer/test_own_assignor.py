@@ -96,7 +96,26 @@ def broken(partitions: Mapping[str, int], members: Sequence[Member]) -> Assignme
     raise ZeroDivisionError(f"{len(members)} members, {len(partitions)} topics")
 
 
+def nothing(_: Mapping[str, int], members: Sequence[Member]) -> Assignments:
+    return members and None  # type: ignore[return-value]
+
+
+def numbers(_: Mapping[str, int], members: Sequence[Member]) -> Assignments:
+    return {member.member_id: [0, 1] for member in members}  # type: ignore[misc]
+
+
+def fractions(partitions: Mapping[str, int], members: Sequence[Member]) -> Assignments:
+    found = by_weight(partitions, members)
+    return {
+        member: [TopicPartition(topic, float(n)) for topic, n in held]  # type: ignore[arg-type]
+        for member, held in found.items()
+    }
+
+
 FAULTS: dict[Divide, str] = {
+    nothing: "failed: AttributeError",
+    numbers: "failed: TypeError",
+    fractions: "a partition number is an int",
     everything: r"it gives orders-0 to '(.*)' and to '(?!\1)",
     stranger: "it gives partitions to 'nobody', who is no member",
     forgetful: "it leaves out the member '",
@@ -120,9 +139,43 @@ def test_an_assignor_at_fault_is_the_leaders_users_error_and_tried_again(divide:
     assert isinstance(error, GroupFailed)
     assert str(error).startswith("the assignor 'own' ")
     assert re.search(FAULTS[divide], str(error)), error
-    assert isinstance(error.__cause__, ZeroDivisionError) == (divide is broken)
+    raised = {broken: ZeroDivisionError, nothing: AttributeError, numbers: TypeError}.get(divide)
+    assert type(error.__cause__) is (raised or type(None))
     it.run(lambda: covered([one, two], ORDERS) and stable(one, two))
     assert not two.errors, "only who divided badly hears of it"
+
+
+class Unable(Own):
+    """Its other methods raise, once."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(1)
+        self.where = where
+
+    def user_data(self, held: Sequence[TopicPartition], generation: int) -> bytes | None:
+        self._fail_once("user_data")
+        return super().user_data(held, generation)
+
+    def understand(self, member: Member) -> Member:
+        self._fail_once("understand")
+        return super().understand(member)
+
+    def _fail_once(self, where: str) -> None:
+        if where == self.where:
+            self.where = ""
+            raise ZeroDivisionError(where)
+
+
+@pytest.mark.parametrize("where", ["user_data", "understand"])
+def test_an_assignor_that_raises_is_its_users_error_and_tried_again(where: str) -> None:
+    it = world()
+    one = User(it, "one", config(partition_assignment_strategy=Unable(where)))
+    one.subscribe("orders")
+    it.run(lambda: bool(one.errors))
+    [error] = one.errors
+    assert isinstance(error, GroupFailed)
+    assert str(error) == f"the assignor 'own' failed: ZeroDivisionError('{where}')"
+    it.run(lambda: covered([one], ORDERS) and stable(one))
 
 
 TOPICS = ("a", "b", "c")

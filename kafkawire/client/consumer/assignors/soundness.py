@@ -29,6 +29,8 @@ def unsound(
     for member_id, partitions in divided.items():
         for topic, partition in partitions:
             where = TopicPartition(topic, partition)
+            if type(partition) is not int:
+                return f"it gives {where} to {member_id!r}; a partition number is an int"
             if topic not in subscribed[member_id]:
                 return f"it gives {where} to {member_id!r}, who does not subscribe to that topic"
             if not 0 <= partition < counts.get(topic, 0):

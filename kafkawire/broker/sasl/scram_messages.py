@@ -1,0 +1,94 @@
+"""What a SCRAM client sends: its first and its final message, read strictly (RFC 5802 section 7).
+
+Law: attributes stand in the order of the grammar, each once; what is not of the grammar is refused.
+
+    first  gs2-cbind-flag "," ["a=" saslname] "," "n=" saslname ",r=" nonce *("," extension)
+    final  "c=" base64(gs2-header) ",r=" nonce *("," extension) ",p=" base64
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from binascii import Error as NotBase64
+from typing import Final, NamedTuple
+
+from ...errors import RemoteProtocolError
+
+NAME: Final = r"(?:[^\x00=,]|=2C|=3D)+"
+NONCE: Final = r"[\x21-\x2b\x2d-\x7e]+"
+EXTENSIONS: Final = r"(?:,[A-Za-z]=[^\x00,]+)*"
+FIRST: Final = re.compile(
+    rf"(?P<header>[ny],(?:a=(?P<authzid>{NAME}))?,)"
+    rf"(?P<bare>n=(?P<user>{NAME}),r=(?P<nonce>{NONCE}){EXTENSIONS})"
+)
+FINAL: Final = re.compile(
+    rf"(?P<bare>c=(?P<binding>[^,]+),r=(?P<nonce>{NONCE}){EXTENSIONS}),p=(?P<proof>[^,]+)"
+)
+
+
+class ClientFirst(NamedTuple):
+    """header: the GS2 header, commas included; bare: what is behind it; authzid: "" for none."""
+
+    header: bytes
+    bare: bytes
+    user: str
+    nonce: str
+    authzid: str
+
+
+class ClientFinal(NamedTuple):
+    """binding: the channel binding data; bare: the message without its proof."""
+
+    bare: bytes
+    binding: bytes
+    nonce: str
+    proof: bytes
+
+
+def client_first(data: bytes) -> ClientFirst:
+    """Read a client's first message. Raises RemoteProtocolError."""
+    text = _text(data)
+    if text.startswith("p="):
+        raise RemoteProtocolError("SCRAM channel binding is not supported")
+    found = FIRST.fullmatch(text)
+    if found is None:
+        raise RemoteProtocolError("malformed SCRAM client-first-message")
+    return ClientFirst(
+        found["header"].encode(),
+        found["bare"].encode(),
+        _name(found["user"]),
+        found["nonce"],
+        _name(found["authzid"] or ""),
+    )
+
+
+def client_final(data: bytes) -> ClientFinal:
+    """Read a client's final message. Raises RemoteProtocolError."""
+    found = FINAL.fullmatch(_text(data))
+    if found is None:
+        raise RemoteProtocolError("malformed SCRAM client-final-message")
+    return ClientFinal(
+        found["bare"].encode(),
+        _base64(found["binding"], "channel binding"),
+        found["nonce"],
+        _base64(found["proof"], "proof"),
+    )
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise RemoteProtocolError("a SCRAM message that is not valid UTF-8") from None
+
+
+def _name(text: str) -> str:
+    return text.replace("=2C", ",").replace("=3D", "=")
+
+
+def _base64(text: str, what: str) -> bytes:
+    try:
+        return b64decode(text, validate=True)
+    except (NotBase64, ValueError):
+        raise RemoteProtocolError(f"the SCRAM {what} is not valid base64") from None

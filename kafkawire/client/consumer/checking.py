@@ -1,0 +1,142 @@
+"""Checks what the user of a consumer asks for, before anything changes.
+
+Law: an event that passes can be written into every request that follows from it; one that does not
+is refused at the call, and nobody else is harmed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from ...errors import InvalidValue
+from ..arguments import (
+    INT16,
+    INT32,
+    INT64,
+    seconds,
+    text,
+    topic_names,
+    topic_partition,
+    topic_partitions,
+    whole,
+)
+from . import events
+from .partitions import NO_EPOCH, OffsetAndMetadata, TopicPartition
+
+LONGEST_METADATA: Final = INT16
+"""Bytes of what is committed beside an offset: a string of 16 bits before OffsetCommit 8."""
+
+
+def partition_of(value: object, name: str = "partition") -> TopicPartition:
+    """Return a partition. Raises InvalidValue, OutOfRange."""
+    return TopicPartition(*topic_partition(value, name))
+
+
+def partitions_of(value: object) -> tuple[TopicPartition, ...]:
+    """Return several partitions. Raises InvalidValue, OutOfRange."""
+    return tuple(TopicPartition(*each) for each in topic_partitions(value))
+
+
+def offset_of(value: object, name: str = "offset") -> OffsetAndMetadata:
+    """Return an offset that was given as a number or an OffsetAndMetadata.
+
+    Raises InvalidValue, OutOfRange.
+    """
+    if not isinstance(value, OffsetAndMetadata):
+        return OffsetAndMetadata(whole(value, name, 0, INT64))
+    return OffsetAndMetadata(
+        whole(value.offset, name, 0, INT64),
+        whole(value.leader_epoch, f"{name}.leader_epoch", NO_EPOCH, INT32),
+        text(value.metadata, f"{name}.metadata", longest=LONGEST_METADATA),
+    )
+
+
+def offsets_of(value: object) -> dict[TopicPartition, OffsetAndMetadata]:
+    """Return offsets by partition. Raises InvalidValue, OutOfRange."""
+    return {
+        where: offset_of(each, f"offsets[{where}]") for where, each in _by_partition(value).items()
+    }
+
+
+def times_of(value: object) -> dict[TopicPartition, int]:
+    """Return timestamps by partition; negative ones have a meaning. Raises as `offsets_of`."""
+    return {
+        where: whole(each, f"times[{where}]", -INT64 - 1, INT64)
+        for where, each in _by_partition(value).items()
+    }
+
+
+def wanted_of(value: object) -> tuple[str, ...] | re.Pattern[str]:
+    """Return topics by name, or a pattern of names. Raises InvalidValue, OutOfRange."""
+    if isinstance(value, re.Pattern):
+        if not isinstance(value.pattern, str):
+            raise InvalidValue("expected a pattern of str, got one of bytes", "topics")
+        return value
+    return topic_names(value)
+
+
+def _by_partition(value: object) -> dict[TopicPartition, object]:
+    if not isinstance(value, Mapping):
+        raise InvalidValue(f"expected a mapping by partition, got {type(value).__name__}")
+    return {partition_of(where): each for where, each in value.items()}
+
+
+def _seek(event: events.Seek) -> events.Seek:
+    at = offset_of(OffsetAndMetadata(event.offset, event.leader_epoch))
+    return events.Seek(partition_of(event.partition), at.offset, at.leader_epoch)
+
+
+def _seek_to(event: events.SeekTo) -> events.SeekTo:
+    whole(event.policy.ms, "timestamp_ms", -INT64 - 1, INT64)
+    return replace(event, partitions=partitions_of(event.partitions))
+
+
+def _poll(event: events.Poll) -> events.Poll:
+    if event.most is not None:
+        whole(event.most, "max_records", 1, INT32)
+    return event
+
+
+def _commit(event: events.Commit) -> events.Commit:
+    offsets = None if event.offsets is None else offsets_of(event.offsets)
+    return replace(event, offsets=offsets, timeout_s=seconds(event.timeout_s))
+
+
+def _ask_committed(event: events.AskCommitted) -> events.AskCommitted:
+    partitions = partitions_of(event.partitions)
+    return replace(event, partitions=partitions, timeout_s=seconds(event.timeout_s))
+
+
+def _ask_offsets(event: events.AskOffsets) -> events.AskOffsets:
+    return replace(event, times=times_of(event.times), timeout_s=seconds(event.timeout_s))
+
+
+def _close(event: events.Close) -> events.Close:
+    seconds(event.timeout_s)
+    return event
+
+
+CHECKS: Final[Mapping[type, Callable[[Any], object]]] = {
+    events.Subscribe: lambda event: replace(event, wanted=wanted_of(event.wanted)),
+    events.Assign: lambda event: events.Assign(partitions_of(event.partitions)),
+    events.Seek: _seek,
+    events.SeekTo: _seek_to,
+    events.Pause: lambda event: events.Pause(partitions_of(event.partitions)),
+    events.Resume: lambda event: events.Resume(partitions_of(event.partitions)),
+    events.Poll: _poll,
+    events.Commit: _commit,
+    events.AskCommitted: _ask_committed,
+    events.AskOffsets: _ask_offsets,
+    events.AskPosition: lambda event: replace(event, partition=partition_of(event.partition)),
+    events.Close: _close,
+}
+"""Event of the user -> the same, checked. Those that are missing carry no values to check."""
+
+
+def checked(event: object) -> object:
+    """Return an event of the user with its values checked; other events as they are."""
+    check = CHECKS.get(type(event))
+    return event if check is None else check(event)

@@ -1,0 +1,55 @@
+"""Checks a record before anything is queued for it.
+
+Law: a record that passes can be encoded; no other record ever fails because of it.
+"""
+
+from __future__ import annotations
+
+from ...errors import InvalidValue
+from ...records import Headers
+from ..arguments import INT32, INT64, LONGEST_TOPIC, content, pair, text, topic_name, whole
+from .events import Send
+
+
+def checked(record: Send) -> Send:
+    """Return the record with what may still change (bytearray, list) copied.
+
+    Raises InvalidValue for a wrong type, OutOfRange for a number that the record format cannot
+    hold; both name the argument.
+    """
+    token, topic, partition, key, value, timestamp, headers = record
+    if (  # what nearly every record is, at next to no cost
+        type(topic) is str
+        and topic.isascii()
+        and 0 < len(topic) <= LONGEST_TOPIC
+        and (partition is None or (type(partition) is int and 0 <= partition <= INT32))
+        and (key is None or type(key) is bytes)
+        and (value is None or type(value) is bytes)
+        and type(timestamp) is int
+        and 0 <= timestamp <= INT64
+        and type(headers) is tuple
+        and not headers
+    ):
+        return record
+    return Send(
+        token,
+        topic_name(topic),
+        None if partition is None else whole(partition, "partition", 0, INT32),
+        content(key, "key"),
+        content(value, "value"),
+        whole(timestamp, "timestamp", 0, INT64),
+        checked_headers(headers),
+    )
+
+
+def checked_headers(headers: object) -> Headers:
+    """Return headers as tuples of (name, content). Raises InvalidValue, OutOfRange."""
+    if not isinstance(headers, tuple | list):
+        kind = type(headers).__name__
+        raise InvalidValue(f"expected a tuple or list of (name, value), got {kind}", "headers")
+    found = []
+    for at, each in enumerate(headers):
+        name, value = pair(each, f"headers[{at}]", "(name, value)")
+        where = f"headers[{at}]"
+        found.append((text(name, f"{where} name", longest=INT32), content(value, f"{where} value")))
+    return tuple(found)

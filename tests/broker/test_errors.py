@@ -1,0 +1,137 @@
+"""Errors of the broker's own: the request gets an error response or a closed connection, logged."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafkawire import ApiKey, ErrorCode
+from kafkawire.broker import serving
+from kafkawire.errors import NullNotAllowed
+from kafkawire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from kafkawire.messages.metadata_response import MetadataResponse, MetadataResponseTopic
+from kafkawire.messages.produce_request import ProduceRequest
+from kafkawire.primitives.structure import ZERO_UUID
+
+from .conftest import errors_of
+from .scene import Client, Scene, metadata
+
+E = ErrorCode
+
+
+def topics_of(client: Client, version: int, *topics: MetadataRequestTopic) -> list[Any]:
+    response = client.asks(MetadataRequest(topics=list(topics)), version, MetadataResponse)
+    return [(each.error_code, each.name, each.topic_id) for each in response.topics]
+
+
+@pytest.mark.parametrize("version", [10, 11])
+def test_ids_and_null_names_are_refused_before_metadata_12(version: int) -> None:
+    """As Kafka 4.3 does: each topic with INVALID_REQUEST, a null name as the empty one."""
+    scene = Scene(topics={"t": 1})
+    client = scene.client()
+    topic = scene.cluster.topics.get("t")
+    assert topic is not None
+    by_id = MetadataRequestTopic(name=None, topic_id=topic.topic_id)
+    both = MetadataRequestTopic(name="t", topic_id=topic.topic_id)
+    nothing = MetadataRequestTopic(name=None)
+    named = MetadataRequestTopic(name="t")
+    refused = E.INVALID_REQUEST
+    assert topics_of(client, version, by_id) == [(refused, "", topic.topic_id)]
+    assert topics_of(client, version, both) == [(refused, "t", topic.topic_id)]
+    assert topics_of(client, version, nothing) == [(refused, "", ZERO_UUID)]
+    assert topics_of(client, version, named, by_id) == [
+        (refused, "t", ZERO_UUID),
+        (refused, "", topic.topic_id),
+    ]
+    assert topics_of(client, version, named) == [(E.NONE, "t", topic.topic_id)]
+
+
+@pytest.mark.parametrize("version", [12, 13])
+def test_where_an_id_is_given_names_are_ignored(version: int) -> None:
+    scene = Scene(topics={"t": 1, "u": 1})
+    client = scene.client()
+    topic = scene.cluster.topics.get("t")
+    assert topic is not None
+    found = (E.NONE, "t", topic.topic_id)
+    by_id = MetadataRequestTopic(name=None, topic_id=topic.topic_id)
+    other = MetadataRequestTopic(name="u", topic_id=topic.topic_id)
+    assert topics_of(client, version, by_id) == [found]
+    assert topics_of(client, version, other) == [found]
+    assert topics_of(client, version, MetadataRequestTopic(name="u"), by_id) == [found]
+    unknown = MetadataRequestTopic(name=None, topic_id=b"x" * 16)
+    assert topics_of(client, version, unknown) == [(E.UNKNOWN_TOPIC_ID, None, b"x" * 16)]
+    nothing = MetadataRequestTopic(name=None)
+    assert topics_of(client, version, nothing) == [(E.UNKNOWN_SERVER_ERROR, "", ZERO_UUID)]
+
+
+def with_handler(monkeypatch: pytest.MonkeyPatch, key: ApiKey, handle: Any, refused: Any) -> None:
+    handlers = {**serving.HANDLERS, key: SimpleNamespace(handle=handle, refused=refused)}
+    monkeypatch.setattr(serving, "HANDLERS", handlers)
+    monkeypatch.setattr(
+        serving,
+        "refused",
+        lambda request, error: handlers[request.api_key].refused(request.body, error),
+    )
+
+
+def unwritable(*_: object) -> MetadataResponse:
+    return MetadataResponse(topics=[MetadataResponseTopic(name=None)])
+
+
+def refusing(_body: object, error: ErrorCode) -> MetadataResponse:
+    return MetadataResponse(topics=[MetadataResponseTopic(name="", error_code=error)])
+
+
+def failing(*_: object) -> MetadataResponse:
+    raise ZeroDivisionError("a mistake")
+
+
+@pytest.mark.parametrize("handle", [unwritable, failing])
+def test_a_handler_at_fault_gets_an_error_response(
+    monkeypatch: pytest.MonkeyPatch, expected_errors: pytest.LogCaptureFixture, handle: Any
+) -> None:
+    with_handler(monkeypatch, ApiKey.METADATA, handle, refusing)
+    scene = Scene()
+    client = scene.client()
+    for _ in range(2):  # and the connection is kept
+        response = client.asks(MetadataRequest(topics=[]), 9, MetadataResponse)
+        assert [each.error_code for each in response.topics] == [E.UNKNOWN_SERVER_ERROR]
+    assert not scene.cluster.serving.pending
+    [first, _] = errors_of(expected_errors)
+    assert "METADATA v9" in first
+    assert ("ZeroDivisionError" if handle is failing else NullNotAllowed.__name__) in first
+
+
+@pytest.mark.parametrize("handle", [unwritable, failing])
+@pytest.mark.parametrize("refused", [unwritable, failing])
+def test_where_the_error_cannot_be_said_either_the_connection_closes(
+    monkeypatch: pytest.MonkeyPatch,
+    expected_errors: pytest.LogCaptureFixture,
+    handle: Any,
+    refused: Any,
+) -> None:
+    with_handler(monkeypatch, ApiKey.METADATA, handle, refused)
+    scene = Scene()
+    client, other = scene.client(), scene.client()
+    client.sends(MetadataRequest(topics=[]), 9)
+    assert client.frame() is None
+    assert client.closed is not None
+    assert client.closed.startswith("unexpected error in the broker: ")
+    assert errors_of(expected_errors)
+    client.leaves()
+    assert not scene.cluster.serving.pending
+    monkeypatch.undo()
+    assert metadata(other).cluster_id == "kafkawire"
+
+
+def test_a_produce_without_acks_at_fault_closes_the_connection(
+    monkeypatch: pytest.MonkeyPatch, expected_errors: pytest.LogCaptureFixture
+) -> None:
+    with_handler(monkeypatch, ApiKey.PRODUCE, failing, refusing)
+    client = Scene().client()
+    client.sends(ProduceRequest(acks=0, timeout_ms=1, topic_data=[]), 9)
+    assert client.frame() is None
+    assert client.closed == "unexpected error in the broker: ZeroDivisionError: a mistake"
+    assert errors_of(expected_errors)

@@ -1,0 +1,184 @@
+"""Records of wrong types: refused at the Send, and nobody else's trouble."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import pytest
+
+from kafkawire.client.producer import Delivered, Failed, Flush, Flushed, Send
+from kafkawire.client.producer.batch import Batch
+from kafkawire.client.producer.intake import Intake
+from kafkawire.errors import EncodeError, InvalidValue, OutOfRange
+from kafkawire.records import RecordBatches
+
+from .test_producer import Stage
+
+GOOD: dict[str, Any] = {
+    "topic": "t",
+    "partition": None,
+    "key": None,
+    "value": b"v",
+    "timestamp": 1_700_000_000_000,
+    "headers": (),
+}
+WRONG: list[tuple[dict[str, Any], type[EncodeError], str]] = [
+    ({"value": "text"}, InvalidValue, "value"),
+    ({"value": 5}, InvalidValue, "value"),
+    ({"value": [1, 2]}, InvalidValue, "value"),
+    ({"key": "text"}, InvalidValue, "key"),
+    ({"timestamp": 1.5}, InvalidValue, "timestamp"),
+    ({"timestamp": True}, InvalidValue, "timestamp"),
+    ({"timestamp": None}, InvalidValue, "timestamp"),
+    ({"timestamp": -1}, OutOfRange, "timestamp"),
+    ({"timestamp": 1 << 63}, OutOfRange, "timestamp"),
+    ({"partition": "0"}, InvalidValue, "partition"),
+    ({"partition": 0.0}, InvalidValue, "partition"),
+    ({"partition": -1}, OutOfRange, "partition"),
+    ({"partition": 1 << 31}, OutOfRange, "partition"),
+    ({"topic": b"t"}, InvalidValue, "topic"),
+    ({"topic": None}, InvalidValue, "topic"),
+    ({"topic": ""}, InvalidValue, "topic"),
+    ({"topic": "\ud800"}, InvalidValue, "topic"),
+    ({"topic": "t" * 250}, OutOfRange, "topic"),
+    ({"headers": None}, InvalidValue, "headers"),
+    ({"headers": {"h": b"x"}}, InvalidValue, "headers"),
+    ({"headers": "ab"}, InvalidValue, "headers"),
+    ({"headers": (("h",),)}, InvalidValue, "headers[0]"),
+    ({"headers": (("h", b""), "ab")}, InvalidValue, "headers[1]"),
+    ({"headers": ((b"h", b"x"),)}, InvalidValue, "headers[0] name"),
+    ({"headers": ((None, b"x"),)}, InvalidValue, "headers[0] name"),
+    ({"headers": (("\ud800", b"x"),)}, InvalidValue, "headers[0] name"),
+    ({"headers": (("h", "x"),)}, InvalidValue, "headers[0] value"),
+]
+
+
+class Seven(IntEnum):
+    """An integer that is not of the type int itself."""
+
+    SEVEN = 7
+
+
+def record(token: int, **values: Any) -> Send:
+    return Send(token=token, **GOOD | values)
+
+
+def stored(stage: Stage) -> list[tuple[bytes | None, bytes | None, object]]:
+    """Read what the broker has."""
+    topic = stage.world.cluster.topics.get("t")
+    assert topic is not None
+    found = []
+    for each in topic.partitions[0].log:
+        records = RecordBatches(each.data).records()
+        found += [(record.key, record.value, record.headers) for record in records]
+    return found
+
+
+@pytest.mark.parametrize(("values", "error", "where"), WRONG, ids=[repr(row[0]) for row in WRONG])
+@pytest.mark.parametrize("known", [True, False], ids=["known topic", "new topic"])
+def test_a_wrong_record_is_refused_at_the_send_and_others_are_delivered(
+    values: dict[str, Any], error: type[EncodeError], where: str, known: bool
+) -> None:
+    stage = Stage({"linger.ms": 10})
+    if known:
+        stage.warm()
+    stage.world.tell("p", record(100))
+    with pytest.raises(error) as raised:
+        stage.world.tell("p", record(101, **values))
+    assert raised.value.path == where
+    stage.world.tell("p", record(102))
+    stage.settled()
+    delivered = [each.tokens for each in stage.results() if isinstance(each, Delivered)]
+    assert [token for tokens in delivered for token in tokens] == [100, 102]
+    assert not [each for each in stage.results() if isinstance(each, Failed)]
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known topic", "new topic"])
+def test_what_is_harmless_is_taken_and_copied(known: bool) -> None:
+    stage = Stage({"linger.ms": 10})
+    if known:
+        stage.warm()
+    key, value, inside = bytearray(b"key"), bytearray(b"0v1a2l3u4e"), bytearray(b"x")
+    headers = [["h", inside], ("n", None)]
+    view = memoryview(value)[1::2]
+    record_7 = record(7, key=key, value=view, headers=headers, timestamp=Seven.SEVEN, partition=0)
+    stage.world.tell("p", record_7)
+    key[:], value[:], inside[:] = b"???", b"??????????", b"?"
+    headers.clear()
+    stage.settled()
+    assert stored(stage)[-1] == (b"key", b"value", (("h", b"x"), ("n", None)))
+
+
+def test_an_exception_over_one_parked_record_is_that_records_result(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever a check has overlooked: it must not return with every response."""
+    place = Intake._place
+
+    def failing(self: Intake, one: Send, size: int, now: float) -> bool:
+        if one.value == b"bad" and "t" in self._view.topics:
+            raise TypeError("overlooked")
+        return place(self, one, size, now)
+
+    monkeypatch.setattr(Intake, "_place", failing)
+    stage = Stage()
+    for token, value in enumerate((b"good", b"bad", b"good")):
+        stage.world.tell("p", record(token, value=value))
+    stage.settled()
+    failed = [each for each in stage.results() if isinstance(each, Failed)]
+    assert [each.tokens for each in failed] == [[1]]
+    assert "TypeError: overlooked" in failed[0].failure.detail
+    delivered = [each.tokens for each in stage.results() if isinstance(each, Delivered)]
+    assert delivered == [[0, 2]]
+
+
+def test_a_batch_that_cannot_be_built_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the package of a codec is missing."""
+    build = Batch.build
+
+    def failing(self: Batch) -> bytes:
+        if 5 in self.tokens:
+            raise RuntimeError("no codec")
+        return build(self)
+
+    monkeypatch.setattr(Batch, "build", failing)
+    stage = Stage({"linger.ms": 0, "batch.size": 0})
+    stage.warm()
+    for token in (4, 5, 6, 7):
+        stage.world.tell("p", record(token))
+    stage.world.tell("p", Flush("end"))
+    stage.until(lambda: Flushed("end") in stage.said)
+    results = [(type(each).__name__, each.tokens) for each in stage.results()]
+    assert results == [
+        ("Delivered", [4]),
+        ("Failed", [5]),
+        ("Delivered", [6]),
+        ("Delivered", [7]),
+    ]
+
+
+def test_a_batch_that_could_not_take_its_first_record_is_not_left_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = Stage({"linger.ms": 0})
+    stage.warm()
+    before = len(stored(stage))
+
+    def failing(*_: object) -> None:
+        raise OutOfRange("too far")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("kafkawire.client.producer.intake.Batch", lambda *_: FailingBatch(failing))
+        with pytest.raises(OutOfRange):
+            stage.world.tell("p", record(1))
+    stage.world.tell("p", record(2))
+    stage.settled()
+    assert len(stored(stage)) == before + 1
+
+
+class FailingBatch:
+    """A batch that takes nothing."""
+
+    def __init__(self, append: object) -> None:
+        self.builder = type("Builder", (), {"size": 61, "append": append})()
