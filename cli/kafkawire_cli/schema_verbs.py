@@ -114,7 +114,7 @@ def show(
             found = [load_file(Path(name))]
         else:
             found = _named(name, _load(schemas))
-    tables = [table_of(schema, each=each) for schema in found]
+        tables = [table_of(schema, each=each) for schema in found]
     if as_json:
         _json([table.json() for table in tables])
     else:

@@ -102,13 +102,14 @@ def show(schema: MessageSchema, *, each: bool = False) -> Table:
     fields = spots(schema)
     columns: list[tuple[Versions, tuple[Cell | None, ...]]] = []
     flexible = schema.flexible_versions
-    for version in range(schema.valid_versions.low, schema.valid_versions.high + 1):
+    for run in _runs(schema, fields, each):
+        version = run.low
         cells = tuple(_cell(spot, version) for spot in fields)
         same = columns and columns[-1][1] == cells
         if same and not each and (version in flexible) == (columns[-1][0].high in flexible):
-            columns[-1] = (Versions(columns[-1][0].low, version), cells)
+            columns[-1] = (Versions(columns[-1][0].low, run.high), cells)
         else:
-            columns.append((Versions(version, version), cells))
+            columns.append((run, cells))
     rows = tuple(
         Row(
             spot.depth,
@@ -133,6 +134,20 @@ def show(schema: MessageSchema, *, each: bool = False) -> Table:
         columns=tuple(versions for versions, _ in columns),
         rows=rows,
     )
+
+
+def _runs(schema: MessageSchema, fields: list[Spot], each: bool) -> list[Versions]:
+    """Cut a message's versions where something may change, or after each of them."""
+    valid = schema.valid_versions
+    if each:
+        return [Versions(version, version) for version in range(valid.low, valid.high + 1)]
+    ranges = [r for spot in fields for r in (spot.versions, spot.nullable, spot.tagged)]
+    edges = {v for r in (*ranges, schema.flexible_versions & valid, valid) for v in r.edges}
+    starts = sorted(edges & set(range(valid.low, valid.high + 1)))
+    return [
+        Versions(start, end - 1)
+        for start, end in zip(starts, [*starts[1:], valid.high + 1], strict=True)
+    ]
 
 
 def _cell(spot: Spot, version: int) -> Cell | None:

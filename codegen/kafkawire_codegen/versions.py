@@ -65,6 +65,11 @@ class Versions:
         """Whether every later version is in it too."""
         return bool(self) and self.high == NEWEST
 
+    @property
+    def edges(self) -> tuple[int, ...]:
+        """The first version, and the first one after; none where it is empty."""
+        return (self.low, self.high + 1) if self else ()
+
     def covers(self, other: Versions) -> bool:
         """Whether every version of `other` is in this one."""
         return not other or (self.low <= other.low and other.high <= self.high)

@@ -136,7 +136,21 @@ def field_value(module: ModuleType, f: model.Field, version: int, rng: random.Ra
         return None
     if not f.is_array:
         return element_value(module, f, version, rng)
+    if f.struct is not None and is_nothing(f.struct, version):
+        return []  # a reader takes no more elements than bytes
     return [element_value(module, f, version, rng) for _ in range(rng.randrange(3))]
+
+
+def is_nothing(struct: model.Struct, version: int) -> bool:
+    """Whether a struct takes no bytes in a version, which has none of its fields."""
+    plain = [f for f in struct.fields if version in f.plain]
+    return version not in struct.flexible and all(
+        f.is_struct_value
+        and version not in f.nullable
+        and f.struct is not None
+        and is_nothing(f.struct, version)
+        for f in plain
+    )
 
 
 def element_value(module: ModuleType, f: model.Field, version: int, rng: random.Random) -> Any:

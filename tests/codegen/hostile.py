@@ -68,7 +68,8 @@ def names(draw: st.DrawFn, pool: tuple[str, ...], taken: set[str], *, capital: b
     free = unlike(pool, taken)
     if capital:
         free = [name for name in free if wrong_class_name(name, "struct") is None]
-    if free and draw(st.integers(0, 3)):
+    from_pool = draw(st.integers(0, 3)) > 0
+    if free and from_pool:
         name = draw(st.sampled_from(free))
     else:
         name = draw(words)

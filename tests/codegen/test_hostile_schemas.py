@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 import tempfile
@@ -56,6 +57,11 @@ def test_a_package_does_what_its_schema_says(document: hostile.Document) -> None
 def test_what_once_went_wrong_is_right(document: hostile.Document) -> None:
     with generated([document]) as root:
         exercise(PACKAGE, root / "schemas", rounds=4)
+
+
+def test_a_directory_of_no_messages_becomes_a_package_of_none() -> None:
+    with generated([]):
+        assert list(importlib.import_module(PACKAGE).REGISTRY) == []
 
 
 def test_collected_messages_are_clean_in_the_eyes_of_strict_mypy() -> None:

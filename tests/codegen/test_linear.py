@@ -154,6 +154,16 @@ def test_the_reference_codec_is_made_in_proportion(shape: str, tmp_path: Path) -
     assert many < STEEPEST * few
 
 
+def test_a_table_takes_time_by_what_changes_not_by_versions(tmp_path: Path) -> None:
+    counted = []
+    for number in (300, 30_000):
+        document = message("M", field("A", "int8", "7+"), validVersions=f"0-{number}")
+        schema = load_file(written(tmp_path, document))
+        counted.append(calls(partial(show, schema)))
+        assert [str(each) for each in show(schema).columns] == ["0", "1-6", f"7-{number}"]
+    assert counted[0] == counted[1]
+
+
 def test_errors_take_time_in_proportion(tmp_path: Path) -> None:
     counted = []
     for number in (150, 1500):

@@ -10,9 +10,9 @@ import pytest
 
 from kafkawire_codegen import model, schemas_dir
 from kafkawire_codegen.lint import Report, lint, rules_text
-from kafkawire_codegen.render import render_message
+from kafkawire_codegen.render import render, render_message
 from kafkawire_codegen.rules import ADVICE, RULES
-from kafkawire_codegen.rules.names import wrong_class_name
+from kafkawire_codegen.rules.names import wrong_class_name, wrong_message_name
 from kafkawire_codegen.schema import SchemaErrors, load_directory, load_file
 
 from .faults import FAULTS, MARK, Fault
@@ -163,14 +163,25 @@ def test_our_own_schemas_break_no_rule_and_need_no_advice() -> None:
     )
 
 
-def test_no_struct_can_take_the_name_of_what_a_generated_module_imports() -> None:
+def test_no_struct_can_take_the_name_of_what_a_generated_module_uses() -> None:
     free = set()
     for message in model.load(schemas_dir())[::10]:
         for node in ast.walk(ast.parse(render_message(message).text)):
             if isinstance(node, ast.ImportFrom) and node.module != "__future__":
                 names = {alias.name for alias in node.names}
                 free |= {name for name in names if wrong_class_name(name, "struct") is None}
+            own = {struct.name for struct in message.structs}
+            if isinstance(node, ast.Name) and node.id not in own and node.id[0].isupper():
+                free |= {node.id} if wrong_class_name(node.id, "struct") is None else set()
     assert not free
+
+
+def test_no_message_can_take_the_name_of_what_a_generated_package_uses() -> None:
+    index, *_ = render([], "mine.messages")
+    nodes = list(ast.walk(ast.parse(index.text)))
+    names = {alias.name for n in nodes if isinstance(n, ast.ImportFrom) for alias in n.names}
+    names |= {n.id for n in nodes if isinstance(n, ast.Name)}
+    assert [name for name in names if wrong_message_name(name) is None] == []
 
 
 def test_the_list_of_rules_says_what_each_demands() -> None:

@@ -20,7 +20,7 @@ TAKEN: Final = frozenset(
     | {"IndexError", "ValueError"}  # of Python
 )
 """Names a generated module uses: a class of that name would hide them."""
-TAKEN_IN_PACKAGE: Final = frozenset({"Any", "Final", "REGISTRY", "Registry"})
+TAKEN_IN_PACKAGE: Final = frozenset({"Any", "AttributeError", "Final", "REGISTRY", "Registry"})
 """Names that the `__init__` of a generated package uses: a message of that name would not be found
 there.
 """
