@@ -82,7 +82,8 @@ def main(tests: Sequence[str]) -> int:
             "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0",
             "UBSAN_OPTIONS": "print_stacktrace=1",
         }
-        options = ["-p", "tests.sanitizers", "-p", "no:xdist", "-q"]
+        # a report goes to the descriptor of standard error: pytest must not take that
+        options = ["-p", "tests.sanitizers", "-p", "no:xdist", "-q", "--capture=sys"]
         command = [sys.executable, "-m", "pytest", *options, *(tests or TESTS)]
         return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 

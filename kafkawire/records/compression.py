@@ -73,10 +73,11 @@ def to_snappy(data: bytes, _magic: int, _level: int | None) -> bytes:
 def to_lz4(data: bytes, magic: int, level: int | None) -> bytes:
     """Write one lz4 frame; a level chooses the slow, dense mode."""
     package_of("lz4")
-    from lz4.block import compress
+    # compiled code puts imported names into the module: one called `compress` would replace ours
+    from lz4.block import compress as compress_block
 
     dense = {} if level is None else {"mode": "high_compression", "compression": level}
-    return lz4.frame(data, magic, lambda part: compress(part, store_size=False, **dense))
+    return lz4.frame(data, magic, lambda part: compress_block(part, store_size=False, **dense))
 
 
 def to_zstd(data: bytes, _magic: int, level: int | None) -> bytes:

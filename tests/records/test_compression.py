@@ -13,7 +13,7 @@ import zstandard
 from lz4 import frame as lz4_frame
 
 from kafkawire.errors import CorruptBatch, LimitExceeded, UnsupportedCompression
-from kafkawire.records import Compression, lz4, snappy
+from kafkawire.records import Compression, compression, lz4, snappy
 from kafkawire.records.compression import compress
 from kafkawire.records.decompression import decompress
 from kafkawire.records.packages import PACKAGES, package_of
@@ -31,6 +31,12 @@ def test_round_trip(codec: Compression, data: bytes) -> None:
         for level in (None, 1, 9):
             stream = compress(codec, data, magic, level)
             assert decompress(codec, stream, magic, len(data)) == data
+
+
+def test_compress_stays_what_it_is() -> None:
+    """Compiled, an import inside a function replaced it when lz4 was first used."""
+    compress(Compression.LZ4, TEXT, 2)
+    assert compression.compress is compress
 
 
 def test_zstd_is_not_for_old_magic() -> None:
