@@ -24,8 +24,8 @@ COMMIT: Final = "OffsetCommitRequest"
 COMMITTED: Final = "OffsetCommitResponse"
 
 MAX_RATIO: Final = 120
-"""Bytes of memory for a byte of a message: an interpreted struct on a compiled base has 410, and the
-densest message that is accepted one in 4 bytes.
+"""Bytes of memory for a byte of a message: an interpreted struct on a compiled base takes 410, and
+the densest message that is accepted has one in 4 bytes.
 """
 
 
