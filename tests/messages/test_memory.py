@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Callable
 from typing import Final
 
 import pytest
@@ -57,7 +58,7 @@ def peak(name: str, version: int, data: bytes) -> tuple[int, WireError | None]:
         tracemalloc.stop()
 
 
-HOSTILE = {
+HOSTILE: Final[dict[str, tuple[str, int, Callable[[int], bytes], str]]] = {
     "empty names": (USERS, 0, lambda size: users(size // 2, b"\x01\x00"), "users"),
     "empty topics": (COMMIT, 8, lambda size: commit(size // 3), "topics"),
     "tagged fields": (
