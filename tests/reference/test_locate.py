@@ -154,7 +154,8 @@ def hostile(name: str, version: int, element: bytes, size: int) -> bytes:
     writer.write_length(count, True)
     empty = cls().encode(version)
     at = empty.rindex(b"\x01\x00") if name == "OffsetCommitRequest" else empty.index(b"\x01")
-    return empty[:at] + writer.getvalue() + element * count
+    head: bytes = empty[:at]
+    return head + writer.getvalue() + element * count
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
