@@ -82,17 +82,19 @@ def imported(path: Path) -> frozenset[str]:
     return frozenset(found)
 
 
-def _names(path: Path) -> Iterator[str]:
-    """Give the absolute names of what a module imports, at any depth of its code."""
+@cache
+def _names(path: Path) -> frozenset[str]:
+    """List the absolute names of what a module imports, at any depth of its code."""
+    found: set[str] = set()
     package = path.relative_to(TESTS.parent).parent.parts
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (each.name for each in node.names)
+            found.update(each.name for each in node.names)
         elif isinstance(node, ast.ImportFrom):
             start = package[: len(package) - node.level + 1] if node.level else ()
             name = ".".join([*start, *([node.module] if node.module else [])])
-            yield name
-            yield from (f"{name}.{each.name}" for each in node.names)
+            found.update([name, *(f"{name}.{each.name}" for each in node.names)])
+    return frozenset(found)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
