@@ -29,13 +29,21 @@ NO_SPARK_FOLDERS: Final = ("spark/splitting",)
 PEERS_FOLDERS: Final = ("interop",)
 PEERS: Final = frozenset({"aiokafka", "confluent_kafka", "dpkt", "kafka", "kio", "snappy"})
 SLOW: Final = (
+    "broker/test_every_version.py",
+    "broker/test_restoring.py",
+    "capture/test_damaged_traffic.py",
+    "capture/test_inference.py",
+    "capture/test_quick_text.py",
+    "capture/test_reassembly_properties.py",
     "packaging/test_compile.py",
     "packaging/test_distributions.py",
     "packaging/test_typing.py",
     "spark/splitting",
     "test_benchmarks.py",
 )
-"""Files and folders, of what takes most of the time of a run."""
+"""Files and folders of tests that take four seconds of CPU time or more together, and that other
+tests of the same code stand beside.
+"""
 
 _running: dict[str, str | None] = {"test": None}
 
