@@ -29,13 +29,21 @@ NO_SPARK_FOLDERS: Final = ("spark/splitting",)
 PEERS_FOLDERS: Final = ("interop",)
 PEERS: Final = frozenset({"aiokafka", "confluent_kafka", "dpkt", "kafka", "kio", "snappy"})
 SLOW: Final = (
+    "broker/test_every_version.py",
+    "broker/test_restoring.py",
+    "capture/test_damaged_traffic.py",
+    "capture/test_inference.py",
+    "capture/test_quick_text.py",
+    "capture/test_reassembly_properties.py",
     "packaging/test_compile.py",
     "packaging/test_distributions.py",
     "packaging/test_typing.py",
     "spark/splitting",
     "test_benchmarks.py",
 )
-"""Files and folders, of what takes most of the time of a run."""
+"""Files and folders of tests that take four seconds of CPU time or more together, and that other
+tests of the same code stand beside.
+"""
 
 _running: dict[str, str | None] = {"test": None}
 
@@ -82,17 +90,19 @@ def imported(path: Path) -> frozenset[str]:
     return frozenset(found)
 
 
-def _names(path: Path) -> Iterator[str]:
-    """Give the absolute names of what a module imports, at any depth of its code."""
+@cache
+def _names(path: Path) -> frozenset[str]:
+    """List the absolute names of what a module imports, at any depth of its code."""
+    found: set[str] = set()
     package = path.relative_to(TESTS.parent).parent.parts
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (each.name for each in node.names)
+            found.update(each.name for each in node.names)
         elif isinstance(node, ast.ImportFrom):
             start = package[: len(package) - node.level + 1] if node.level else ()
             name = ".".join([*start, *([node.module] if node.module else [])])
-            yield name
-            yield from (f"{name}.{each.name}" for each in node.names)
+            found.update([name, *(f"{name}.{each.name}" for each in node.names)])
+    return frozenset(found)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

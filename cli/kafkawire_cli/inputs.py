@@ -130,8 +130,8 @@ def recognise(head: bytes, name: str) -> Format:
         return Format.FRAMES
     shown = head[:8].hex(" ")
     raise InputError(
-        f"{name}: no capture, no hex text and no frames; it begins with {shown} "
-        "(force one with --input-format)"
+        f"{name}: not a capture file, hex text or frames (starts with {shown}); "
+        "--input-format forces one"
     )
 
 

@@ -140,7 +140,7 @@ def test_text_is_not_taken_for_frames(tmp_path: Path) -> None:
     (tmp_path / "script").write_text("#!/bin/sh\n")
     result = run(str(tmp_path / "script"))
     assert result.exit_code == 2
-    assert "no capture, no hex text and no frames" in result.stderr
+    assert "not a capture file, hex text or frames" in result.stderr
 
 
 def test_long_hex_is_no_file_name() -> None:
@@ -325,7 +325,7 @@ def test_a_wrong_file_does_not_stop_the_others(tmp_path: Path) -> None:
     wrong.write_text("Dear diary")
     result = run(str(wrong), KCAT, "--format", "jsonl")
     assert result.exit_code == 2
-    assert "notes.txt: no capture, no hex text and no frames" in result.stderr
+    assert "notes.txt: not a capture file, hex text or frames" in result.stderr
     assert len(result.stdout.splitlines()) == 114
 
 
