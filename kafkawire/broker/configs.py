@@ -172,10 +172,12 @@ class Settings:
                 raise ValueError(reason)
         self.given: dict[str, str] = dict(given)
         self._altered: set[str] = set()
+        self._numbers: dict[str, int] = {}
 
     def alter(self, name: str, value: str | None) -> None:
         """Set a value while the broker runs; None goes back to the default."""
         self._altered.add(name)
+        self._numbers.pop(name, None)
         if value is None:
             self.given.pop(name, None)
         else:
@@ -195,11 +197,14 @@ class Settings:
 
     def number(self, name: str) -> int:
         """The value of a numeric key."""
-        return int(self.text(name))
+        found = self._numbers.get(name)  # every request needs some
+        if found is None:
+            found = self._numbers[name] = int(self.text(name))
+        return found
 
     def seconds(self, name: str) -> float:
         """The value of a key in milliseconds."""
-        return int(self.text(name)) / 1000
+        return self.number(name) / 1000
 
     def flag(self, name: str) -> bool:
         """The value of a boolean key."""

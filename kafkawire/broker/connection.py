@@ -51,9 +51,10 @@ class Connection:
     @property
     def has_work(self) -> bool:
         """Whether it may use a turn: to go on with its request, or to look for the next."""
-        if self.working:
-            return not self.closing
-        return self.ready and len(self.buffer) >= SIZE
+        if self.working or self.busy is not None:
+            return self.working and not self.closing
+        stopped = self.draining or self.closing or self.silent
+        return len(self.buffer) >= SIZE and not stopped
 
     @property
     def may_read(self) -> bool:

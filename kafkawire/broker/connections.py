@@ -19,7 +19,8 @@ class Connections(Mapping[int, Connection]):
 
     def __init__(self, settings: Settings, bounds: Bounds) -> None:
         self._settings = settings
-        self._bounds = bounds
+        configured = settings.number("queued.max.request.bytes")
+        self._most_buffered = configured if configured > 0 else bounds.buffered_bytes
         self._by_id: dict[int, Connection] = {}
         self._per_host: Counter[str] = Counter()
         self._open = 0
@@ -92,12 +93,10 @@ class Connections(Mapping[int, Connection]):
         Searching them all is linear work: a client must send the bytes of a whole connection again
         before the next search.
         """
-        configured = self._settings.number("queued.max.request.bytes")
-        most = configured if configured > 0 else self._bounds.buffered_bytes
-        if self.buffered <= most:
+        if self.buffered <= self._most_buffered:
             return None
         largest = max(self._by_id.values(), key=lambda each: len(each.buffer))
         return largest, (
             f"{self.buffered} bytes of requests are buffered, {len(largest.buffer)} of them of "
-            f"this connection: the limit is {most} (queued.max.request.bytes)"
+            f"this connection: the limit is {self._most_buffered} (queued.max.request.bytes)"
         )

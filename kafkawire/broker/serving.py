@@ -10,7 +10,7 @@ connection with a reason, or parked.
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator
+from types import GeneratorType
 from typing import TYPE_CHECKING, Final
 
 from ..errors import DecodeError, RemoteProtocolError, TrailingBytes, UnsupportedVersion
@@ -28,7 +28,6 @@ from .request import NO_ANSWER, PARKED, Answer, Request, Work
 
 if TYPE_CHECKING:
     from .cluster import Cluster
-    from .sasl.server import Authentication
 
 LOG: Final = logging.getLogger("kafkawire.broker")
 BEFORE_AUTHENTICATION = frozenset(
@@ -60,11 +59,16 @@ class Serving:
         """
         if connection.working:
             assert connection.busy is not None
-            self._go_on(connection, self.pending[connection.busy], now)
+            request = self.pending[connection.busy]
+            self._go_on(connection, request, self._work_of[connection.busy], now)
             return 1
         auth = connection.authentication
         try:
-            frame = self.cluster.connections.next_frame(connection, *self._limit(auth))
+            most, config = self._limits.max_frame_bytes, REQUEST_MAX_BYTES
+            if auth is not None and not auth.done:
+                config = SASL_MAX_BYTES
+                most = min(most, self.cluster.settings.number(config))
+            frame = self.cluster.connections.next_frame(connection, most, config)
             if frame is None:
                 return 0
             connection.heard_at = now
@@ -80,13 +84,6 @@ class Serving:
             self.cluster.close(connection, unexpected(error))
             return 0
         return SIZE + len(frame)
-
-    def _limit(self, auth: Authentication | None) -> tuple[int, str]:
-        """Return the largest frame a client may send now, and the key that says so."""
-        most = self._limits.max_frame_bytes
-        if auth is None or auth.done:
-            return most, REQUEST_MAX_BYTES
-        return min(most, self.cluster.settings.number(SASL_MAX_BYTES)), SASL_MAX_BYTES
 
     def _raw_token(self, connection: Connection, token: bytes) -> None:
         assert connection.authentication is not None
@@ -184,11 +181,8 @@ class Serving:
     def _settle(self, request: Request, answer: Answer, now: float) -> None:
         if answer is PARKED:
             return
-        if isinstance(answer, Generator):
-            connection = self.cluster.connections[request.connection]
-            self._work_of[request.reply_to] = answer
-            connection.working = True
-            self._go_on(connection, request, now)
+        if isinstance(answer, GeneratorType):
+            self._go_on(self.cluster.connections[request.connection], request, answer, now)
             return
         if answer is NO_ANSWER:
             connection = self._finished(request)
@@ -200,9 +194,8 @@ class Serving:
         assert isinstance(answer, Message)
         self.answer(request.reply_to, answer, now)
 
-    def _go_on(self, connection: Connection, request: Request, now: float) -> None:
+    def _go_on(self, connection: Connection, request: Request, work: Work, now: float) -> None:
         """Serve the next elements of a large request; respond when it has no more."""
-        work = self._work_of[request.reply_to]
         served = 0
         while served < TURN_ELEMENTS:
             try:
@@ -216,11 +209,13 @@ class Serving:
                 self._drop_work(connection)
                 self._settle(request, self._failed(connection, request, error), now)
                 return
+        connection.working = True
+        self._work_of[request.reply_to] = work
 
     def _drop_work(self, connection: Connection) -> None:
-        connection.working = False
-        if connection.busy is not None:
-            self._work_of.pop(connection.busy, None)
+        if connection.working and connection.busy is not None:
+            connection.working = False
+            del self._work_of[connection.busy]
 
     # -- out
 

@@ -34,8 +34,9 @@ class Turns:
 
     def received(self, connection: Connection) -> None:
         """Let a connection that received something have its turn, now if nothing of it waited."""
-        self._touched.append(connection)
-        if not connection.queued:
+        if connection.queued:
+            self._touched.append(connection)
+        else:
             connection.queued = True
             self._queue.appendleft(connection)
 
@@ -60,16 +61,14 @@ class Turns:
         while self._queue and requests > 0 and room > 0:
             connection = self._queue.popleft()
             self._touched.append(connection)
-            sent = self.sent
-            while connection.has_work and requests > 0 and room > 0:
+            more = connection.has_work
+            while more and requests > 0 and room > 0:
+                sent = self.sent
                 size = self._cluster.serving.take(connection, now)
-                if not size:
-                    break
                 requests = 0 if connection.working else requests - 1
                 room -= size + self.sent - sent
-                sent = self.sent
-            else:
-                if connection.has_work:
-                    self._queue.append(connection)  # its turn is over, its requests may not be
-                    return
+                more = size > 0 and connection.has_work
+            if more:
+                self._queue.append(connection)  # its turn is over, its requests may not be
+                return
             connection.queued = False

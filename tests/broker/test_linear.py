@@ -12,7 +12,7 @@ import pytest
 import kafkawire
 from kafkawire import ErrorCode, Message
 from kafkawire.broker import Bounds, Received
-from kafkawire.broker.groups.offsets import Committed
+from kafkawire.broker.groups.offsets import Committed, offset_record
 from kafkawire.broker.handlers.incremental_alter_configs import APPEND, SUBTRACT
 from kafkawire.messages.delete_topics_request import DeleteTopicsRequest
 from kafkawire.messages.describe_configs_request import (
@@ -92,7 +92,8 @@ def test_deleting_topics_looks_at_committed_offsets_once() -> None:
         names = [f"t{at}" for at in range(n)]
         for group in range(n // 10):
             given = {(name, 0): Committed(1, -1, "", 0) for name in names}
-            found.commit(f"g{group}", given, 0.0)
+            records = [offset_record(f"g{group}", *each) for each in given.items()]
+            found.commit(f"g{group}", given, 0.0, records)
         return cost(scene.client(), DeleteTopicsRequest(topic_names=names), 5)
 
     # n topics have n * n / 10 offsets, each of which is deleted and each looked at once

@@ -31,6 +31,11 @@ from kafkawire.messages.describe_configs_request import (
     DescribeConfigsResource,
 )
 from kafkawire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from kafkawire.messages.offset_commit_request import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 
 from .fetches import fetch_of
 from .scene import Scene
@@ -204,12 +209,31 @@ LARGE: list[tuple[Message, int]] = [
         ),
         7,
     ),
+    (
+        OffsetCommitRequest(
+            group_id="g",
+            generation_id_or_member_epoch=-1,
+            topics=[
+                OffsetCommitRequestTopic(
+                    name=f"t{at}",
+                    partitions=[
+                        OffsetCommitRequestPartition(
+                            partition_index=0, committed_offset=1, committed_metadata=""
+                        )
+                    ],
+                )
+                for at in range(MANY)
+            ],
+        ),
+        8,
+    ),
 ]
 
 
 def crowded() -> tuple[Scene, int, int, Calls]:
     """A cluster of many topics, two connections and nothing in work."""
     scene = Scene(settings={"auto.create.topics.enable": "false"})
+    scene.cluster.creation.ensure_offsets_topic(0.0)
     for at in range(MANY):
         scene.cluster.topics.create(f"t{at}", [[1]], {})
     return scene, scene.client().number, scene.client().number, Calls(scene)

@@ -18,6 +18,7 @@ from kafkawire.broker import Persist, Reply
 from kafkawire.broker.appending import Appender
 from kafkawire.broker.cluster import Cluster
 from kafkawire.broker.groups.coordinator import Coordinator
+from kafkawire.broker.groups.offsets import offset_record
 from kafkawire.broker.producers import Producers
 
 from ..conftest import ROOT
@@ -93,9 +94,11 @@ def stores_nothing(patch: Patch) -> None:
 def commits_something_older(patch: Patch) -> None:
     real = Coordinator.commit
 
-    def commit(self: Coordinator, group_id: str, given: Any, now: float) -> None:
-        spoilt = {of: each._replace(offset=max(0, each.offset - 2)) for of, each in given.items()}
-        real(self, group_id, spoilt if len(given) > 1 else given, now)
+    def commit(self: Coordinator, group_id: str, given: Any, now: float, records: Any) -> None:
+        if len(given) > 1:
+            given = {of: one._replace(offset=max(0, one.offset - 2)) for of, one in given.items()}
+            records = [offset_record(group_id, *each) for each in given.items()]
+        real(self, group_id, given, now, records)
 
     patch.setattr(Coordinator, "commit", commit)
 

@@ -157,10 +157,16 @@ class Coordinator:
 
     # -- offsets
 
-    def commit(self, group_id: str, given: Mapping[TopicPartition, Committed], now: float) -> None:
-        """Keep what a group commits."""
+    def commit(
+        self,
+        group_id: str,
+        given: Mapping[TopicPartition, Committed],
+        now: float,
+        records: Iterable[LogRecord],
+    ) -> None:
+        """Keep what a group commits. records: `given` as it is written (`offset_record`)."""
         if given:
-            self._write([offsets.offset_record(group_id, *each) for each in given.items()], now)
+            self._write(records, now)
             kept = self.offsets[group_id]
             self.usage.offsets -= len(kept)
             kept.update(given)

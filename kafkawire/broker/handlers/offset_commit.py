@@ -15,6 +15,7 @@ v10  request +topic_id -name; response +topic_id -name
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Final
 
 from ...messages.offset_commit_request import (
@@ -31,8 +32,8 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
 from ..groups.coordinator import Coordinator
-from ..groups.offsets import NEVER, Committed, TopicPartition
-from ..request import Answer, Request
+from ..groups.offsets import NEVER, Committed, TopicPartition, offset_record
+from ..request import Answer, Request, Work
 
 E = ErrorCode
 GENERATION_FROM: Final = 1
@@ -49,15 +50,29 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
     coordinator = broker.coordinator(body.group_id)
     if isinstance(coordinator, ErrorCode):
         return refused(body, coordinator)
-    error = _member_error(coordinator, body, request.version, now)
+    return _response(broker, body, request.version, now)
+
+
+def _response(broker: Broker, body: OffsetCommitRequest, version: int, now: float) -> Work:
+    """Prepare what is to be written, then write it at once, if the member may commit by then."""
+    given: dict[TopicPartition, Committed] = {}
+    topics = []
+    for topic in body.topics:
+        topics.append((yield from _take(broker, topic, body, version, given, now)))
+    records = []
+    for each in given.items():
+        records.append(offset_record(body.group_id, *each))
+        yield 1
+    coordinator = broker.coordinator(body.group_id)
+    if isinstance(coordinator, ErrorCode):
+        return refused(body, coordinator)
+    error = _member_error(coordinator, body, version, now)
     if error:
         return refused(body, error)
-    given: dict[TopicPartition, Committed] = {}
-    topics = [_take(broker, topic, body, request.version, given, now) for topic in body.topics]
     if not (coordinator.may_begin(body.group_id) and coordinator.may_commit(body.group_id, given)):
         return refused(body, E.POLICY_VIOLATION)
     coordinator.group(body.group_id, now)
-    coordinator.commit(body.group_id, given, now)
+    coordinator.commit(body.group_id, given, now, records)
     return OffsetCommitResponse(topics=topics)
 
 
@@ -80,7 +95,7 @@ def _take(
     version: int,
     given: dict[TopicPartition, Committed],
     now: float,
-) -> OffsetCommitResponseTopic:
+) -> Generator[int, None, OffsetCommitResponseTopic]:
     topics = broker.cluster.topics
     by_id = version >= TOPIC_IDS_FROM
     found = topics.by_id(topic.topic_id) if by_id else topics.get(topic.name)
@@ -88,6 +103,7 @@ def _take(
     longest = broker.cluster.settings.number("offset.metadata.max.bytes")
     answers = []
     for each in topic.partitions:
+        yield 1
         error = E.NONE
         if found is None:
             error = unknown
