@@ -30,6 +30,9 @@ ESCAPED = (
 PORT = ("--port", "9092")
 """Else such client ids are not taken for Kafka's."""
 
+SILENT = ("latency", "topics")
+"""Reports in which no text of this capture stands."""
+
 RAW = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
@@ -127,11 +130,11 @@ def test_json_lines_lose_nothing(hostile: Path) -> None:
 
 @pytest.mark.parametrize("verb", ["summary", "latency", "topics", "clients", "groups", "readiness"])
 def test_reports(hostile: Path, verb: str) -> None:
-    more = ("--release", "4.0") if verb == "readiness" else ()
+    more = ("--target", "4.0") if verb == "readiness" else ()
     for form in ("table", "json"):
         result = run(verb, hostile, *PORT, "--format", form, *more)
         assert_clean(result.stdout, result.stderr)
-        assert "\\u001b" in result.stdout or "\\x1b" in result.stdout or verb == "latency"
+        assert verb in SILENT or "owned" in result.stdout
 
 
 def test_csv(hostile: Path, tmp_path: Path) -> None:
