@@ -104,7 +104,7 @@ def test_packets_between_damage_are_all_found() -> None:
 
 
 def interpreted(name: str) -> Any:
-    """Load a module of `kafkawire.capture` from its source: inside a native one calls are unseen."""
+    """Load a module of `kafkawire.capture` from its source: native code hides its calls."""
     path = Path(conversation.__file__).with_name(f"{name}.py")
     spec = spec_from_file_location(f"kafkawire.capture.{name}", path)
     assert spec is not None
