@@ -241,7 +241,7 @@ def _json(record: ConsumerRecord) -> bytes:
 
 def _line(record: ConsumerRecord, width: int) -> str:
     place = f"{record.topic}-{record.partition}"
-    headers = " ".join(f"{key}={_text(value)}" for key, value in record.headers)
+    headers = " ".join(f"{printable(key)}={_text(value)}" for key, value in record.headers)
     said = f"{place:{width}} {record.offset:>8} {_time(record.timestamp):24}"
     key = "-" if record.key is None else _text(record.key)
     return f"{printable(said)}  {key}  {_text(record.value)}  {headers}".rstrip() + "\n"

@@ -66,7 +66,7 @@ def decode(
         typer.Option("--redact", help="Hide keys and values of records; keep sizes and hashes."),
     ] = False,
     show_secrets: Annotated[
-        bool, typer.Option("--show-secrets", help="Print SASL tokens and passwords.")
+        bool, typer.Option("--show-secrets", help="Show tokens, passwords, keys, secret configs.")
     ] = False,
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", min=1, help="Processes to decode capture files with.")

@@ -16,7 +16,7 @@ import numpy as np
 from librt.strings import read_i16_be, read_i32_be
 from mypy_extensions import i64
 
-from ..errors import WireError
+from ..errors import LimitExceeded, WireError
 from ..messages import REGISTRY
 from ..primitives import DEFAULT_LIMITS, Reader
 from ..protocol.header import decode_request_header, decode_response_header
@@ -276,9 +276,12 @@ def _judge_body(
     if size > MAX_WAITED:
         return Sight.NO
     # what is missing is taken as zeros: a body that fails before them cannot become right
-    reader = Reader(frame + bytes(size - len(frame)), at)
+    # (an array of more elements than bytes are there is not read now: that takes as long each time)
+    reader = Reader(frame + bytes(size - len(frame)), at, max_elements=len(frame))
     try:
         REGISTRY.load(name).decode_from(reader, version)
+    except LimitExceeded:
+        return Sight.POSSIBLE
     except (WireError, IndexError, UnicodeDecodeError):
         return Sight.POSSIBLE if reader.pos >= len(frame) else Sight.NO
     finally:

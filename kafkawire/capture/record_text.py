@@ -33,6 +33,9 @@ PARTITION_FIELDS: Final = ("index", "partition", "partition_index")
 JSON_NAMES: Final = frozenset({"records", "unalignedRecords"})
 """Fields under which the JSON form of a message has records."""
 
+SNAPSHOT_FIELD: Final = "unaligned_records"
+"""The field of records of a FetchSnapshot response: only the metadata topic has snapshots."""
+
 RECORDS: Final = 0
 TOPIC: Final = 1
 TOPIC_ID: Final = 2
@@ -227,7 +230,8 @@ def opened(place: Place, redact: bool, secrets: bool = True) -> str:
     redact: whether keys and values leave size and hash. secrets: whether those of the metadata
     topic are shown.
     """
-    redact = redact or (place.topic in METADATA_TOPICS and not secrets)
+    of_metadata = place.topic in METADATA_TOPICS or place.path.endswith(SNAPSHOT_FIELD)
+    redact = redact or (of_metadata and not secrets)
     count = Count(place.data)
     content: list[str] = []
     field = RecordBatches(place.data)

@@ -110,6 +110,8 @@ def test_the_wrong_decoder_says_why_and_keeps_the_bytes(tmp_path: Path) -> None:
     path = offsets_segment(tmp_path / "copied")
     first = json_rows(run(path, "--decoder", "metadata"))[0]
     assert first["value"]["error"] == "frame version 0, not 1"
+    assert first["value"]["hex"].startswith("(redacted, "), "the metadata log holds secrets"
+    first = json_rows(run(path, "--decoder", "metadata", "--show-secrets"))[0]
     assert bytes.fromhex(first["value"]["hex"])[:2] == b"\0\3"
 
 

@@ -19,6 +19,7 @@ from kafkawire.primitives import Message
 from kafkawire.protocol.json_text import to_json_text
 from kafkawire.protocol.secrets import (
     CONFIG_STRUCTS,
+    METADATA_TOPICS,
     SECRET_FIELDS,
     SECRET_MESSAGES,
     is_secret_config,
@@ -30,10 +31,21 @@ from tests import golden
 def plain(message: Message, version: int, *, secrets: bool) -> str:
     made: Any = kafkawire.to_json(message, version)
     if not secrets:
-        made = redacted(made, SECRET_FIELDS | {"unalignedRecords"})
+        made = without_metadata(redacted(made, SECRET_FIELDS | {"unalignedRecords"}))
         if type(message).__name__ in SECRET_MESSAGES:
             without_configs(made)
     return json.dumps(made, separators=(",", ":"), allow_nan=False)
+
+
+def without_metadata(made: Any) -> Any:
+    """Hide the records of the metadata topic."""
+    if isinstance(made, list):
+        return [without_metadata(inner) for inner in made]
+    if not isinstance(made, dict):
+        return made
+    if METADATA_TOPICS & {made.get("topic"), made.get("topicId"), made.get("name")}:
+        made = redacted(made, {"records"})
+    return {key: without_metadata(inner) for key, inner in made.items()}
 
 
 def without_configs(made: Any) -> None:

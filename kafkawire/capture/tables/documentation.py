@@ -34,6 +34,10 @@ with the name of their table, and the command writes a file for each, `DIR/excha
 `.arrow`, which is Arrow's IPC file, with lz4, and takes least time; in `-o 'a-{table}.csv'`
 the table's name takes the place of `{table}`. Without `-o`, one table goes to standard output as
 JSON lines. In CSV nested columns are JSON texts; there and in JSON lines bytes are base64.
+CSV is made for spreadsheets: control and invisible characters of texts are escaped (`\\x1b`), and a
+text that begins with `=`, `+`, `-`, `@`, a tab or a CR gets a `'` before it; columns of numbers
+stay numbers. The other formats hold texts as they are. Secrets are hidden unless `--show-secrets`
+asks for them (see docs/capture.md); then only the owner may read the files (mode 0600).
 
 Several files are read as one capture, in the order of their first packets: connections and messages
 may span them. Topics that messages call by id get the name that the capture tells anywhere, before
