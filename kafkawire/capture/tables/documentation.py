@@ -34,7 +34,8 @@ with the name of their table, and the command writes a file for each, `DIR/excha
 `DIR/records.parquet`. The ending of a name says the format: `.parquet`, `.csv`, `.jsonl`, or
 `.arrow`, which is Arrow's IPC file, with lz4, and takes least time; in `-o 'a-{table}.csv'`
 the table's name takes the place of `{table}`; directories that do not exist are created. Without
-`-o`, one table goes to standard output as JSON lines. In CSV nested columns are JSON texts; there and in JSON lines bytes are base64.
+`-o`, one table goes to standard output as JSON lines. In CSV nested columns are JSON texts; there
+and in JSON lines bytes are base64.
 
 Several files are read as one capture, in the order of their first packets: connections and messages
 may span them. Topics that messages call by id get the name that the capture tells anywhere, before
