@@ -36,6 +36,11 @@ class By(StrEnum):
     BROKER = "broker"
 
 
+APIS: Final = 100
+"""Calls that a person sees by default where they are told apart by API alone: all APIs there are,
+and not all keys that hostile requests may have.
+"""
+
 WAITS: Final = {"Fetch": "for data", "JoinGroup": "for the other members"}
 """APIs whose answers may wait for something, so that their latency is not the broker's."""
 
@@ -65,8 +70,8 @@ def latency(
         apis = Apis(by.value)
         captures.read(apis)
     found = apis.all
-    # the calls of all APIs fit a screen; those of all clients may not
-    called = top(found, None if by is By.API and most is None else shown)
+    by_default = most is None and shown is not None
+    called = top(found, APIS if by is By.API and by_default else shown)
 
     def sections() -> list[Section]:
         return [calls(called, apis.notes(), by), errors(found, shown)]

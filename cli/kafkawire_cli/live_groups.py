@@ -70,7 +70,7 @@ def groups(
     port: PortOption = None,
     broker: BrokerOption = None,
 ) -> None:
-    """Show consumer groups of captures: members, rebalances and causes, lag. Or of a live cluster.
+    """Show consumer groups: members, rebalances and their causes, lag. Or those of a live cluster.
 
     \b
     kafkawire groups trace*.pcap

@@ -42,7 +42,7 @@ def print_sections(sections: Iterable[Section]) -> None:
         for line in lines(section):
             print(line.rstrip())
     if empty:
-        print("Nothing found.")
+        print(f"{INDENT}Nothing found.")
 
 
 def _lines(section: Section) -> Iterator[str]:

@@ -23,9 +23,9 @@ LISTED_FROM_0: Final = "4."
 """Releases that list Produce from 0 although they take it from 3 on: librdkafka needs to see it."""
 
 
-NONCES_COMPARED_FROM: Final = "3.9"
-"""Before, SCRAM's nonce may be doubled: 3.8.0 and older do not compare it (CVE-2024-56128); of the
-older lines only the patch releases 3.7.2 and 3.8.1 do."""
+NONCES_COMPARED_FROM: Final = "4.0"
+"""Before, a nonce that ends in ours is taken, as librdkafka 2.0 doubles its own part: 3.9.1 tests
+`endsWith`, 4.0 `equals` (CVE-2024-56128)."""
 
 
 class Versions(NamedTuple):

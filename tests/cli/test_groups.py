@@ -309,3 +309,14 @@ def test_one_group_may_be_asked_for() -> None:
     path = shared("captures/live/mixed-a.pcap")
     made = report("groups", path, options=("--group", "kcg", "--group", "aio-g"))["groups"]
     assert [one["group_id"] for one in made] == ["aio-g", "kcg"]
+
+
+def test_a_group_that_does_not_exist_is_an_error() -> None:
+    path = CAPTURES / "kjs-all.pcap"
+    result = run("groups", path, "--group", "kjs-h")
+    assert result.exit_code == 2
+    assert "no such group: 'kjs-h'; did you mean kjs-g?" in result.stderr
+    assert result.stdout == ""
+    both = run("groups", path, "--group", "kjs-h", "--group", "kjs-g")
+    assert both.exit_code == 2
+    assert "Group kjs-g" in both.stdout

@@ -275,7 +275,8 @@ def test_json_has_the_keys_that_are_documented() -> None:
     old = FIXTURES / "captures" / "kp22-old-0.9.pcap"
     made = report("readiness", old, options=("--target", "4.0"), code=1)
     assert sorted(made["not_ready"][0]) == sorted(wanted["readiness"])
-    assert list(made) == ["target", "ready", "not_ready", "ready_clients", "not_judged"]
+    wanted_keys = ["target", "ready", "not_ready", "ready_clients", "not_judged", "left_out"]
+    assert list(made) == wanted_keys
 
 
 def test_json_is_json() -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any, Final
-from zlib import crc32
 
 from ...messages.api_key import ApiKey
 from ...protocol.embedded import ASSIGNMENT, embedded_payloads
@@ -21,7 +20,8 @@ from ..engine import Located
 from ..exchanges import Exchange
 from ..rows import Row
 from ..topic_ids import Topic
-from .causes import NOT_CAPTURED, Causes, cause_of, started, started_unseen
+from .causes import NOT_CAPTURED, cause_of, started, started_unseen
+from .classic_members import Group, Member, kind_of_join, subscription_of
 from .context import Context
 from .happenings import Happening, Protocol, What, refused, text
 
@@ -34,86 +34,13 @@ COORDINATOR_MOVED: Final = frozenset(
 )
 """Error codes that send members to look for another coordinator."""
 
-MEMBER_ID_REQUIRED: Final = 4
-"""JoinGroup version from which a broker takes no dynamic member without an id (KIP-394)."""
-
-
-class _Member:
-    """What is known of a member. subscription: a checksum of what it subscribed to. seen_ns: when
-    it last showed to be alive; session_timeout_ns: 0 where its JoinGroup is not in the capture.
-    """
-
-    def __init__(self) -> None:
-        self.client_id: str | None = None
-        self.instance: str | None = None
-        self.subscription: int | None = None
-        self.seen_ns = 0
-        self.session_timeout_ns = 0
-
-
-class _Group:
-    """What is known of a group. generation_ns: when its generation was made. instances: of static
-    members the member ids. started: when the rebalance that goes on was caused, or noticed. moved:
-    whether its coordinator moved since the last generation.
-    """
-
-    def __init__(self) -> None:
-        self.generation = -1
-        self.protocol_type: str | None = None
-        self.leader: str | None = None
-        self.generation_ns = 0
-        self.members: dict[str, _Member] = {}
-        self.instances: dict[str, str] = {}
-        self.joined: set[str] = set()
-        self.synced: set[str] = set()
-        self.started: int | None = None
-        self.causes = Causes()
-        self.moved = False
-
-    def seen(self, about: Happening) -> _Member:
-        """Note that a member is alive; get it."""
-        found = self.add(about.member_id or "")
-        found.client_id = found.client_id or about.client_id
-        found.seen_ns = max(found.seen_ns, about.row.time_ns)
-        return found
-
-    def add(self, member_id: str, instance: str | None = None) -> _Member:
-        """Get a member, which is a new one where it is not known."""
-        found = self.members.get(member_id)
-        if found is None:
-            found = self.members[member_id] = _Member()
-        if instance is not None:
-            found.instance = instance
-            self.instances[instance] = member_id
-        return found
-
-    def remove(self, member_id: str) -> _Member | None:
-        """Forget a member that left or was removed."""
-        found = self.members.pop(member_id, None)
-        if found is not None and self.instances.get(found.instance or "") == member_id:
-            del self.instances[found.instance or ""]
-        self.joined.discard(member_id)
-        return found
-
-    def expired(self, now_ns: int, but: str | None) -> tuple[str, int] | None:
-        """Find the member whose session ended first, and when; None where all are alive, as far as
-        is known.
-        """
-        ends = [
-            (member.seen_ns + member.session_timeout_ns, member_id)
-            for member_id, member in self.members.items()
-            if member.session_timeout_ns and member_id != but
-        ]
-        end_ns, member_id = min(ends, default=(now_ns + 1, ""))
-        return (member_id, end_ns) if end_ns <= now_ns else None
-
 
 class ClassicGroups:
     """The classic groups of a capture; their members' number bounds the memory."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._groups: dict[str, _Group] = {}
+        self._groups: dict[str, Group] = {}
 
     def requested(self, item: Located) -> None:
         """Note a request that may cause a rebalance when it is sent."""
@@ -135,8 +62,8 @@ class ClassicGroups:
             )
             self._group(message.group_id).causes.sent(cause)
 
-    def _join_sent(self, group: _Group, item: Located, message: Any) -> None:
-        what, certain = _kind_of_join(group, message, item.row.body_version or 0)
+    def _join_sent(self, group: Group, item: Located, message: Any) -> None:
+        what, certain = kind_of_join(group, message, item.row.body_version or 0)
         if group.moved:
             what += " after the coordinator moved"
         why = text(message.reason)
@@ -207,7 +134,7 @@ class ClassicGroups:
             reason = f"{NOT_CAPTURED}; a {api} response shows it"
             yield started_unseen(about, reason)
 
-    def _expired(self, group: _Group, about: Happening, member_id: str) -> Happening:
+    def _expired(self, group: Group, about: Happening, member_id: str) -> Happening:
         """Make the start of a rebalance by the end of a session: no request shows that."""
         member = group.members[member_id]
         group.started = about.row.time_ns
@@ -217,13 +144,13 @@ class ClassicGroups:
             member_id=member_id, client_id=member.client_id, group_instance_id=member.instance
         )
 
-    def _group(self, group_id: str) -> _Group:
-        return self._groups.setdefault(group_id, _Group())
+    def _group(self, group_id: str) -> Group:
+        return self._groups.setdefault(group_id, Group())
 
     # -- API by API
 
     def _join(
-        self, group: _Group, about: Happening, request: Any, answer: Any
+        self, group: Group, about: Happening, request: Any, answer: Any
     ) -> Iterator[Happening]:
         if answer is None or answer.error_code:
             group.causes.refused(about.exchange)
@@ -245,12 +172,12 @@ class ClassicGroups:
         group.joined.add(answer.member_id)
         member = group.seen(about)
         group.add(answer.member_id, text(request.group_instance_id))
-        member.subscription = _subscription(request)
+        member.subscription = subscription_of(request)
         member.session_timeout_ns = max(request.session_timeout_ms, 0) * 1_000_000
         yield about._replace(what=What.JOINED)
         yield from self._missing(group, about, answer)
 
-    def _new_generation(self, group: _Group, about: Happening) -> Iterator[Happening]:
+    def _new_generation(self, group: Group, about: Happening) -> Iterator[Happening]:
         group.generation = about.generation or 0
         group.generation_ns = about.row.time_ns
         group.joined, group.synced = set(), set()
@@ -269,14 +196,14 @@ class ClassicGroups:
             start = started(cause, about)
         yield start._replace(noticed_ns=about.exchange.told.time_ns)
 
-    def _missing(self, group: _Group, about: Happening, answer: Any) -> Iterator[Happening]:
+    def _missing(self, group: Group, about: Happening, answer: Any) -> Iterator[Happening]:
         """Say who is gone: the leader is told all members of the generation."""
         if not answer.members:
             return
         here = {member.member_id: member.group_instance_id for member in answer.members}
         reason = f"not in generation {answer.generation_id}"
         for gone in sorted(group.members.keys() - here.keys()):
-            member = group.remove(gone) or _Member()
+            member = group.remove(gone) or Member()
             yield about._replace(
                 what=What.REMOVED,
                 member_id=gone,
@@ -288,7 +215,7 @@ class ClassicGroups:
             group.add(member_id, text(instance))
 
     def _sync(
-        self, group: _Group, about: Happening, request: Any, answer: Any
+        self, group: Group, about: Happening, request: Any, answer: Any
     ) -> Iterator[Happening]:
         if answer is None or answer.error_code:
             if answer is not None:
@@ -312,7 +239,7 @@ class ClassicGroups:
             )
 
     def _heartbeat(
-        self, group: _Group, about: Happening, _request: Any, answer: Any
+        self, group: Group, about: Happening, _request: Any, answer: Any
     ) -> Iterator[Happening]:
         if answer is None:
             return
@@ -325,7 +252,7 @@ class ClassicGroups:
             group.causes.stable(about.exchange.told.time_ns)
 
     def _leave(
-        self, group: _Group, about: Happening, request: Any, answer: Any
+        self, group: Group, about: Happening, request: Any, answer: Any
     ) -> Iterator[Happening]:
         if answer is not None and answer.error_code:
             group.causes.refused(about.exchange)
@@ -349,7 +276,7 @@ class ClassicGroups:
         else:
             yield refused(about, code)
 
-    def _assignment(self, group: _Group, row: Row) -> list[tuple[Topic, list[int]]] | None:
+    def _assignment(self, group: Group, row: Row) -> list[tuple[Topic, list[int]]] | None:
         """Read a member's assignment; None where it is of no kind that names topics."""
         message: Any = row.message
         limits = self._context.limits
@@ -364,35 +291,7 @@ class ClassicGroups:
         return [(names.topic(one.topic), list(one.partitions)) for one in topics]
 
 
-def _kind_of_join(group: _Group, request: Any, version: int) -> tuple[str, bool]:
-    """Say what a JoinGroup is for, and whether it starts a rebalance of a stable group for certain
-    (a member that rejoins and changes nothing is told the generation that there is).
-    """
-    instance, member = text(request.group_instance_id), group.members.get(request.member_id)
-    if not request.member_id and instance:
-        if instance in group.instances:
-            return f"static member {instance} is replaced", False
-        return "a member joins", True
-    if not request.member_id:
-        return "a member joins", version < MEMBER_ID_REQUIRED
-    if member is None:
-        return "a member joins", True
-    if member.subscription not in (None, _subscription(request)):
-        return "a member rejoins with another subscription", True
-    if request.member_id == group.leader:
-        return "the leader rejoins", True
-    return "a member rejoins", False
-
-
-def _subscription(request: Any) -> int:
-    """Make a checksum of the protocols of a JoinGroup and their metadata."""
-    made = 0
-    for one in request.protocols:
-        made = crc32(one.metadata, crc32(one.name.encode("utf-8", "surrogateescape"), made))
-    return made
-
-
-_Handler = Callable[[ClassicGroups, _Group, Happening, Any, Any], Iterator[Happening]]
+_Handler = Callable[[ClassicGroups, Group, Happening, Any, Any], Iterator[Happening]]
 
 HANDLERS: Final[dict[int, _Handler]] = {
     ApiKey.JOIN_GROUP: ClassicGroups._join,

@@ -32,8 +32,9 @@ Several tables take one pass: `tables.read_tables(source, ["exchanges", "records
 with the name of their table, and the command writes a file for each, `DIR/exchanges.parquet` and
 `DIR/records.parquet`. The ending of a name says the format: `.parquet`, `.csv`, `.jsonl`, or
 `.arrow`, which is Arrow's IPC file, with lz4, and takes least time; in `-o 'a-{table}.csv'`
-the table's name takes the place of `{table}`. Without `-o`, one table goes to standard output as
-JSON lines. In CSV nested columns are JSON texts; there and in JSON lines bytes are base64.
+the table's name takes the place of `{table}`; directories that do not exist are created. Without
+`-o`, one table goes to standard output as JSON lines. In CSV nested columns are JSON texts; there
+and in JSON lines bytes are base64.
 CSV is made for spreadsheets: control and invisible characters of texts are escaped (`\\x1b`), and a
 text that begins with `=`, `+`, `-`, `@`, a tab or a CR gets a `'` before it; columns of numbers
 stay numbers. The other formats hold texts as they are. Secrets are hidden unless `--show-secrets`
