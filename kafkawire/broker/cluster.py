@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from ..primitives import Message
 from .appending import Appender
 from .broker import Broker, Endpoint
-from .configs import Settings
+from .configs import Settings, broker_configs
 from .connection import Connection
 from .creation import Creation
 from .deadlines import Deadlines
@@ -77,7 +77,7 @@ class Cluster:
         passwords: Mapping[str, str] | None = None,
         load_seconds: float = 0.0,
     ) -> None:
-        self.settings = Settings({} if settings is None else settings)
+        self.settings = Settings({} if settings is None else settings, broker_configs(release))
         self.release = release
         self.offered = offered(release)
         self.listed = listed(release)

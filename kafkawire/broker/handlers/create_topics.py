@@ -65,7 +65,7 @@ def _create(
         return _failed(topic.name, *problem)
     assert assignments is not None
     configs = {each.name: each.value or "" for each in topic.configs}
-    result = CreatableTopicResult(name=topic.name)
+    result = CreatableTopicResult(name=topic.name, error_message=None)
     if not validate_only and topic.name == OFFSETS_TOPIC:
         result.topic_id = broker.cluster.creation.ensure_offsets_topic(now).topic_id
     elif not validate_only:
