@@ -148,7 +148,7 @@ def _keys(release: str | None) -> Iterator[tuple[str, ConfigKey]]:
         if release is not None and until is not None and at > _number(until):
             continue
         there = [row for row in rows if _number(row[0]) <= at]
-        if there:
+        if there and there[-1][1] is not None:  # null: the release left it out
             _, kind, default, update = there[-1]
             default = OUR_DEFAULTS.get(name, default)
             known = ConfigType[str(kind)]

@@ -96,12 +96,12 @@ def broken(partitions: Mapping[str, int], members: Sequence[Member]) -> Assignme
     raise ZeroDivisionError(f"{len(members)} members, {len(partitions)} topics")
 
 
-def nothing(_: Mapping[str, int], members: Sequence[Member]) -> Assignments:
-    return members and None  # type: ignore[return-value]
+def nothing(partitions: Mapping[str, int], members: Sequence[Member]) -> Assignments:
+    return partitions and members and None  # type: ignore[return-value]
 
 
-def numbers(_: Mapping[str, int], members: Sequence[Member]) -> Assignments:
-    return {member.member_id: [0, 1] for member in members}  # type: ignore[misc]
+def numbers(partitions: Mapping[str, int], members: Sequence[Member]) -> Assignments:
+    return {member.member_id: [0, len(partitions)] for member in members}  # type: ignore[list-item]
 
 
 def fractions(partitions: Mapping[str, int], members: Sequence[Member]) -> Assignments:
