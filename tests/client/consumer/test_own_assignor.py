@@ -139,8 +139,12 @@ def test_an_assignor_at_fault_is_the_leaders_users_error_and_tried_again(divide:
     assert isinstance(error, GroupFailed)
     assert str(error).startswith("the assignor 'own' ")
     assert re.search(FAULTS[divide], str(error)), error
-    raised = {broken: ZeroDivisionError, nothing: AttributeError, numbers: TypeError}.get(divide)
-    assert type(error.__cause__) is (raised or type(None))
+    raised: dict[Divide, type[Exception]] = {
+        broken: ZeroDivisionError,
+        nothing: AttributeError,
+        numbers: TypeError,
+    }
+    assert type(error.__cause__) is raised.get(divide, type(None))
     it.run(lambda: covered([one, two], ORDERS) and stable(one, two))
     assert not two.errors, "only who divided badly hears of it"
 
