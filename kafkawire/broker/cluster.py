@@ -16,7 +16,7 @@ from ..primitives import Message
 from .appending import Appender
 from .bounds import DEFAULT_BOUNDS, TURN_DEADLINES, UNSENT, Bounds
 from .broker import Broker, Endpoint
-from .configs import Settings
+from .configs import Settings, broker_configs
 from .connection import Connection
 from .connections import Connections
 from .creation import Creation
@@ -81,7 +81,7 @@ class Cluster:
         load_seconds: float = 0.0,
         bounds: Bounds = DEFAULT_BOUNDS,
     ) -> None:
-        self.settings = Settings({} if settings is None else settings)
+        self.settings = Settings({} if settings is None else settings, broker_configs(release))
         self.bounds = bounds
         self.release = release
         self.offered = offered(release)

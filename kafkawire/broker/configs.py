@@ -6,8 +6,11 @@ over the broker's, that over the default.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from enum import IntEnum
+import json
+from collections.abc import Iterator, Mapping
+from enum import Enum, IntEnum
+from functools import cache
+from pathlib import Path
 from typing import Final, NamedTuple
 
 
@@ -35,15 +38,29 @@ class ConfigSource(IntEnum):
     DEFAULT_CONFIG = 5
 
 
+class Update(Enum):
+    """How a broker's key may change while the broker runs, as Kafka's documentation calls it."""
+
+    READ_ONLY = "read-only"
+    PER_BROKER = "per-broker"
+    CLUSTER_WIDE = "cluster-wide"
+
+
 class ConfigKey(NamedTuple):
-    """One key. synonym: the broker's key that is a topic's default. allowed: the values there are,
-    in any order; () for any of the type.
+    """One key. default: None for none. synonym: the broker's key that is a topic's default.
+    allowed: the values there are, in any order; () for any of the type. update: of a broker's key.
     """
 
     type: ConfigType
-    default: str
+    default: str | None
     synonym: str | None = None
     allowed: tuple[str, ...] = ()
+    update: Update = Update.CLUSTER_WIDE
+
+    @property
+    def sensitive(self) -> bool:
+        """Whether the value is never shown."""
+        return self.type is ConfigType.PASSWORD
 
 
 B, S, I, H, L, D, LS = (  # noqa: E741
@@ -95,36 +112,57 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigKey]] = {
     "unclean.leader.election.enable": ConfigKey(B, "false", "unclean.leader.election.enable"),
 }
 
-BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = {
-    key.synonym: ConfigKey(key.type, key.default, None, key.allowed)
-    for key in TOPIC_CONFIGS.values()
-    if key.synonym is not None
-} | {
-    "auto.create.topics.enable": ConfigKey(B, "true"),
-    "connections.max.idle.ms": ConfigKey(L, "600000"),
-    "default.replication.factor": ConfigKey(I, "1"),
-    "fetch.max.bytes": ConfigKey(I, "57671680"),
-    "group.initial.rebalance.delay.ms": ConfigKey(I, "3000"),
-    "group.max.session.timeout.ms": ConfigKey(I, "1800000"),
-    "group.max.size": ConfigKey(I, str(2**31 - 1)),
-    "group.min.session.timeout.ms": ConfigKey(I, "6000"),
-    "max.connections": ConfigKey(I, str(2**31 - 1)),
-    "max.connections.per.ip": ConfigKey(I, str(2**31 - 1)),
-    "max.incremental.fetch.session.cache.slots": ConfigKey(I, "1000"),
-    "max.request.partition.size.limit": ConfigKey(I, "2000"),
-    "num.partitions": ConfigKey(I, "1"),
-    "offset.metadata.max.bytes": ConfigKey(I, "4096"),
-    "offsets.retention.check.interval.ms": ConfigKey(L, "600000"),
-    "offsets.retention.minutes": ConfigKey(I, "10080"),
-    "offsets.topic.num.partitions": ConfigKey(I, "50"),
-    "offsets.topic.replication.factor": ConfigKey(H, "3"),
-    "queued.max.request.bytes": ConfigKey(L, "-1"),
-    "sasl.enabled.mechanisms": ConfigKey(LS, ""),
-    "sasl.server.max.receive.size": ConfigKey(I, "524288"),
-    "socket.request.max.bytes": ConfigKey(I, "104857600"),
-    "transaction.max.timeout.ms": ConfigKey(I, "900000"),
+ALLOWED: Final = {
+    key.synonym: key.allowed for key in TOPIC_CONFIGS.values() if key.synonym is not None
 }
-"""The keys that mean something here; the others that real brokers have are not listed."""
+OUR_DEFAULTS: Final = {"sasl.enabled.mechanisms": ""}
+"""Where a broker of ours differs: nobody need authenticate unless that is asked for."""
+NEWEST: Final = "trunk"
+
+
+@cache
+def _table() -> Mapping[str, Mapping[str, list[list[str | None]] | str]]:
+    """Read `broker_configs.json`: what the `ConfigDef` of each release of Kafka says.
+
+    name -> from: rows of (first release, type, default, update); until: the last release with it.
+    """
+    path = Path(__file__).with_name("broker_configs.json")
+    found: Mapping[str, Mapping[str, list[list[str | None]] | str]]
+    found = json.loads(path.read_text("utf-8"))
+    return found
+
+
+def _number(release: str | None) -> tuple[int, ...]:
+    """Order releases; `trunk` and `all` are behind every other."""
+    if release is None or not release[:1].isdigit():
+        return (1 << 31,)
+    return tuple(map(int, release.split(".")))
+
+
+def _keys(release: str | None) -> Iterator[tuple[str, ConfigKey]]:
+    at = _number(release)
+    for name, entry in _table().items():
+        rows, until = entry["from"], entry.get("until")
+        assert not isinstance(rows, str)
+        assert until is None or isinstance(until, str)
+        if release is not None and until is not None and at > _number(until):
+            continue
+        there = [row for row in rows if _number(row[0]) <= at]
+        if there and there[-1][1] is not None:  # null: the release left it out
+            _, kind, default, update = there[-1]
+            default = OUR_DEFAULTS.get(name, default)
+            known = ConfigType[str(kind)]
+            yield name, ConfigKey(known, default, None, ALLOWED.get(name, ()), Update(update))
+
+
+@cache
+def broker_configs(release: str) -> Mapping[str, ConfigKey]:
+    """Return the keys that brokers of a release have, by name."""
+    return dict(_keys(release))
+
+
+BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = dict(_keys(None))
+"""Every key that any release has, as the newest with it has it."""
 
 RANGES: Final = {ConfigType.SHORT: 2**15, ConfigType.INT: 2**31, ConfigType.LONG: 2**63}
 
@@ -163,37 +201,62 @@ def _is_float(value: str) -> bool:
 
 
 class Settings:
-    """A broker's values: what was given, over the defaults. KeyError for what is no key."""
+    """A broker's values: what was given, over the defaults. KeyError for what is no key.
 
-    def __init__(self, given: Mapping[str, str] = {}) -> None:
+    keys: those of the release.
+    """
+
+    def __init__(
+        self, given: Mapping[str, str] = {}, keys: Mapping[str, ConfigKey] = BROKER_CONFIGS
+    ) -> None:
         for name, value in given.items():
             reason = refusal(BROKER_CONFIGS.get(name), name, value)
             if reason is not None:
                 raise ValueError(reason)
+        self.keys = keys
         self.given: dict[str, str] = dict(given)
-        self._altered: set[str] = set()
+        self._static = dict(given)
+        self._altered: dict[str, ConfigSource] = {}
         self._numbers: dict[str, int] = {}
 
-    def alter(self, name: str, value: str | None) -> None:
-        """Set a value while the broker runs; None goes back to the default."""
-        self._altered.add(name)
+    def alter(
+        self,
+        name: str,
+        value: str | None,
+        source: ConfigSource = ConfigSource.DYNAMIC_BROKER_CONFIG,
+    ) -> None:
+        """Set a value while the broker runs; None goes back to what was given, or the default."""
         self._numbers.pop(name, None)
         if value is None:
+            self._altered.pop(name, None)
             self.given.pop(name, None)
+            if name in self._static:
+                self.given[name] = self._static[name]
         else:
+            self._altered[name] = source
             self.given[name] = value
 
-    def source(self, name: str) -> ConfigSource:
-        """Say where the value is from."""
-        if name not in self.given:
-            return ConfigSource.DEFAULT_CONFIG
-        altered = name in self._altered
-        return ConfigSource.DYNAMIC_BROKER_CONFIG if altered else ConfigSource.STATIC_BROKER_CONFIG
+    def altered(self, source: ConfigSource) -> dict[str, str]:
+        """Return the values that were set while the broker runs, for one broker or for all."""
+        return {name: self.given[name] for name, at in self._altered.items() if at is source}
+
+    def given_at(self, name: str) -> list[tuple[str, ConfigSource]]:
+        """Return the values a key was given and where, the effective one first."""
+        found = []
+        if name in self._altered:
+            found.append((self.given[name], self._altered[name]))
+        if name in self._static:
+            found.append((self._static[name], ConfigSource.STATIC_BROKER_CONFIG))
+        return found
+
+    def default(self, name: str) -> str | None:
+        """Return a key's default in the release; KeyError for what is no key."""
+        return (self.keys.get(name) or BROKER_CONFIGS[name]).default
 
     def text(self, name: str) -> str:
-        """The value as text."""
+        """The value as text; "" where there is none."""
         found = self.given.get(name)
-        return BROKER_CONFIGS[name].default if found is None else found
+        return (self.default(name) or "") if found is None else found
 
     def number(self, name: str) -> int:
         """The value of a numeric key."""
@@ -215,9 +278,10 @@ class Settings:
         return tuple(part.strip() for part in self.text(name).split(",") if part.strip())
 
     def topic(self, configs: Mapping[str, str], name: str) -> str:
-        """A topic's value: its own, else the broker's."""
+        """A topic's value: its own, else the broker's, else the default."""
         own = configs.get(name)
         if own is not None:
             return own
         synonym = TOPIC_CONFIGS[name].synonym
-        return TOPIC_CONFIGS[name].default if synonym is None else self.text(synonym)
+        text = "" if synonym is None else self.text(synonym)
+        return text or TOPIC_CONFIGS[name].default or ""

@@ -18,6 +18,7 @@ from ..messages.topic_record import TopicRecord
 from ..primitives import Message
 from ..protocol.log_records import encode_log_message
 from ..records import BatchBuilder
+from .altering import source_of
 from .effects import Persist
 from .topics import INTERNAL, OFFSETS_TOPIC, Partition, Topic, name_refusal
 
@@ -111,11 +112,18 @@ class Creation:
         records = [_config_record(TOPIC_RESOURCE, topic.name, *each) for each in news.items()]
         self._persist(records, now)
 
-    def configure_brokers(self, changed: Mapping[str, str | None], now: float) -> None:
-        """Give all brokers other settings; None goes back to the default."""
+    def configure_brokers(
+        self, changed: Mapping[str, str | None], now: float, resource: str = ""
+    ) -> None:
+        """Give brokers other settings; None goes back to the default.
+
+        resource: the broker they were set for, "" for all. All brokers here share their settings;
+        it only says where a value is from.
+        """
         for name, value in changed.items():
-            self.cluster.settings.alter(name, value)
-        self._persist([_config_record(BROKER_RESOURCE, "", *each) for each in changed.items()], now)
+            self.cluster.settings.alter(name, value, source_of(resource))
+        records = [_config_record(BROKER_RESOURCE, resource, *each) for each in changed.items()]
+        self._persist(records, now)
 
     def persist_leader(self, partition: Partition, now: float) -> None:
         """Keep that a partition has another leader."""
@@ -134,6 +142,11 @@ class Creation:
         """Keep that producer ids before this one may have been given."""
         record = ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=next_producer_id)
         self._persist([record], now)
+
+    @property
+    def offset(self) -> int:
+        """How much of the metadata log there is."""
+        return self._offset
 
     def go_on_from(self, offset: int) -> None:
         """Write what is kept next from this offset on."""

@@ -6,21 +6,28 @@ Law: every value says where it is from; synonyms are the places that were looked
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from .configs import BROKER_CONFIGS, ConfigKey, ConfigSource, ConfigType, Settings
+from .configs import ConfigKey, ConfigSource, ConfigType, Settings, Update
 
-Synonym = tuple[str, str, ConfigSource]
+if TYPE_CHECKING:
+    from .broker import Broker
+
+Synonym = tuple[str, str | None, ConfigSource]
 
 
 class Described(NamedTuple):
-    """One value. synonyms: (key, value, source) of each place that has one."""
+    """One value, None where it is sensitive or absent. synonyms: (key, value, source) of each place
+    that has one.
+    """
 
     name: str
-    value: str
+    value: str | None
     source: ConfigSource
     type: ConfigType
     synonyms: list[Synonym]
+    read_only: bool = False
+    sensitive: bool = False
 
 
 def described(
@@ -37,25 +44,64 @@ def _topic_value(
     if name in own:
         synonyms.append((name, own[name], ConfigSource.DYNAMIC_TOPIC_CONFIG))
     if key.synonym is not None:
-        synonyms += _broker_synonyms(settings, key.synonym)
+        synonyms += _broker_synonyms(settings, key.synonym, {})
     value, source = (key.default, ConfigSource.DEFAULT_CONFIG)
     if synonyms:
         _, value, source = synonyms[0]
     return Described(name, value, source, key.type, synonyms)
 
 
-def broker_described(settings: Settings) -> list[Described]:
-    """Describe all keys of a broker."""
-    found = []
-    for name, key in sorted(BROKER_CONFIGS.items()):
-        synonyms = _broker_synonyms(settings, name)
-        _, value, source = synonyms[0]
-        found.append(Described(name, value, source, key.type, synonyms))
+def broker_described(broker: Broker) -> list[Described]:
+    """Describe all keys that a broker of the release has."""
+    settings, own = broker.cluster.settings, facts(broker)
+    return [
+        _shown(name, key, _broker_synonyms(settings, name, own))
+        for name, key in sorted(settings.keys.items())
+    ]
+
+
+def default_described(settings: Settings) -> list[Described]:
+    """Describe what was set for all brokers while they run."""
+    source = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
+    return [
+        _shown(name, settings.keys[name], [(name, value, source)])
+        for name, value in sorted(settings.altered(source).items())
+        if name in settings.keys
+    ]
+
+
+def facts(broker: Broker) -> dict[str, str]:
+    """Return what a broker's own file would say: who it is and where it listens."""
+    node_id, host, port, rack = broker.endpoint
+    settings = broker.cluster.settings
+    protocol = "SASL_PLAINTEXT" if settings.items("sasl.enabled.mechanisms") else "PLAINTEXT"
+    listener = f"{protocol}://{host}:{port}"
+    found = {
+        "advertised.listeners": listener,
+        "broker.id": str(node_id),
+        "controller.listener.names": "CONTROLLER",
+        "listeners": listener,
+        "node.id": str(node_id),
+        "process.roles": "broker,controller",
+    }
+    if rack is not None:
+        found["broker.rack"] = rack
     return found
 
 
-def _broker_synonyms(settings: Settings, name: str) -> list[Synonym]:
-    default = (name, BROKER_CONFIGS[name].default, ConfigSource.DEFAULT_CONFIG)
-    if name not in settings.given:
-        return [default]
-    return [(name, settings.given[name], settings.source(name)), default]
+def _shown(name: str, key: ConfigKey, synonyms: list[Synonym]) -> Described:
+    if key.sensitive:
+        synonyms = [(synonym, None, source) for synonym, _, source in synonyms]
+    _, value, source = synonyms[0] if synonyms else (name, None, ConfigSource.DEFAULT_CONFIG)
+    read_only = key.update is Update.READ_ONLY
+    return Described(name, value, source, key.type, synonyms, read_only, key.sensitive)
+
+
+def _broker_synonyms(settings: Settings, name: str, own: Mapping[str, str]) -> list[Synonym]:
+    found: list[Synonym] = [(name, value, source) for value, source in settings.given_at(name)]
+    if name in own and not any(each[2] is ConfigSource.STATIC_BROKER_CONFIG for each in found):
+        found.append((name, own[name], ConfigSource.STATIC_BROKER_CONFIG))
+    default = settings.default(name)
+    if default is not None:
+        found.append((name, default, ConfigSource.DEFAULT_CONFIG))
+    return found

@@ -28,6 +28,62 @@ NONCES_COMPARED_FROM: Final = "4.0"
 `endsWith`, 4.0 `equals` (CVE-2024-56128)."""
 
 
+class Feature(NamedTuple):
+    """A feature of a release (KIP-584). supported: lowest and highest level; level: the finalized
+    one, as a cluster has it that is formatted by that release.
+    """
+
+    name: str
+    lowest: int
+    highest: int
+    level: int
+
+
+FEATURES: Final[Mapping[str, tuple[Feature, ...]]] = {
+    "4.0": (
+        Feature("eligible.leader.replicas.version", 0, 1, 0),
+        Feature("group.version", 0, 1, 1),
+        Feature("kraft.version", 0, 1, 1),
+        Feature("metadata.version", 7, 25, 25),
+        Feature("transaction.version", 0, 2, 2),
+    ),
+    "4.1": (
+        Feature("eligible.leader.replicas.version", 0, 1, 1),
+        Feature("group.version", 0, 1, 1),
+        Feature("kraft.version", 0, 1, 1),
+        Feature("metadata.version", 7, 27, 27),
+        Feature("share.version", 0, 1, 0),
+        Feature("transaction.version", 0, 2, 2),
+    ),
+    "4.2": (
+        Feature("eligible.leader.replicas.version", 0, 1, 1),
+        Feature("group.version", 0, 1, 1),
+        Feature("kraft.version", 0, 1, 1),
+        Feature("metadata.version", 7, 29, 29),
+        Feature("share.version", 0, 1, 1),
+        Feature("streams.version", 0, 1, 1),
+        Feature("transaction.version", 0, 2, 2),
+    ),
+    "4.3": (
+        Feature("eligible.leader.replicas.version", 0, 1, 1),
+        Feature("group.version", 0, 1, 1),
+        Feature("kraft.version", 0, 1, 1),
+        Feature("metadata.version", 7, 30, 30),
+        Feature("share.version", 0, 1, 1),
+        Feature("streams.version", 0, 1, 1),
+        Feature("transaction.version", 0, 2, 2),
+    ),
+}
+"""What ApiVersions says of features, by release; those before 4.0 say nothing."""
+
+
+def features(release: str) -> tuple[Feature, ...]:
+    """Return the features of a release; those of the newest for `trunk` and `all`."""
+    if release in (ALL, "trunk"):
+        release = LATEST
+    return FEATURES.get(release, ())
+
+
 class Versions(NamedTuple):
     """The versions of an API, both included."""
 

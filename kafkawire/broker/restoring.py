@@ -23,6 +23,7 @@ from ..messages.topic_record import TopicRecord
 from ..protocol.log_records import decode_log_record
 from ..protocol.log_types import InternalLog
 from ..records import Batch
+from .altering import source_of
 from .creation import METADATA_LOG, TOPIC_RESOURCE
 from .effects import Kept, Persist, Trim
 from .leading import led_elsewhere
@@ -130,7 +131,7 @@ def _led(cluster: Cluster, record: PartitionChangeRecord) -> None:
 
 def _configured(cluster: Cluster, record: ConfigRecord) -> None:
     if record.resource_type != TOPIC_RESOURCE:
-        cluster.settings.alter(record.name, record.value)
+        cluster.settings.alter(record.name, record.value, source_of(record.resource_name))
         return
     topic = cluster.topics.get(record.resource_name)
     if topic is None:

@@ -257,9 +257,12 @@ class Producer(Scoped):
         for token in tokens:
             self._placed(token)
         futures = [future for future, _ in cast(list[_Promise], tokens)]
-        for waiting in [*futures, *self._flushes.values()]:
-            if not waiting.done():
-                waiting.set_exception(error)
+        for future in futures:
+            if not future.done():
+                future.set_exception(error)
+        for flush in self._flushes.values():
+            if not flush.done():
+                flush.set_exception(error)
         if self._done is not None and not self._done.done():
             self._done.set_result(None)
 

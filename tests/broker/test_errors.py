@@ -9,6 +9,7 @@ import pytest
 
 from kafkawire import ApiKey, ErrorCode
 from kafkawire.broker import serving
+from kafkawire.broker.handlers import HANDLERS
 from kafkawire.errors import NullNotAllowed
 from kafkawire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kafkawire.messages.metadata_response import MetadataResponse, MetadataResponseTopic
@@ -67,7 +68,7 @@ def test_where_an_id_is_given_names_are_ignored(version: int) -> None:
 
 
 def with_handler(monkeypatch: pytest.MonkeyPatch, key: ApiKey, handle: Any, refused: Any) -> None:
-    handlers = {**serving.HANDLERS, key: SimpleNamespace(handle=handle, refused=refused)}
+    handlers = {**HANDLERS, key: SimpleNamespace(handle=handle, refused=refused)}
     monkeypatch.setattr(serving, "HANDLERS", handlers)
     monkeypatch.setattr(
         serving,

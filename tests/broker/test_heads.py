@@ -41,6 +41,7 @@ SERVED = [
     "CreatePartitions",
     "DeleteRecords",
     "DescribeConfigs",
+    "AlterConfigs",
     "IncrementalAlterConfigs",
     "DescribeCluster",
     "DescribeTopicPartitions",

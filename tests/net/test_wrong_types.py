@@ -209,7 +209,7 @@ def test_an_error_inside_the_machine_ends_the_client_once(
             for key in [
                 each for each in connection.HANDLERS if each[1].__name__ == "BytesReceived"
             ]:
-                monkeypatch.setitem(connection.HANDLERS, key, failing)  # type: ignore[arg-type]
+                monkeypatch.setitem(connection.HANDLERS, key, failing)
             future = await producer.send("t", b"v")
             waiting: Awaitable[object] = future
             if what == "flush":

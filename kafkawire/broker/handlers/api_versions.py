@@ -16,16 +16,25 @@ from typing import TYPE_CHECKING
 
 from ...messages.api_key import ApiKey
 from ...messages.api_versions_request import ApiVersionsRequest
-from ...messages.api_versions_response import ApiVersion, ApiVersionsResponse
+from ...messages.api_versions_response import (
+    ApiVersion,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
+from ..releases import features
 from ..request import Answer, Request
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
 
 SOFTWARE_FROM = 3
+FEATURES_FROM = 3
+LOWEST_0_FROM = 4
+"""Features that are supported from level 0 on are left out before (KIP-1022)."""
 IDENTITY_FROM = 5
 
 
@@ -44,7 +53,23 @@ def handle(broker: Broker, request: Request, _connection: Connection, _now: floa
         ApiVersion(api_key=key, min_version=versions.first, max_version=versions.last)
         for key, versions in sorted(cluster.listed.items())
     ]
-    return ApiVersionsResponse(api_keys=keys)
+    response = ApiVersionsResponse(api_keys=keys)
+    known = features(cluster.release)
+    if known and request.version >= FEATURES_FROM:
+        response.supported_features = [
+            SupportedFeatureKey(name=each.name, min_version=each.lowest, max_version=each.highest)
+            for each in known
+            if each.lowest or request.version >= LOWEST_0_FROM
+        ]
+        response.finalized_features_epoch = cluster.creation.offset
+        response.finalized_features = [
+            FinalizedFeatureKey(
+                name=each.name, max_version_level=each.level, min_version_level=each.level
+            )
+            for each in known
+            if each.level
+        ]
+    return response
 
 
 def _is_software(name: str) -> bool:

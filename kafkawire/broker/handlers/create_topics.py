@@ -96,7 +96,7 @@ def _create(
     if excess is not None:  # others have created topics since this request began
         return _failed(topic.name, E.POLICY_VIOLATION, excess)
     configs = {each.name: each.value or "" for each in topic.configs}
-    result = CreatableTopicResult(name=topic.name)
+    result = CreatableTopicResult(name=topic.name, error_message=None)
     if not validate_only and topic.name == OFFSETS_TOPIC:
         result.topic_id = broker.cluster.creation.ensure_offsets_topic(now).topic_id
     elif not validate_only:

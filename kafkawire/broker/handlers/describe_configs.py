@@ -22,7 +22,7 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..configs import TOPIC_CONFIGS, ConfigSource
 from ..connection import Connection
-from ..describing import Described, broker_described, described
+from ..describing import Described, broker_described, default_described, described
 from ..request import Answer, Request, Work
 from ..topics import name_refusal
 
@@ -64,11 +64,11 @@ def _describe(
     return DescribeConfigsResult(
         resource_type=asked.resource_type,
         resource_name=asked.resource_name,
-        error_message="" if version == 0 else None,
+        error_message="",
         configs=[
             _config(each, body.include_synonyms, version)
             for each in found
-            if keys is None or each.name in keys
+            if not keys or each.name in keys
         ],
     )
 
@@ -87,16 +87,21 @@ def _found(
         return described(settings, TOPIC_CONFIGS, topic.configs)
     if asked.resource_type == BROKER:
         if name == "":
-            altered = ConfigSource.DYNAMIC_BROKER_CONFIG
-            return [each for each in broker_described(settings) if each.source == altered]
+            return default_described(settings)
         if name != str(broker.node_id):
             return E.INVALID_REQUEST, f"Broker {broker.node_id} was asked about broker {name}."
-        return broker_described(settings)
+        return broker_described(broker)
     return E.INVALID_REQUEST, f"Resources of type {asked.resource_type} have no configuration here."
 
 
 def _config(each: Described, include_synonyms: bool, version: int) -> DescribeConfigsResourceResult:
-    result = DescribeConfigsResourceResult(name=each.name, value=each.value, documentation=None)
+    result = DescribeConfigsResourceResult(
+        name=each.name,
+        value=each.value,
+        read_only=each.read_only,
+        is_sensitive=each.sensitive,
+        documentation=None,
+    )
     if version < SOURCE_FROM:
         result.is_default = each.source is ConfigSource.DEFAULT_CONFIG
         return result

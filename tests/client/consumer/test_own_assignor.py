@@ -96,12 +96,12 @@ def broken(partitions: Mapping[str, int], members: Sequence[Member]) -> Assignme
     raise ZeroDivisionError(f"{len(members)} members, {len(partitions)} topics")
 
 
-def nothing(_: Mapping[str, int], members: Sequence[Member]) -> Assignments:
-    return members and None  # type: ignore[return-value]
+def nothing(partitions: Mapping[str, int], members: Sequence[Member]) -> Assignments:
+    return partitions and members and None  # type: ignore[return-value]
 
 
-def numbers(_: Mapping[str, int], members: Sequence[Member]) -> Assignments:
-    return {member.member_id: [0, 1] for member in members}  # type: ignore[misc]
+def numbers(partitions: Mapping[str, int], members: Sequence[Member]) -> Assignments:
+    return {member.member_id: [0, len(partitions)] for member in members}  # type: ignore[list-item]
 
 
 def fractions(partitions: Mapping[str, int], members: Sequence[Member]) -> Assignments:
@@ -139,8 +139,12 @@ def test_an_assignor_at_fault_is_the_leaders_users_error_and_tried_again(divide:
     assert isinstance(error, GroupFailed)
     assert str(error).startswith("the assignor 'own' ")
     assert re.search(FAULTS[divide], str(error)), error
-    raised = {broken: ZeroDivisionError, nothing: AttributeError, numbers: TypeError}.get(divide)
-    assert type(error.__cause__) is (raised or type(None))
+    raised: dict[Divide, type[Exception]] = {
+        broken: ZeroDivisionError,
+        nothing: AttributeError,
+        numbers: TypeError,
+    }
+    assert type(error.__cause__) is raised.get(divide, type(None))
     it.run(lambda: covered([one, two], ORDERS) and stable(one, two))
     assert not two.errors, "only who divided badly hears of it"
 

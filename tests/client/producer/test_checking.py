@@ -68,7 +68,7 @@ def stored(stage: Stage) -> list[tuple[bytes | None, bytes | None, object]]:
     """Read what the broker has."""
     topic = stage.world.cluster.topics.get("t")
     assert topic is not None
-    found = []
+    found: list[tuple[bytes | None, bytes | None, object]] = []
     for each in topic.partitions[0].log:
         records = RecordBatches(each.data).records()
         found += [(record.key, record.value, record.headers) for record in records]

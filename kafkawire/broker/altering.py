@@ -1,0 +1,107 @@
+"""Changes the configuration of a topic or of brokers, for AlterConfigs and IncrementalAlterConfigs.
+
+Law: all that is asked of one resource is done, or nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from ..protocol import ErrorCode
+from .configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKey, ConfigSource, Update, refusal
+from .topics import name_refusal
+
+if TYPE_CHECKING:
+    from .broker import Broker
+
+E = ErrorCode
+TOPIC: Final = 2
+BROKER: Final = 4
+"""Resource types."""
+LONGEST_VALUE: Final = 2**15 - 1
+"""Characters of a value, as in Kafka's controller: APPEND cannot make it grow for ever."""
+Problem = tuple[ErrorCode, str]
+Values = dict[str, str]
+Change = Callable[[Mapping[str, ConfigKey], Mapping[str, str]], Values | Problem]
+"""Makes the new values out of the keys there are and the values now; or says what is wrong."""
+
+
+def alter(
+    broker: Broker, kind: int, name: str, change: Change, validate_only: bool, now: float
+) -> Problem | None:
+    """Change the configuration of one resource; return why it cannot be changed, or None."""
+    if kind == TOPIC:
+        return _alter_topic(broker, name, change, validate_only, now)
+    if kind == BROKER:
+        return _alter_brokers(broker, name, change, validate_only, now)
+    return E.INVALID_REQUEST, f"unsupported resource type {kind}"
+
+
+def _alter_topic(
+    broker: Broker, name: str, change: Change, validate_only: bool, now: float
+) -> Problem | None:
+    if name == "":
+        return E.INVALID_REQUEST, "topics have no default resource"
+    reason = name_refusal(name)
+    if reason is not None:
+        return E.INVALID_TOPIC_EXCEPTION, reason
+    topic = broker.cluster.topics.get(name)
+    if topic is None:
+        return E.UNKNOWN_TOPIC_OR_PARTITION, f"no such topic: {name}"
+    found = change(TOPIC_CONFIGS, topic.configs)
+    if not isinstance(found, dict):
+        return found
+    if not validate_only:
+        broker.cluster.creation.configure(topic, found, now)
+    return None
+
+
+def _alter_brokers(
+    broker: Broker, name: str, change: Change, validate_only: bool, now: float
+) -> Problem | None:
+    if name not in ("", *map(str, broker.cluster.brokers)):
+        return E.INVALID_REQUEST, f"no such broker: {name}"
+    source = source_of(name)
+    values = broker.cluster.settings.altered(source)
+    found = change(BROKER_CONFIGS, values)
+    if not isinstance(found, dict):
+        return E.INVALID_REQUEST, found[1]
+    changed: dict[str, str | None] = {key: None for key in values if key not in found}
+    changed |= {key: value for key, value in found.items() if values.get(key) != value}
+    fixed = [key for key in changed if not _may_change(BROKER_CONFIGS[key], name)]
+    if fixed:
+        return E.INVALID_REQUEST, f"not dynamic here: {', '.join(sorted(fixed))}"
+    if not validate_only and changed:
+        broker.cluster.creation.configure_brokers(changed, now, name)
+    return None
+
+
+def _may_change(key: ConfigKey, resource: str) -> bool:
+    return key.update is Update.CLUSTER_WIDE or (key.update is Update.PER_BROKER and resource != "")
+
+
+def source_of(resource: str) -> ConfigSource:
+    """Return where a value is from that was set for one broker, or for all ("")."""
+    if resource == "":
+        return ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
+    return ConfigSource.DYNAMIC_BROKER_CONFIG
+
+
+def checked(key: ConfigKey | None, name: str, value: str | None) -> str | Problem:
+    """Return a value that a key may have, or what is wrong with it."""
+    if value is None:
+        return E.INVALID_REQUEST, f"null is not a valid value of {name}"
+    if len(value) > LONGEST_VALUE:
+        return E.INVALID_CONFIG, (
+            f"the value of {name} has {len(value)} characters; {LONGEST_VALUE} are allowed"
+        )
+    reason = refusal(key, name, value)
+    return value if reason is None else (E.INVALID_CONFIG, reason)
+
+
+def duplicates(names: Sequence[str]) -> Problem | None:
+    """Refuse a key that is named twice."""
+    if len(set(names)) == len(names):
+        return None
+    return E.INVALID_REQUEST, "duplicate configuration keys"

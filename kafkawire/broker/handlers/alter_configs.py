@@ -1,0 +1,71 @@
+"""AlterConfigs: all values of a resource are replaced; a key that is not named goes to its default.
+
+v0   the first
+v1   no new fields │ throttled after the answer
+v2   flexible
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...messages.alter_configs_request import (
+    AlterableConfig,
+    AlterConfigsRequest,
+)
+from ...messages.alter_configs_response import (
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+from ...protocol import ErrorCode
+from ..altering import Change, Problem, Values, alter, checked, duplicates
+from ..broker import Broker
+from ..configs import ConfigKey
+from ..connection import Connection
+from ..request import Answer, Request
+
+
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
+    """Replace each resource's configuration."""
+    body = request.body
+    assert isinstance(body, AlterConfigsRequest)
+    responses = []
+    for each in body.resources:
+        kind, name = each.resource_type, each.resource_name
+        problem = alter(broker, kind, name, replacement(each.configs), body.validate_only, now)
+        error, message = problem or (ErrorCode.NONE, None)
+        responses.append(_response(kind, name, error, message))
+    return AlterConfigsResponse(responses=responses)
+
+
+def replacement(given: list[AlterableConfig]) -> Change:
+    """Make the change that leaves nothing but what is given."""
+
+    def replace(keys: Mapping[str, ConfigKey], _now: Mapping[str, str]) -> Values | Problem:
+        made: Values = {}
+        for each in given:
+            value = checked(keys.get(each.name), each.name, each.value)
+            if not isinstance(value, str):
+                return value
+            made[each.name] = value
+        return duplicates([each.name for each in given]) or made
+
+    return replace
+
+
+def _response(
+    kind: int, name: str, error: ErrorCode, message: str | None
+) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=error, error_message=message, resource_type=kind, resource_name=name
+    )
+
+
+def refused(body: AlterConfigsRequest, error: ErrorCode) -> AlterConfigsResponse:
+    """Answer with an error for each resource."""
+    return AlterConfigsResponse(
+        responses=[
+            _response(each.resource_type, each.resource_name, error, error.name)
+            for each in body.resources
+        ]
+    )

@@ -1,0 +1,97 @@
+"""Hostile brokers: responses that are damaged, or say nonsense, whatever the client has asked.
+
+Law: a client's machines raise nothing, and do not send more than their backoff allows.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from random import Random
+
+import pytest
+
+from kafkawire import EncodeError, Message
+from kafkawire.broker import serving
+from kafkawire.client.config import Setting
+from kafkawire.client.producer import Flush, Send
+from kafkawire.protocol import encode_frame
+
+from ..broker.requests import varied
+from ..fuzzing import mutate, replayable, seeds
+from . import witness
+from .consumer.test_stories import config, world, write
+from .consumer.users import User
+from .made import producer_client
+from .weather import Weather
+from .world import World
+
+SECONDS = 20.0
+MOST = 3_000
+"""Responses in that time: a backoff of at least 0.1 s, on a few connections, with some to spare."""
+
+
+class Hostile:
+    """Encodes responses, every second one damaged or with nonsense in it."""
+
+    def __init__(self, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.rng = Random(seed)
+        self.sent = 0
+        monkeypatch.setattr(serving, "encode_frame", self.encode)
+        # who is lied to about versions asks for what the broker does not take
+        monkeypatch.setattr(witness, "BLAMELESS", "")
+        # and the responses that the witness reads are not the broker's own words
+        monkeypatch.setattr(witness.Witness, "_fetched", lambda *_: None)
+
+    def encode(self, message: Message, version: int, correlation_id: int) -> bytes:
+        self.sent += 1
+        good = encode_frame(message, version, correlation_id)
+        choice = self.rng.random()
+        if choice < 0.5:
+            return good
+        if choice < 0.8:
+            try:
+                nonsense = varied(message, version, self.rng)
+                return encode_frame(nonsense, version, correlation_id)
+            except EncodeError:
+                return good
+        body = good[4:8] + mutate(good[8:], self.rng)
+        return len(body).to_bytes(4, "big") + body
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("seed", seeds(25))
+def test_a_producer_survives_any_response(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    hostile = Hostile(seed, monkeypatch)
+    with replayable(seed):
+        it = World(seed, brokers=2, weather=Weather(0.001, 0.0, 0.0))
+        it.create("t", [[1], [2]])
+        values: dict[str, Setting] = {
+            "linger.ms": 5,
+            "request.timeout.ms": 2_000,
+            "delivery.timeout.ms": 5_000,
+        }
+        it.add("p", producer_client(Random(seed), it.bootstrap, values))
+        for token in range(40):
+            it.at(token * 0.2, partial(it.tell, "p", record(token)))
+        it.at(9.0, partial(it.tell, "p", Flush("end")))
+        it.pass_time(SECONDS)
+        assert 0 < hostile.sent < MOST
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("seed", seeds(25))
+def test_a_member_of_a_group_survives_any_response(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    it = world()
+    write(it, 5, 3)
+    hostile = Hostile(seed, monkeypatch)
+    with replayable(seed):
+        user = User(it, "one", config())
+        user.subscribe("orders")
+        it.pass_time(SECONDS)
+        assert 0 < hostile.sent < MOST
+
+
+def record(token: int) -> Send:
+    return Send(token, "t", None, b"%d" % token, b"v", 1_700_000_000_000)

@@ -1,0 +1,186 @@
+"""Configuration of a real Apache Kafka and of our cluster, field by field; and changes to it.
+
+Law: a difference is in `OF_ITS_OWN` or `EXPLAINED`, or a failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from kafkawire.broker.configs import broker_configs
+from kafkawire.messages import alter_configs_request as full
+from kafkawire.messages import incremental_alter_configs_request as some
+from kafkawire.messages.alter_configs_response import AlterConfigsResponse
+from kafkawire.messages.api_versions_request import ApiVersionsRequest
+from kafkawire.messages.api_versions_response import ApiVersionsResponse
+from kafkawire.messages.create_topics_request import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from kafkawire.messages.create_topics_response import CreateTopicsResponse
+from kafkawire.messages.describe_configs_request import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from kafkawire.messages.describe_configs_response import DescribeConfigsResponse
+from kafkawire.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
+from kafkawire.net.server import ServerConfig
+from kafkawire.net.server_thread import ServerThread
+
+from ...real.broker import NODE_ID, PROPERTIES, Broker
+from ...real.wire import Wire
+
+pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("kafka")]
+
+RELEASE: Final = "4.3"
+TOPIC, BROKER = 2, 4
+NAME: Final = "configured"
+OF_ITS_OWN: Final = frozenset(
+    {
+        "advertised.listeners",
+        "authorizer.class.name",
+        "controller.quorum.bootstrap.servers",
+        "delegation.token.secret.key",
+        "inter.broker.listener.name",
+        "listener.security.protocol.map",
+        "listeners",
+        "log.dirs",
+        "sasl.enabled.mechanisms",
+    }
+)
+"""Where the two are and who may come in: only names and types are compared."""
+EXPLAINED: Final = frozenset({"min.insync.replicas"})
+"""Kafka sets it for the whole cluster when it has eligible leader replicas (KIP-966)."""
+
+
+@pytest.fixture(scope="module")
+def both(own_kafka: Broker) -> Iterator[tuple[int, int]]:
+    """The ports of the real broker and of ours, told the same."""
+    names = broker_configs(RELEASE).keys() - OF_ITS_OWN - {"node.id", "process.roles"}
+    given = {
+        key: value
+        for key, value in PROPERTIES.items()
+        if key in names and not key.startswith("controller.")
+    }
+    with ServerThread(ServerConfig(release=RELEASE, settings=given)) as ours:
+        port = int(ours.bootstrap.rpartition(":")[2])
+        topic = CreatableTopic(
+            name=NAME,
+            num_partitions=1,
+            replication_factor=1,
+            configs=[CreatableTopicConfig(name="retention.ms", value="1000")],
+        )
+        request = CreateTopicsRequest(topics=[topic], timeout_ms=10_000)
+        for each in (own_kafka.port, port):
+            with Wire(each) as wire:
+                [made] = wire.ask(request, 7, CreateTopicsResponse).topics
+                assert (made.error_code, made.error_message) == (0, None)
+        yield own_kafka.port, port
+
+
+def described(port: int, kind: int, name: str) -> dict[str, Any]:
+    resource = DescribeConfigsResource(
+        resource_type=kind, resource_name=name, configuration_keys=None
+    )
+    request = DescribeConfigsRequest(resources=[resource], include_synonyms=True)
+    with Wire(port) as wire:
+        [result] = wire.ask(request, 4, DescribeConfigsResponse).results
+    assert (result.error_code, result.error_message) == (0, "")
+    return {each.name: each for each in result.configs}
+
+
+def kinds(row: Any) -> tuple[object, ...]:
+    return row.config_type, row.read_only, row.is_sensitive
+
+
+def values(row: Any) -> tuple[object, ...]:
+    synonyms = [(each.name, each.value, each.source) for each in row.synonyms]
+    return row.value, row.config_source, synonyms
+
+
+def test_a_broker_describes_what_kafka_describes(both: tuple[int, int]) -> None:
+    real, ours = (described(port, BROKER, str(NODE_ID)) for port in both)
+    # neither `ConfigDef` nor table has those of plugins and of listeners
+    extra = {name for name in real if name == "super.users" or name.startswith("listener.name.")}
+    assert real.keys() - extra == ours.keys()
+    assert {n: kinds(row) for n, row in ours.items()} == {n: kinds(real[n]) for n in ours}
+    same = ours.keys() - OF_ITS_OWN - EXPLAINED
+    assert {n: values(ours[n]) for n in same} == {n: values(real[n]) for n in same}
+
+
+def test_a_topic_describes_what_kafka_describes(both: tuple[int, int]) -> None:
+    real, ours = (described(port, TOPIC, NAME) for port in both)
+    assert real.keys() == ours.keys()
+    assert {n: kinds(row) for n, row in ours.items()} == {n: kinds(real[n]) for n in ours}
+    same = ours.keys() - EXPLAINED
+    assert {n: values(ours[n]) for n in same} == {n: values(real[n]) for n in same}
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_features_are_kafkas(both: tuple[int, int], version: int) -> None:
+    found = []
+    for port in both:
+        request = ApiVersionsRequest(client_software_name="a", client_software_version="1")
+        with Wire(port) as wire:
+            answer = wire.ask(request, version, ApiVersionsResponse)
+        supported = {(e.name, e.min_version, e.max_version) for e in answer.supported_features}
+        finalized = {
+            (e.name, e.min_version_level, e.max_version_level) for e in answer.finalized_features
+        }
+        found.append((supported, finalized, answer.finalized_features_epoch >= 0))
+    assert found[0] == found[1]
+
+
+CHANGES: Final[dict[str, tuple[int, str, list[tuple[str, str | None]]]]] = {
+    "a value": (TOPIC, NAME, [("segment.bytes", "10485760")]),
+    "another instead": (TOPIC, NAME, [("retention.ms", "5")]),
+    "nothing": (TOPIC, NAME, []),
+    "no such topic": (TOPIC, "nobody", [("retention.ms", "5")]),
+    "no valid topic": (TOPIC, "bad name", [("retention.ms", "5")]),
+    "default topic": (TOPIC, "", [("retention.ms", "5")]),
+    "no such key": (TOPIC, NAME, [("nothing", "5")]),
+    "no number": (TOPIC, NAME, [("retention.ms", "x")]),
+    "null": (TOPIC, NAME, [("retention.ms", None)]),
+    "twice": (TOPIC, NAME, [("retention.ms", "1"), ("retention.ms", "2")]),
+    "no such policy": (TOPIC, NAME, [("cleanup.policy", "foo")]),
+    "a broker's value": (BROKER, str(NODE_ID), [("num.io.threads", "5")]),
+    "a broker's, nothing": (BROKER, str(NODE_ID), []),
+    "a broker's, fixed": (BROKER, str(NODE_ID), [("broker.id", "5")]),
+    "another broker": (BROKER, "2", [("num.io.threads", "5")]),
+    "no broker": (BROKER, "x", [("num.io.threads", "5")]),
+    "all brokers, one broker's": (BROKER, "", [("listeners", "PLAINTEXT://x:1")]),
+    "no such type": (3, "x", [("a", "b")]),
+    "a logger": (8, "1", [("kafka.server", "INFO")]),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("validate_only", [True, False])
+def test_a_change_leads_to_the_same(
+    both: tuple[int, int],
+    change: tuple[int, str, list[tuple[str, str | None]]],
+    validate_only: bool,
+) -> None:
+    kind, name, given = change
+    configs = [full.AlterableConfig(name=key, value=value) for key, value in given]
+    resource = full.AlterConfigsResource(resource_type=kind, resource_name=name, configs=configs)
+    request = full.AlterConfigsRequest(resources=[resource], validate_only=validate_only)
+    changes = [some.AlterableConfig(name=k, config_operation=0, value=v) for k, v in given]
+    one = some.AlterConfigsResource(resource_type=kind, resource_name=name, configs=changes)
+    single = some.IncrementalAlterConfigsRequest(resources=[one], validate_only=validate_only)
+    found = []
+    for port in both:
+        with Wire(port) as wire:
+            [row] = wire.ask(request, 2, AlterConfigsResponse).responses
+            codes = [(row.error_code, row.error_message is None)]
+            if kind != 8:
+                [other] = wire.ask(single, 1, IncrementalAlterConfigsResponse).responses
+                codes.append((other.error_code, other.error_message is None))
+        rows = described(port, TOPIC, NAME)
+        after = {key: values(row) for key, row in rows.items() if key not in EXPLAINED}
+        found.append((codes, after))
+    assert found[0] == found[1]
