@@ -19,6 +19,7 @@ from mypy_extensions import i64
 from ..errors import LimitExceeded, WireError
 from ..messages import REGISTRY
 from ..primitives import DEFAULT_LIMITS, Reader
+from ..primitives.limits import NO_LIMITS
 from ..protocol.header import decode_request_header, decode_response_header
 
 SIZE: Final = 4
@@ -277,7 +278,8 @@ def _judge_body(
         return Sight.NO
     # what is missing is taken as zeros: a body that fails before them cannot become right
     # (an array of more elements than bytes are there is not read now: that takes as long each time)
-    reader = Reader(frame + bytes(size - len(frame)), at, max_elements=len(frame))
+    limits = NO_LIMITS._replace(max_elements=len(frame))
+    reader = Reader(frame + bytes(size - len(frame)), at, limits=limits)
     try:
         REGISTRY.load(name).decode_from(reader, version)
     except LimitExceeded:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from kafkawire import Message
 from kafkawire.messages import REGISTRY
-from kafkawire.reference.codec import message_model
+from kafkawire.reference.schemas import message_model
 from kafkawire_codegen import model
 
 INTEGERS: Final[Mapping[str, int]] = {
