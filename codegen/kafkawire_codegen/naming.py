@@ -23,7 +23,7 @@ _TAKEN_BY_STRUCTURE: Final = frozenset(
 )
 _TAKEN_BY_RENDERING: Final = frozenset(
     {"r", "w", "m", "n", "version", "flexible", "tag", "size", "start", "end", "tags"}
-    | {"len", "range", "isinstance", "add_tag", "not_in_version", "null_not_allowed"}
+    | {"len", "range", "isinstance", "i64", "add_tag", "not_in_version", "null_not_allowed"}
 )
 
 

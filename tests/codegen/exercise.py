@@ -253,7 +253,7 @@ def check_wrong_values(cls: Any, message: model.Message, version: int) -> None:
 
 def reference(message: model.Message, version: int, instance: Any) -> bytes:
     """Encode with the reference codec, which knows no generated code."""
-    sink = Sink([message.name], lenient=False)
+    sink = Sink([message.name], module=type(instance).__module__)
     graph(message, version).piece.build_stream(instance, sink)
     return sink.getvalue()
 

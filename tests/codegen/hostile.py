@@ -31,7 +31,7 @@ FIELD_NAMES: Final = (
     *("A", "AW", "AItem", "ClassW", "IntItem", "BytesW", LONG, f"{LONG}Item", f"{LONG}W"),
 )
 STRUCT_NAMES: Final = (
-    *("Bytes", "Int", "Str", "List", "Float", "Bool", "Exception", "KeyError", "TypeError", "Any"),
+    *("Bytes", "Int", "Str", "List", "Float", "Bool", "Exception", "KeyError", "Any"),
     *("Optional", "Object", "Dict", "Field", "Decode", "Encode", "NoX", "X", "IsDefaultX", "Self"),
     *("I64", "Type", "Super", "Property", "Registry", "ApiKey", "Enum", "Literal", "Import", LONG),
 )

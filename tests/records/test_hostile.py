@@ -167,7 +167,8 @@ def test_random_message_sets(inner: bytes, magic: int, codec: Compression) -> No
 
 FAULTS = [
     # a record: length, attributes, timestamp delta, offset delta, key, value, header count
-    (b"\x80\x80\x80\x80\x10" + bytes(7), InvalidVarint, "batch[0].record[0]", 61),
+    (b"\x80\x80\x80\x80\x80\x80" + bytes(6), InvalidVarint, "batch[0].record[0]", 61),
+    (b"\x80\x80\x80\x80\x10" + bytes(7), InvalidLength, "batch[0].record[0]", 70),  # wraps to 0
     (b"\x0d\x00\x00\x00\x01\x01\x00", InvalidLength, "batch[0].record[0]", 62),
     (b"\x20\x00\x00\x00\x01\x01\x00", Truncated, "batch[0].record[0]", 62),
     (b"\x0c\x00\x00\x00\x01\x02\x00", Truncated, "batch[0].record[0]", 68),

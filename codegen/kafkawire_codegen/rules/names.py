@@ -17,7 +17,7 @@ TAKEN: Final = frozenset(
     {"Bent", "ClassVar", "EMPTY", "FieldRow", "Final", "Limits", "Message", "Reader", "Structure"}
     | {"LinkedMessage", "Tags", "Writer"}  # imported
     | {"FIRST", "LAST", "NAME"}  # constants
-    | {"IndexError", "ValueError"}  # of Python
+    | {"IndexError", "TypeError", "ValueError"}  # of Python
 )
 """Names a generated module uses: a class of that name would hide them."""
 TAKEN_IN_PACKAGE: Final = frozenset({"Any", "AttributeError", "Final", "REGISTRY", "Registry"})
