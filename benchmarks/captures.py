@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from kafkawire.capture.source import read_capture
+from kafkawire.capture.files.source import read_capture
 
 ETHERNET: Final = 1
 RAW_IP: Final = 101

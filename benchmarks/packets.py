@@ -13,9 +13,9 @@ from typing import Final
 
 import dpkt
 
-from kafkawire.capture.packets import PacketParser
-from kafkawire.capture.reassembly import Reassembler
-from kafkawire.capture.source import CHUNK, Capture
+from kafkawire.capture.files.source import CHUNK, Capture
+from kafkawire.capture.packets.parser import PacketParser
+from kafkawire.capture.tcp.reassembly import Reassembler
 
 from .captures import grown, recorded
 from .measure import Figure, interleave

@@ -29,10 +29,10 @@ from pathlib import Path
 from typing import Final
 
 from kafkawire.capture.engine import decode_capture, read_batches, read_sealed
-from kafkawire.capture.packets import PacketParser
-from kafkawire.capture.reassembly import Reassembler
-from kafkawire.capture.row_text import Lines
-from kafkawire.capture.source import read_capture
+from kafkawire.capture.files.source import read_capture
+from kafkawire.capture.jsonl.rows import Lines
+from kafkawire.capture.packets.parser import PacketParser
+from kafkawire.capture.tcp.reassembly import Reassembler
 from kafkawire.records import Compression, RecordBatches
 
 from .bodies import bodies

@@ -13,7 +13,7 @@ import typer
 from kafkawire.escaping import printable
 
 from . import pipes
-from .verbs import HELP, Verbs
+from .registry import HELP, Verbs
 
 app = typer.Typer(
     name="kafkawire",

@@ -12,14 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final
 
-from .dialect import (
-    FIELD_KEYS,
-    MESSAGE_KEYS,
-    STRUCT_KEYS,
-    FieldSchema,
-    MessageSchema,
-    StructSchema,
-)
+from .dialect import FIELD_KEYS, MESSAGE_KEYS, STRUCT_KEYS, FieldSchema, MessageSchema, StructSchema
 from .keys import Keys
 from .source import Node, SchemaError
 from .versions import ALL, NONE, Versions

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ..primitives import Message
-from .appending import Appender
 from .bounds import DEFAULT_BOUNDS, TURN_DEADLINES, UNSENT, Bounds
 from .broker import Broker, Endpoint
 from .configs import Settings, broker_configs
@@ -43,15 +42,16 @@ from .events import (
 from .faults import Fault
 from .fetching.reading import fetch_waited, wake
 from .groups.coordinators import Coordinators
-from .leading import broker_started, broker_stopped, leader_moved
-from .producer_ids import ProducerIds
+from .leadership import broker_started, broker_stopped, leader_moved
+from .log.appending import Appender
+from .log.producer_ids import ProducerIds
 from .releases import LATEST, NONCES_COMPARED_FROM, before, listed, offered
 from .serving import Serving
 from .topics import Partition, Topics
 from .turns import Turns
 
 if TYPE_CHECKING:
-    from .sasl.server import Authentication, Users
+    from .security.server import Authentication, Users
 
 
 class Cluster:
@@ -212,7 +212,7 @@ class Cluster:
         self._await_silence(connection)
 
     def _authentication(self, mechanisms: tuple[str, ...]) -> Authentication:
-        from .sasl.server import Authentication, Users  # few clusters ask who is there
+        from .security.server import Authentication, Users  # few clusters ask who is there
 
         if self._users is None:
             self._users = Users(self._passwords, self.new_uuid)

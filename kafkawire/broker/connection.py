@@ -15,7 +15,7 @@ from ..errors import InvalidLength, LimitExceeded
 from .bounds import BACKLOG
 
 if TYPE_CHECKING:
-    from .sasl.server import Authentication
+    from .security.server import Authentication
 
 SIZE: Final = 4
 

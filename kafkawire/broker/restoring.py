@@ -26,8 +26,8 @@ from ..records import Batch
 from .altering import source_of
 from .creation import METADATA_LOG, TOPIC_RESOURCE
 from .effects import Kept, Persist, Trim
-from .leading import led_elsewhere
-from .log import Stored
+from .leadership import led_elsewhere
+from .log.partition_log import Stored
 from .topics import NO_LEADER, Partition, Topic
 
 if TYPE_CHECKING:

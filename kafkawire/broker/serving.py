@@ -20,10 +20,10 @@ from ..protocol import ErrorCode, decode_request_body, decode_request_header, en
 from .bounds import TURN_ELEMENTS
 from .connection import SIZE, Connection
 from .effects import Report
+from .error_responses import refusal, unknown_key
 from .events import ReplyDue
 from .faults import Action, Fault
 from .handlers import HANDLERS, api_versions, refused
-from .refusals import refusal, unknown_key
 from .request import NO_ANSWER, PARKED, Answer, Request, Work
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from .bounds import DEFAULT_BOUNDS, Bounds
-from .log import PartitionLog
-from .producers import Producers
+from .log.partition_log import PartitionLog
+from .log.producer_state import Producers
 
 NO_LEADER: Final = -1
 OFFSETS_TOPIC: Final = "__consumer_offsets"

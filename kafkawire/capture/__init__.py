@@ -8,9 +8,9 @@ Law: a capture never makes it fail, nothing is invented, nothing disappears.
 """
 
 from .engine import Engine, Located, decode_capture
-from .loose import decode_body, decode_frames
+from .files.source import read_capture
+from .frames.bare import decode_body, decode_frames
 from .rows import Row, Status
-from .source import read_capture
 
 __all__ = [
     "Engine",

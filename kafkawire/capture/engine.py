@@ -17,19 +17,19 @@ from mypy_extensions import i64, mypyc_attr
 
 from ..errors import CaptureError
 from ..primitives import DEFAULT_LIMITS, Limits
-from .bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
-from .connections import Connection, Endpoint
-from .conversation import DIRECTIONS, Conversation
-from .events import Closed, Conflict, Discarded, Event, Gap
-from .flows import UNKNOWN
-from .packets import PacketParser, Segments
-from .pairing import Item
-from .parcels import Told
-from .reading import Sealed
-from .reassembly import Reassembler
+from .exchanges.conversation import DIRECTIONS, Conversation
+from .exchanges.pairing import Item
+from .files.source import Watch, read_capture
+from .frames.decoding import Sealed
+from .frames.serialised import Told
+from .packets.parser import PacketParser, Segments
 from .rows import Row, Status
-from .runs import Run
-from .source import Watch, read_capture
+from .tcp.connection import Connection, Endpoint
+from .tcp.events import Closed, Conflict, Discarded, Event, Gap
+from .tcp.flow import UNKNOWN
+from .tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
+from .tcp.reassembly import Reassembler
+from .tcp.run import Run
 
 
 class Located(NamedTuple):

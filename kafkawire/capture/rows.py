@@ -7,6 +7,7 @@ nothing is invented.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -103,3 +104,12 @@ MESSAGES = frozenset(
         Status.SASL_TOKEN,
     }
 )
+
+
+def time_text(time_ns: int) -> str | None:
+    """Write a capture time as ISO 8601 in UTC with nanoseconds; None where there is none."""
+    if time_ns <= 0:  # frames without packets, and packets without a time
+        return None
+    seconds, rest = divmod(time_ns, 1_000_000_000)
+    whole = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{whole}.{rest:09d}Z"

@@ -14,11 +14,11 @@ from difflib import get_close_matches
 from typing import Final, Protocol
 
 from ..primitives import Limits
-from .backoff import Backoff
-from .connection_states import ConnectionSettings
 from .failures import ConfigurationError
-from .network_settings import NetworkSettings
-from .sasl import MECHANISMS, Credentials
+from .network.backoff import Backoff
+from .network.connection_states import ConnectionSettings
+from .network.sasl import MECHANISMS, Credentials
+from .network.settings import NetworkSettings
 
 
 class Named(Protocol):

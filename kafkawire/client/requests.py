@@ -20,7 +20,7 @@ from typing import Final, Protocol
 from ..messages.api_key import ApiKey
 from ..primitives import Message
 from ..protocol.error_code import ErrorCode
-from .cluster import Broker
+from .network.cluster import Broker
 
 # Where a request goes.
 

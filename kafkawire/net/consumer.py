@@ -37,7 +37,7 @@ from ..client.consumer.checking import (
     times_of,
     wanted_of,
 )
-from ..client.consumer.lookups import EARLIEST, LATEST
+from ..client.consumer.offsets.lookups import EARLIEST, LATEST
 from ..client.failures import ClientClosed
 from ..errors import LocalProtocolError
 from .consumer_session import FRESH_SECONDS, ConsumerSession, RebalanceListener

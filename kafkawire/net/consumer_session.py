@@ -19,21 +19,15 @@ from itertools import count
 from typing import Final, Protocol
 
 from ..client.arguments import seconds
-from ..client.cluster import ClusterView
 from ..client.config import Setting, read_config
-from ..client.consumer import (
-    CONSUMER_KEYS,
-    ConsumerRecord,
-    TopicPartition,
-    consumer_config,
-    events,
-)
+from ..client.consumer import CONSUMER_KEYS, ConsumerRecord, TopicPartition, consumer_config, events
 from ..client.consumer import Consumer as ConsumerMachine
 from ..client.failures import ClientClosed
+from ..client.network.cluster import ClusterView
 from ..client.requests import Machine
 from .driver import Driver, DriverFailed
+from .open_client import open_client
 from .scoped import Scoped
-from .session import open_client
 
 LOG: Final = logging.getLogger("kafkawire.consumer")
 NANOSECONDS_PER_MILLISECOND: Final = 1_000_000

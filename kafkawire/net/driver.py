@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from ..client.client import Client
 from ..client.failures import ClientFailed
-from ..client.network import CloseNetwork
-from ..client.routing import Client
-from ..client.shell import (
+from ..client.network.network import CloseNetwork
+from ..client.network.transport import (
     BytesReceived,
     Close,
     Connect,

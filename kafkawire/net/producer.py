@@ -17,15 +17,9 @@ from collections.abc import Hashable, Mapping
 from itertools import count
 from typing import Final, NamedTuple, TypeAlias, cast
 
-from ..client.cluster import ClusterView
 from ..client.config import Setting, read_config
-from ..client.failures import (
-    BrokerError,
-    ClientClosed,
-    ClientError,
-    ClientFailed,
-    RequestFailed,
-)
+from ..client.failures import BrokerError, ClientClosed, ClientError, ClientFailed, RequestFailed
+from ..client.network.cluster import ClusterView
 from ..client.producer import (
     PRODUCER_KEYS,
     Abandon,
@@ -47,8 +41,8 @@ from ..client.producer.checking import checked
 from ..client.requests import Machine, Reason
 from ..records import Headers
 from .driver import Driver, DriverFailed
+from .open_client import open_client
 from .scoped import Scoped
-from .session import open_client
 
 NANOSECONDS_PER_MILLISECOND: Final = 1_000_000
 UNKNOWN: Final = -1

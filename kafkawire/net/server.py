@@ -44,7 +44,7 @@ from ..broker import (
 )
 from ..broker.bounds import DEFAULT_BOUNDS
 from ..broker.releases import LATEST
-from .server_wire import Wire
+from .server_transport import Wire
 
 if TYPE_CHECKING:
     import ssl

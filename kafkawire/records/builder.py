@@ -16,13 +16,7 @@ from typing import Final, final
 from librt.strings import BytesWriter
 
 from ..errors import OutOfRange
-from .batch import (
-    CONTROL_BIT,
-    DELETE_HORIZON_BIT,
-    HEADER_BYTES,
-    NONE,
-    TRANSACTIONAL_BIT,
-)
+from .batch import CONTROL_BIT, DELETE_HORIZON_BIT, HEADER_BYTES, NONE, TRANSACTIONAL_BIT
 from .checksum import crc32c_after
 from .compression import Compression, compress
 from .control import ControlType, control_key, end_txn_value

@@ -21,18 +21,18 @@ from pyarrow import fs
 from pyspark.sql import SparkSession
 
 from ..capture.tables import TABLES
-from . import shared
-from .columns import needed
-from .facts import AllFacts
+from .decode.columns import needed
 from .options import Options
-from .planning import Plan, complaints, make_plan, require_files
+from .plan.facts import AllFacts
+from .plan.planning import Plan, complaints, make_plan, require_files
+from .plan.verdicts import PROBLEMS, REFUSED, FileStatus, Verdict, code
 from .reading import Decoded, decode, partitions
 from .session import apart
-from .shared import Waiting
 from .splitting import InputFile
 from .splitting.stores import Store, filesystem, located
-from .verdicts import PROBLEMS, REFUSED, FileStatus, Verdict, code
-from .writing import BY_API, Folder
+from .write import shared_directory as shared
+from .write.shared_directory import Waiting
+from .write.writing import BY_API, Folder
 
 MANIFEST: Final = "_manifest"
 SCRATCH: Final = ".rows"

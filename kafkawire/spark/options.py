@@ -13,9 +13,9 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, Final, NoReturn
 
-from ..capture.bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
 from ..capture.engine import endpoint
 from ..capture.tables import TABLES
+from ..capture.tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 from ..messages.api_key import ApiKey
 from .errors import BadOption
 

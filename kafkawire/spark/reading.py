@@ -29,18 +29,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from ..capture.tables import TABLES
-from .columns import needed
-from .decoding import sorted_rows, tune
+from .decode.columns import needed
+from .decode.decoding import sorted_rows, tune
+from .decode.packets import SCHEMA, Kind, Placing
+from .decode.work import IN_TWO_STEPS, PACKETS, Batches, Step, Work
 from .errors import ascii_safe
-from .facts import AllFacts, sum_up
-from .finishing import Finish
 from .options import Options, parse
-from .outputs import OUT, bodies
-from .packets import SCHEMA, Kind, Placing
-from .parts import join_pieces
-from .planning import PARTITION_BYTES, TASK_BYTES, Plan, make_plan, numbers, require_files
-from .work import IN_TWO_STEPS, PACKETS, Batches, Step, Work
-from .writing import WRITTEN, Folder
+from .plan.facts import AllFacts, sum_up
+from .plan.parts import join_pieces
+from .plan.planning import PARTITION_BYTES, TASK_BYTES, Plan, make_plan, numbers, require_files
+from .write.finishing import Finish
+from .write.outputs import OUT, bodies
+from .write.writing import WRITTEN, Folder
 
 TASKS: Final = 12
 """Tasks for each core that read packets, at most."""

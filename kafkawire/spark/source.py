@@ -18,18 +18,18 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from ..capture.engine import Located
-from ..capture.exchanges import Ended
+from ..capture.exchanges.exchanges import Ended
+from ..capture.multifile import Blocks, Source, Traffic
 from ..capture.tables import TABLES
 from ..capture.tables.context import Context
-from ..capture.traffic import Blocks, Source, Traffic
-from .columns import is_bare, needed, to_batches
-from .decoding import without_bodies
+from .decode.columns import is_bare, needed, to_batches
+from .decode.decoding import without_bodies
 from .errors import BadOption, Unreadable, ascii_safe, in_ascii
-from .finishing import speak_of
-from .opening import as_one
 from .options import Options, parse
-from .planning import make_plan, require_files
+from .plan.opening import as_one
+from .plan.planning import make_plan, require_files
 from .splitting import InputFile, read
+from .write.finishing import speak_of
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -8,8 +8,8 @@ import pytest
 
 from kafkawire.broker.bounds import Bounds
 from kafkawire.broker.groups.states import ADMISSION, LEGAL, GroupState, Kind
-from kafkawire.broker.sasl.server import LEGAL as AUTHENTICATION
-from kafkawire.broker.sasl.server import State
+from kafkawire.broker.security.server import LEGAL as AUTHENTICATION
+from kafkawire.broker.security.server import State
 
 from ..conftest import ROOT
 

@@ -25,10 +25,7 @@ from kafkawire.messages.offset_commit_request import (
     OffsetCommitRequestTopic,
 )
 from kafkawire.messages.offset_commit_response import OffsetCommitResponse
-from kafkawire.messages.offset_fetch_request import (
-    OffsetFetchRequest,
-    OffsetFetchRequestTopic,
-)
+from kafkawire.messages.offset_fetch_request import OffsetFetchRequest, OffsetFetchRequestTopic
 from kafkawire.messages.offset_fetch_response import OffsetFetchResponse
 from kafkawire.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
 from kafkawire.messages.sync_group_response import SyncGroupResponse

@@ -10,8 +10,8 @@ import pytest
 
 from kafkawire import ErrorCode
 from kafkawire.broker.releases import table
-from kafkawire.broker.sasl.scram import Scram, credential
-from kafkawire.broker.sasl.scram_messages import client_first
+from kafkawire.broker.security.scram import Scram, credential
+from kafkawire.broker.security.scram_messages import client_first
 from kafkawire.errors import RemoteProtocolError
 from kafkawire.messages.sasl_authenticate_request import SaslAuthenticateRequest
 from kafkawire.messages.sasl_authenticate_response import SaslAuthenticateResponse

@@ -18,7 +18,7 @@ from kafkawire.broker.groups.requests import (
     SyncDue,
 )
 from kafkawire.broker.groups.states import ADMISSION, LEGAL, GroupState, Kind
-from kafkawire.broker.sasl import server as sasl
+from kafkawire.broker.security import server as sasl
 from kafkawire.protocol import ErrorCode
 
 E, S, K = ErrorCode, GroupState, Kind

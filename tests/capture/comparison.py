@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kafkawire.capture.engine import Located
-from kafkawire.capture.traffic import Traffic
+from kafkawire.capture.multifile import Traffic
 from tests.conftest import FIXTURES, SHARED
 
 from . import truth

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kafkawire.capture.bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
-from kafkawire.capture.connections import Connection
-from kafkawire.capture.events import Closed, CloseReason, Conflict, Discarded, Event, Gap
-from kafkawire.capture.packets import PacketParser
-from kafkawire.capture.reassembly import Reassembler
-from kafkawire.capture.runs import Run
+from kafkawire.capture.packets.parser import PacketParser
+from kafkawire.capture.tcp.connection import Connection
+from kafkawire.capture.tcp.events import Closed, CloseReason, Conflict, Discarded, Event, Gap
+from kafkawire.capture.tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
+from kafkawire.capture.tcp.reassembly import Reassembler
+from kafkawire.capture.tcp.run import Run
 
 from .wire import (
     ACK,

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from kafkawire.capture.source import read_capture
+from kafkawire.capture.files.source import read_capture
 
 ETHERNET: Final = 14
 SYN: Final = 2

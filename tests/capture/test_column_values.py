@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkawire.capture.tables import values
-from kafkawire.capture.tables.arrays import laid_out, repeated_texts, texts
+from kafkawire.capture.tables.arrow import values
+from kafkawire.capture.tables.arrow.arrays import laid_out, repeated_texts, texts
 from kafkawire.records import BatchBuilder, RecordBatches
 from tests.twins import twin
 

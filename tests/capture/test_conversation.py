@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 import pytest
 
 import kafkawire
-from kafkawire.capture.conversation import MAX_HELD, Conversation
+from kafkawire.capture.exchanges.conversation import MAX_HELD, Conversation
 from kafkawire.capture.rows import Row, Status
 
 CLIENT, BROKER = 0, 1

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkawire.capture.packets import PacketParser
-from kafkawire.capture.reassembly import Reassembler
-from kafkawire.capture.source import Capture
+from kafkawire.capture.files.source import Capture
+from kafkawire.capture.packets.parser import PacketParser
+from kafkawire.capture.tcp.reassembly import Reassembler
 from kafkawire.errors import CaptureError
 
 from .dialogue import Sent, goodbye, hello, packets

@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
-from kafkawire.capture.detection import HEAD, check_head, unpacked_head
-from kafkawire.capture.pcap import VARIANTS
-from kafkawire.capture.source import Capture, decoder_for
+from kafkawire.capture.files.pcap import VARIANTS
+from kafkawire.capture.files.recognition import HEAD, check_head, unpacked_head
+from kafkawire.capture.files.source import Capture, decoder_for
 from kafkawire.errors import BadMagic, CaptureError, CorruptCapture, TruncatedCapture
-from kafkawire_cli.inputs import Format, recognise
+from kafkawire_cli.input.inputs import Format, recognise
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafkawire.capture.connections import Connection
-from kafkawire.capture.endings import Endings, as_ended, weigh
 from kafkawire.capture.engine import Engine
-from kafkawire.capture.exchanges import Ended
-from kafkawire.capture.packets import PacketParser
-from kafkawire.capture.parcels import Told
-from kafkawire.capture.reading import Sealed
-from kafkawire.capture.source import read_capture
+from kafkawire.capture.exchanges.endings import Endings, as_ended, weigh
+from kafkawire.capture.exchanges.exchanges import Ended
+from kafkawire.capture.files.source import read_capture
+from kafkawire.capture.frames.decoding import Sealed
+from kafkawire.capture.frames.serialised import Told
+from kafkawire.capture.packets.parser import PacketParser
+from kafkawire.capture.tcp.connection import Connection
 
 CAPTURE = Path(__file__).parents[2] / "fixtures" / "captures" / "ck-848.pcap"
 

@@ -11,11 +11,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkawire.capture.bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
-from kafkawire.capture.events import Closed, Event
-from kafkawire.capture.packets import PacketParser, Segments
-from kafkawire.capture.reassembly import Reassembler
-from kafkawire.capture.runs import Run
+from kafkawire.capture.packets.parser import PacketParser, Segments
+from kafkawire.capture.tcp.events import Closed, Event
+from kafkawire.capture.tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
+from kafkawire.capture.tcp.reassembly import Reassembler
+from kafkawire.capture.tcp.run import Run
 
 from .dialogue import Sent, packets
 from .wire import pcap, read

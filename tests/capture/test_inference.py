@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from kafkawire.capture.bounds import DEFAULT_REASSEMBLY
-from kafkawire.capture.conversation import Conversation
-from kafkawire.capture.events import Closed
-from kafkawire.capture.inference import layouts
-from kafkawire.capture.packets import PacketParser
-from kafkawire.capture.reassembly import Reassembler
+from kafkawire.capture.exchanges.conversation import Conversation
+from kafkawire.capture.exchanges.inference import layouts
+from kafkawire.capture.files.source import read_capture
+from kafkawire.capture.packets.parser import PacketParser
 from kafkawire.capture.rows import Row, Status
-from kafkawire.capture.runs import Run
-from kafkawire.capture.source import read_capture
+from kafkawire.capture.tcp.events import Closed
+from kafkawire.capture.tcp.limits import DEFAULT_REASSEMBLY
+from kafkawire.capture.tcp.reassembly import Reassembler
+from kafkawire.capture.tcp.run import Run
 from kafkawire.messages import REGISTRY
 
 from . import truth

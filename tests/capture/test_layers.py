@@ -9,26 +9,13 @@ from itertools import pairwise
 
 import pytest
 
-from kafkawire.capture.blocks import MAX_PACKETS
-from kafkawire.capture.fragments import Defragmenter, Fragment
-from kafkawire.capture.headers import Kind
-from kafkawire.capture.packets import PacketParser
+from kafkawire.capture.files.blocks import MAX_PACKETS
+from kafkawire.capture.packets.fragments import Defragmenter, Fragment
+from kafkawire.capture.packets.headers import Kind
+from kafkawire.capture.packets.parser import PacketParser
 from kafkawire.errors import UnsupportedLinkType
 
-from .wire import (
-    ACK,
-    PSH,
-    Packet,
-    ethernet,
-    ipv4,
-    ipv6,
-    payloads,
-    pcap,
-    read,
-    segments,
-    tcp,
-    udp,
-)
+from .wire import ACK, PSH, Packet, ethernet, ipv4, ipv6, payloads, pcap, read, segments, tcp, udp
 
 PAYLOAD = b"kafka-payload"
 SEGMENT = tcp(50000, 9092, 1000, PAYLOAD, ack=77, flags=PSH | ACK)

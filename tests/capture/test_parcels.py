@@ -8,8 +8,8 @@ from itertools import islice
 import pytest
 
 from kafkawire.capture.engine import decode_capture, located, read_sealed
-from kafkawire.capture.parcels import Parcel, Told, pack, unpack
-from kafkawire.capture.reading import Asked, Sealed
+from kafkawire.capture.frames.decoding import Asked, Sealed
+from kafkawire.capture.frames.serialised import Parcel, Told, pack, unpack
 from kafkawire.capture.rows import Status
 from tests.conftest import FIXTURES
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkawire.capture.pcap import VARIANTS, PcapDecoder, read_header
-from kafkawire.capture.resync import find_packet
+from kafkawire.capture.files.pcap import VARIANTS, PcapDecoder, read_header
+from kafkawire.capture.files.resynchronisation import find_packet
 from kafkawire.errors import BadMagic, CorruptCapture, TruncatedCapture
 
 from .wire import START_NS, Packet, packets_of, pcap, read

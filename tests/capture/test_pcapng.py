@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkawire.capture.blocks import NO_TIME, PacketBlock
+from kafkawire.capture.files.blocks import NO_TIME, PacketBlock
 from kafkawire.errors import CorruptCapture, TruncatedCapture, UnsupportedLinkType
 
 from .wire import (

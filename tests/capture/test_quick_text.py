@@ -16,17 +16,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafkawire.capture import quick_text
 from kafkawire.capture.engine import located, read_sealed
-from kafkawire.capture.programs import program_of
-from kafkawire.capture.quick_text import Program, Text
-from kafkawire.capture.record_text import (
-    batch_body,
-    counted_place,
-    opened_place,
-    shown_value,
-)
-from kafkawire.capture.row_text import Lines
+from kafkawire.capture.jsonl import writer as quick_text
+from kafkawire.capture.jsonl.records import batch_body, counted_place, opened_place, shown_value
+from kafkawire.capture.jsonl.rows import Lines
+from kafkawire.capture.jsonl.wire_layouts import program_of
+from kafkawire.capture.jsonl.writer import Program, Text
 from kafkawire.errors import DecodeError
 from kafkawire.messages import REGISTRY
 from kafkawire.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol

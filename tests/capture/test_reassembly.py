@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from kafkawire.capture.blocks import NO_TIME
-from kafkawire.capture.bounds import DEFAULT_REASSEMBLY
-from kafkawire.capture.events import Closed, CloseReason, DiscardReason, Gap, GapReason
-from kafkawire.capture.packets import PacketParser
-from kafkawire.capture.reassembly import Reassembler
-from kafkawire.capture.runs import Run
-from kafkawire.capture.source import Capture
+from kafkawire.capture.files.blocks import NO_TIME
+from kafkawire.capture.files.source import Capture
+from kafkawire.capture.packets.parser import PacketParser
+from kafkawire.capture.tcp.events import Closed, CloseReason, DiscardReason, Gap, GapReason
+from kafkawire.capture.tcp.limits import DEFAULT_REASSEMBLY
+from kafkawire.capture.tcp.reassembly import Reassembler
+from kafkawire.capture.tcp.run import Run
 
 from .dialogue import ISNS, Sent, Told, goodbye, hello, packets, tell
 from .wire import FIN, PSH, RST, SYN, Packet, ethernet, interface, ipv4, section, simple, tcp

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from kafkawire.capture import record_text
 from kafkawire.capture.engine import decode_capture
-from kafkawire.capture.record_text import Count, places
+from kafkawire.capture.jsonl import records as record_text
+from kafkawire.capture.jsonl.records import Count, places
 from kafkawire.records import Record, RecordBatches
 
 from . import truth

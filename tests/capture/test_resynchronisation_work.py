@@ -11,10 +11,13 @@ from typing import Any
 
 import pytest
 
-from kafkawire.capture import conversation, pcapng, recognise, resync
-from kafkawire.capture.conversation import Conversation
-from kafkawire.capture.pcap import PcapDecoder
-from kafkawire.capture.pcapng import PcapngDecoder
+from kafkawire.capture.exchanges import conversation
+from kafkawire.capture.exchanges.conversation import Conversation
+from kafkawire.capture.files import pcapng
+from kafkawire.capture.files import resynchronisation as resync
+from kafkawire.capture.files.pcap import PcapDecoder
+from kafkawire.capture.files.pcapng import PcapngDecoder
+from kafkawire.capture.frames import detection as recognise
 from kafkawire.primitives import DEFAULT_LIMITS
 from tests.capture import wire
 

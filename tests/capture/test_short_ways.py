@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkawire.capture.connections import Connection
-from kafkawire.capture.conversation import Conversation
-from kafkawire.capture.events import Closed, Gap
-from kafkawire.capture.flows import UNKNOWN
-from kafkawire.capture.packets import PacketParser
-from kafkawire.capture.reading import RequestHeads, Sealed, seal_request
-from kafkawire.capture.reassembly import Reassembler
+from kafkawire.capture.exchanges.conversation import Conversation
+from kafkawire.capture.files.source import read_capture
+from kafkawire.capture.frames.decoding import RequestHeads, Sealed, seal_request
+from kafkawire.capture.frames.stream import Mark
+from kafkawire.capture.packets.parser import PacketParser
 from kafkawire.capture.rows import Row
-from kafkawire.capture.runs import Run
-from kafkawire.capture.source import read_capture
-from kafkawire.capture.stream import Mark
+from kafkawire.capture.tcp.connection import Connection
+from kafkawire.capture.tcp.events import Closed, Gap
+from kafkawire.capture.tcp.flow import UNKNOWN
+from kafkawire.capture.tcp.reassembly import Reassembler
+from kafkawire.capture.tcp.run import Run
 from tests.conftest import FIXTURES
 
 CAPTURES = sorted((FIXTURES / "captures").glob("*.pcap*"))

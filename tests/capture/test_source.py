@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkawire.capture.compressed import STEP, Unpacked
-from kafkawire.capture.source import Capture, read_capture
+from kafkawire.capture.files.compression import STEP, Unpacked
+from kafkawire.capture.files.source import Capture, read_capture
 from kafkawire.errors import BadMagic, CorruptCapture, TruncatedCapture
 
 from .wire import Packet, packets_of, pcap, pcapng, read

@@ -12,20 +12,20 @@ import pyarrow as pa
 import pytest
 
 from kafkawire.capture import tables
-from kafkawire.capture.blocks import NO_TIME
-from kafkawire.capture.exchanges import Ended
-from kafkawire.capture.reading import Asked, Sealed
+from kafkawire.capture.exchanges.exchanges import Ended
+from kafkawire.capture.exchanges.topic_ids import TopicNames
+from kafkawire.capture.files.blocks import NO_TIME
+from kafkawire.capture.frames.decoding import Asked, Sealed
+from kafkawire.capture.multifile import Traffic
 from kafkawire.capture.rows import Row, Status
-from kafkawire.capture.tables.body_reader import Reader
+from kafkawire.capture.tables.arrow.record_columns import RecordColumns
 from kafkawire.capture.tables.columns import batches
 from kafkawire.capture.tables.context import Context
-from kafkawire.capture.tables.heard import Head
-from kafkawire.capture.tables.mentions import SPECIAL
-from kafkawire.capture.tables.notes import Notes, notes_of
-from kafkawire.capture.tables.record_batches import Broken, Carried, batches_in
-from kafkawire.capture.tables.record_columns import RecordColumns
-from kafkawire.capture.topic_ids import TopicNames
-from kafkawire.capture.traffic import Traffic
+from kafkawire.capture.tables.extraction.body_facts import Notes, notes_of
+from kafkawire.capture.tables.extraction.body_reader import Reader
+from kafkawire.capture.tables.extraction.entities import SPECIAL
+from kafkawire.capture.tables.extraction.messages import Head
+from kafkawire.capture.tables.extraction.record_batches import Broken, Carried, batches_in
 from kafkawire.errors import DecodeError
 from kafkawire.messages import REGISTRY
 from kafkawire.primitives import MessageInfo

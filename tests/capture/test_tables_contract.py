@@ -11,14 +11,15 @@ import pyarrow as pa
 import pytest
 
 import kafkawire
+from kafkawire.capture.exchanges.topic_ids import TopicNames
 from kafkawire.capture.rows import Row, Status
 from kafkawire.capture.tables import TABLES
-from kafkawire.capture.tables.body_reader import Reader
 from kafkawire.capture.tables.documentation import markdown
-from kafkawire.capture.tables.layouts import layout_of
-from kafkawire.capture.tables.mentions import Mentions, role
-from kafkawire.capture.tables.notes import notes_of
-from kafkawire.capture.tables.places import (
+from kafkawire.capture.tables.extraction.body_facts import notes_of
+from kafkawire.capture.tables.extraction.body_reader import Reader
+from kafkawire.capture.tables.extraction.entities import Mentions, role
+from kafkawire.capture.tables.extraction.layouts import layout_of
+from kafkawire.capture.tables.extraction.partition_fields import (
     REQUEST_FIELDS,
     REQUESTS,
     RESPONSE_FIELDS,
@@ -26,11 +27,10 @@ from kafkawire.capture.tables.places import (
     Place,
     spoken,
 )
-from kafkawire.capture.topic_ids import TopicNames
 from kafkawire.messages import REGISTRY
 from kafkawire.primitives import FieldRow
 from kafkawire.protocol import ApiKey
-from kafkawire_cli.facts import facts
+from kafkawire_cli.render.brief import facts
 from kafkawire_codegen import schemas_dir
 from kafkawire_codegen.model import Message, build
 from kafkawire_codegen.schema import load_directory

@@ -12,13 +12,13 @@ from typing import NamedTuple
 import pytest
 from hypothesis import Phase, given, settings
 
-from kafkawire.capture.connections import Connection
 from kafkawire.capture.engine import Engine, Located
-from kafkawire.capture.packets import PacketParser
-from kafkawire.capture.reassembly import Reassembler
+from kafkawire.capture.files.source import Capture, read_capture
+from kafkawire.capture.packets.parser import PacketParser
 from kafkawire.capture.rows import Row, Status
-from kafkawire.capture.runs import Run
-from kafkawire.capture.source import Capture, read_capture
+from kafkawire.capture.tcp.connection import Connection
+from kafkawire.capture.tcp.reassembly import Reassembler
+from kafkawire.capture.tcp.run import Run
 from tests.conftest import FIXTURES, SHARED
 
 from .dialogue import Sent, goodbye, hello, packets

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from kafkawire.capture.packets import PacketParser
-from kafkawire.capture.source import read_capture
-from kafkawire.capture.traffic import Traffic
-from kafkawire_cli.progress import Progress
-from kafkawire_cli.summary_report import Summary
-from kafkawire_cli.tallies.problems import Payload
-from kafkawire_cli.tallies.reading import Reading
+from kafkawire.capture.files.source import read_capture
+from kafkawire.capture.multifile import Traffic
+from kafkawire.capture.packets.parser import PacketParser
+from kafkawire.reports.problems import Payload
+from kafkawire.reports.reading import Reading
+from kafkawire_cli.render.progress import Progress
+from kafkawire_cli.render.summary_report import Summary
 from tests.capture.written import BROKER, Story
 from tests.conftest import FIXTURES, shared
 from tests.fuzzing import mutate, replayable, seeds

@@ -16,8 +16,9 @@ import kafkawire
 from kafkawire.broker import Close
 from kafkawire.client.failures import ClientError
 from kafkawire.escaping import csv_text, printable, printable_lines
-from kafkawire_cli import consume, live, produce, serve
-from kafkawire_cli.output import Shape
+from kafkawire_cli.input import cluster as live
+from kafkawire_cli.render.messages import Shape
+from kafkawire_cli.verbs import consume, produce, serve
 from tests.capture.written import BROKER, Story
 from tests.cli.reports import run
 

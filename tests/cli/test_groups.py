@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafkawire_cli.tallies import group_life
+from kafkawire.reports import group as group_life
 from tests.capture import truth
 from tests.capture.written import Story
 from tests.conftest import FIXTURES, shared

@@ -20,11 +20,22 @@ import pytest
 import typer
 
 import kafkawire_cli
-from kafkawire.capture import exchanges, topic_ids
+from kafkawire.capture.exchanges import exchanges, topic_ids
 from kafkawire.protocol.json_form import uuid_text
-from kafkawire_cli import clients, groups, latency, readiness, summary, topics
-from kafkawire_cli.captures import SHOWN, Form
-from kafkawire_cli.report import Section, print_sections
+from kafkawire_cli.input.sources import SHOWN, Form
+from kafkawire_cli.render.report import Section, print_sections
+from kafkawire_cli.verbs import (
+    capture_groups as groups,
+)
+from kafkawire_cli.verbs import (
+    capture_topics as topics,
+)
+from kafkawire_cli.verbs import (
+    clients,
+    latency,
+    readiness,
+    summary,
+)
 from tests.capture.written import BROKER, Story, response
 
 from .reports import report, run, text

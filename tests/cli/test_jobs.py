@@ -19,7 +19,7 @@ PCAPS: Final = sorted(str(path) for path in CAPTURES.glob("*.pcap*"))
 
 COMMAND: Final = """
 import sys
-from kafkawire_cli import jobs, main, turns
+from kafkawire_cli.parallel import jobs, ordered_output as turns; from kafkawire_cli import main
 jobs.BATCH_ROWS, jobs.AHEAD = 7, 2
 give = turns.Turns.give
 given = []

@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkawire_cli.quantiles import ERROR, Quantiles
+from kafkawire.reports.quantiles import ERROR, Quantiles
 
 from .outside import quantile
 

@@ -11,24 +11,18 @@ from typing import Any
 import pytest
 
 import kafkawire
-from kafkawire.capture.conversation import Conversation
-from kafkawire.capture.row_text import Lines
+from kafkawire.capture.exchanges.conversation import Conversation
+from kafkawire.capture.jsonl.rows import Lines
 from kafkawire.capture.rows import Row
 from kafkawire.net.server_recording import Recording
 from kafkawire.reference import as_json, explain, explain_frame
 from kafkawire.spark.options import Options
-from kafkawire_cli.inputs import Entry
-from kafkawire_cli.output import Shape, View, text
+from kafkawire_cli.input.inputs import Entry
+from kafkawire_cli.render.messages import Shape, View, text
 from tests import fuzzing
 from tests.capture.written import BROKER, CLIENT, Story, request, response
 from tests.cli.reports import run
-from tests.cli.secrets import (
-    Hidden,
-    forms,
-    hidden_messages,
-    metadata_records,
-    new_secret,
-)
+from tests.cli.secrets import Hidden, forms, hidden_messages, metadata_records, new_secret
 
 SIZE = 4
 VIEWS = (View(), View(records=True), View(redact=True), View(redact=True, records=True))

@@ -15,9 +15,9 @@ import pytest
 
 PREPARED: Final = """
 import os, random, sys
-from kafkawire_cli import turns
-from kafkawire_cli.output import Printed
-from kafkawire_cli.turns import Turns
+from kafkawire_cli.parallel import ordered_output as turns
+from kafkawire_cli.render.messages import Printed
+from kafkawire_cli.parallel.ordered_output import Turns
 
 def out(found):
     for printed in found:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
+from kafkawire.client.client import Client
 from kafkawire.client.config import CLIENT_KEYS, Setting, network_settings, read_config
-from kafkawire.client.network import Network
-from kafkawire.client.network_settings import NetworkSettings
+from kafkawire.client.network.network import Network
+from kafkawire.client.network.settings import NetworkSettings
 from kafkawire.client.producer import PRODUCER_KEYS, Producer, producer_settings
-from kafkawire.client.routing import Client
 
 SOFTWARE = ("kafkawire", "tests")
 Addresses = Sequence[tuple[str, int]]

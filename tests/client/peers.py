@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkawire.client.shell import Write
+from kafkawire.client.network.transport import Write
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.messages.api_versions_response import ApiVersion, ApiVersionsResponse
 from kafkawire.primitives import Message

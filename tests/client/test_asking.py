@@ -8,9 +8,10 @@ from random import Random
 import pytest
 
 from kafkawire.broker import Action, Fault
-from kafkawire.client.asking import OF_A_MOMENT, Asking, LeaderOf, Question, Replied, Unreplied
-from kafkawire.client.backoff import Backoff
+from kafkawire.client.admin.calls import OF_A_MOMENT, Asking, LeaderOf, Question, Replied, Unreplied
+from kafkawire.client.client import Client
 from kafkawire.client.config import Setting
+from kafkawire.client.network.backoff import Backoff
 from kafkawire.client.requests import (
     CONTROLLER,
     LEAST_LOADED,
@@ -21,7 +22,6 @@ from kafkawire.client.requests import (
     Reason,
     Same,
 )
-from kafkawire.client.routing import Client
 from kafkawire.errors import LocalProtocolError
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.messages.describe_groups_request import DescribeGroupsRequest

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkawire.client.backoff import JITTER, Backoff
+from kafkawire.client.network.backoff import JITTER, Backoff
 
 ALMOST_ONE = 1 - 2**-53
 MIDDLE = 0.5

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from kafkawire.broker import Persist, Reply
-from kafkawire.broker.appending import Appender
 from kafkawire.broker.cluster import Cluster
 from kafkawire.broker.groups.coordinator import Coordinator
 from kafkawire.broker.groups.offsets import offset_record
-from kafkawire.broker.producers import Producers
+from kafkawire.broker.log.appending import Appender
+from kafkawire.broker.log.producer_state import Producers
 
 from ..conftest import ROOT
 from .test_client_meets_broker_in_groups import Story as Group

@@ -17,8 +17,8 @@ from kafkawire.broker.groups.coordinators import partition_for
 from kafkawire.broker.groups.states import GroupState
 from kafkawire.client.config import Setting
 from kafkawire.client.consumer import ConsumerError, TopicPartition, events
-from kafkawire.client.consumer.member_states import MemberState
-from kafkawire.client.network import CloseNetwork
+from kafkawire.client.consumer.group.member_states import MemberState
+from kafkawire.client.network.network import CloseNetwork
 from kafkawire.client.producer import Flush, Flushed, Send
 from kafkawire.messages.offset_commit_key import OffsetCommitKey
 from kafkawire.messages.offset_commit_value import OffsetCommitValue

@@ -12,7 +12,7 @@ import pytest
 
 from kafkawire.broker import Action, Fault
 from kafkawire.client.config import Setting
-from kafkawire.client.network import CloseNetwork
+from kafkawire.client.network.network import CloseNetwork
 from kafkawire.client.producer import (
     CloseProducer,
     Delivered,

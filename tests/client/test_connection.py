@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkawire.client.connection import HANDLERS, Connection
-from kafkawire.client.connection_states import (
+from kafkawire.client.network.connection import HANDLERS, Connection
+from kafkawire.client.network.connection_states import (
     LEGAL,
     ConnectionSettings,
     Ended,
@@ -19,9 +19,9 @@ from kafkawire.client.connection_states import (
     State,
     Submit,
 )
-from kafkawire.client.requests import LEAST_LOADED, Answered, Ask, Reason, Same, Sent, Unanswered
-from kafkawire.client.sasl import Credentials
-from kafkawire.client.shell import (
+from kafkawire.client.network.negotiated_versions import Opening
+from kafkawire.client.network.sasl import Credentials
+from kafkawire.client.network.transport import (
     BytesReceived,
     Close,
     ConnectionLost,
@@ -30,7 +30,7 @@ from kafkawire.client.shell import (
     WritingPaused,
     WritingResumed,
 )
-from kafkawire.client.versions import Opening
+from kafkawire.client.requests import LEAST_LOADED, Answered, Ask, Reason, Same, Sent, Unanswered
 from kafkawire.errors import LocalProtocolError
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.messages.heartbeat_request import HeartbeatRequest

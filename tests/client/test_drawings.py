@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import pytest
 
-from kafkawire.client.connection_states import LEGAL as CONNECTION
-from kafkawire.client.producer.identity import LEGAL as IDENTITY
+from kafkawire.client.network.connection_states import LEGAL as CONNECTION
+from kafkawire.client.producer.producer_id import LEGAL as IDENTITY
 from tests.conftest import ROOT
 
 E = TypeVar("E", bound=Enum)

@@ -11,12 +11,21 @@ from random import Random
 import pytest
 
 from kafkawire.broker import Action, Fault
-from kafkawire.client.backoff import Backoff
-from kafkawire.client.cluster import Broker
-from kafkawire.client.connection import Connection
-from kafkawire.client.connection_states import Ended
-from kafkawire.client.lines import Line, LineKey, Purpose, Waiting, least_loaded
-from kafkawire.client.network import CloseNetwork, Draws, Network
+from kafkawire.client.client import Client
+from kafkawire.client.network.backoff import Backoff
+from kafkawire.client.network.broker_connection import Line, LineKey, Purpose, Waiting, least_loaded
+from kafkawire.client.network.cluster import Broker
+from kafkawire.client.network.connection import Connection
+from kafkawire.client.network.connection_states import Ended
+from kafkawire.client.network.negotiated_versions import Range, Versions
+from kafkawire.client.network.network import CloseNetwork, Draws, Network
+from kafkawire.client.network.transport import (
+    BytesReceived,
+    Close,
+    Connect,
+    ConnectionLost,
+    ConnectionMade,
+)
 from kafkawire.client.requests import (
     CONTROLLER,
     LEAST_LOADED,
@@ -33,9 +42,6 @@ from kafkawire.client.requests import (
     Unanswered,
     WantMetadata,
 )
-from kafkawire.client.routing import Client
-from kafkawire.client.shell import BytesReceived, Close, Connect, ConnectionLost, ConnectionMade
-from kafkawire.client.versions import Range, Versions
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.messages.describe_groups_request import DescribeGroupsRequest
 from kafkawire.messages.heartbeat_request import HeartbeatRequest

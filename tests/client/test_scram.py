@@ -8,8 +8,8 @@ from base64 import b64decode, b64encode
 
 import pytest
 
-from kafkawire.client.sasl import Credentials, Plain, mechanism
-from kafkawire.client.scram import FEWEST_ITERATIONS, Scram
+from kafkawire.client.network.sasl import Credentials, Plain, mechanism
+from kafkawire.client.network.scram import FEWEST_ITERATIONS, Scram
 from kafkawire.errors import LocalProtocolError, RemoteProtocolError
 
 # RFC 7677, section 3

@@ -36,8 +36,8 @@ from kafkawire.broker import (
 )
 from kafkawire.broker import Close as BrokerClose
 from kafkawire.broker.releases import LATEST
-from kafkawire.client.routing import Client
-from kafkawire.client.shell import (
+from kafkawire.client.client import Client
+from kafkawire.client.network.transport import (
     BytesReceived,
     Close,
     Connect,

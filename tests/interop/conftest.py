@@ -12,11 +12,7 @@ from kafkawire.client.failures import ClientError
 from kafkawire.net.admin import LATEST, Admin, GroupInfo
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
-from tests.net.server.conftest import (
-    LEFT_OPEN,
-    nothing_left_to_others,
-    pytest_runtest_teardown,
-)
+from tests.net.server.conftest import LEFT_OPEN, nothing_left_to_others, pytest_runtest_teardown
 from tests.real.broker import MECHANISMS, PASSWORD, USER
 from tests.real.java import Installation
 

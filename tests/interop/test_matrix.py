@@ -12,7 +12,7 @@ from typing import Final
 import confluent_kafka
 import pytest
 
-from kafkawire.client.consumer.group_requests import assigned
+from kafkawire.client.consumer.group.requests import assigned
 from tests.conftest import ROOT
 from tests.real.broker import MECHANISMS, PASSWORD, USER
 

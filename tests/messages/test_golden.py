@@ -8,13 +8,7 @@ import pytest
 
 import kafkawire
 from kafkawire import reference
-from kafkawire.errors import (
-    DecodeError,
-    EncodeError,
-    InvalidText,
-    InvalidValue,
-    TrailingBytes,
-)
+from kafkawire.errors import DecodeError, EncodeError, InvalidText, InvalidValue, TrailingBytes
 from kafkawire.messages import REGISTRY
 from tests import vectors
 from tests.vectors import NAMES, same, where

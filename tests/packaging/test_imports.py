@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from kafkawire_cli import verbs
+from kafkawire_cli import registry as verbs
 from tests.conftest import FIXTURES
 
 IMPORT: Final = "import kafkawire"
@@ -86,7 +86,7 @@ def ours(modules: set[str]) -> set[str]:
 
 
 def test_help_imports_no_verb() -> None:
-    assert ours(modules_after(HELP)) == {"main", "pipes", "verbs"}
+    assert ours(modules_after(HELP)) == {"main", "pipes", "registry"}
 
 
 @pytest.mark.parametrize("script", [DECODE, ROTATED], ids=["decode", "rotated"])
@@ -96,7 +96,7 @@ def test_decode_imports_nothing_of_other_verbs_and_no_extra(script: str) -> None
 
 
 def test_decode_imports_no_other_verb() -> None:
-    others = {verb.module for name, verb in verbs.VERBS.items() if name != "decode"}
+    others = {f"verbs.{verb.module}" for name, verb in verbs.VERBS.items() if name != "decode"}
     assert ours(modules_after(DECODE)) & others == set()
 
 

@@ -14,11 +14,11 @@ from typing import Any, Final
 
 import pytest
 
-from kafkawire.capture.quick_text import Text
-from kafkawire.capture.record_text import batch_body, opened_place, shown_value
-from kafkawire.capture.tables.record_batches import Broken, Carried, batches_in
-from kafkawire.capture.tables.record_columns import RecordColumns
-from kafkawire.capture.topic_ids import Topic
+from kafkawire.capture.exchanges.topic_ids import Topic
+from kafkawire.capture.jsonl.records import batch_body, opened_place, shown_value
+from kafkawire.capture.jsonl.writer import Text
+from kafkawire.capture.tables.arrow.record_columns import RecordColumns
+from kafkawire.capture.tables.extraction.record_batches import Broken, Carried, batches_in
 from kafkawire.errors import WireError
 from kafkawire.records import (
     BatchBuilder,

@@ -10,15 +10,15 @@ from typing import Final
 
 import pytest
 
-from kafkawire.capture.quick_text import Text
-from kafkawire.capture.record_text import Count, batch_body, opened_place, shown_value
-from kafkawire.capture.tables.record_batches import Broken, Carried, batches_in
-from kafkawire.capture.tables.record_columns import RecordColumns
-from kafkawire.capture.topic_ids import Topic
-from kafkawire.client.consumer.buffers import Buffer
+from kafkawire.capture.exchanges.topic_ids import Topic
+from kafkawire.capture.jsonl.records import Count, batch_body, opened_place, shown_value
+from kafkawire.capture.jsonl.writer import Text
+from kafkawire.capture.tables.arrow.record_columns import RecordColumns
+from kafkawire.capture.tables.extraction.record_batches import Broken, Carried, batches_in
 from kafkawire.client.consumer.failures import FetchFailed
+from kafkawire.client.consumer.fetch.completed_fetch import Buffer
+from kafkawire.client.consumer.offsets.partition_state import Position
 from kafkawire.client.consumer.partitions import TopicPartition
-from kafkawire.client.consumer.places import Position
 from kafkawire.errors import CorruptBatch, InvalidLength, Truncated, WireError
 from kafkawire.log import Finding, RecordRow, Rule, read, recognise
 from kafkawire.records import (

@@ -12,14 +12,14 @@ import pyarrow.compute as pc
 import pytest
 
 from kafkawire.capture.tables import TABLES
-from kafkawire.spark.facts import sum_up
-from kafkawire.spark.finishing import Finish
+from kafkawire.spark.decode.packets import SCHEMA, Kind, Placing
+from kafkawire.spark.decode.work import IN_TWO_STEPS, Work
 from kafkawire.spark.options import parse
-from kafkawire.spark.outputs import unpacked
-from kafkawire.spark.packets import SCHEMA, Kind, Placing
-from kafkawire.spark.parts import join_pieces
-from kafkawire.spark.planning import Plan, make_plan
-from kafkawire.spark.work import IN_TWO_STEPS, Work
+from kafkawire.spark.plan.facts import sum_up
+from kafkawire.spark.plan.parts import join_pieces
+from kafkawire.spark.plan.planning import Plan, make_plan
+from kafkawire.spark.write.finishing import Finish
+from kafkawire.spark.write.outputs import unpacked
 
 from .conftest import counted, rows_of
 

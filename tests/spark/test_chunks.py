@@ -13,16 +13,16 @@ from pyspark.sql import SparkSession
 from benchmarks.captures import recorded
 from benchmarks.skew import hot
 from kafkawire.capture.tables import TABLES
-from kafkawire.spark.chunks import CHUNKED, columns, cut, portion
-from kafkawire.spark.columns import to_batches
-from kafkawire.spark.decoding import Gathering, Notices, Traffic, in_order, sorted_rows
-from kafkawire.spark.facts import Facts, sum_up
-from kafkawire.spark.finishing import Finish
+from kafkawire.spark.decode.chunks import CHUNKED, columns, cut, portion
+from kafkawire.spark.decode.columns import to_batches
+from kafkawire.spark.decode.decoding import Gathering, Notices, Traffic, in_order, sorted_rows
+from kafkawire.spark.decode.packets import Placing
+from kafkawire.spark.decode.work import COLUMNAR
 from kafkawire.spark.options import parse
-from kafkawire.spark.packets import Placing
-from kafkawire.spark.planning import make_plan
+from kafkawire.spark.plan.facts import Facts, sum_up
+from kafkawire.spark.plan.planning import make_plan
 from kafkawire.spark.reading import decode
-from kafkawire.spark.work import COLUMNAR
+from kafkawire.spark.write.finishing import Finish
 from tests.conftest import FIXTURES
 
 from .conftest import counted, of_frame, rows_of

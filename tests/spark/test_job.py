@@ -11,9 +11,10 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
-from kafkawire.spark import job, shared, submit
+from kafkawire.spark import job, submit
 from kafkawire.spark.errors import BadOption
 from kafkawire.spark.options import parse
+from kafkawire.spark.write import shared_directory as shared
 from kafkawire_cli.main import app
 from tests.conftest import FIXTURES
 

@@ -14,9 +14,9 @@ import pyarrow.dataset
 import pytest
 from pyspark.sql import SparkSession
 
-from kafkawire.capture.bounds import DEFAULT_REASSEMBLY
 from kafkawire.capture.tables import TABLES
-from kafkawire.capture.tables.hiding import redacted
+from kafkawire.capture.tables.redaction import redacted
+from kafkawire.capture.tcp.limits import DEFAULT_REASSEMBLY
 from kafkawire.spark import job
 from kafkawire.spark.options import SETTERS, parse
 from tests.capture.dialogue import Sent, hello, packets

@@ -11,13 +11,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from kafkawire.capture.packets import PacketParser, Segments
-from kafkawire.capture.source import read_capture
-from kafkawire.spark import decoding
-from kafkawire.spark.decoding import in_order, sorted_rows
-from kafkawire.spark.errors import OutOfOrder
-from kafkawire.spark.options import parse
-from kafkawire.spark.packets import (
+from kafkawire.capture.files.source import read_capture
+from kafkawire.capture.packets.parser import PacketParser, Segments
+from kafkawire.spark.decode import decoding
+from kafkawire.spark.decode.decoding import in_order, sorted_rows
+from kafkawire.spark.decode.packets import (
     SCHEMA,
     Placing,
     by_connection,
@@ -27,7 +25,9 @@ from kafkawire.spark.packets import (
     segment_rows,
     taken,
 )
-from kafkawire.spark.planning import make_plan
+from kafkawire.spark.errors import OutOfOrder
+from kafkawire.spark.options import parse
+from kafkawire.spark.plan.planning import make_plan
 from kafkawire.spark.reading import packet_rows
 from tests.conftest import FIXTURES
 

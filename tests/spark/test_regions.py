@@ -17,17 +17,17 @@ from pyspark.sql import SparkSession
 from benchmarks.captures import HEADER, recorded, shifted
 from kafkawire.capture.tables import TABLES
 from kafkawire.spark import read, splitting
-from kafkawire.spark.facts import sum_up
-from kafkawire.spark.finishing import Finish
-from kafkawire.spark.opening import as_one
+from kafkawire.spark.decode.packets import Placing, mixed
+from kafkawire.spark.decode.work import IN_TWO_STEPS, PACKETS, Work
 from kafkawire.spark.options import parse
-from kafkawire.spark.outputs import unpacked
-from kafkawire.spark.packets import Placing, mixed
-from kafkawire.spark.parts import apart
-from kafkawire.spark.planning import Plan, make_plan
-from kafkawire.spark.presence import look
+from kafkawire.spark.plan.connection_index import look
+from kafkawire.spark.plan.facts import sum_up
+from kafkawire.spark.plan.opening import as_one
+from kafkawire.spark.plan.parts import apart
+from kafkawire.spark.plan.planning import Plan, make_plan
 from kafkawire.spark.splitting import inputs
-from kafkawire.spark.work import IN_TWO_STEPS, PACKETS, Work
+from kafkawire.spark.write.finishing import Finish
+from kafkawire.spark.write.outputs import unpacked
 from tests.capture.written import Story
 from tests.conftest import FIXTURES
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from kafkawire.capture.bounds import DEFAULT_REASSEMBLY
 from kafkawire.capture.tables import TABLES
+from kafkawire.capture.tcp.limits import DEFAULT_REASSEMBLY
 from kafkawire.spark import read
 from tests.capture.dialogue import Sent, goodbye, hello, packets
 from tests.capture.wire import Packet, ethernet, pcap

@@ -34,7 +34,7 @@ def test_workers_are_forked_with_all_loaded(spark: SparkSession) -> None:
         import os
         import sys
 
-        loaded = "kafkawire.spark.shared" in sys.modules
+        loaded = "kafkawire.spark.write.shared_directory" in sys.modules
         with open(f"/proc/{os.getppid()}/cmdline") as file:
             return loaded, gc.get_freeze_count(), file.read()
 

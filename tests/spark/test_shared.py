@@ -10,14 +10,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkawire.capture.tables import TABLES
-from kafkawire.spark import presence, shared
-from kafkawire.spark.chunks import CHUNKED
+from kafkawire.spark.decode.chunks import CHUNKED
+from kafkawire.spark.decode.work import IN_TWO_STEPS
 from kafkawire.spark.options import parse
-from kafkawire.spark.outputs import in_file
-from kafkawire.spark.planning import make_plan
-from kafkawire.spark.presence import Sharing
-from kafkawire.spark.shared import Waiting
-from kafkawire.spark.work import IN_TWO_STEPS
+from kafkawire.spark.plan import connection_index as presence
+from kafkawire.spark.plan.connection_index import Sharing
+from kafkawire.spark.plan.planning import make_plan
+from kafkawire.spark.write import shared_directory as shared
+from kafkawire.spark.write.outputs import in_file
+from kafkawire.spark.write.shared_directory import Waiting
 
 from .conftest import counted, rows_of
 

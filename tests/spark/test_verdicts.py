@@ -16,8 +16,8 @@ from typer.testing import CliRunner, Result
 
 from kafkawire.spark import job, read, submit
 from kafkawire.spark.options import parse
-from kafkawire.spark.verdicts import REFUSED, FileStatus
-from kafkawire.spark.watching import Finished, Mode, Rules, watch
+from kafkawire.spark.plan.verdicts import REFUSED, FileStatus
+from kafkawire.spark.watch import Finished, Mode, Rules, watch
 from kafkawire_cli.main import app
 from tests.conftest import FIXTURES
 

@@ -16,18 +16,19 @@ from pyspark.sql import SparkSession
 from benchmarks.captures import recorded
 from benchmarks.skew import hot
 from kafkawire.capture.tables import TABLES
-from kafkawire.spark import job, presence, read
+from kafkawire.spark import job, read
+from kafkawire.spark.decode.packets import Kind, is_among, mixed, segments_in
+from kafkawire.spark.decode.work import IN_TWO_STEPS, PACKETS, Step, Work
 from kafkawire.spark.errors import OutOfOrder
-from kafkawire.spark.facts import sum_up
-from kafkawire.spark.finishing import Finish
 from kafkawire.spark.options import parse
-from kafkawire.spark.outputs import unpacked
-from kafkawire.spark.packets import Kind, is_among, mixed, segments_in
-from kafkawire.spark.parts import Visit
-from kafkawire.spark.planning import Plan, make_plan
-from kafkawire.spark.presence import Sharing
+from kafkawire.spark.plan import connection_index as presence
+from kafkawire.spark.plan.connection_index import Sharing
+from kafkawire.spark.plan.facts import sum_up
+from kafkawire.spark.plan.parts import Visit
+from kafkawire.spark.plan.planning import Plan, make_plan
 from kafkawire.spark.reading import decode
-from kafkawire.spark.work import IN_TWO_STEPS, PACKETS, Step, Work
+from kafkawire.spark.write.finishing import Finish
+from kafkawire.spark.write.outputs import unpacked
 from tests.conftest import FIXTURES
 
 from .conftest import counted, of_frame, rows_of

@@ -18,9 +18,9 @@ from ...messages.fetch_response import (
     PartitionData,
 )
 from ...protocol import ErrorCode
-from ..conversion import readable
 from ..events import FetchWaited
-from ..log import OffsetOutOfRange
+from ..log.conversion import readable
+from ..log.partition_log import OffsetOutOfRange
 from ..request import PARKED, Answer, Request
 from ..topics import Partition
 from .sessions import NO_SESSION, TOPIC_IDS_FROM, Context, Target

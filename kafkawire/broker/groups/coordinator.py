@@ -25,10 +25,10 @@ from ...records import Batch, BatchBuilder
 from ..events import GroupDue
 from ..topics import OFFSETS_TOPIC, Partition
 from . import offsets
-from .answers import message
 from .group import Group
 from .offsets import NEVER, Committed, LogRecord, TopicPartition
 from .requests import Effect, Join, Joined, Question, Store, Sync, Synced
+from .responses import message
 from .states import GroupState, Kind
 
 if TYPE_CHECKING:

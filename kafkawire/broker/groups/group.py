@@ -16,6 +16,7 @@ from ...protocol import ErrorCode
 from ..deadlines import Deadlines
 from . import joining
 from .member import Member, Parked
+from .members import Roster
 from .requests import (
     Beaten,
     Deadline,
@@ -34,7 +35,6 @@ from .requests import (
     SyncDue,
     Synced,
 )
-from .roster import Roster
 from .states import ADMISSION, LEGAL, GroupState, Kind
 
 E, S, K = ErrorCode, GroupState, Kind

@@ -12,16 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...protocol import ErrorCode
 from .member import Member, Parked
-from .requests import (
-    Effect,
-    Join,
-    JoinDue,
-    Joined,
-    PendingExpired,
-    SessionExpired,
-    Store,
-    SyncDue,
-)
+from .requests import Effect, Join, JoinDue, Joined, PendingExpired, SessionExpired, Store, SyncDue
 from .states import GroupState, Kind
 
 if TYPE_CHECKING:

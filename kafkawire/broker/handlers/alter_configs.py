@@ -9,14 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...messages.alter_configs_request import (
-    AlterableConfig,
-    AlterConfigsRequest,
-)
-from ...messages.alter_configs_response import (
-    AlterConfigsResourceResponse,
-    AlterConfigsResponse,
-)
+from ...messages.alter_configs_request import AlterableConfig, AlterConfigsRequest
+from ...messages.alter_configs_response import AlterConfigsResourceResponse, AlterConfigsResponse
 from ...protocol import ErrorCode
 from ..altering import Change, Problem, Values, alter, checked, duplicates
 from ..broker import Broker

@@ -24,9 +24,9 @@ from ...messages.create_topics_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
+from ..config_descriptions import described
 from ..configs import TOPIC_CONFIGS, refusal
 from ..connection import Connection
-from ..describing import described
 from ..request import Answer, Request, Work
 from ..topics import INTERNAL, OFFSETS_TOPIC, name_refusal
 

@@ -20,9 +20,9 @@ from ...messages.describe_configs_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
+from ..config_descriptions import Described, broker_described, default_described, described
 from ..configs import TOPIC_CONFIGS, ConfigSource
 from ..connection import Connection
-from ..describing import Described, broker_described, default_described, described
 from ..request import Answer, Request, Work
 from ..topics import name_refusal
 

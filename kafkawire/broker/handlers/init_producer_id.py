@@ -17,7 +17,7 @@ from ...messages.init_producer_id_response import InitProducerIdResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
-from ..producer_ids import Producer
+from ..log.producer_ids import Producer
 from ..request import Answer, Request
 
 E = ErrorCode

@@ -21,8 +21,8 @@ from ...messages.join_group_response import JoinGroupResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
-from ..groups.answers import message
 from ..groups.requests import Join, Joined
+from ..groups.responses import message
 from ..request import PARKED, Answer, Request
 
 E = ErrorCode

@@ -28,7 +28,7 @@ from ...messages.list_offsets_response import (
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
-from ..log import (
+from ..log.partition_log import (
     EARLIEST,
     EARLIEST_LOCAL,
     EARLIEST_PENDING_UPLOAD,

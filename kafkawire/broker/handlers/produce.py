@@ -32,9 +32,9 @@ from ...messages.produce_response import (
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
+from ..log.validation import Refused
 from ..request import NO_ANSWER, Answer, Request
 from ..topics import INTERNAL
-from ..validation import Refused
 
 E = ErrorCode
 ACKS: Final = frozenset({-1, 0, 1})

@@ -14,7 +14,7 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
 from ..request import Answer, Request
-from ..sasl.server import State
+from ..security.server import State
 
 E = ErrorCode
 

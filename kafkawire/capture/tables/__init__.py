@@ -18,14 +18,14 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from ...primitives import DEFAULT_LIMITS, Limits
-from ..bounds import DEFAULT_REASSEMBLY, ReassemblyLimits
-from ..source import Watch
-from ..traffic import Source, Traffic
+from ..files.source import Watch
+from ..multifile import Source, Traffic
+from ..tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 from . import connections, exchanges, group_events, messages, partitions, problems, records
 from .columns import Columns, batches, schema_of
 from .context import Context
+from .multiple import together
 from .passes import EXCHANGES, RECORDS
-from .together import together
 
 BATCH_ROWS: Final = 4096
 """Rows of a record batch at most, unless the caller says otherwise."""

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from ..blocks import NO_TIME
+from ..files.blocks import NO_TIME
 
 BOOL: Final = pa.bool_()
 INT8: Final = pa.int8()

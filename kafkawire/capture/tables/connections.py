@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ...messages.api_key import ApiKey
 from ..engine import Located
-from ..exchanges import Ended
+from ..exchanges.exchanges import Ended
 from ..rows import Row, Status
 from .columns import (
     BOOL,

@@ -12,14 +12,14 @@ from typing import Any
 from mypy_extensions import mypyc_attr
 
 from ...primitives import DEFAULT_LIMITS, Limits
-from ..apis import api
 from ..engine import Located, located
-from ..exchanges import Ended, Exchange, exchanges
-from ..parcels import Told
-from ..reading import Asked, Sealed
+from ..exchanges.exchanges import Ended, Exchange, exchanges
+from ..exchanges.topic_ids import TopicNames, may_name
+from ..frames.apis import api
+from ..frames.decoding import Asked, Sealed
+from ..frames.serialised import Told
+from ..multifile import Traffic
 from ..rows import Row, Status
-from ..topic_ids import TopicNames, may_name
-from ..traffic import Traffic
 from .columns import INT64, TEXT, TIME, Column, known, micros
 
 WHERE = (

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ...protocol.error_code import ErrorCode
-from ..blocks import NO_TIME
-from ..exchanges import Exchange
-from ..fetch_sessions import Asked, FetchSessions
+from ..exchanges.exchanges import Exchange
+from ..exchanges.fetch_sessions import Asked, FetchSessions
+from ..files.blocks import NO_TIME
 from ..rows import Row
 from .columns import (
     BOOL,
@@ -28,8 +28,8 @@ from .columns import (
     topic_partitions,
 )
 from .context import WHERE, Context
-from .mentions import Mentions
-from .places import asked_partitions
+from .extraction.entities import Mentions
+from .extraction.partition_fields import asked_partitions
 
 EXCHANGE: Final[Columns] = (
     *WHERE,

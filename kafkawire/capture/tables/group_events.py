@@ -8,8 +8,7 @@ from typing import Any, Final
 from ...messages.api_key import ApiKey
 from ...protocol.error_code import ErrorCode
 from ..engine import Located
-from ..exchanges import Ended, Exchange, Exchanges
-from .classic_groups import ClassicGroups
+from ..exchanges.exchanges import Ended, Exchange, Exchanges
 from .columns import (
     INT16,
     INT32,
@@ -23,9 +22,10 @@ from .columns import (
     topic_partitions,
 )
 from .context import WHERE, Context
-from .happenings import Happening, What
-from .heartbeat_groups import HeartbeatGroups
-from .places import spoken
+from .extraction.group_event import Happening, What
+from .extraction.partition_fields import spoken
+from .groups.classic import ClassicGroups
+from .groups.heartbeat import HeartbeatGroups
 
 OFFSETS: Final = list_of(
     struct_of(topic=TEXT, topic_id=TEXT, partition=INT32, offset=INT64, error_code=INT16)

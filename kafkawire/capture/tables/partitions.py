@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from ...protocol.error_code import ErrorCode
-from ..exchanges import Exchange
-from ..fetch_sessions import Asked, FetchSessions
+from ..exchanges.exchanges import Exchange
+from ..exchanges.fetch_sessions import Asked, FetchSessions
+from ..exchanges.topic_ids import Topic
 from ..rows import Row
-from ..topic_ids import Topic
 from .columns import BOOL, INT16, INT32, INT64, TEXT, Column, Columns, topic_name
 from .context import Context
 from .exchanges import EXCHANGE, exchange_columns
-from .places import fields_said, spoken
-from .record_batches import CARRIERS, Carried, count
+from .extraction.partition_fields import fields_said, spoken
+from .extraction.record_batches import CARRIERS, Carried, count
 
 COLUMNS: Final[Columns] = (
     *EXCHANGE,

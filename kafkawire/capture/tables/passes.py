@@ -13,16 +13,16 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from ..exchanges import NO_HEADER, Ended
-from ..parcels import Told
-from ..reading import Sealed
+from ..exchanges.exchanges import NO_HEADER, Ended
+from ..frames.decoding import Sealed
+from ..frames.serialised import Told
 from ..rows import Row, Status
+from .arrow.exchange_arrays import exchange_batch
+from .arrow.exchange_columns import ExchangeColumns
+from .arrow.record_columns import RecordColumns
 from .context import Context
-from .exchange_arrays import exchange_batch
-from .exchange_columns import ExchangeColumns
-from .fields import Fields
-from .heard import Heard, Hearing
-from .record_columns import RecordColumns
+from .extraction.messages import Heard, Hearing
+from .extraction.record_fields import Fields
 from .records import DIRECTION
 
 EXCHANGES = "exchanges"

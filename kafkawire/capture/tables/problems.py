@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ..engine import Located
-from ..exchanges import Ended
+from ..exchanges.exchanges import Ended
 from ..rows import Row, Status
 from .columns import INT16, INT32, INT64, TEXT, Column, Columns
 from .context import WHERE, Context
-from .record_batches import Broken, batches_in, carried
+from .extraction.record_batches import Broken, batches_in, carried
 
 COLUMNS: Final[Columns] = (
     *WHERE,

@@ -25,7 +25,7 @@ from .columns import (
     topic_name,
 )
 from .context import WHERE, Context
-from .record_batches import CARRIERS, Broken, Carried, batches_in, carried
+from .extraction.record_batches import CARRIERS, Broken, Carried, batches_in, carried
 
 HEADERS: Final = list_of(struct_of(key=TEXT, value=BYTES))
 

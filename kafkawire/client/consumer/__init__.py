@@ -14,7 +14,6 @@ from .assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
-from .committing import CommitKind
 from .configuration import (
     CONSUMER_KEYS,
     ConsumerConfig,
@@ -35,12 +34,8 @@ from .failures import (
     OffsetOutOfRange,
     RequestTimedOut,
 )
-from .partitions import (
-    ConsumerRecord,
-    OffsetAndMetadata,
-    OffsetAndTimestamp,
-    TopicPartition,
-)
+from .offsets.committing import CommitKind
+from .partitions import ConsumerRecord, OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 
 __all__ = [
     "ASSIGNORS",

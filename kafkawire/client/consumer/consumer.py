@@ -15,30 +15,26 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from ...errors import LocalProtocolError
-from ..backoff import Lot
-from ..cluster import ClusterView
+from ..network.backoff import Lot
+from ..network.cluster import ClusterView
 from ..requests import Answered, ClusterFailed, MetadataChanged, Unanswered
-from . import (
-    committed,
-    committing,
-    events,
-    leaders,
-    member_states,
-    rebalancing,
-)
-from .assignment import Assignment
+from . import events
 from .checking import checked
-from .commits import STEP, USER, Commits
+from .components import Parts
 from .configuration import ConsumerConfig
 from .failures import ConsumerError, FetchFailed
-from .leadership import Leadership
-from .member_states import MemberState
+from .group import member_states, rebalancing
+from .group.assignment import Assignment
+from .group.leadership import Leadership
+from .group.member_states import MemberState
+from .offsets import committed, committing
+from .offsets import leader_requests as leaders
+from .offsets.commits import STEP, USER, Commits
+from .offsets.partition_state import PositionFailed
+from .offsets.queries import Questions
 from .partitions import TopicPartition
-from .parts import Parts
-from .places import PositionFailed
-from .questions import Questions
 from .subscription import Mode
-from .wishes import CLOSING, WISHES, Wishes
+from .subscription_state import CLOSING, WISHES, Wishes
 
 Effects: TypeAlias = list[object]
 

@@ -13,15 +13,10 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from .committing import CommitKind
 from .configuration import ResetPolicy
 from .failures import ConsumerError
-from .partitions import (
-    ConsumerRecord,
-    OffsetAndMetadata,
-    OffsetAndTimestamp,
-    TopicPartition,
-)
+from .offsets.committing import CommitKind
+from .partitions import ConsumerRecord, OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 
 # What the user wants to read.
 

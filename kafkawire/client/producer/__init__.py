@@ -22,7 +22,7 @@ from .events import (
     Send,
     Withdraw,
 )
-from .machine import Producer
+from .producer import Producer
 
 __all__ = [
     "PRODUCER_KEYS",

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...records import Compression
-from ..backoff import Backoff
 from ..config import (
     CLIENT_KEYS,
     INT32,
@@ -28,6 +27,7 @@ from ..config import (
     whole,
 )
 from ..failures import ConfigurationError
+from ..network.backoff import Backoff
 
 ACKS: Final = {"0": 0, "1": 1, "-1": -1, "all": -1}
 MOST_IN_FLIGHT_IN_ORDER: Final = 5

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 
-from ..backoff import Lot
-from ..cluster import Topic
+from ..network.backoff import Lot
+from ..network.cluster import Topic
 
 
 class Sticky:

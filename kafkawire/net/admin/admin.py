@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from ...client.admin.calls import LeaderOf
 from ...client.arguments import (
     INT16,
     INT32,
@@ -24,7 +25,6 @@ from ...client.arguments import (
     topic_partitions,
     whole,
 )
-from ...client.asking import LeaderOf
 from ...client.config import CLIENT_KEYS, MILLISECONDS, Key, Setting, read_config, seconds
 from ...client.failures import ClientClosed
 from ...client.requests import CONTROLLER, LEAST_LOADED
@@ -56,7 +56,7 @@ from ...messages.metadata_response import MetadataResponse, MetadataResponseTopi
 from ...primitives import Message
 from ..scoped import Scoped
 from . import configs, groups
-from .asker import Asker, check
+from .calls import Asker, check
 from .values import (
     BrokerInfo,
     ClusterInfo,

@@ -21,7 +21,7 @@ from ...messages.incremental_alter_configs_request import (
     IncrementalAlterConfigsRequest,
 )
 from ...messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
-from .asker import Asker, check
+from .calls import Asker, check
 from .values import ConfigEntry
 
 TOPIC: Final = 2

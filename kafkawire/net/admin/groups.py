@@ -31,7 +31,7 @@ from ...messages.offset_fetch_response import (
     OffsetFetchResponsePartitions,
 )
 from ...primitives import Message
-from .asker import Asker, check
+from .calls import Asker, check
 from .values import CommittedOffset, GroupInfo, GroupListing, MemberInfo
 
 GROUPS_FROM: Final = 8

@@ -19,11 +19,11 @@ from typing import Protocol
 
 import numpy as np
 
-from ...capture.blocks import Ints, PacketBlock
-from ...capture.inbox import Inbox
-from ...capture.pcap import PcapDecoder, PcapHeader
-from ...capture.pcapng import LAYOUTS, PcapngDecoder, Section
-from ...capture.resync import Shape
+from ...capture.files.blocks import Ints, PacketBlock
+from ...capture.files.buffer import Inbox
+from ...capture.files.pcap import PcapDecoder, PcapHeader
+from ...capture.files.pcapng import LAYOUTS, PcapngDecoder, Section
+from ...capture.files.resynchronisation import Shape
 from ...errors import CaptureError
 from .splits import Edge
 

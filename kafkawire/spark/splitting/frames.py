@@ -17,8 +17,8 @@ import struct
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from ...capture.compressed import GZIP, SKIPPABLE, ZSTD, Unpacked
-from ...capture.source import CHUNK
+from ...capture.files.compression import GZIP, SKIPPABLE, ZSTD, Unpacked
+from ...capture.files.source import CHUNK
 from .sources import chunks
 from .splits import Mark
 from .stores import Reader

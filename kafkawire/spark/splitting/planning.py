@@ -16,9 +16,9 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from ...capture.compressed import Unpacked, is_compressed
-from ...capture.pcap import FILE_HEADER, is_pcap, read_header
-from ...capture.pcapng import is_pcapng
+from ...capture.files.compression import Unpacked, is_compressed
+from ...capture.files.pcap import FILE_HEADER, is_pcap, read_header
+from ...capture.files.pcapng import is_pcapng
 from .frames import marks
 from .reading import probe
 from .sources import chunks

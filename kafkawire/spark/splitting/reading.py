@@ -16,10 +16,10 @@ from typing import Final
 
 import numpy as np
 
-from ...capture.blocks import PacketBlock
-from ...capture.pcapng import find_block
-from ...capture.resync import find_packet
-from ...capture.source import Capture
+from ...capture.files.blocks import PacketBlock
+from ...capture.files.pcapng import find_block
+from ...capture.files.resynchronisation import find_packet
+from ...capture.files.source import Capture
 from ...errors import CaptureError, UnsupportedLinkType
 from .decoders import Resumed, ResumedPcap, ResumedPcapng
 from .sources import Packed, Piece, Plain, Source, chunks

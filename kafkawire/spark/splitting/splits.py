@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from ...capture.interfaces import Interface
-from ...capture.pcap import PcapHeader
+from ...capture.files.interfaces import Interface
+from ...capture.files.pcap import PcapHeader
 from ...errors import CaptureError
 from .stores import InputFile
 

@@ -28,7 +28,7 @@ from kafkawire.client.consumer import (
 )
 from kafkawire.client.consumer.assignors import protocol_of
 from kafkawire.client.consumer.assignors.balance import balanced, former_owners
-from kafkawire.client.consumer.group_requests import Offer, subscription
+from kafkawire.client.consumer.group.requests import Offer, subscription
 from kafkawire.errors import LocalProtocolError
 from tests.conftest import missing
 from tests.real.java import OPTIONS, Installation, install

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkawire.client.consumer import ConsumerRecord, FetchFailed, TopicPartition
-from kafkawire.client.consumer.buffers import Buffer
-from kafkawire.client.consumer.places import Position
+from kafkawire.client.consumer.fetch.completed_fetch import Buffer
+from kafkawire.client.consumer.offsets.partition_state import Position
 from kafkawire.messages.fetch_response import AbortedTransaction
 from kafkawire.records import BatchBuilder, Compression, end_txn_batch
 

@@ -15,13 +15,13 @@ from kafkawire.client.consumer import (
     OffsetAndMetadata,
     TopicPartition,
 )
-from kafkawire.client.consumer.committing import (
+from kafkawire.client.consumer.group.requests import Identity
+from kafkawire.client.consumer.offsets.committing import (
     CommitOffsets,
     CommitRefused,
     Committed,
     Committing,
 )
-from kafkawire.client.consumer.group_requests import Identity
 from kafkawire.client.requests import Answered, Ask, ForgetCoordinator, Reason, Unanswered
 from kafkawire.messages.offset_commit_request import OffsetCommitRequest
 from kafkawire.messages.offset_commit_response import (

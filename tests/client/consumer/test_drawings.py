@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from kafkawire.client.consumer import member_states, places
-from kafkawire.client.consumer.member_states import TABLE
+from kafkawire.client.consumer.group import member_states
+from kafkawire.client.consumer.group.member_states import TABLE
+from kafkawire.client.consumer.offsets import partition_state as places
 from tests.conftest import ROOT
 
 PAGE = ROOT / "docs" / "client.md"

@@ -6,7 +6,6 @@ from random import Random
 
 import pytest
 
-from kafkawire.client.cluster import Broker, Partition, Topic
 from kafkawire.client.consumer import (
     Consumer,
     ConsumerConfig,
@@ -15,8 +14,9 @@ from kafkawire.client.consumer import (
     TopicPartition,
     events,
 )
-from kafkawire.client.consumer.fetch_errors import FetchError, fetch_error
-from kafkawire.client.consumer.places import FetchState
+from kafkawire.client.consumer.fetch.errors import FetchError, fetch_error
+from kafkawire.client.consumer.offsets.partition_state import FetchState
+from kafkawire.client.network.cluster import Broker, Partition, Topic
 from kafkawire.client.requests import (
     Answered,
     Ask,

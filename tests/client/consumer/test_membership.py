@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from kafkawire.client.consumer import ASSIGNORS, ConsumerConfig, Member, TopicPartition
-from kafkawire.client.consumer import group_requests as say
 from kafkawire.client.consumer.failures import ConsumerError, GroupFailed
-from kafkawire.client.consumer.group_requests import Identity, Offer
-from kafkawire.client.consumer.member_states import (
+from kafkawire.client.consumer.group import requests as say
+from kafkawire.client.consumer.group.member_states import (
     EVENTS,
     LEGAL,
     AssignmentsComputed,
@@ -30,8 +29,14 @@ from kafkawire.client.consumer.member_states import (
     Prepare,
     Prepared,
 )
-from kafkawire.client.consumer.membership import HANDLERS, POLL_EXPIRED, RECOVERIES, Membership
-from kafkawire.client.consumer.recovery import RECOVERY, Recovery, recovery
+from kafkawire.client.consumer.group.membership import (
+    HANDLERS,
+    POLL_EXPIRED,
+    RECOVERIES,
+    Membership,
+)
+from kafkawire.client.consumer.group.recovery import RECOVERY, Recovery, recovery
+from kafkawire.client.consumer.group.requests import Identity, Offer
 from kafkawire.client.requests import Answered, Ask, ForgetCoordinator, Reason, Unanswered
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.messages.heartbeat_response import HeartbeatResponse

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from kafkawire.client.consumer import ConsumerConfig, TopicPartition
-from kafkawire.client.consumer.sessions import (
+from kafkawire.client.consumer.fetch.sessions import (
     FINAL_EPOCH,
     LAST_EPOCH,
     NO_ID,

@@ -18,7 +18,7 @@ from kafkawire.client.consumer import (
     TopicPartition,
     events,
 )
-from kafkawire.client.consumer.member_states import MemberState
+from kafkawire.client.consumer.group.member_states import MemberState
 from kafkawire.client.producer import Flush, Flushed, Send
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.messages.fetch_request import FetchRequest

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from random import Random
 
+from kafkawire.client.client import Client
 from kafkawire.client.config import Setting, network_settings, read_config
 from kafkawire.client.consumer import (
     CONSUMER_KEYS,
@@ -18,8 +19,7 @@ from kafkawire.client.consumer import (
     consumer_config,
     events,
 )
-from kafkawire.client.network import CloseNetwork, Network
-from kafkawire.client.routing import Client
+from kafkawire.client.network.network import CloseNetwork, Network
 from tests.client.world import World
 
 SOFTWARE = ("kafkawire", "tests")

@@ -9,7 +9,7 @@ import pytest
 
 from kafkawire.client.producer import Delivered, Failed, Flush, Flushed, Send
 from kafkawire.client.producer.batch import Batch
-from kafkawire.client.producer.intake import Intake
+from kafkawire.client.producer.record_accumulator import Intake
 from kafkawire.errors import EncodeError, InvalidValue, OutOfRange
 from kafkawire.records import RecordBatches
 
@@ -169,7 +169,9 @@ def test_a_batch_that_could_not_take_its_first_record_is_not_left_behind(
         raise OutOfRange("too far")
 
     with monkeypatch.context() as patch:
-        patch.setattr("kafkawire.client.producer.intake.Batch", lambda *_: FailingBatch(failing))
+        patch.setattr(
+            "kafkawire.client.producer.record_accumulator.Batch", lambda *_: FailingBatch(failing)
+        )
         with pytest.raises(OutOfRange):
             stage.world.tell("p", record(1))
     stage.world.tell("p", record(2))

@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from kafkawire.client.producer.batch import Batch
-from kafkawire.client.producer.lane import SEQUENCES, Identity, Lane
+from kafkawire.client.producer.partition_queue import SEQUENCES, Identity, Lane
 from kafkawire.records import Compression
 
 ME = Identity(7, 0)

@@ -8,9 +8,9 @@ from random import Random
 import pytest
 
 from kafkawire.broker import Action, Fault
-from kafkawire.client.backoff import Backoff
-from kafkawire.client.cluster import Broker, Partition, Topic
 from kafkawire.client.config import Setting, read_config
+from kafkawire.client.network.backoff import Backoff
+from kafkawire.client.network.cluster import Broker, Partition, Topic
 from kafkawire.client.producer import (
     PRODUCER_KEYS,
     Abandon,
@@ -27,9 +27,9 @@ from kafkawire.client.producer import (
     Withdraw,
     producer_settings,
 )
-from kafkawire.client.producer.exchange import ANSWERS, Verdict, verdict
-from kafkawire.client.producer.identity import LEGAL, Identities, IdentityState
-from kafkawire.client.producer.lane import Identity
+from kafkawire.client.producer.partition_queue import Identity
+from kafkawire.client.producer.produce_requests import ANSWERS, Verdict, verdict
+from kafkawire.client.producer.producer_id import LEGAL, Identities, IdentityState
 from kafkawire.client.requests import Ask, Reason, Sent
 from kafkawire.errors import LocalProtocolError
 from kafkawire.protocol.error_code import ErrorCode

@@ -10,17 +10,7 @@ from kafkawire.client.consumer import TopicPartition
 from kafkawire.net.consumer import Consumer
 from kafkawire.net.producer import Producer
 
-from .footing import (
-    RESETS,
-    SESSION_MS,
-    Make,
-    Order,
-    Part,
-    Reader,
-    Seen,
-    Steered,
-    sasl_settings,
-)
+from .footing import RESETS, SESSION_MS, Make, Order, Part, Reader, Seen, Steered, sasl_settings
 
 
 class _Reader(Steered):

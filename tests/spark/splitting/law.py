@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
 
-from kafkawire.capture import compressed, pcap, pcapng, read_capture, source
-from kafkawire.capture.blocks import PacketBlock
+from kafkawire.capture import read_capture
+from kafkawire.capture.files import compression as compressed
+from kafkawire.capture.files import pcap, pcapng, source
+from kafkawire.capture.files.blocks import PacketBlock
 from kafkawire.errors import CaptureError
 from kafkawire.spark.splitting import (
     InputFile,

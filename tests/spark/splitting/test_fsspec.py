@@ -16,7 +16,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from kafkawire.capture.source import read_capture
+from kafkawire.capture.files.source import read_capture
 from kafkawire.spark.splitting import inputs
 from kafkawire.spark.splitting.stores import located
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkawire.capture.pcap import VARIANTS
+from kafkawire.capture.files.pcap import VARIANTS
 from kafkawire.spark.splitting import inputs, plan
 
 from ...capture.test_damaged_files import DAMAGES

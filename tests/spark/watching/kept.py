@@ -10,12 +10,12 @@ import json
 import sys
 from pathlib import Path
 
-from kafkawire.capture import flows
-from kafkawire.capture.packets import PacketParser, Segments
-from kafkawire.capture.source import read_capture
-from kafkawire.spark.decoding import ToldEngine
+from kafkawire.capture.files.source import read_capture
+from kafkawire.capture.packets.parser import PacketParser, Segments
+from kafkawire.capture.tcp import flow as flows
+from kafkawire.spark.decode.decoding import ToldEngine
 from kafkawire.spark.options import parse
-from kafkawire.spark.watching.keeping import dump, load
+from kafkawire.spark.watch.snapshot import dump, load
 
 BLOCK = 100
 """Packets of a block."""

@@ -8,7 +8,7 @@ import sys
 
 from kafkawire.spark import session
 from kafkawire.spark.options import parse
-from kafkawire.spark.watching import Finished, Mode, Rules, watch
+from kafkawire.spark.watch import Finished, Mode, Rules, watch
 
 from ..conftest import FAST
 

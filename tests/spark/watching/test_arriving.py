@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkawire.spark.watching.arriving import Arrivals, Finished
+from kafkawire.spark.watch.arrivals import Arrivals, Finished
 
 
 def put(folder: Path, name: str, modified: int, content: bytes = b"x") -> None:

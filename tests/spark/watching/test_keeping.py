@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkawire.spark.watching.keeping import dump, load
+from kafkawire.spark.watch.snapshot import dump, load
 from tests.conftest import ROOT, shared
 
 from . import kept

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkawire.spark.watching.ledger import Commit, Ledger, Taken, WatchError
+from kafkawire.spark.watch.ledger import Commit, Ledger, Taken, WatchError
 
 TABLES = ("exchanges", "records")
 

@@ -6,7 +6,7 @@ import pytest
 
 from kafkawire.spark.errors import BadOption
 from kafkawire.spark.options import parse
-from kafkawire.spark.watching import Finished, Rules, parse_rules
+from kafkawire.spark.watch import Finished, Rules, parse_rules
 
 
 def test_rules_and_the_rest() -> None:

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkawire.spark.options import parse
-from kafkawire.spark.watching import Finished, Mode, Rules, Watcher, WatchError, watch
+from kafkawire.spark.watch import Finished, Mode, Rules, Watcher, WatchError, watch
 
 from ..conftest import counted, rows_of
 from .test_carrying import MIXED

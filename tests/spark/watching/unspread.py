@@ -10,19 +10,19 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from kafkawire.capture.blocks import NO_TIME
+from kafkawire.capture.files.blocks import NO_TIME
 from kafkawire.capture.tables import TABLES
-from kafkawire.spark.facts import sum_up
-from kafkawire.spark.groups import ITEMS
+from kafkawire.spark.decode.groups import ITEMS
+from kafkawire.spark.decode.packets import SCHEMA, Kind, Placing, segment_rows, segments_in, taken
 from kafkawire.spark.options import Options, parse
-from kafkawire.spark.outputs import unpacked
-from kafkawire.spark.packets import SCHEMA, Kind, Placing, segment_rows, segments_in, taken
-from kafkawire.spark.planning import make_plan
-from kafkawire.spark.watching.batch import state_rows
-from kafkawire.spark.watching.carried import Terms
-from kafkawire.spark.watching.carrying import BatchFacts, carry
-from kafkawire.spark.watching.groups import tell_groups
-from kafkawire.spark.watching.writing import Numbered, Numbers
+from kafkawire.spark.plan.facts import sum_up
+from kafkawire.spark.plan.planning import make_plan
+from kafkawire.spark.watch.batch import state_rows
+from kafkawire.spark.watch.connections import Terms
+from kafkawire.spark.watch.groups import tell_groups
+from kafkawire.spark.watch.state import BatchFacts, carry
+from kafkawire.spark.watch.writing import Numbered, Numbers
+from kafkawire.spark.write.outputs import unpacked
 
 ALL: Final = Placing(1)
 IN_ORDER: Final = [("kind", "ascending"), ("packet", "ascending")]

@@ -12,14 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ..partitions import TopicPartition
-from .assignor import (
-    Assignments,
-    Member,
-    RebalanceProtocol,
-    WithoutUserData,
-    in_order,
-    subscribers,
-)
+from .assignor import Assignments, Member, RebalanceProtocol, WithoutUserData, in_order, subscribers
 
 
 class RangeAssignor(WithoutUserData):

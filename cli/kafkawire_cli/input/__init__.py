@@ -1,0 +1,1 @@
+"""What verbs are given: captures, files, hex text, filters, clusters."""

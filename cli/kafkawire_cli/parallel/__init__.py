@@ -1,0 +1,1 @@
+"""Several processes: work items out, ordered output back."""

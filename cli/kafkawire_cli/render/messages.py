@@ -1,0 +1,239 @@
+"""Rows as a person or a program reads them: a tree, a table, JSON lines.
+
+Law: one row of the machine is one row of the output, in the same order; JSON lines lose nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kafkawire.escaping import printable as printable
+
+from .brief import facts
+
+if TYPE_CHECKING:
+    from ..input.inputs import Entry, InputError
+
+
+class Shape(StrEnum):
+    """Forms of output."""
+
+    TREE = "tree"
+    JSONL = "jsonl"
+    TABLE = "table"
+
+
+class Printed(NamedTuple):
+    """Text of some rows, encoded for stdout, and whether all of them were decoded byte for byte; or
+    what is wrong with a capture.
+    """
+
+    text: bytes | memoryview
+    clean: bool
+    error: InputError | None = None
+
+
+Print = Callable[[str], None]
+
+_HEADING: Final = (
+    f"{'packet':>7} {'time':15} {'conn':>4}   {'api':24} {'ver':>3} {'corr':>6} {'length':>8} "
+    f"{'took':>9} {'status':10} client and content"
+)
+
+
+class View(NamedTuple):
+    """How much is shown: secrets (see `kafkawire.protocol.secrets`), the content of records, and
+    whether keys and values are reduced to sizes and hashes.
+    """
+
+    secrets: bool = False
+    records: bool = False
+    redact: bool = False
+
+
+def body(entry: Entry, view: View) -> Any:
+    """Make the body of a row: a JSON object where it was decoded, with a few words for what records
+    fields hold, else its bytes in hex.
+    """
+    from kafkawire.capture.jsonl.records import in_words, places, replaced
+    from kafkawire.capture.jsonl.rows import raw_text
+    from kafkawire.capture.rows import Status
+    from kafkawire.protocol.json_text import shown_json
+
+    row = entry.row
+    if row.message is None or row.body_version is None:
+        return raw_text(row, secrets=view.secrets, redact=view.redact)
+    found = places(row.message, row.body_version)
+    doubtful = row.status is not Status.OK
+    made = shown_json(row.message, row.body_version, view.secrets, doubtful)
+    return replaced(made, map(in_words, found))
+
+
+def records(entry: Entry, view: View) -> list[dict[str, Any]]:
+    """Open every records field of a row."""
+    from kafkawire.capture.jsonl.records import opened, places
+
+    row = entry.row
+    if row.message is None or row.body_version is None:
+        return []
+    found = places(row.message, row.body_version)
+    return [json.loads(opened(place, view.redact, view.secrets)) for place in found]
+
+
+def embedded(entry: Entry, view: View) -> dict[str, Any]:
+    """Decode what the bytes fields of a body hold (subscriptions, ...), by field path."""
+    from kafkawire.protocol.embedded import embedded_payloads
+
+    row = entry.row
+    if row.message is None or row.body_version is None:
+        return {}
+    found = embedded_payloads(row.message, row.body_version)
+    return {payload.path: payload.to_json(secrets=view.secrets) for payload in found}
+
+
+def jsonl(view: View) -> Callable[[Entry], str]:
+    """Make what writes rows as lines of JSON."""
+    from kafkawire.capture.jsonl.rows import Lines
+
+    writers: dict[str, Lines] = {}
+
+    def line(entry: Entry) -> str:
+        writer = writers.get(entry.capture)
+        if writer is None:
+            writer = writers[entry.capture] = Lines(entry.capture, *view)
+        return writer.line(entry.connection, entry.client, entry.broker, entry.row)
+
+    return line
+
+
+def text(form: Shape, view: View) -> Callable[[Entry], str]:
+    """Choose what makes the text of a row, ends of lines included."""
+    if form is Shape.TREE:
+        return lambda entry: _tree_text(entry, view)
+    line = jsonl(view) if form is Shape.JSONL else table_line
+    return lambda entry: line(entry) + "\n"
+
+
+def _tree_text(entry: Entry, view: View) -> str:
+    lines: list[str] = []
+    tree(entry, lines.append, view)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def took(entry: Entry) -> str:
+    """Write how long after its request a response came."""
+    row = entry.row
+    if row.request_time_ns is None or min(row.time_ns, row.request_time_ns) <= 0:
+        return ""
+    milliseconds = (row.time_ns - row.request_time_ns) / 1e6
+    return f"{milliseconds:.3f}ms" if milliseconds < 1000 else f"{milliseconds / 1000:.3f}s"
+
+
+def content(entry: Entry) -> str:
+    """Say in a few words what a row holds."""
+    from kafkawire.capture.jsonl.records import Count, places
+    from kafkawire.capture.rows import Status
+    from kafkawire.protocol.secrets import SECRET_APIS
+
+    row = entry.row
+    said = [row.client_id] if row.client_id else []
+    doubtful = row.status is not Status.OK and row.api_name in SECRET_APIS
+    if row.message is not None and row.body_version is not None and not doubtful:
+        summary = str(facts(row.message, row.body_version))
+        said += [summary] if summary else []
+        held = [Count(place.data).records for place in places(row.message, row.body_version)]
+        if held:
+            said.append(f"{sum(held)} records")
+    if row.error:
+        said.append(f"[{row.error}]")
+    return "  ".join(said)
+
+
+def table_line(entry: Entry) -> str:
+    """Write a row as one line of the table."""
+    row = entry.row
+    from kafkawire.capture.rows import time_text
+
+    clock = (time_text(row.time_ns) or "")[11:26]
+    arrow = "->" if row.direction == "request" else "<-"
+    shown = [
+        f"{row.packet:>7}",
+        f"{clock:15}",
+        f"{'' if entry.connection is None else entry.connection:>4}",
+        arrow,
+        f"{row.api_name or ('' if row.api_key is None else f'key {row.api_key}'):24}",
+        f"{'' if row.api_version is None else row.api_version:>3}",
+        f"{'' if row.correlation_id is None else row.correlation_id:>6}",
+        f"{row.length:>8}",
+        f"{took(entry):>9}",
+        f"{row.status.value:10}",
+        content(entry),
+    ]
+    return printable(" ".join(shown).rstrip())
+
+
+def heading() -> str:
+    """The first line of the table."""
+    return _HEADING
+
+
+def tree(entry: Entry, out: Print, view: View) -> None:
+    """Print a row as a block: a line for the message, its fields indented below."""
+    _tree(entry, lambda line: out(printable(line)), view)
+
+
+def _tree(entry: Entry, out: Print, view: View) -> None:
+    row = entry.row
+    where = f"{entry.capture} packet {row.packet}" if row.packet else entry.capture
+    who = (
+        ""
+        if entry.client is None
+        else f"  {entry.client} {'->' if row.direction == 'request' else '<-'} {entry.broker}"
+    )
+    name = "bytes" if row.api_name is None else f"{row.api_name} v{row.api_version} {row.direction}"
+    tail = f"  after {took(entry)}" if took(entry) else ""
+    correlation = "" if row.correlation_id is None else f"  correlation {row.correlation_id}"
+    out(f"{name}{correlation}  {row.length} bytes  {row.status.value}{tail}")
+    from kafkawire.capture.rows import time_text
+
+    clock = time_text(row.time_ns)
+    out(f"  {where}{who}" + (f"  {clock}" if clock else ""))
+    if row.client_id is not None and row.direction == "request":
+        out(f"  client id {row.client_id}")
+    if row.error:
+        out(f"  ! {row.error}")
+    _branch(body(entry, view), 1, out)
+    for path, payload in embedded(entry, view).items():
+        _leaf(f"  {path} holds", payload, 1, out)
+    if view.records:
+        for held in records(entry, view):
+            _leaf(f"  {held['path']}", held["content"], 1, out)
+
+
+def _branch(value: Any, depth: int, out: Print) -> None:
+    indent = "  " * depth
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            _leaf(f"{indent}{key}", inner, depth, out)
+    elif isinstance(value, str) and value:
+        out(f"{indent}{shortened(value)}")
+
+
+def _leaf(label: str, value: Any, depth: int, out: Print) -> None:
+    if isinstance(value, dict) and value:
+        out(f"{label}:")
+        _branch(value, depth + 1, out)
+    elif isinstance(value, list) and value and isinstance(value[0], dict):
+        for i, inner in enumerate(value):
+            out(f"{label}[{i}]:")
+            _branch(inner, depth + 1, out)
+    else:
+        out(f"{label}: {shortened(json.dumps(value, ensure_ascii=False))}")
+
+
+def shortened(text: str, most: int = 160) -> str:
+    """Cut a long text for the eye and say how long it is."""
+    return text if len(text) <= most else f"{text[: most - 24]}... ({len(text)} characters)"

@@ -1,0 +1,190 @@
+"""A report for a person: titled lists and lines, as wide as the terminal, in a pipe as wide as they
+are.
+
+Law: what strangers wrote is escaped; nothing is cut that cannot be had whole in a pipe or as JSON.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from .messages import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+INDENT: Final = "  "
+"""Before each line of a section, and between two columns."""
+
+
+class Section(NamedTuple):
+    """A list under a title. head: of its columns; one that begins with `>` is set to the right.
+    lines: said below it, and all there is where there are no columns.
+    """
+
+    title: str
+    head: tuple[str, ...] = ()
+    rows: Sequence[tuple[str, ...]] = ()
+    lines: Sequence[str] = ()
+
+
+def print_sections(sections: Iterable[Section]) -> None:
+    """Print a report, section by section; of one with nothing in it, that."""
+    said = (one for one in sections if one.rows or one.lines)
+    lines = _folded_lines if sys.stdout.isatty() else _lines
+    empty = True
+    for section in said:
+        if not empty:
+            print()
+        empty = False
+        for line in lines(section):
+            print(line.rstrip())
+    if empty:
+        print(f"{INDENT}Nothing found.")
+
+
+def _lines(section: Section) -> Iterator[str]:
+    """Write a section as lines as long as they are, for a pipe."""
+    if section.title:
+        yield printable(section.title)
+    if section.rows:
+        head = tuple(name.lstrip(">") for name in section.head)
+        rows = [head, *(tuple(map(printable, row)) for row in section.rows)]
+        widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+        right = [name.startswith(">") for name in section.head]
+        for row in rows:
+            cells = zip(row, widths, right, strict=True)
+            yield INDENT + INDENT.join(_padded(*cell) for cell in cells)
+    for line in section.lines:
+        yield INDENT + printable(line)
+
+
+def _width(text: str) -> int:
+    """Count the columns that a text takes."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _padded(text: str, width: int, right: bool) -> str:
+    space = " " * (width - _width(text))
+    return space + text if right else text + space
+
+
+def _folded_lines(section: Section) -> list[str]:
+    """Write a section as lines as wide as the terminal."""
+    console = _console()
+    with console.capture() as made:
+        _print(section, console)
+    return made.get().splitlines()
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console(
+        file=sys.stdout,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+
+
+def _print(section: Section, console: Console) -> None:
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    if section.title:
+        console.print(Text(printable(section.title), style="bold"))
+    if section.rows:
+        table = Table(box=None, pad_edge=False, show_edge=False, header_style="dim")
+        for name in section.head:
+            right = name.startswith(">")
+            table.add_column(
+                Text(name.lstrip(">")),
+                justify="right" if right else "left",
+                overflow="fold",
+                no_wrap=right,  # numbers stay whole, texts give way
+            )
+        for row in section.rows:
+            table.add_row(*(Text(printable(cell)) for cell in row))
+        console.print(Padding(table, (0, 0, 0, 2), expand=False))
+    for line in section.lines:
+        console.print(Padding(Text(printable(line)), (0, 0, 0, 2), expand=False))
+
+
+# -- values as a person reads them
+
+
+def bytes_text(size: int) -> str:
+    """Write a number of bytes."""
+    amount = float(size)
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(amount) < 1000:
+            return f"{size} B" if unit == "B" else f"{amount:.3g} {unit}"
+        amount /= 1000
+    return f"{amount:.3g} TB"
+
+
+def plural(count: int, noun: str) -> str:
+    """Write so many of something."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def count_text(count: int) -> str:
+    """Write a count; nothing for none, so that the others stand out."""
+    return f"{count:,}" if count else ""
+
+
+def duration_text(ns: int | None) -> str:
+    """Write a duration."""
+    if ns is None:
+        return ""
+    if abs(ns) < 10**9:
+        return f"{_three_digits(ns / 1e6)} ms"
+    if abs(ns) < 120 * 10**9:
+        return f"{_three_digits(ns / 1e9)} s"
+    minutes, seconds = divmod(round(ns / 1e9), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
+
+
+def milliseconds_text(ns: int | None) -> str:
+    """Write a duration in milliseconds, for a column that says so."""
+    if ns is None:
+        return ""
+    return _three_digits(ns / 1e6) if abs(ns) < 10**9 else f"{ns / 1e6:,.0f}"
+
+
+def _three_digits(amount: float) -> str:
+    """Write a number below 1000, to a thousandth where it is below 1."""
+    size = abs(amount)
+    return f"{amount:.{3 if size < 1 else 2 if size < 10 else 1 if size < 100 else 0}f}"
+
+
+def share_text(share: float) -> str:
+    """Write a share of 1 as per cent; nothing for none."""
+    return f"{share * 100:.3g} %" if share else ""
+
+
+def list_text(texts: Iterable[object], most: int = 4) -> str:
+    """Write the first few of a list, and how many more there are."""
+    said = [str(text) for text in texts]
+    more = f", +{len(said) - most}" if len(said) > most else ""
+    return ", ".join(said[:most]) + more
+
+
+def ranges_text(numbers: Iterable[int]) -> str:
+    """Write numbers in order, runs of them as `0-3`."""
+    runs: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join(f"{first}-{last}" if last > first else f"{first}" for first, last in runs)

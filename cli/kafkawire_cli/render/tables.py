@@ -1,0 +1,260 @@
+"""`kafkawire decode --table NAME`: tables of captures as JSON lines, CSV, Parquet or Arrow.
+
+Law: the name of the output file says the format, and where several tables are asked for, each has a
+file of its own; directories that do not exist are created; nested columns are JSON text in CSV,
+bytes are base64 in both texts, and times are ISO 8601 in UTC. Texts in CSV are escaped: control
+characters, and what a spreadsheet takes for a formula; JSON lines, Parquet and Arrow hold them as
+they are.
+
+    -o a.csv            one table
+    -o DIR              DIR/exchanges.parquet, DIR/records.parquet, ...
+    -o a-{table}.jsonl  a-exchanges.jsonl, a-records.jsonl, ...
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+import typer
+
+from kafkawire.escaping import csv_text
+
+from ..input import sources as captures
+from ..input.names import suggestion
+from ..pipes import make_private
+from .progress import progress
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from .messages import View
+
+TABLE: Final = "{table}"
+"""Stands for the name of a table in the name of an output file."""
+
+Write = Callable[["pa.RecordBatch"], None]
+
+
+def write(
+    given: list[str],
+    names: list[str],
+    output: Path | None,
+    brokers: captures.Known,
+    view: View,
+) -> int:
+    """Write tables of the captures given, which are read as one, in one pass; to standard output as
+    JSON lines without a file. Return how many files were named and left out for being none.
+    InputError where there is no capture; a usage error for a table or a name of a file that we do
+    not know.
+    """
+    from kafkawire.capture import tables
+    from kafkawire.capture.tables.redaction import redacted
+
+    for name in names:
+        if name not in tables.TABLES:
+            known = ", ".join(tables.TABLES)
+            raise typer.BadParameter(
+                f"unknown table {name!r}{suggestion(name, tables.TABLES)}; tables: {known}",
+                param_hint="--table",
+            )
+    files = _files(list(dict.fromkeys(names)), output)
+    # rows of a live capture that somebody watches must not wait for a full batch
+    size = 1 if given == ["-"] and output is None else tables.BATCH_ROWS
+    sources, refused = captures.sources("decode", given)
+    drawn = output is not None or not sys.stdout.isatty()
+    for file in files.values():
+        if file is not None and view.secrets:
+            make_private(file)
+    with (
+        progress(sources, drawn=drawn) as watch,
+        captures.readable(given, output),
+        ExitStack() as opened,
+    ):
+        batches = tables.read_tables(
+            sources,
+            files,
+            ports=brokers.ports,
+            brokers=brokers.addresses,
+            batch_rows=size,
+            secrets=view.secrets,
+            watch=watch,
+        )
+        for file in files.values():
+            if file is not None:
+                file.parent.mkdir(parents=True, exist_ok=True)
+        to = {
+            name: opened.enter_context(_format(file)(file, tables.TABLES[name].schema))
+            for name, file in files.items()
+        }
+        for name, batch in batches:
+            to[name](redacted(name, batch) if view.redact else batch)
+    return refused
+
+
+def _files(names: list[str], output: Path | None) -> dict[str, Path | None]:
+    """Say which table goes into which file."""
+    several = len(names) > 1
+    if output is None:
+        if several:
+            raise typer.BadParameter("several tables need a directory", param_hint="--output")
+        return {names[0]: None}
+    if TABLE in output.name:
+        files = {name: output.with_name(output.name.replace(TABLE, name)) for name in names}
+    elif output.is_dir() or not output.suffix or (several and output.suffix not in FORMATS):
+        files = {name: output / f"{name}.parquet" for name in names}
+    elif several:
+        raise typer.BadParameter(
+            f"{str(output)!r} is one file: give a directory, or a name with {TABLE} in it",
+            param_hint="--output",
+        )
+    else:
+        files = {names[0]: output}
+    _format(next(iter(files.values())))
+    return dict(files)
+
+
+# -- formats
+
+
+@contextmanager
+def _jsonl(output: Path | None, _: pa.Schema) -> Iterator[Write]:
+    def write(batch: pa.RecordBatch) -> None:
+        for row in batch.to_pylist():
+            out.write(json.dumps(_plain(row), separators=(",", ":")) + "\n")
+        out.flush()
+
+    with _text(output) as out:
+        yield write
+
+
+@contextmanager
+def _csv(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
+    def write(batch: pa.RecordBatch) -> None:
+        for row in batch.to_pylist():
+            lines.writerow(_cell(value) for value in row.values())
+
+    with _text(output) as out:
+        lines = csv.writer(out, lineterminator="\n")
+        lines.writerow(schema.names)
+        yield write
+
+
+GROUP_ROWS: Final = 1 << 15
+GROUP_BYTES: Final = 1 << 24
+"""Rows of a row group of a Parquet file at most, and bytes after which it is written."""
+
+
+@contextmanager
+def _parquet(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetWriter
+
+    from kafkawire.capture.tables.parquet import repeating_columns
+
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+
+    def write(batch: pa.RecordBatch) -> None:
+        nonlocal rows, size
+        if rows + len(batch) > GROUP_ROWS or size > GROUP_BYTES:
+            flush()
+        held.append(batch)
+        rows += len(batch)
+        size += batch.nbytes
+
+    def flush() -> None:
+        nonlocal rows, size
+        if held:
+            out.write_table(pa.Table.from_batches(held, schema), row_group_size=GROUP_ROWS)
+        held.clear()
+        rows = size = 0
+
+    with ParquetWriter(
+        str(output),
+        schema,
+        compression="zstd",
+        use_dictionary=list(repeating_columns(schema)),
+        write_statistics=[field.name for field in schema if not _is_payload(field.type)],
+    ) as out:
+        yield write
+        flush()
+
+
+def _is_payload(type: pa.DataType) -> bool:
+    """Whether nobody looks for a range of such values: bytes, and what is nested."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_binary(type) or pa.types.is_nested(type))
+
+
+@contextmanager
+def _arrow(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
+    import pyarrow as pa
+
+    # lz4 takes less time than the kernel does for the pages that it saves
+    options = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+    with pa.ipc.new_file(str(output), schema, options=options) as out:
+        yield out.write_batch
+
+
+FORMATS: Final[dict[str, Callable[[Path | None, pa.Schema], AbstractContextManager[Write]]]] = {
+    ".jsonl": _jsonl,
+    ".csv": _csv,
+    ".parquet": _parquet,
+    ".arrow": _arrow,
+}
+"""Ending of a file's name -> what writes it."""
+
+
+def _format(
+    output: Path | None,
+) -> Callable[[Path | None, pa.Schema], AbstractContextManager[Write]]:
+    found = FORMATS.get(".jsonl" if output is None else output.suffix)
+    if found is None:
+        raise typer.BadParameter(
+            f"unknown format of {str(output)!r}: expected one of {', '.join(FORMATS)}",
+            param_hint="--output",
+        )
+    return found
+
+
+@contextmanager
+def _text(output: Path | None) -> Iterator[TextIO]:
+    if output is None:
+        yield sys.stdout
+    else:
+        with output.open("w", encoding="utf-8", newline="") as file:
+            yield file
+
+
+def _plain(value: Any) -> Any:
+    """Make a value that JSON can write."""
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    if isinstance(value, bytes):
+        return b64encode(value).decode("ascii")
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return value
+
+
+def _cell(value: Any) -> Any:
+    """Make a value that CSV can hold: null is nothing, true and nested values are JSON; numbers
+    stay numbers, and texts are escaped.
+    """
+    if isinstance(value, str):
+        return csv_text(value)
+    plain = _plain(value)
+    if isinstance(plain, bool | dict | list):
+        return json.dumps(plain, separators=(",", ":"))
+    return plain

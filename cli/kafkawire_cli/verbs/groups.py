@@ -1,0 +1,236 @@
+"""`kafkawire groups`: of captures, their lives; of a live cluster, its groups and their lag.
+
+Law: lag is the end of a partition less what is committed; where either is not known there is none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+
+import typer
+
+from kafkawire.escaping import printable
+
+from ..input import cluster as live
+from ..input.cluster import CapturesOption, ClusterOption, SettingOption
+from ..input.sources import AllOption, BrokerOption, Form, FormOption, PortOption, TopOption
+from ..render.report import Section, count_text, plural, ranges_text
+from .capture_groups import groups as of_captures
+
+if TYPE_CHECKING:
+    from kafkawire.net.admin import Admin, GroupInfo, GroupListing, MemberInfo
+
+CAPTURES_ONLY: Final = ("most", "every", "port", "broker")
+CLASSIC: Final = ("", "classic", "Classic")
+CONSUMERS: Final = "consumer"
+
+
+class Commit(NamedTuple):
+    """What a group has committed for a partition. end: of its log, None where the topic is gone."""
+
+    topic: str
+    partition: int
+    offset: int
+    end: int | None
+    metadata: str
+
+    @property
+    def lag(self) -> int | None:
+        return None if self.end is None else max(self.end - self.offset, 0)
+
+
+class Group(NamedTuple):
+    """A group as its coordinator tells it. info: None where it is not of the classic protocol."""
+
+    listing: GroupListing
+    info: GroupInfo | None
+    commits: list[Commit]
+
+    @property
+    def lag(self) -> int | None:
+        known = [each.lag for each in self.commits if each.lag is not None]
+        return sum(known) if known else None
+
+
+def groups(
+    context: typer.Context,
+    given: CapturesOption = None,
+    bootstrap: ClusterOption = None,
+    wanted: Annotated[
+        list[str] | None, typer.Option("--group", help="Only this group; may be repeated.")
+    ] = None,
+    delete: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GROUP", help="Delete this group's offsets. May be repeated."),
+    ] = None,
+    setting: SettingOption = None,
+    most: TopOption = None,
+    every: AllOption = False,
+    form: FormOption = Form.TABLE,
+    port: PortOption = None,
+    broker: BrokerOption = None,
+) -> None:
+    """Show consumer groups: members, rebalances and their causes, lag. Or those of a live cluster.
+
+    \b
+    kafkawire groups trace*.pcap
+    kafkawire groups trace.pcap --group orders --format json | jq '.groups[].rebalances'
+    kafkawire groups -b localhost:9092
+    kafkawire groups -b localhost:9092 --group orders
+
+    In captures, lag is that of a commit: how far behind the end of its partitions, as Fetch and
+    ListOffsets told it before; nothing where they did not. Of a live cluster it is that of now.
+    """
+    if not live.is_live(context, given, bootstrap, CAPTURES_ONLY):
+        of_captures(given or [], wanted, most, every, form, port, broker)
+        return
+    if delete and wanted:
+        raise typer.BadParameter("one at a time", param_hint="--group, --delete")
+    from kafkawire.net.admin import ADMIN_KEYS
+
+    settings = live.settings(bootstrap or "", setting, ADMIN_KEYS)
+
+    async def work() -> None:
+        async with live.asking(settings) as admin:
+            for group_id in delete or []:
+                await admin.delete_group(group_id)
+            if not delete:
+                await _tell(admin, wanted, form)
+
+    live.run(work)
+
+
+async def _tell(admin: Admin, wanted: list[str] | None, form: Form) -> None:
+    listed = {each.group_id: each for each in await admin.list_groups()}
+    for group_id in wanted or []:
+        if group_id not in listed:
+            typer.echo(printable(f"kafkawire: unknown group {group_id!r}"), err=True)
+            raise typer.Exit(1)
+    known = set(await admin.list_topics())
+    chosen = list(listed.values()) if wanted is None else [listed[each] for each in wanted]
+    found = [await _group(admin, each, known) for each in chosen]
+    if form is Form.JSON:
+        live.print_json({"groups": [_json(group) for group in found]})
+    elif wanted:
+        live.print_sections(section for group in found for section in _sections(group))
+    else:
+        live.print_sections([_list(found)])
+
+
+async def _group(admin: Admin, listing: GroupListing, known: set[str]) -> Group:
+    from kafkawire.net.admin import LATEST
+
+    if listing.type not in CLASSIC and listing.protocol_type != CONSUMERS:
+        return Group(listing, None, [])  # a share or streams group commits no offsets of this kind
+    info = await admin.describe_group(listing.group_id) if listing.type in CLASSIC else None
+    committed = await admin.group_offsets(listing.group_id)
+    ends = await admin.list_offsets({each: LATEST for each in committed if each[0] in known})
+    commits = [
+        Commit(
+            *where,
+            offset=at.offset,
+            end=ends[where].offset if where in ends else None,
+            metadata=at.metadata,
+        )
+        for where, at in sorted(committed.items())
+    ]
+    return Group(listing, info, commits)
+
+
+def _assigned(group: GroupInfo, member: MemberInfo) -> dict[str, list[int]]:
+    """Read what a consumer was given; groups of other things keep it to themselves."""
+    if group.protocol_type != CONSUMERS or not member.assignment:
+        return {}
+    from kafkawire.errors import KafkaWireError
+    from kafkawire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
+    from kafkawire.protocol.versioned import decode_versioned
+
+    try:
+        _, found = decode_versioned("ConsumerProtocolAssignment", member.assignment)
+    except KafkaWireError:
+        return {}  # what members write there is their own business
+    assert isinstance(found, ConsumerProtocolAssignment)
+    return {each.topic: sorted(each.partitions) for each in found.assigned_partitions}
+
+
+# -- for people
+
+
+def _list(found: list[Group]) -> Section:
+    head = ("group", "state", "type", "protocol", ">members", ">lag")
+    rows = [
+        (
+            group.listing.group_id,
+            group.info.state if group.info else group.listing.state,
+            group.listing.type.lower() or "classic",
+            group.info.protocol if group.info else "",
+            count_text(len(group.info.members)) if group.info else "?",
+            _number(group.lag),
+        )
+        for group in found
+    ]
+    return Section("Groups", head, rows)
+
+
+def _number(number: int | None) -> str:
+    return "" if number is None else f"{number:,}"
+
+
+def _sections(group: Group) -> list[Section]:
+    info = group.info
+    state = info.state if info else group.listing.state
+    lines = [f"protocol {info.protocol}"] if info and info.protocol else []
+    title = f"Group {group.listing.group_id}: {state}"
+    if group.lag is not None:
+        title += f", lag {group.lag:,}"
+    made = [Section(title, lines=[*lines, plural(len(group.commits), "commit")])]
+    if info is not None:
+        rows = [
+            (
+                each.member_id,
+                each.group_instance_id or "",
+                each.client_id,
+                each.client_host,
+                "  ".join(
+                    f"{topic} {ranges_text(n)}" for topic, n in _assigned(info, each).items()
+                ),
+            )
+            for each in info.members
+        ]
+        made.append(Section("Members", ("member", "instance", "client", "host", "has"), rows))
+    commits = [
+        (
+            each.topic,
+            str(each.partition),
+            f"{each.offset:,}",
+            _number(each.end),
+            _number(each.lag),
+            each.metadata,
+        )
+        for each in group.commits
+    ]
+    head = ("topic", ">partition", ">committed", ">end", ">lag", "metadata")
+    return [*made, Section("Offsets", head, commits)]
+
+
+# -- for programs
+
+
+def _json(group: Group) -> dict[str, Any]:
+    info = group.info
+    made: dict[str, Any] = group.listing._asdict()
+    if info is not None:
+        made["state"], made["protocol"] = info.state, info.protocol
+        made["members"] = [
+            {
+                "member_id": each.member_id,
+                "group_instance_id": each.group_instance_id,
+                "client_id": each.client_id,
+                "client_host": each.client_host,
+                "assigned": _assigned(info, each),
+            }
+            for each in info.members
+        ]
+    made["offsets"] = [each._asdict() | {"lag": each.lag} for each in group.commits]
+    made["lag"] = group.lag
+    return made

@@ -1,0 +1,153 @@
+"""`kafkawire readiness`: which clients a Kafka release would refuse, and for which calls."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..input.sources import (
+    AllOption,
+    BrokerOption,
+    Files,
+    Form,
+    FormOption,
+    PortOption,
+    TopOption,
+    limit,
+    reading,
+    show,
+    top,
+)
+from ..render.report import Section, count_text
+from .clients import name
+
+if TYPE_CHECKING:
+    from kafkawire.reports.readiness import Judgement, Verdict
+    from kafkawire_codegen.releases import Releases
+
+
+def readiness(
+    given: Files,
+    target: Annotated[str, typer.Option(help="The Kafka release to upgrade to: 4.0.")],
+    most: TopOption = None,
+    every: AllOption = False,
+    form: FormOption = Form.TABLE,
+    port: PortOption = None,
+    broker: BrokerOption = None,
+) -> None:
+    """Find clients that a Kafka release would refuse.
+
+    \b
+    kafkawire readiness trace*.pcap --target 4.0
+    kafkawire readiness trace.pcap --target 4.0 --format json | jq '.not_ready[].client_id'
+
+    Exit code 0: every client that could be judged is ready. 1: some are not. 2: usage.
+    """
+    releases = _releases()
+    release = _known(target, releases)
+    bound = limit(most, every, form)
+    with reading("readiness", given, port, broker) as captures:
+        from kafkawire.reports.clients import Clients
+        from kafkawire.reports.readiness import judge
+
+        tally = Clients()
+        captures.read(tally)
+    found = judge(tally, releases, release)
+    show(
+        captures,
+        form,
+        lambda: _sections(found, release, bound),
+        lambda: _json(found, release, bound),
+    )
+    if found.not_ready:
+        raise typer.Exit(1)
+
+
+def _releases() -> Releases:
+    from kafkawire_codegen import schemas_dir
+    from kafkawire_codegen.releases import read
+    from kafkawire_codegen.schema import RELEASES
+
+    return read(schemas_dir() / RELEASES)
+
+
+def _known(target: str, releases: Releases) -> str:
+    """Find the release that is meant; a patch release speaks as its minor release does."""
+    for text in (target, re.sub(r"^v?(\d+\.\d+)(\.\d+)?$", r"\1", target)):
+        if text in releases.ranges:
+            return text
+    raise typer.BadParameter(
+        f"{target!r} is no release that is known; these are: {', '.join(releases.ranges)}",
+        param_hint="--target",
+    )
+
+
+def _sections(found: Judgement, release: str, most: int | None) -> list[Section]:
+    ready, judged = len(found.ready), len(found.ready) + len(found.not_ready)
+    verdict = f"{ready} of {judged} clients are ready for Kafka {release}"
+    if found.unjudged:
+        verdict += f"; {len(found.unjudged)} could not be judged"
+    not_ready, unjudged = top(found.not_ready, most), top(found.unjudged, most)
+    shown = top(found.ready, most)
+    told = any(call.offered is not None for one in not_ready.first for call in one.refused)
+    calls = [
+        (
+            *_who(one),
+            f"{call.name} v{call.version}",
+            count_text(call.requests),
+            "nothing of it" if call.takes is None else f"v{call.takes}",
+            *(("" if call.offered is None else f"up to v{call.offered}",) if told else ()),
+        )
+        for one in not_ready.first
+        for call in one.refused
+    ]
+    who = "client id", "software", "address"
+    head = *who, "uses", ">times", f"{release} takes", *(("broker takes now",) if told else ())
+    return [
+        Section("", lines=(verdict,)),
+        Section("Not ready", head, calls, (*not_ready.more("clients"), *_notes(found))),
+        Section("Ready", who, [_who(one) for one in shown.first], shown.more("clients")),
+        Section(
+            "Not judged",
+            (*who, "why"),
+            [(*_who(one), one.reason) for one in unjudged.first],
+            unjudged.more("clients"),
+        ),
+    ]
+
+
+def _notes(found: Judgement) -> tuple[str, ...]:
+    """Say of which findings an old broker may be the cause."""
+    if not any(call.bound for verdict in found.not_ready for call in verdict.refused):
+        return ()
+    return (
+        "Where the broker takes none of these versions now, the client may know them and not be "
+        "able to use them: look at its software's version.",
+    )
+
+
+def _who(verdict: Verdict) -> tuple[str, str, str]:
+    client = verdict.client
+    return name(client), str(client.software or ""), client.address
+
+
+def _json(found: Judgement, release: str, most: int | None) -> dict[str, Any]:
+    not_ready, unjudged = top(found.not_ready, most), top(found.unjudged, most)
+    ready = top(found.ready, most)
+    return {
+        "target": release,
+        "ready": not found.not_ready,
+        "not_ready": [
+            {**one.client.who(), "calls": [call.json() for call in one.refused]}
+            for one in not_ready.first
+        ],
+        "ready_clients": [one.client.who() for one in ready.first],
+        "not_judged": [{**one.client.who(), "reason": one.reason} for one in unjudged.first],
+        "left_out": {
+            "not_ready": not_ready.left_out,
+            "ready_clients": ready.left_out,
+            "not_judged": unjudged.left_out,
+        },
+    }

@@ -1,0 +1,205 @@
+"""`kafkawire serve`: a cluster of brokers that lives as long as the command.
+
+Law: every request is a line when it is answered; what the broker closes is a line with the reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kafkawire.escaping import printable
+
+from ..pipes import until_the_reader_leaves
+
+if TYPE_CHECKING:
+    from kafkawire.broker import Close, Report
+    from kafkawire.net.server import ServerConfig
+    from kafkawire.net.server_recording import Recording
+
+
+def serve(
+    brokers: Annotated[int, typer.Option(min=1, max=100, help="How many.")] = 1,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME[:PARTITIONS]", help="Make this topic. May be given again."),
+    ] = None,
+    release: Annotated[
+        str | None,
+        typer.Option(help="Kafka's release to stand for, as 2.8, or all. [default: 4.3]"),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Of the first broker; 0 is any.")
+    ] = 9092,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A broker's setting, by Kafka's name."),
+    ] = None,
+    user: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME:PASSWORD", help="Who may come in, by PLAIN and SCRAM; else everybody."
+        ),
+    ] = None,
+    tls: Annotated[
+        Path | None, typer.Option(metavar="PEM", help="Certificate and key: listen with TLS.")
+    ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.pcap",
+            help="Record the traffic as a capture, passwords included; mode 0600.",
+        ),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No line a request.")] = False,
+) -> None:
+    """Run brokers for clients to talk to, until interrupted; all they hold is in memory.
+
+    \b
+    kafkawire serve --topic orders:6
+    kafkawire serve --brokers 3 --release 2.8 --set group.initial.rebalance.delay.ms=0
+    kafkawire serve --user alice:secret --record talk.pcap
+
+    Exit code 2: usage.
+    """
+    config = _config(brokers, topic or [], release, host, port, setting or [], user or [], tls)
+    recording = _recording(record)
+    with until_the_reader_leaves():
+        asyncio.run(_serve(config, recording, quiet))
+
+
+def _config(
+    brokers: int,
+    topics: list[str],
+    release: str | None,
+    host: str,
+    port: int,
+    settings: list[str],
+    users: list[str],
+    tls: Path | None,
+) -> ServerConfig:
+    from kafkawire.broker.configs import Settings
+    from kafkawire.broker.releases import LATEST, offered
+    from kafkawire.net.server import ServerConfig
+
+    given = dict(_pair(each, "=", "--set") for each in settings)
+    passwords = dict(_pair(each, ":", "--user") for each in users)
+    if passwords:
+        given.setdefault("sasl.enabled.mechanisms", "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512")
+    try:
+        Settings(given)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--set") from None
+    try:
+        offered(release or LATEST)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--release") from None
+    return ServerConfig(
+        brokers=brokers,
+        topics=dict(_topic(each) for each in topics),
+        host=host,
+        ports=[port + at if port else 0 for at in range(brokers)],
+        release=release or LATEST,
+        settings=given,
+        passwords=passwords,
+        tls=_tls(tls),
+    )
+
+
+def _pair(text: str, sign: str, option: str) -> tuple[str, str]:
+    name, found, value = text.partition(sign)
+    if not found or not name:
+        raise typer.BadParameter(f"{text!r} is not NAME{sign}VALUE", param_hint=option)
+    return name, value
+
+
+def _topic(text: str) -> tuple[str, int]:
+    from kafkawire.broker.topics import name_refusal
+
+    name, found, count = text.partition(":")
+    reason = name_refusal(name)
+    if reason is not None:
+        raise typer.BadParameter(reason, param_hint="--topic")
+    if found and not (count.isascii() and count.isdecimal() and 0 < int(count) <= 10_000):
+        raise typer.BadParameter(f"{count!r} partitions", param_hint="--topic")
+    return name, int(count) if found else 1
+
+
+def _tls(pem: Path | None) -> Any:
+    if pem is None:
+        return None
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(pem)
+    except (OSError, ssl.SSLError) as error:
+        raise typer.BadParameter(f"{pem}: {error}", param_hint="--tls") from None
+    return context
+
+
+def _recording(path: Path | None) -> Recording | None:
+    if path is None:
+        return None
+    from kafkawire.net.server_recording import Recording
+
+    try:
+        return Recording(path)
+    except OSError as error:
+        raise typer.BadParameter(f"{path}: {error.strerror}", param_hint="--record") from None
+
+
+async def _serve(config: ServerConfig, recording: Recording | None, quiet: bool) -> None:
+    from kafkawire.net.server import Server
+
+    server = Server(
+        config,
+        on_report=None if quiet else _print_report,
+        on_close=None if quiet else _print_close,
+        recording=recording,
+    )
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, ended.set)
+    try:
+        await server.start()
+    except OSError as error:
+        print(printable(f"kafkawire: {error.strerror or error}"), file=sys.stderr)
+        raise typer.Exit(2) from None
+    print(f"listening on {server.bootstrap} as Kafka {config.release}", flush=True)
+    try:
+        await ended.wait()
+    finally:
+        await server.stop()
+
+
+def _print_report(report: Report) -> None:
+    from ..render.brief import facts
+
+    request, response = report.request, report.response
+    said = str(facts(request.body, request.version))
+    told = "" if response is None else str(facts(response, request.version))
+    answer = "no answer" if response is None else told
+    name = type(request.body).__name__.removesuffix("Request")
+    _print(
+        f"{request.node_id:>3} {request.connection:>4} {name:24} v{request.version:<3} "
+        f"{request.correlation_id:>6} {request.size:>8} {report.took * 1000:>7.1f} ms  "
+        f"{request.client_id or '-'}  {said} -> {answer or 'ok'}"
+    )
+
+
+def _print_close(close: Close) -> None:
+    _print(f"    {close.connection:>4} closed: {close.reason}")
+
+
+def _print(text: str) -> None:
+    """Print a line; what clients sent in it is escaped, so that it stays one line."""
+    print(datetime.now().strftime("%H:%M:%S.%f")[:-3], printable(text), flush=True)

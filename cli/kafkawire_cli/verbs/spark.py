@@ -1,0 +1,132 @@
+"""`kafkawire spark`: tables of captures as Parquet, by Apache Spark."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kafkawire.escaping import printable
+
+from ..input.names import suggestion
+from ..input.sources import BrokerOption, PortOption, known
+
+if TYPE_CHECKING:
+    from kafkawire.spark.options import Options
+
+
+def spark(
+    output: Annotated[str, typer.Option("--output", "-o", help="Directory or URI for the tables.")],
+    given: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="INPUT", help="Captures, directories, patterns, URIs.", show_default=False
+        ),
+    ] = None,
+    watch: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Take captures as they arrive there, until told to end."),
+    ] = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="With --watch: take what is finished by now.")
+    ] = False,
+    end: Annotated[
+        bool, typer.Option("--end", help="With --watch: take all that is there; nothing comes.")
+    ] = False,
+    table: Annotated[
+        list[str] | None,
+        typer.Option("--table", help="exchanges, records, ...: see docs/tables.md."),
+    ] = None,
+    master: Annotated[
+        str | None, typer.Option(help="Spark's master URL [default: local[*]]", show_default=False)
+    ] = None,
+    port: PortOption = None,
+    broker: BrokerOption = None,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict", help="Write the table problems, too, and exit 1 if it has any rows."
+        ),
+    ] = False,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", metavar="NAME=VALUE", help="A reader option: docs/spark.md."),
+    ] = None,
+    conf: Annotated[
+        list[str] | None,
+        typer.Option("--conf", metavar="NAME=VALUE", help="A setting of Spark."),
+    ] = None,
+) -> None:
+    """Decode captures of any size into Parquet tables, by Apache Spark.
+
+    \b
+    kafkawire spark captures/ --output tables/ --table exchanges --table connections
+    kafkawire spark s3://bucket/2026/*.pcap.gz -o s3://bucket/tables --master spark://host:7077
+    kafkawire spark --watch /var/captures --output tables/
+    """
+    try:
+        from kafkawire.spark import job, session
+        from kafkawire.spark import watch as watching
+        from kafkawire.spark.errors import SparkError, in_a_line
+        from kafkawire.spark.options import parse
+    except ImportError as error:
+        typer.echo(f"kafkawire spark: {error}; pip install 'kafkawire[spark]'", err=True)
+        raise typer.Exit(2) from None
+    if bool(given) == (watch is not None) or ((once or end) and watch is None) or (once and end):
+        raise typer.BadParameter("give INPUT, or --watch with at most one of --once and --end")
+    brokers = known(port, broker)
+    asked: dict[str, Any] = dict(_pairs(option, "--option"))
+    said = (("ports", brokers.ports), ("brokers", brokers.addresses))
+    asked |= {name: each for name, each in said if each}
+    settings = _pairs(conf, "--conf")
+    mode = watching.Mode.ONCE if once else watching.Mode.END if end else watching.Mode.FOREVER
+    try:
+        rules, rest = watching.parse_rules(asked) if watch is not None else (None, asked)
+        options = parse(rest)
+        tables = _tables(table, options, strict=strict)
+        with in_a_line():
+            started = session(master, settings=settings)
+            if watch is None:
+                made = job.run(started, given or [], output, tables, options, _say)
+                status = job.exit_code(made, strict=strict)
+            else:
+                with watching.told_to_end() as told:
+                    status = watching.watch(
+                        started, watch, output, tables, options, rules, mode=mode, strict=strict,
+                        clock=time.monotonic, sleep=told.wait, stop=told.is_set, say=_say,
+                    )  # fmt: skip
+    except (SparkError, OSError, ValueError) as error:
+        typer.echo(printable(f"kafkawire spark: {error}"), err=True)
+        raise typer.Exit(2) from None
+    if status:
+        raise typer.Exit(status)
+
+
+def _tables(given: list[str] | None, options: Options, *, strict: bool) -> list[str]:
+    from kafkawire.capture.tables import TABLES
+    from kafkawire.spark.job import known_tables
+
+    try:
+        return known_tables(given or [], options, strict=strict)
+    except KeyError as error:
+        name = str(error.args[0])
+        raise typer.BadParameter(
+            f"unknown table {name!r}{suggestion(name, TABLES)}; tables: {', '.join(TABLES)}",
+            param_hint="--table",
+        ) from None
+
+
+def _pairs(given: list[str] | None, hint: str) -> dict[str, str]:
+    found = {}
+    for one in given or []:
+        name, sign, value = one.partition("=")
+        if not sign:
+            raise typer.BadParameter(f"{one!r} is no NAME=VALUE", param_hint=hint)
+        found[name] = value
+    return found
+
+
+def _say(text: str) -> None:
+    print(printable(text), file=sys.stderr, flush=True)

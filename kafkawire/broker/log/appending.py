@@ -1,0 +1,114 @@
+"""Writing to a partition: check, order, store, keep, wake.
+
+Law: a batch is kept (`Persist`) before anybody hears of its offset.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ...protocol import ErrorCode
+from ...records import Batch, BatchBuilder
+from ..effects import Persist, Trim
+from ..topics import Partition
+from .partition_log import Stored
+from .validation import Checked, Refused, Rules, check, rules
+
+if TYPE_CHECKING:
+    from ..cluster import Cluster
+
+E = ErrorCode
+ALL: Final = -1
+NO_OFFSET: Final = -1
+
+
+class Appended(NamedTuple):
+    """Where records went: their first offset and the time the broker gave them, -1 for none."""
+
+    base_offset: int
+    log_append_time_ms: int = -1
+
+
+class Appender:
+    """Writes into the logs of a cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self._rules: dict[str, tuple[dict[str, str], dict[str, str], Rules]] = {}
+
+    def produce(
+        self, partition: Partition, records: bytes | None, version: int, acks: int, now: float
+    ) -> Appended:
+        """Write what a Produce brings; Refused says why not."""
+        topic = self._rules_of(partition)
+        if acks == ALL and len(partition.isr) < topic.min_insync_replicas:
+            raise Refused(
+                E.NOT_ENOUGH_REPLICAS,
+                f"{len(partition.isr)} in sync, {topic.min_insync_replicas} needed",
+                looked_at=False,
+            )
+        checked = check(records, version, topic, self.cluster.wall_ms(now))
+        batch = checked.batch
+        if batch.producer_id >= 0:
+            written = partition.producers.duplicate(batch)
+            if written is not None:
+                return Appended(written.base_offset, written.timestamp)
+            error = partition.producers.refusal(batch)
+            if error:
+                raise Refused(error, f"{error.name} of producer {batch.producer_id}")
+        stored = self._store(partition, checked, now)
+        if batch.producer_id >= 0:
+            partition.producers.note(batch, stored)
+        self._retain(partition, topic.retention_bytes)
+        return Appended(stored.base_offset, checked.log_append_time_ms)
+
+    def write(self, partition: Partition, builder: BatchBuilder, now: float) -> int:
+        """Write records of the broker's own; their first offset."""
+        data = builder.build()
+        return self._store(partition, Checked(Batch(data, 0, len(data))), now).base_offset
+
+    def trim(self, partition: Partition, start: int, end: int | None = None) -> None:
+        """Drop what lies before `start`, and lose what lies from `end` on."""
+        log = partition.log
+        if end is not None:
+            log.truncate(end)
+            partition.producers.forget_from(log.log_end_offset)
+        log.delete_before(start)
+        bounds = log.log_start_offset, log.log_end_offset
+        self.cluster.emit(Trim(partition.topic, partition.index, *bounds))
+
+    def _store(self, partition: Partition, checked: Checked, now: float) -> Stored:
+        stored = checked.stored(partition.log.log_end_offset, partition.leader_epoch)
+        partition.log.append(stored, partition.leader_epoch)
+        self.cluster.emit(Persist(partition.topic, partition.index, stored.data))
+        self.cluster.appended(partition, now)
+        return stored
+
+    def topic_deleted(self, topic: str) -> None:
+        """Forget a topic's rules."""
+        self._rules.pop(topic, None)
+
+    def _rules_of(self, partition: Partition) -> Rules:
+        """Read a topic's configuration, if it is another than the last time."""
+        topic = self.cluster.topics.get(partition.topic)
+        configs = {} if topic is None else topic.configs
+        given = self.cluster.settings.given
+        found = self._rules.get(partition.topic)
+        if found is None or found[0] != configs or found[1] != given:
+            made = rules(self.cluster.settings, configs)
+            found = self._rules[partition.topic] = dict(configs), dict(given), made
+        return found[2]
+
+    def _retain(self, partition: Partition, limit: int) -> None:
+        """Drop the oldest batches beyond retention.bytes, all but the last."""
+        log = partition.log
+        if limit < 0 or log.size <= limit:
+            return
+        excess, keep_from = log.size - limit, log.log_start_offset
+        for stored in log:
+            if excess <= 0 or stored.last_offset + 1 >= log.log_end_offset:
+                break
+            excess -= len(stored.data)
+            keep_from = stored.last_offset + 1
+        if keep_from > log.log_start_offset:
+            self.trim(partition, keep_from)

@@ -1,0 +1,44 @@
+"""Records for old Fetch versions: what is stored as magic 2, as the client can read it.
+
+Law: keys, values and offsets stay; what the old format has no place for (headers, and in magic 0
+timestamps) is dropped, as brokers before 4.0 did.
+
+    Fetch v0-1: magic 0 │ v2-3: magic 1 │ v4+: as stored, but zstd only from v10 on
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...records import Compression, MessageSetBuilder, Record, RecordBatches
+
+MAGIC_1_FROM: Final = 2
+MAGIC_2_FROM: Final = 4
+ZSTD_FROM: Final = 10
+
+
+def readable(records: bytes, version: int, from_offset: int) -> bytes | None:
+    """Write records as a Fetch of that version can read them; None where no format can."""
+    if version >= ZSTD_FROM or not records:
+        return records
+    batches = list(RecordBatches(records))
+    if any(batch.compression is Compression.ZSTD for batch in batches):
+        return None
+    if version >= MAGIC_2_FROM:
+        return records
+    magic = 1 if version >= MAGIC_1_FROM else 0
+    return b"".join(
+        _old(records_of.records(), magic, records_of.compression, from_offset)
+        for records_of in batches
+        if not records_of.control
+    )
+
+
+def _old(records: list[Record], magic: int, codec: Compression, from_offset: int) -> bytes:
+    kept = [record for record in records if record.offset >= from_offset]
+    if not kept:
+        return b""
+    builder = MessageSetBuilder(magic, base_offset=kept[0].offset, compression=codec)
+    for record in kept:
+        builder.append(record.key, record.value, record.timestamp, record.offset)
+    return builder.build()

@@ -1,0 +1,226 @@
+"""What a broker checks of produced records before it stores them, and how it stores them.
+
+Law: nothing is stored that a consumer could not read: checksum, codec, counts, offsets and
+timestamps are proven first. What is stored is magic 2, with the log's offsets.
+
+    v3+   one batch of magic 2:   checked, offset and leader epoch put in; log append time put in
+    v0-2  messages of magic 0, 1: checked, written again as one batch of magic 2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from struct import Struct
+from typing import Final, NamedTuple
+
+from ...errors import CorruptBatch, DecodeError, UnsupportedCompression
+from ...protocol import ErrorCode
+from ...records import Batch, BatchBuilder, Compression, Record, RecordBatches, reencode
+from ...records.checksum import crc32c
+from ..configs import Settings
+from .partition_log import Stored
+
+E = ErrorCode
+MAGIC: Final = 2
+ONE_BATCH_FROM: Final = 3
+ZSTD_FROM: Final = 7
+"""Versions of Produce from which on a batch is one of magic 2, and from which on zstd is known."""
+CRC_START: Final = 21
+LOG_APPEND_TIME_BIT: Final = 0x08
+NO_TIMESTAMP: Final = -1
+NAMED: Final = {
+    "gzip": Compression.GZIP,
+    "snappy": Compression.SNAPPY,
+    "lz4": Compression.LZ4,
+    "zstd": Compression.ZSTD,
+    "uncompressed": Compression.NONE,
+}
+
+HEAD: Final = Struct(">qii")
+CRC: Final = Struct(">I")
+ATTRIBUTES: Final = Struct(">h")
+MAX_TIME: Final = Struct(">q")
+
+
+class RecordError(NamedTuple):
+    """What is wrong with one record, by its place in the batch."""
+
+    at: int
+    message: str
+
+
+@dataclass(frozen=True)
+class Refused(Exception):
+    """Records that are not stored, and why.
+
+    looked_at: whether it was their content that was wrong; then the answer says where the log
+    starts, as Kafka's does.
+    """
+
+    error: ErrorCode
+    message: str
+    records: tuple[RecordError, ...] = ()
+    looked_at: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a topic asks of records."""
+
+    compacted: bool = False
+    compression: Compression | None = None
+    log_append_time: bool = False
+    max_message_bytes: int = 1048588
+    before_max_ms: int = 2**63 - 1
+    after_max_ms: int = 3_600_000
+    min_insync_replicas: int = 1
+    retention_bytes: int = -1
+
+
+def rules(settings: Settings, configs: Mapping[str, str]) -> Rules:
+    """Collect a topic's rules from its configuration."""
+
+    def value(name: str) -> str:
+        return settings.topic(configs, name)
+
+    return Rules(
+        compacted="compact" in value("cleanup.policy"),
+        compression=NAMED.get(value("compression.type")),
+        log_append_time=value("message.timestamp.type") == "LogAppendTime",
+        max_message_bytes=int(value("max.message.bytes")),
+        before_max_ms=int(value("message.timestamp.before.max.ms")),
+        after_max_ms=int(value("message.timestamp.after.max.ms")),
+        min_insync_replicas=int(value("min.insync.replicas")),
+        retention_bytes=int(value("retention.bytes")),
+    )
+
+
+@dataclass(slots=True)
+class Checked:
+    """Records that may be stored. batch: as it came, or as it was written again."""
+
+    batch: Batch
+    log_append_time_ms: int = NO_TIMESTAMP
+    _data: bytes = field(default=b"")
+
+    def stored(self, base_offset: int, leader_epoch: int) -> Stored:
+        """Give the batch its place in a log."""
+        batch = self.batch
+        head = HEAD.pack(base_offset, batch.end - batch.start - 12, leader_epoch)
+        data = head + batch.data[batch.start + HEAD.size : batch.end]
+        latest = batch.max_timestamp
+        if self.log_append_time_ms >= 0:
+            latest = self.log_append_time_ms
+            data = _stamped(data, batch.attributes | LOG_APPEND_TIME_BIT, latest)
+        return Stored(base_offset, base_offset + batch.last_offset_delta, latest, data)
+
+
+def _stamped(data: bytes, attributes: int, latest: int) -> bytes:
+    """Put the time of the log into a batch, and its checksum."""
+    made = bytearray(data)
+    ATTRIBUTES.pack_into(made, 21, attributes)
+    MAX_TIME.pack_into(made, 35, latest)
+    CRC.pack_into(made, 17, crc32c(bytes(made), CRC_START, len(made)))
+    return bytes(made)
+
+
+def check(records: bytes | None, version: int, topic: Rules, wall_ms: int) -> Checked:
+    """Check what a Produce of a version brings for one partition; Refused says why not."""
+    try:
+        batches = [] if not records else list(RecordBatches(records))
+        tail = 0 if not records else RecordBatches(records).cut_tail
+        if version >= ONE_BATCH_FROM and (len(batches) != 1 or batches[0].magic != MAGIC):
+            raise Refused(
+                E.INVALID_RECORD, f"Produce v{version} takes one batch of magic 2", looked_at=False
+            )
+        if not batches or tail:
+            raise Refused(E.CORRUPT_MESSAGE, "records that are cut off", looked_at=False)
+        for batch in batches:
+            _check_size(batch, topic)
+            batch.verify()
+            _check_codec(batch.compression, version)
+        batch = batches[0] if version >= ONE_BATCH_FROM else _upconverted(batches)
+        found = batch.records(as_created=True)
+    except UnsupportedCompression as error:
+        raise Refused(E.UNSUPPORTED_COMPRESSION_TYPE, str(error), looked_at=False) from None
+    except CorruptBatch as error:
+        raise Refused(E.CORRUPT_MESSAGE, str(error), looked_at=False) from None
+    except DecodeError as error:
+        raise Refused(E.CORRUPT_MESSAGE, str(error), looked_at=False) from None
+    _check_batch(batch, found)
+    _check_records(found, topic, wall_ms)
+    if topic.compression is not None and batch.compression != topic.compression:
+        data = reencode(batch, topic.compression)
+        batch = Batch(data, 0, len(data))
+    return Checked(batch, wall_ms if topic.log_append_time else NO_TIMESTAMP)
+
+
+def _check_size(batch: Batch, topic: Rules) -> None:
+    if batch.size > topic.max_message_bytes:
+        raise Refused(
+            E.MESSAGE_TOO_LARGE,
+            f"a batch of {batch.size} bytes; max.message.bytes is {topic.max_message_bytes}",
+            looked_at=False,
+        )
+
+
+def _check_codec(codec: Compression, version: int) -> None:
+    if codec is Compression.ZSTD and version < ZSTD_FROM:
+        raise Refused(
+            E.UNSUPPORTED_COMPRESSION_TYPE,
+            f"zstd takes Produce v{ZSTD_FROM}, this is v{version}",
+            looked_at=False,
+        )
+
+
+def _check_batch(batch: Batch, found: list[Record]) -> None:
+    if batch.control:
+        raise Refused(E.INVALID_RECORD, "clients may not write control records")
+    if batch.transactional:
+        raise Refused(E.INVALID_TXN_STATE, "no transaction has this partition")
+    if not found:
+        raise Refused(E.INVALID_RECORD, "a batch without records")
+    if batch.producer_id >= 0 and (batch.producer_epoch < 0 or batch.base_sequence < 0):
+        raise Refused(E.INVALID_RECORD, "a producer id without epoch or sequence")
+    first = batch.base_offset
+    counted = range(first, first + batch.last_offset_delta + 1)
+    if len(counted) != len(found) or [record.offset for record in found] != [*counted]:
+        raise Refused(E.INVALID_RECORD, "offsets of a batch count 0, 1, 2, ...")
+
+
+def _check_records(found: list[Record], topic: Rules, wall_ms: int) -> None:
+    if topic.compacted:
+        bad = tuple(
+            RecordError(at, "a compacted topic takes no record without a key")
+            for at, record in enumerate(found)
+            if record.key is None
+        )
+        if bad:
+            raise Refused(E.INVALID_RECORD, "One or more records have been rejected", bad)
+    if topic.log_append_time:
+        return
+    early, late = wall_ms - topic.before_max_ms, wall_ms + topic.after_max_ms
+    times = [record.timestamp for record in found]
+    if early <= min(times) and max(times) <= late:
+        return
+    bad = tuple(
+        RecordError(at, f"timestamp {record.timestamp} is not within {early} and {late}")
+        for at, record in enumerate(found)
+        if not (early <= record.timestamp <= late) and record.timestamp != NO_TIMESTAMP
+    )
+    if bad:
+        raise Refused(E.INVALID_TIMESTAMP, "One or more records have been rejected", bad)
+
+
+def _upconverted(batches: list[Batch]) -> Batch:
+    """Write messages of old formats as one batch."""
+    if len(batches) == 1 and batches[0].magic == MAGIC:
+        return batches[0]
+    codec = max(batch.compression for batch in batches)
+    builder = BatchBuilder(compression=codec)
+    for batch in batches:
+        for record in batch.records():
+            builder.append(record.key, record.value, record.timestamp, record.headers)
+    data = builder.build()
+    return Batch(data, 0, len(data))

@@ -1,0 +1,1 @@
+"""Exchanges: conversations followed passively, responses paired with requests."""

@@ -1,0 +1,317 @@
+"""What a response without its request must be, told from its content.
+
+Law: no false message. A body counts as known only where one layout of all that Kafka has fits it to
+the last byte, encodes to the same bytes again, holds values that make sense and enough of them; or
+where several layouts fit and just one of them was seen on the same connection.
+
+    frame --> every layout that fits --> sensible, with evidence --> one left --> inferred
+                                                                `--> none, several --> unpaired
+
+A layout is an API with the versions that are written alike: Metadata 5-6 is one.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from mypy_extensions import mypyc_attr
+
+from ...errors import WireError
+from ...messages import REGISTRY
+from ...primitives import Limits, Message, Reader, Structure
+from ...protocol.error_code import ErrorCode
+from ...protocol.header import response_header_version
+from ...records import RecordBatches
+from ..frames.decoding import Asked, Sealed
+from ..rows import Row, Status
+from .pairing import Item
+
+SIZE: Final = 4
+
+LEAST_EVIDENCE: Final = 8
+"""Bytes of text or records, and 2 for every element of an array, that a body must have: less fits
+by chance.
+"""
+
+MOST_SEARCHES: Final = 256
+"""Responses of a connection that are tried against all layouts; others only against those seen."""
+
+MOST_BYTES: Final = 1 << 20
+"""A response larger than this is only tried against layouts seen."""
+
+MOST_UNREAD: Final = 1 << 14
+"""Bytes of responses that are kept until somebody asks whether they can be read."""
+
+MOST_LISTED: Final = 6
+"""Candidates that are named."""
+
+_CODES: Final = frozenset(int(code) for code in ErrorCode)
+_LEAST: Final = {"throttle_time_ms": 0, "partition_index": 0, "port": -1}
+"""The least value that makes sense in a field of that name."""
+
+
+class Layout(NamedTuple):
+    """A response as versions first to last write it; api_name as in rows."""
+
+    api_key: int
+    api_name: str
+    message: str
+    first: int
+    last: int
+    header_version: int
+
+    def __str__(self) -> str:
+        return f"{self.api_name} {self.first}" + (f"-{self.last}" if self.last > self.first else "")
+
+    def covers(self, api_key: int, api_version: int) -> bool:
+        """Whether a response to such a request is written like this."""
+        return api_key == self.api_key and self.first <= api_version <= self.last
+
+
+class Fit(NamedTuple):
+    """A layout that fits a frame, and what the frame then says."""
+
+    layout: Layout
+    message: Message
+    evidence: int
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Inference:
+    """Infers the responses of one connection, and remembers what was seen on it."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._seen: set[tuple[int, int]] = set()
+        self._layouts: dict[Layout, None] = {}
+        self._searches = 0
+        self._unread: list[Sealed] = []
+        self._unread_bytes = 0
+
+    def settle(self, items: list[Item]) -> list[Item]:
+        """Learn from the responses that have their requests; infer those that have none."""
+        for at, item in enumerate(items):
+            if isinstance(item, Sealed):
+                if not item.is_request and item.asked is not None:
+                    self.keep(item, item.asked)
+            elif item.status is Status.UNPAIRED:
+                items[at] = self.infer(item)
+        return items
+
+    def keep(self, answer: Sealed, asked: Asked) -> None:
+        """Keep a response unread: whether it can be read matters only once one is inferred."""
+        if self._seen and (asked.api_key, asked.api_version) in self._seen:
+            return
+        self._unread.append(answer)
+        self._unread_bytes += len(answer.frame)
+        if self._unread_bytes > MOST_UNREAD:
+            self._learn()
+
+    def _learn(self) -> None:
+        """Note the APIs of responses that can be read."""
+        for answer in self._unread:
+            asked = answer.asked
+            assert asked is not None
+            seen = (asked.api_key, asked.api_version) in self._seen
+            if not seen and answer.open(self._limits).status is Status.OK:
+                self._note(asked.api_key, asked.api_version)
+        self._unread = []
+        self._unread_bytes = 0
+
+    def infer(self, row: Row) -> Row:
+        """Say what a response is if that is certain; else give the row back with the candidates."""
+        self._learn()
+        frame = (row.correlation_id or 0).to_bytes(4, "big", signed=True) + row.raw
+        found = self._fits(frame)
+        sure = [fit for fit in found if fit.evidence >= LEAST_EVIDENCE]
+        if len(found) > 1:
+            sure = [fit for fit in sure if self._known(fit.layout)]
+        if len(sure) != 1:
+            told = f"{row.error}; it may be {_listed(found)}" if found else row.error
+            return row._replace(error=told)
+        layout, message, _ = sure[0]
+        self._layouts[layout] = None
+        others = [one for one in found if one.layout is not layout]
+        also = f"; by itself it may also be {_listed(others)}" if others else ""
+        return row._replace(
+            status=Status.INFERRED,
+            error=f"{row.error}; inferred as {layout}{also}",
+            api_key=layout.api_key,
+            api_name=layout.api_name,
+            api_version=self._version(layout),
+            body_version=layout.last,
+            message=message,
+            raw=b"",
+        )
+
+    def _fits(self, frame: bytes) -> list[Fit]:
+        if self._searches < MOST_SEARCHES and len(frame) <= MOST_BYTES:
+            self._searches += 1
+            tried = layouts()
+        else:
+            tried = tuple(self._layouts)
+        found = (fit(frame, layout, self._limits) for layout in tried)
+        return [one for one in found if one is not None]
+
+    def _note(self, api_key: int, api_version: int) -> None:
+        if (api_key, api_version) not in self._seen:
+            self._seen.add((api_key, api_version))
+            self._layouts.update(dict.fromkeys(_of_api(api_key, api_version)))
+
+    def _known(self, layout: Layout) -> bool:
+        return layout in self._layouts
+
+    def _version(self, layout: Layout) -> int | None:
+        """Say the version, if there is but one, or just one of them was seen."""
+        if layout.first == layout.last:
+            return layout.first
+        seen = [version for key, version in self._seen if layout.covers(key, version)]
+        return seen[0] if len(seen) == 1 else None
+
+
+class Walked(NamedTuple):
+    """How far a stream was walked, frame by frame, and whether one of them was certain."""
+
+    end: int
+    certain: bool
+
+
+def walk_responses(data: bytes, start: int, limits: Limits) -> Walked:
+    """Walk a stream of which no request is known, from frame to frame by their sizes, to the first
+    that can be but one response; that proves the walk as well.
+    """
+    inference = Inference(limits)
+    while len(data) - start >= SIZE:
+        size = int.from_bytes(data[start : start + SIZE], "big", signed=True)
+        if not SIZE <= size <= min(len(data) - start - SIZE, MOST_BYTES):
+            break
+        frame = data[start + SIZE : start + SIZE + size]
+        start += SIZE + size
+        row = Row(0, 0, "response", size, Status.UNPAIRED, raw=frame[SIZE:])
+        row = row._replace(correlation_id=int.from_bytes(frame[:SIZE], "big", signed=True))
+        if inference.infer(row).status is Status.INFERRED:
+            return Walked(start, True)
+    return Walked(start, False)
+
+
+def _listed(found: list[Fit]) -> str:
+    more = f" or {len(found) - MOST_LISTED} others" if len(found) > MOST_LISTED else ""
+    return ", ".join(str(fit.layout) for fit in found[:MOST_LISTED]) + more
+
+
+# -- layouts
+
+
+@cache
+def layouts() -> tuple[Layout, ...]:
+    """List every layout that a response can have. Imports all responses."""
+    made: list[Layout] = []
+    for info in REGISTRY:
+        if info.type == "response" and info.api_key is not None:
+            made += _layouts_of(info.api_key)
+    return tuple(made)
+
+
+@cache
+def _layouts_of(api_key: int) -> tuple[Layout, ...]:
+    info = REGISTRY.response(api_key)
+    assert info is not None
+    cls = REGISTRY.load(info.name)
+    made: list[Layout] = []
+    shape: object = None
+    for version in range(info.first, info.last + 1):
+        header_version = response_header_version(api_key, version)
+        here = header_version, info.is_flexible(version), _shape(cls, version)
+        if made and here == shape:
+            made[-1] = made[-1]._replace(last=version)
+        else:
+            name = info.name.removesuffix("Response")
+            made.append(Layout(api_key, name, info.name, version, version, header_version))
+        shape = here
+    return tuple(made)
+
+
+def _of_api(api_key: int, api_version: int) -> list[Layout]:
+    if REGISTRY.response(api_key) is None:
+        return []
+    return [one for one in _layouts_of(api_key) if one.covers(api_key, api_version)]
+
+
+def _shape(cls: type[Structure], version: int) -> tuple[Any, ...]:
+    """List the fields that a version has, at every depth."""
+    module = sys.modules[cls.__module__]
+    return tuple(
+        (
+            row.attribute,
+            row.type,
+            _shape(getattr(module, kind), version) if kind[0].isupper() else (),
+        )
+        for row in cls.__fields__
+        if row.first <= version <= row.last
+        for kind in [row.type.removeprefix("[]")]
+    )
+
+
+# -- fitting
+
+
+def fit(frame: bytes, layout: Layout, limits: Limits) -> Fit | None:
+    """Try a layout on a frame (without its size); None where it does not fit, or makes no sense."""
+    start = 4
+    if layout.header_version == 1:
+        if frame[4:5] != b"\0":  # brokers send no tagged fields in response headers
+            return None
+        start = 5
+    reader = Reader(frame, start, limits=limits)
+    try:
+        message = REGISTRY.load(layout.message).decode_from(reader, layout.last)
+        reader.finish()
+        if message.encode(layout.last) != frame[start:]:
+            return None
+    except (WireError, IndexError, UnicodeDecodeError):
+        return None
+    evidence = _evidence(message, layout.last)
+    return None if evidence is None else Fit(layout, message, evidence)
+
+
+def _evidence(struct: Structure, version: int) -> int | None:
+    """Weigh what a structure holds; None where a value makes no sense."""
+    if getattr(struct, "unknown_tags", None):
+        return None
+    found = 0
+    for row in struct.__fields__:
+        if not row.first <= version <= row.last:
+            continue
+        value = getattr(struct, row.attribute)
+        weight = _weigh(row.attribute, row.type, value, version)
+        if weight is None:
+            return None
+        found += weight
+    return found
+
+
+def _weigh(attribute: str, type: str, value: Any, version: int) -> int | None:
+    if isinstance(value, list):
+        weights = [_weigh(attribute, type.removeprefix("[]"), one, version) for one in value]
+        return None if None in weights else sum(w or 0 for w in weights) + 2 * len(value)
+    if isinstance(value, Structure):
+        return _evidence(value, version)
+    if isinstance(value, str):
+        return len(value.encode()) if value.isprintable() else None
+    if type == "records" and value:
+        return _weigh_records(value)
+    if isinstance(value, int):
+        if attribute.endswith("error_code") and type == "int16" and value not in _CODES:
+            return None
+        if value < _LEAST.get(attribute, value):
+            return None
+    return 0
+
+
+def _weigh_records(data: bytes) -> int | None:
+    try:
+        return sum(batch.size for batch in RecordBatches(data) if batch.crc_valid) or None
+    except WireError:
+        return None

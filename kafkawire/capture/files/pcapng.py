@@ -1,0 +1,309 @@
+"""pcapng: sections of blocks; interfaces are described before packets refer to them.
+
+Law: a block that is not understood is stepped over by its length; a block whose two lengths differ
+is damage, skipped up to where blocks begin again, and reported.
+
+    block      type | length | body ... | length            length counts the whole block, a
+    multiple of 4 section    0x0A0D0D0A: byte order mark 0x1A2B3C4D; forgets all interfaces
+    interface  1: link type, snaplen, options (if_tsresol, if_tsoffset) packets    6 enhanced, 3
+    simple (no time), 2 the old packet block
+
+Source: the IETF draft "PCAP Next Generation (pcapng) Capture File Format".
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import CaptureError, CorruptCapture, TruncatedCapture, UnsupportedLinkType
+from .blocks import MAX_PACKETS, NO_TIME, Ints, PacketBlock, kinds, take_rows
+from .buffer import Inbox
+from .interfaces import Interface, read_interface
+from .packet_offsets import blocks
+from .resynchronisation import Judged, Search, words_at
+
+SECTION: Final = 0x0A0D0D0A
+MAGIC: Final = b"\x0a\x0d\x0d\x0a"
+INTERFACE: Final = 1
+OLD_PACKET: Final = 2
+SIMPLE_PACKET: Final = 3
+ENHANCED_PACKET: Final = 6
+
+MAX_BLOCK: Final = 1 << 24
+"""Longest block that is believed."""
+
+SEARCH_BYTES: Final = 1 << 20
+"""How much is collected before searching for the next block behind damage."""
+
+LEAST_BLOCK: Final = 12
+NO_INTERFACE: Final = -1
+INCOMPLETE: Final = -1
+WRONG: Final = -2
+"""In place of a block's type."""
+
+
+class Layout(NamedTuple):
+    """How a kind of packet block begins: its fields, and where the packet's bytes start."""
+
+    fields: list[tuple[str, str]]
+    bytes_at: int
+
+    def dtype(self, order: str) -> np.dtype[np.void]:
+        return np.dtype([(name, order + kind) for name, kind in self.fields])
+
+
+_HEAD: Final = [("type", "u4"), ("length", "u4")]
+_TIMED: Final = [("high", "u4"), ("low", "u4"), ("captured", "u4"), ("original", "u4")]
+
+LAYOUTS: Final = {
+    ENHANCED_PACKET: Layout([*_HEAD, ("interface", "u4"), *_TIMED], 28),
+    OLD_PACKET: Layout([*_HEAD, ("interface", "u2"), ("drops", "u2"), *_TIMED], 28),
+    SIMPLE_PACKET: Layout([*_HEAD, ("original", "u4")], 12),
+}
+
+
+LEAST: Final = {kind: layout.bytes_at + 4 for kind, layout in LAYOUTS.items()} | {INTERFACE: 20}
+"""Bytes of the shortest block of each type that is read."""
+
+
+def is_pcapng(head: bytes) -> bool:
+    """Whether a file that begins with these 4 bytes is a pcapng."""
+    return head[:4] == MAGIC
+
+
+@dataclass(slots=True)
+class Section:
+    """A section as far as it was read; `order` is struct's sign of its byte order."""
+
+    order: str
+    interfaces: list[Interface] = field(default_factory=list)
+
+
+class PcapngDecoder:
+    """Reads a pcapng from its first byte."""
+
+    def __init__(self) -> None:
+        self.problems: list[CaptureError] = []
+        self._section = Section("<")
+        self._inbox = Inbox()
+        self._number = 1
+        self._damage: int | None = None
+        self._searching: tuple[str, Search] | None = None
+        self._unknown: set[int] = set()
+
+    def feed(self, chunk: bytes) -> Iterator[PacketBlock]:
+        """Take the next bytes of the file."""
+        data = self._inbox.add(chunk)
+        if data is not None:
+            yield from self._blocks(data, ended=False)
+
+    def finish(self) -> Iterator[PacketBlock]:
+        """Take note that the file ends here."""
+        if self._damage is not None:
+            yield from self._blocks(self._inbox.take(), ended=True)
+        if left := len(self._inbox):
+            self.problems.append(
+                TruncatedCapture(f"the file ends {left} bytes into a block", self._inbox.position)
+            )
+
+    def _blocks(self, data: bytes, *, ended: bool) -> Iterator[PacketBlock]:
+        at = 0
+        while True:
+            if self._damage is not None:
+                found = self._search(data, at, ended=ended)
+                if found is None:
+                    return
+                at = found
+            at, kind = self._step_over(data, at)
+            if kind == INCOMPLETE:
+                self._inbox.keep(at, self._needed(data, at))
+                return
+            if kind == WRONG:
+                self._damage = self._inbox.position + at
+                at += 4
+                continue
+            places = self._run(data, at, kind)
+            yield self._columns(data, kind, places)
+            last = int(places[-1])
+            at = last + self._block_at(data, last)[1]
+
+    def _needed(self, data: bytes, at: int) -> int:
+        """Tell how many bytes the block at an offset has, as far as is known."""
+        if at + LEAST_BLOCK > len(data):
+            return LEAST_BLOCK
+        length: int = struct.unpack_from(self._section.order + "I", data, at + 4)[0]
+        return length
+
+    def _search(self, data: bytes, start: int, *, ended: bool) -> int | None:
+        """Find where blocks begin again; None where more bytes are needed, or none come."""
+        if not ended and len(data) - start < SEARCH_BYTES:
+            # twice as many: what is left over is copied once for as many bytes that come
+            self._inbox.keep(start, 2 * SEARCH_BYTES)
+            return None
+        order = self._section.order
+        before = self._searching
+        if before is None or before[0] != order or before[1].data is not data:
+            before = self._searching = order, block_search(data, order)
+        found = before[1].find(start)
+        if found is not None:
+            self._report(self._inbox.position + found)
+            return found
+        self._inbox.keep(len(data) if ended else len(data) - SEARCH_BYTES // 2, SEARCH_BYTES)
+        if ended:
+            self._report(self._inbox.position)
+        return None
+
+    def _report(self, end: int) -> None:
+        assert self._damage is not None
+        self.problems.append(
+            CorruptCapture(f"{end - self._damage} bytes are no blocks", self._damage)
+        )
+        self._damage = None
+
+    def _step_over(self, data: bytes, at: int) -> tuple[int, int]:
+        """Step over blocks without packets, learning what they describe.
+
+        Returns where a packet block begins and its type, or where the blocks end: INCOMPLETE or
+        WRONG.
+        """
+        while True:
+            kind, length = self._block_at(data, at)
+            if kind in LAYOUTS or kind < 0:
+                return at, kind
+            if kind == INTERFACE:
+                body = data[at + 8 : at + length - 4]
+                self._section.interfaces.append(read_interface(body, self._section.order))
+            at += length
+
+    def _block_at(self, data: bytes, at: int) -> tuple[int, int]:
+        """Tell the type and the length of the block at an offset; a section is entered."""
+        if at + LEAST_BLOCK > len(data):
+            return INCOMPLETE, 0
+        if data[at : at + 4] == MAGIC:
+            order = _MARKS.get(data[at + 8 : at + 12])
+            if order is None:
+                return WRONG, 0
+            self._section = Section(order)
+        kind, length = struct.unpack_from(self._section.order + "II", data, at)
+        if not LEAST.get(kind, LEAST_BLOCK) <= length <= MAX_BLOCK or length & 3:
+            return WRONG, 0
+        end = at + length
+        if end > len(data):
+            return INCOMPLETE, 0
+        if data[end - 4 : end] != data[at + 4 : at + 8]:
+            return WRONG, 0
+        return kind, length
+
+    def _run(self, data: bytes, start: int, kind: int) -> Ints:
+        """Find the blocks of one kind that follow one another from `start` on.
+
+        Stepping is all that is done one by one; whether the blocks are sound is seen by columns.
+        """
+        big = self._section.order == ">"
+        places, at = blocks(data, start, kind, LEAST[kind], big, MAX_PACKETS)
+        starts = np.frombuffer(places, "<i8")
+        ends = np.append(starts[1:], at)
+        sizes = ends - starts
+        good = _leading((sizes <= MAX_BLOCK) & (sizes & 3 == 0) & (ends <= len(data)))
+        lengths = take_rows(data, starts[:good] + 4, _WORD), take_rows(data, ends[:good] - 4, _WORD)
+        found: Ints = starts[: _leading(lengths[0] == lengths[1])]
+        return found
+
+    def _columns(self, data: bytes, kind: int, places: Ints) -> PacketBlock:
+        layout = LAYOUTS[kind]
+        rows = take_rows(data, places, layout.dtype(self._section.order))
+        room = rows["length"].astype(np.int64) - layout.bytes_at - 4
+        original = rows["original"].astype(np.int64)
+        if kind == SIMPLE_PACKET:
+            interface = np.zeros(len(rows), np.int64)
+            ts = np.full(len(rows), NO_TIME, np.int64)
+            snaplen = self._section.interfaces[0].snaplen if self._section.interfaces else 0
+            captured = np.minimum(original, snaplen or MAX_BLOCK)
+        else:
+            interface = rows["interface"].astype(np.int64)
+            units = (rows["high"].astype(np.uint64) << np.uint64(32)) | rows["low"]
+            ts = self._times(units.view(np.int64), interface)
+            captured = rows["captured"].astype(np.int64)
+        block = PacketBlock(
+            data=data,
+            position=self._inbox.position,
+            first=self._number,
+            ts=ts,
+            start=places + layout.bytes_at,
+            captured=np.minimum(captured, room),
+            original=np.maximum(original, np.minimum(captured, room)),
+            link=self._links(interface, places),
+        )
+        self._number += len(block)
+        return block
+
+    def _times(self, units: Ints, interface: Ints) -> Ints:
+        ts = np.empty(len(units), np.int64)
+        for index in kinds(interface):
+            described = self._described(index)
+            rows = interface == index
+            ts[rows] = (described or Interface(0, 0)).nanoseconds(units[rows])
+        return ts
+
+    def _links(self, interface: Ints, places: Ints) -> Ints:
+        link = np.full(len(interface), NO_INTERFACE, np.int64)
+        for index in kinds(interface):
+            described = self._described(index)
+            rows = interface == index
+            if described is not None:
+                link[rows] = described.link
+            elif index not in self._unknown:
+                self._unknown.add(index)
+                where = self._inbox.position + int(places[rows.argmax()])
+                self.problems.append(
+                    UnsupportedLinkType(f"interface {index} is described nowhere", where)
+                )
+        return link
+
+    def _described(self, index: int) -> Interface | None:
+        known = self._section.interfaces
+        return known[index] if index < len(known) else None
+
+
+_MARKS: Final = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
+_WORD: Final = np.dtype([("word", "u4")])
+_SOUGHT: Final = np.array([SECTION, INTERFACE, *LAYOUTS])
+
+
+def find_block(data: bytes, start: int, order: str) -> int | None:
+    """Find the first offset from `start` on where a section, interface or packet block lies whole,
+    its lengths equal.
+    """
+    return block_search(data, order).find(start)
+
+
+def block_search(data: bytes, order: str) -> Search:
+    """Make what finds such blocks."""
+
+    def judge(window: range) -> Judged:
+        found, sizes = [], []
+        for phase in range(4):
+            kinds, lengths = words_at(data, window, phase, 2, order)
+            ok = np.isin(kinds, _SOUGHT) & (lengths >= LEAST_BLOCK) & (lengths <= MAX_BLOCK)
+            rows = np.flatnonzero(ok & (lengths & 3 == 0))
+            found.append(rows * 4 + phase + window.start)
+            sizes.append(lengths[rows].astype(np.int64))
+        places, size = np.concatenate(found), np.concatenate(sizes)
+        whole = places + size <= len(data)
+        places, size = places[whole], size[whole]
+        again = take_rows(data, places + size - 4, np.dtype([("length", order + "u4")]))
+        blocks = np.sort(places[again["length"] == size])
+        return blocks, np.zeros(len(blocks), np.int64)
+
+    return Search(data, judge)
+
+
+def _leading(flags: npt.NDArray[np.bool_]) -> int:
+    """Count the leading true values."""
+    return len(flags) if flags.all() else int(flags.argmin())

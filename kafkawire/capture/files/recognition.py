@@ -1,0 +1,61 @@
+"""Tells captures from other files by their first bytes.
+
+Law: `kafkawire decode` and the Spark job refuse the same files, because both check them here; a
+file that is refused holds no packet for either.
+
+    first bytes --> (gzip | zstd)* --> pcap | pcapng: a capture
+                                  `--> empty | corrupt | anything else: refused, with the reason
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ...errors import BadMagic, CorruptCapture, TruncatedCapture
+from .compression import Unpacked, is_compressed
+from .pcap import is_pcap
+from .pcapng import is_pcapng
+from .source import MAX_NESTING
+
+HEAD: Final = 1 << 12
+"""Bytes of a file, as it is stored, that are looked at."""
+
+STEP: Final = 1 << 6
+"""Bytes decompressed at a time: what stands before damage is still seen."""
+
+
+def check_head(head: bytes) -> None:
+    """Check the first HEAD bytes of a file, as it is stored.
+
+    Raises TruncatedCapture where there is nothing, CorruptCapture where no byte can be
+    decompressed, BadMagic where it is not a capture.
+    """
+    content = unpacked_head(head)
+    if not content:
+        raise TruncatedCapture("empty")
+    if not is_pcap(content[:4]) and not is_pcapng(content[:4]):
+        raise BadMagic(f"not a capture file (starts with {content[:8].hex(' ')})")
+
+
+def unpacked_head(head: bytes) -> bytes:
+    """Decompress the first bytes of a file; they are returned as they are where they are not
+    compressed. Raises CorruptCapture where no byte can be decompressed.
+    """
+    for _ in range(MAX_NESTING):
+        if not is_compressed(head[:4]):
+            break
+        stream = Unpacked(_slices(head))
+        content = b""
+        for data in stream:
+            content += data[:HEAD]
+            if len(content) >= HEAD:
+                break
+        if not content and isinstance(stream.problem, CorruptCapture):
+            raise stream.problem
+        head = content
+    return head
+
+
+def _slices(data: bytes) -> Iterator[bytes]:
+    return (data[at : at + STEP] for at in range(0, len(data), STEP))

@@ -1,0 +1,1 @@
+"""Frames: the stream of one direction, protocol detection, headers and bodies decoded."""

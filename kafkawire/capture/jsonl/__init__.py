@@ -1,0 +1,1 @@
+"""Rows as JSON lines, in Python and in C."""

@@ -1,0 +1,1509 @@
+/* JSON lines straight from the bytes of frames: the quick way beside `row_text` and `record_text`.
+
+   Law: a row, or the content of a batch, is written exactly as those would write it of what was decoded, or not at all:
+   what is not plain (tagged fields, a null that nobody has seen the decoder take, a number that Python writes in another
+   way, anything wrong) is left to them. `writer.py` is the same module without a C compiler: it leaves them all.
+
+       Program: the fields of a struct in wire order, each with the text before its value
+       Text:    a buffer of ASCII that rows, records and texts are added to
+
+   Nothing is read outside of the bytes given, and nothing is nested deeper than DEEPEST. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+#include <string.h>
+
+#define DEEPEST 60
+#define MOST_KEYS 64   /* of a JSON object that comes in a value */
+#define MOST_DOUBTS 16 /* nulls in a row that nobody has allowed */
+#define PATH_ROOM 256
+#define PIECE 4096 /* bytes of a text that room is made for at a time */
+
+typedef const uint8_t *Bytes;
+
+enum { INT8 = 1, INT16, UINT16, INT32, UINT32, INT64, BOOL, STRING, BYTES, UUID, FLOAT64, RECORDS, STRUCT };
+enum { NO_ROLE = -1, ROLE_RECORDS, ROLE_TOPIC, ROLE_TOPIC_ID, ROLE_PARTITION, ROLE_WITHIN };
+enum { FAILED = -1, ODD = 0, FINE = 1 }; /* an exception is set | left to others | written */
+
+static char hexes[] = "0123456789abcdef";
+static char pairs[200];           /* "000102..99" */
+static uint16_t couples[1 << 12]; /* two characters of base64 for twelve bits */
+static char of_64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+static uint8_t is_plain[256]; /* a byte that stands for itself in a JSON string */
+
+/* -- programs */
+
+struct Program;
+
+typedef struct {
+    PyObject *lead, *name; /* text before the value; the attribute, as paths name it */
+    struct Program *inner;
+    int8_t kind, is_array, role, may_be_null;
+} Step;
+
+typedef struct Program {
+    PyObject_VAR_HEAD
+    int is_flexible;
+    Step steps[];
+} Program;
+
+static PyTypeObject ProgramType;
+
+/* Program(flexible: bool, steps: tuple[tuple[lead, attribute, kind, array, role, inner | None], ...]) */
+static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names))
+{
+    int is_flexible;
+    PyObject *steps;
+    if (!PyArg_ParseTuple(args, "pO!", &is_flexible, &PyTuple_Type, &steps))
+        return NULL;
+    Py_ssize_t count = PyTuple_GET_SIZE(steps);
+    Program *self = (Program *)type->tp_alloc(type, count);
+    if (!self)
+        return NULL;
+    memset(self->steps, 0, (size_t)count * sizeof(Step));
+    self->is_flexible = is_flexible;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *lead, *name, *inner;
+        int kind, is_array, role;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(steps, i), "SSipiO", &lead, &name, &kind, &is_array, &role, &inner))
+            goto failed;
+        if (inner != Py_None && !Py_IS_TYPE(inner, &ProgramType)) {
+            PyErr_SetString(PyExc_TypeError, "a program, or None");
+            goto failed;
+        }
+        if ((kind == STRUCT) != (inner != Py_None) || kind < INT8 || kind > STRUCT || (kind == STRUCT && !is_array)) {
+            PyErr_Format(PyExc_ValueError, "kind %d", kind);
+            goto failed;
+        }
+        self->steps[i] = (Step){.lead = Py_NewRef(lead), .name = Py_NewRef(name), .kind = (int8_t)kind, .is_array = (int8_t)is_array, .role = (int8_t)role};
+        if (inner != Py_None)
+            self->steps[i].inner = (Program *)Py_NewRef(inner);
+    }
+    return (PyObject *)self;
+failed:
+    Py_DECREF(self);
+    return NULL;
+}
+
+static void program_dealloc(Program *self)
+{
+    for (Py_ssize_t i = 0; i < Py_SIZE(self); i++) {
+        Py_XDECREF(self->steps[i].lead);
+        Py_XDECREF(self->steps[i].name);
+        Py_XDECREF((PyObject *)self->steps[i].inner);
+    }
+    Py_TYPE(self)->tp_free(self);
+}
+
+static PyTypeObject ProgramType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "kafkawire.capture.jsonl.writer.Program",
+    .tp_basicsize = sizeof(Program),
+    .tp_itemsize = sizeof(Step),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_doc = "The fields of a struct in wire order.",
+    .tp_new = program_new,
+    .tp_dealloc = (destructor)program_dealloc,
+};
+
+/* -- the buffer */
+
+typedef struct {
+    PyObject_HEAD
+    char *start;
+    Py_ssize_t size, room;
+    PyObject *value_text;       /* value_text(data: bytes) -> str: writes the values that are left to it */
+    PyObject *place_text;       /* place_text(path, topic, partition, data) -> str: the same for fields of records */
+    PyObject *batch_body;       /* batch_body(data, start, end, opened bytes, records) -> (data, start, end) | None: see `record_text` */
+    int has_content;            /* whether records are written, not only counted */
+    Step *doubts[MOST_DOUBTS];  /* nulls of the last row that nobody has allowed */
+    PyObject *owner;            /* the program that they belong to */
+    int doubted;
+    int views;                  /* that others have of the buffer: until they let go it stays where it is */
+    int64_t second;             /* that `second_text` says */
+    char second_text[24];
+} Text;
+
+static int more_room(Text *to, Py_ssize_t size)
+{
+    Py_ssize_t room = to->room * 2 > to->size + size ? to->room * 2 : to->size + size;
+    if (to->views) {
+        PyErr_SetString(PyExc_BufferError, "somebody is still reading what was written");
+        return FAILED;
+    }
+    char *start = PyMem_Realloc(to->start, (size_t)room);
+    if (!start) {
+        PyErr_NoMemory();
+        return FAILED;
+    }
+    to->start = start;
+    to->room = room;
+    return FINE;
+}
+
+#define ROOM(to, wanted) \
+    do { \
+        if ((to)->room - (to)->size < (Py_ssize_t)(wanted) && more_room(to, wanted) < 0) \
+            return FAILED; \
+    } while (0)
+#define TRY(call) \
+    do { \
+        int got = call; \
+        if (got != FINE) \
+            return got; \
+    } while (0)
+
+/* These put what there is room for already. */
+static inline void put(Text *to, const void *text, Py_ssize_t size)
+{
+    memcpy(to->start + to->size, text, (size_t)size);
+    to->size += size;
+}
+
+static inline void put_one(Text *to, char c) { to->start[to->size++] = c; }
+
+#define PUT(to, text) put(to, text, sizeof(text) - 1)
+
+static inline void put_number(Text *to, int64_t value)
+{
+    char digits[20], *p = digits + sizeof digits;
+    uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    if (value < 0)
+        put_one(to, '-');
+    while (left >= 100) {
+        p -= 2;
+        memcpy(p, pairs + 2 * (left % 100), 2);
+        left /= 100;
+    }
+    if (left >= 10) {
+        p -= 2;
+        memcpy(p, pairs + 2 * left, 2);
+    } else
+        *--p = (char)('0' + left);
+    put(to, p, digits + sizeof digits - p);
+}
+
+static inline void put_escaped(Text *to, uint32_t unit) /* \uxxxx */
+{
+    char text[6] = {'\\', 'u', hexes[unit >> 12 & 15], hexes[unit >> 8 & 15], hexes[unit >> 4 & 15], hexes[unit & 15]};
+    put(to, text, 6);
+}
+
+/* Put a character as Python's `json` does in ASCII: twelve bytes at most. */
+static inline void put_character(Text *to, uint32_t c)
+{
+    static const char shorts[] = "\bb\tt\nn\ff\rr\"\"\\\\";
+    if (c < 128 && is_plain[c]) {
+        put_one(to, (char)c);
+        return;
+    }
+    for (const char *s = shorts; *s; s += 2)
+        if (c == (uint32_t)*s) {
+            put_one(to, '\\');
+            put_one(to, s[1]);
+            return;
+        }
+    if (c < 0x10000) {
+        put_escaped(to, c);
+        return;
+    }
+    put_escaped(to, 0xd7c0 + (c >> 10));
+    put_escaped(to, 0xdc00 + (c & 0x3ff));
+}
+
+/* Read a character of UTF-8 that is not ASCII; NULL where there is none. */
+static Bytes character(Bytes p, Bytes end, uint32_t *found)
+{
+    uint32_t c = *p;
+    int more = c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : 1;
+    if (c < 0xc2 || c > 0xf4 || end - p <= more)
+        return NULL;
+    c &= 0x3f >> more;
+    for (int i = 1; i <= more; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return NULL;
+        c = c << 6 | (p[i] & 0x3f);
+    }
+    if ((more == 2 && (c < 0x800 || c >> 11 == 0x1b)) || (more == 3 && (c < 0x10000 || c > 0x10ffff)))
+        return NULL;
+    *found = c;
+    return p + more + 1;
+}
+
+/* Mark the bytes of a word that do not stand for themselves in a JSON string: the lowest mark is true. */
+static inline uint64_t marks(uint64_t word)
+{
+#define EACH(byte) (0x0101010101010101u * (byte))
+#define NONE_OF(word) (((word) - EACH(1)) & ~(word))
+    return (word | (word - EACH(0x20)) | NONE_OF(word ^ EACH('"')) | NONE_OF(word ^ EACH('\\')) | NONE_OF(word ^ EACH(0x7f))) & EACH(0x80);
+}
+
+/* Find the first byte that does not stand for itself in a JSON string. */
+static inline Bytes skip_plain(Bytes p, Bytes end)
+{
+    uint64_t word;
+    for (; end - p >= 8; p += 8) {
+        memcpy(&word, p, 8);
+        if (marks(word))
+            break;
+    }
+    while (p < end && is_plain[*p])
+        p++;
+    return p;
+}
+
+/* Put what stands for itself, and find the first byte that does not; there is room for all up to `end`. */
+static inline Bytes put_plain(Text *to, Bytes p, Bytes end)
+{
+    char *out = to->start + to->size;
+    uint64_t word;
+    for (; end - p >= 8; p += 8, out += 8) {
+        memcpy(&word, p, 8);
+        memcpy(out, &word, 8);
+        if (marks(word))
+            break;
+    }
+    while (p < end && is_plain[*p])
+        *out++ = (char)*p++;
+    to->size = out - to->start;
+    return p;
+}
+
+/* Put UTF-8 as a JSON string. */
+static int put_string(Text *to, Bytes p, Py_ssize_t size)
+{
+    Bytes end = p + size;
+    ROOM(to, 2);
+    put_one(to, '"');
+    while (p < end) {
+        Bytes piece = end - p > PIECE ? p + PIECE : end;
+        ROOM(to, 6 * (piece - p) + 16);
+        while (p < piece) {
+            p = put_plain(to, p, piece);
+            if (p == piece)
+                break;
+            uint32_t c = *p;
+            if (c < 128)
+                p++;
+            else if (!(p = character(p, end, &c)))
+                return ODD;
+            put_character(to, c);
+        }
+    }
+    ROOM(to, 1);
+    put_one(to, '"');
+    return FINE;
+}
+
+static int put_base64(Text *to, Bytes p, Py_ssize_t size)
+{
+    ROOM(to, size / 3 * 4 + 8);
+    char *out = to->start + to->size;
+    Bytes end = p + size;
+    *out++ = '"';
+    for (; end - p >= 3; p += 3, out += 4) {
+        uint32_t bits = (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
+        memcpy(out, couples + (bits >> 12), 2);
+        memcpy(out + 2, couples + (bits & 0xfff), 2);
+    }
+    if (end > p) {
+        uint32_t bits = (uint32_t)p[0] << 16 | (end - p == 2 ? (uint32_t)p[1] << 8 : 0);
+        memcpy(out, couples + (bits >> 12), 2);
+        out[2] = end - p == 2 ? of_64[bits >> 6 & 63] : '=';
+        out[3] = '=';
+        out += 4;
+    }
+    *out++ = '"';
+    to->size = out - to->start;
+    return FINE;
+}
+
+static void uuid_text(Bytes p, char text[22])
+{
+    uint32_t bits = 0;
+    int held = 0, at = 0;
+    for (int i = 0; i < 16; i++) {
+        bits = bits << 8 | p[i];
+        for (held += 8; held >= 6; held -= 6)
+            text[at++] = of_64[bits >> (held - 6) & 63];
+    }
+    text[at] = of_64[bits << (6 - held) & 63];
+    for (int i = 0; i < 22; i++)
+        text[i] = text[i] == '+' ? '-' : text[i] == '/' ? '_' : text[i];
+}
+
+/* -- bodies */
+
+typedef struct {
+    Text *to;
+    Bytes at, end;
+    int64_t elements;
+    int is_flexible;
+    Program *program;
+    PyObject *places; /* list[tuple[path, topic | None, partition | None, data]], or NULL */
+    char path[PATH_ROOM];
+    char uuid[22];
+} Body;
+
+/* Whose records they are. */
+typedef struct {
+    Bytes topic;
+    Py_ssize_t topic_size; /* -1 for none */
+    int64_t partition;
+    int has_partition;
+} Whose;
+
+static inline int64_t big_endian(Bytes p, int size)
+{
+    uint64_t value = 0;
+    for (int i = 0; i < size; i++)
+        value = value << 8 | p[i];
+    return size < 8 && p[0] & 0x80 ? (int64_t)value - ((int64_t)1 << 8 * size) : (int64_t)value;
+}
+
+/* Read the length of a string (`size` 2) or of anything else (4): -1 for null. */
+static inline int length(Body *body, int size, int64_t *found)
+{
+    if (!body->is_flexible) {
+        if (body->end - body->at < size)
+            return ODD;
+        *found = big_endian(body->at, size);
+        body->at += size;
+        return *found < -1 ? ODD : FINE;
+    }
+    uint64_t value = 0;
+    for (int shift = 0; shift < 35 && body->at < body->end; shift += 7) {
+        uint8_t byte = *body->at++;
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            *found = (int64_t)value - 1;
+            return value > 0x80000000u || (size == 2 && *found > INT16_MAX) ? ODD : FINE;
+        }
+    }
+    return ODD;
+}
+
+/* step: NULL for an element of an array, which cannot be null. */
+static int put_null(Body *body, Step *step)
+{
+    Text *to = body->to;
+    if (!step)
+        return ODD;
+    if (!step->may_be_null) {
+        if (to->doubted == MOST_DOUBTS)
+            return ODD;
+        to->doubts[to->doubted++] = step;
+    }
+    ROOM(to, 4);
+    PUT(to, "null");
+    return FINE;
+}
+
+static int put_float(Text *to, double value)
+{
+    if (!Py_IS_FINITE(value))
+        return ODD;
+    char *text = PyOS_double_to_string(value, 'r', 0, Py_DTSF_ADD_DOT_0, NULL);
+    if (!text)
+        return FAILED;
+    Py_ssize_t size = (Py_ssize_t)strlen(text);
+    int made = to->room - to->size < size ? more_room(to, size) : FINE;
+    if (made == FINE)
+        put(to, text, size);
+    PyMem_Free(text);
+    return made;
+}
+
+static int put_scalar(Body *body, int kind)
+{
+    static const uint8_t sizes[] = {[INT8] = 1, [INT16] = 2, [UINT16] = 2, [INT32] = 4, [UINT32] = 4, [INT64] = 8, [BOOL] = 1, [UUID] = 16, [FLOAT64] = 8};
+    Text *to = body->to;
+    Bytes p = body->at;
+    int size = sizes[kind];
+    if (body->end - p < size)
+        return ODD;
+    body->at += size;
+    ROOM(to, 26);
+    switch (kind) {
+    case BOOL:
+        put(to, *p ? "true" : "false", *p ? 4 : 5);
+        return FINE;
+    case UUID:
+        put_one(to, '"');
+        uuid_text(p, to->start + to->size);
+        to->size += 22;
+        put_one(to, '"');
+        return FINE;
+    case FLOAT64: {
+        int64_t bits = big_endian(p, 8);
+        double value;
+        memcpy(&value, &bits, 8);
+        return put_float(to, value);
+    }
+    case UINT16:
+        put_number(to, big_endian(p, 2) & 0xffff);
+        return FINE;
+    case UINT32:
+        put_number(to, big_endian(p, 4) & 0xffffffff);
+        return FINE;
+    default:
+        put_number(to, big_endian(p, size));
+        return FINE;
+    }
+}
+
+/* Put a string or bytes; `found` and `size` say where they are, size -1 for null. */
+static int put_sized(Body *body, int kind, Step *step, Bytes *found, int64_t *size)
+{
+    TRY(length(body, kind == STRING ? 2 : 4, size));
+    if (*size < 0)
+        return put_null(body, step);
+    if (*size > body->end - body->at)
+        return ODD;
+    *found = body->at;
+    body->at += *size;
+    return kind == STRING ? put_string(body->to, *found, *size) : put_base64(body->to, *found, *size);
+}
+
+static int put_value(Body *body, int kind, Step *step)
+{
+    Bytes data;
+    int64_t size;
+    return kind == STRING || kind == BYTES || kind == RECORDS ? put_sized(body, kind, step, &data, &size) : put_scalar(body, kind);
+}
+
+static int note_place(Body *body, int path, Step *step, const Whose *whose, Bytes data, Py_ssize_t size)
+{
+    if (!body->places && !(body->places = PyList_New(0)))
+        return FAILED;
+    body->path[path] = 0;
+    PyObject *topic = whose->topic_size < 0 ? Py_NewRef(Py_None) : PyUnicode_DecodeUTF8((const char *)whose->topic, whose->topic_size, NULL);
+    PyObject *partition = whose->has_partition ? PyLong_FromLongLong(whose->partition) : Py_NewRef(Py_None);
+    PyObject *place = !topic || !partition ? NULL : Py_BuildValue("NOOy#", PyUnicode_FromFormat("%s%s", body->path, PyBytes_AS_STRING(step->name)), topic, partition, data, size);
+    Py_XDECREF(topic);
+    Py_XDECREF(partition);
+    int made = place && PyList_Append(body->places, place) == 0 ? FINE : FAILED;
+    Py_XDECREF(place);
+    return made;
+}
+
+/* Whether records are those of the metadata topic, whose name and id `protocol/secrets.py` says: they hold secrets. */
+static int are_metadata(const Whose *whose)
+{
+    static const char *const topics[] = {"__cluster_metadata", "AAAAAAAAAAAAAAAAAAAAAQ"};
+    for (size_t i = 0; i < sizeof topics / sizeof *topics; i++)
+        if (whose->topic_size == (Py_ssize_t)strlen(topics[i]) && !memcmp(whose->topic, topics[i], (size_t)whose->topic_size))
+            return 1;
+    return 0;
+}
+
+/* Put a field that says whose records they are, or holds them. */
+static int put_with_role(Body *body, int path, Step *step, Whose *whose)
+{
+    Bytes data = body->at;
+    int64_t size;
+    switch (step->role) {
+    case ROLE_RECORDS:
+        if (are_metadata(whose))
+            return ODD;
+        TRY(put_sized(body, RECORDS, step, &data, &size));
+        return size < 0 ? FINE : note_place(body, path, step, whose, data, size);
+    case ROLE_TOPIC:
+        TRY(put_sized(body, STRING, step, &data, &size));
+        if (size >= 0) {
+            whose->topic = data;
+            whose->topic_size = size;
+        }
+        return FINE;
+    case ROLE_TOPIC_ID:
+        TRY(put_scalar(body, UUID));
+        uuid_text(data, body->uuid);
+        whose->topic = (Bytes)body->uuid;
+        whose->topic_size = 22;
+        return FINE;
+    case ROLE_PARTITION:
+        TRY(put_scalar(body, step->kind));
+        whose->partition = big_endian(data, (int)(body->at - data));
+        whose->has_partition = 1;
+        return FINE;
+    default:
+        return ODD;
+    }
+}
+
+static int put_struct(Body *body, Program *program, int path, Whose whose, int depth);
+
+static int put_array(Body *body, int path, Step *step, const Whose *whose, int depth)
+{
+    Text *to = body->to;
+    int64_t count;
+    TRY(length(body, 4, &count));
+    if (count < 0)
+        return put_null(body, step);
+    body->elements -= count + 1; /* an array is an object, as a struct is (Limits) */
+    if (count > body->end - body->at || body->elements < 0)
+        return ODD;
+    ROOM(to, 1);
+    put_one(to, '[');
+    for (int64_t at = 0; at < count; at++) {
+        ROOM(to, 1);
+        if (at)
+            put_one(to, ',');
+        if (!step->inner) {
+            TRY(put_value(body, step->kind, NULL));
+            continue;
+        }
+        int inner = path;
+        if (step->role >= 0) {
+            inner += snprintf(body->path + path, (size_t)(PATH_ROOM - path), "%s[%lld].", PyBytes_AS_STRING(step->name), (long long)at);
+            if (inner >= PATH_ROOM)
+                return ODD;
+        }
+        TRY(put_struct(body, step->inner, inner, *whose, depth + 1));
+    }
+    ROOM(to, 1);
+    put_one(to, ']');
+    return FINE;
+}
+
+static int put_struct(Body *body, Program *program, int path, Whose whose, int depth)
+{
+    Text *to = body->to;
+    if (depth > DEEPEST)
+        return ODD;
+    if (!Py_SIZE(program)) {
+        ROOM(to, 1);
+        put_one(to, '{');
+    }
+    for (Py_ssize_t i = 0; i < Py_SIZE(program); i++) {
+        Step *step = program->steps + i;
+        Py_ssize_t size = PyBytes_GET_SIZE(step->lead);
+        ROOM(to, size);
+        put(to, PyBytes_AS_STRING(step->lead), size);
+        if (step->is_array)
+            TRY(put_array(body, path, step, &whose, depth));
+        else if (step->role != NO_ROLE)
+            TRY(put_with_role(body, path, step, &whose));
+        else
+            TRY(put_value(body, step->kind, step));
+    }
+    ROOM(to, 1);
+    put_one(to, '}');
+    if (!body->is_flexible)
+        return FINE;
+    if (body->at == body->end || *body->at)
+        return ODD;
+    body->at++;
+    return FINE;
+}
+
+/* -- JSON in values */
+
+typedef struct {
+    Text *to;
+    Bytes at, end;
+} Json;
+
+static inline void skip_blanks(Json *json)
+{
+    while (json->at < json->end && (*json->at == ' ' || *json->at == '\n' || *json->at == '\t' || *json->at == '\r'))
+        json->at++;
+}
+
+static int hex_unit(Bytes p, uint32_t *found)
+{
+    uint32_t unit = 0;
+    for (int i = 0; i < 4; i++) {
+        uint8_t c = p[i], low = c | 0x20;
+        if (c >= '0' && c <= '9')
+            unit = unit << 4 | (c - '0');
+        else if (low >= 'a' && low <= 'f')
+            unit = unit << 4 | (uint32_t)(low - 'a' + 10);
+        else
+            return ODD;
+    }
+    *found = unit;
+    return FINE;
+}
+
+/* Put a string behind its opening quote. */
+static int json_string(Json *json)
+{
+    static const char escapes[] = "b\bt\tn\nf\fr\r\"\"\\\\//";
+    Text *to = json->to;
+    ROOM(to, 1);
+    put_one(to, '"');
+    for (;;) {
+        Bytes p = json->at, piece = json->end - p > PIECE ? p + PIECE : json->end;
+        ROOM(to, piece - p + 16);
+        p = put_plain(to, p, piece);
+        json->at = p;
+        if (p == json->end)
+            return ODD;
+        if (p == piece)
+            continue;
+        uint32_t c = *p;
+        if (c == '"') {
+            json->at = p + 1;
+            put_one(to, '"');
+            return FINE;
+        }
+        if (c == '\\') {
+            if (json->end - p < 2 || (p[1] == 'u' && json->end - p < 6))
+                return ODD;
+            if (p[1] == 'u') {
+                TRY(hex_unit(p + 2, &c));
+                json->at = p + 6;
+            } else {
+                const char *s = escapes;
+                while (*s && (uint8_t)*s != p[1])
+                    s += 2;
+                if (!*s)
+                    return ODD;
+                c = (uint8_t)s[1];
+                json->at = p + 2;
+            }
+        } else if (c < 0x20)
+            return ODD;
+        else if (c < 128)
+            json->at = p + 1;
+        else {
+            if (!(p = character(p, json->end, &c)))
+                return ODD;
+            json->at = p;
+        }
+        put_character(to, c);
+    }
+}
+
+static inline int is_digit(Bytes p, Bytes end) { return p < end && *p >= '0' && *p <= '9'; }
+
+static int json_number(Json *json)
+{
+    Text *to = json->to;
+    Bytes start = json->at, p = start, end = json->end;
+    if (*p == '-')
+        p++;
+    Bytes whole = p;
+    if (!is_digit(p, end))
+        return ODD;
+    if (*p++ != '0')
+        while (is_digit(p, end))
+            p++;
+    Py_ssize_t wholes = p - whole, fractions = 0;
+    if (p < end && *p == '.' && is_digit(p + 1, end)) {
+        Bytes fraction = ++p;
+        while (is_digit(p, end))
+            p++;
+        fractions = p - fraction;
+    }
+    int has_exponent = 0;
+    if (p < end && (*p | 0x20) == 'e') {
+        Bytes q = p + 1;
+        if (q < end && (*q == '-' || *q == '+'))
+            q++;
+        if (is_digit(q, end)) {
+            has_exponent = 1;
+            while (is_digit(q, end))
+                q++;
+            p = q;
+        }
+    }
+    json->at = p;
+    Py_ssize_t size = p - start;
+    if (!fractions && !has_exponent) {
+        if (size > 4000)
+            return ODD;
+        ROOM(to, size);
+        if (*start == '-' && *whole == '0')
+            put_one(to, '0');
+        else
+            put(to, start, size);
+        return FINE;
+    }
+    Bytes fraction = whole + wholes + 1;
+    /* so few digits are those that Python finds again */
+    if (!has_exponent && wholes + fractions <= 15 && (p[-1] != '0' || fractions == 1) &&
+        (*whole != '0' || fractions < 4 || memcmp(fraction, "0000", 4))) {
+        ROOM(to, size);
+        put(to, start, size);
+        return FINE;
+    }
+    char text[64];
+    if (size >= (Py_ssize_t)sizeof text)
+        return ODD;
+    memcpy(text, start, (size_t)size);
+    text[size] = 0;
+    double value = PyOS_string_to_double(text, NULL, NULL);
+    if (value == -1.0 && PyErr_Occurred()) {
+        PyErr_Clear();
+        return ODD;
+    }
+    return put_float(to, value);
+}
+
+static int json_value(Json *json, int depth);
+
+/* Whether the key of `size` bytes that ends the buffer is none of those before it. */
+static int is_new(Text *to, const Py_ssize_t *starts, const Py_ssize_t *sizes, int count, Py_ssize_t start)
+{
+    Py_ssize_t size = to->size - start;
+    for (int i = 0; i < count; i++)
+        if (sizes[i] == size && to->start[starts[i] + 1] == to->start[start + 1] && !memcmp(to->start + starts[i], to->start + start, (size_t)size))
+            return 0;
+    return 1;
+}
+
+static int json_object(Json *json, int depth)
+{
+    Text *to = json->to;
+    Py_ssize_t starts[MOST_KEYS], sizes[MOST_KEYS];
+    int count = 0;
+    ROOM(to, 2);
+    put_one(to, '{');
+    skip_blanks(json);
+    if (json->at < json->end && *json->at == '}') {
+        json->at++;
+        put_one(to, '}');
+        return FINE;
+    }
+    for (;;) {
+        if (json->at == json->end || *json->at != '"' || count == MOST_KEYS)
+            return ODD;
+        json->at++;
+        Py_ssize_t start = to->size;
+        TRY(json_string(json));
+        if (!is_new(to, starts, sizes, count, start))
+            return ODD;
+        starts[count] = start;
+        sizes[count++] = to->size - start;
+        skip_blanks(json);
+        if (json->at == json->end || *json->at++ != ':')
+            return ODD;
+        skip_blanks(json);
+        ROOM(to, 1);
+        put_one(to, ':');
+        TRY(json_value(json, depth));
+        skip_blanks(json);
+        ROOM(to, 1);
+        if (json->at == json->end)
+            return ODD;
+        uint8_t c = *json->at++;
+        if (c != '}' && c != ',')
+            return ODD;
+        put_one(to, (char)c);
+        if (c == '}')
+            return FINE;
+        skip_blanks(json);
+    }
+}
+
+static int json_array(Json *json, int depth)
+{
+    Text *to = json->to;
+    ROOM(to, 2);
+    put_one(to, '[');
+    skip_blanks(json);
+    if (json->at < json->end && *json->at == ']') {
+        json->at++;
+        put_one(to, ']');
+        return FINE;
+    }
+    for (;;) {
+        TRY(json_value(json, depth));
+        skip_blanks(json);
+        ROOM(to, 1);
+        if (json->at == json->end)
+            return ODD;
+        uint8_t c = *json->at++;
+        if (c != ']' && c != ',')
+            return ODD;
+        put_one(to, (char)c);
+        if (c == ']')
+            return FINE;
+        skip_blanks(json);
+    }
+}
+
+static int json_value(Json *json, int depth)
+{
+    static const char *const words[] = {"true", "false", "null"};
+    if (json->at == json->end || depth > DEEPEST)
+        return ODD;
+    switch (*json->at) {
+    case '{':
+        json->at++;
+        return json_object(json, depth + 1);
+    case '[':
+        json->at++;
+        return json_array(json, depth + 1);
+    case '"':
+        json->at++;
+        return json_string(json);
+    case 't':
+    case 'f':
+    case 'n':
+        for (int i = 0; i < 3; i++) {
+            Py_ssize_t size = (Py_ssize_t)strlen(words[i]);
+            if (json->end - json->at >= size && !memcmp(json->at, words[i], (size_t)size)) {
+                ROOM(json->to, size);
+                put(json->to, words[i], size);
+                json->at += size;
+                return FINE;
+            }
+        }
+        return ODD;
+    default:
+        return json_number(json);
+    }
+}
+
+/* -- keys and values */
+
+/* Put the text that a call gave, and let go of it. */
+static int put_given(Text *to, PyObject *text)
+{
+    if (!text)
+        return FAILED;
+    int made = FINE;
+    if (!PyUnicode_Check(text) || !PyUnicode_IS_ASCII(text)) {
+        PyErr_SetString(PyExc_TypeError, "what is left to Python is ASCII");
+        made = FAILED;
+    } else if (to->room - to->size < PyUnicode_GET_LENGTH(text))
+        made = more_room(to, PyUnicode_GET_LENGTH(text));
+    if (made == FINE)
+        put(to, PyUnicode_1BYTE_DATA(text), PyUnicode_GET_LENGTH(text));
+    Py_DECREF(text);
+    return made;
+}
+
+/* Put what `record_text.value_text` gives. */
+static int left_to_python(Text *to, Bytes data, Py_ssize_t size)
+{
+    PyObject *bytes = PyBytes_FromStringAndSize((const char *)data, size);
+    PyObject *text = bytes ? PyObject_CallOneArg(to->value_text, bytes) : NULL;
+    Py_XDECREF(bytes);
+    return put_given(to, text);
+}
+
+static int put_hex(Text *to, Bytes p, Py_ssize_t size)
+{
+    ROOM(to, 2 * size + 16);
+    PUT(to, "{\"hex\":\"");
+    char *out = to->start + to->size;
+    for (Bytes end = p + size; p < end; p++, out += 2) {
+        out[0] = hexes[*p >> 4];
+        out[1] = hexes[*p & 15];
+    }
+    to->size += 2 * size;
+    PUT(to, "\"}");
+    return FINE;
+}
+
+/* Whether bytes are UTF-8 that people can read: printable, or of several lines. */
+static int is_readable(Bytes p, Bytes end)
+{
+    int is_printable = 1, has_lines = 0;
+    while ((p = skip_plain(p, end)) < end) {
+        uint32_t c = *p;
+        if (c < 128)
+            p++;
+        else if (!(p = character(p, end, &c)))
+            return 0;
+        has_lines |= c == '\n';
+        is_printable = is_printable && (c < 128 ? c >= 32 && c < 127 : Py_UNICODE_ISPRINTABLE(c));
+    }
+    return is_printable || has_lines;
+}
+
+static int put_bytes(Text *to, Bytes data, Py_ssize_t size)
+{
+    if (size && (*data == '{' || *data == '[')) {
+        Py_ssize_t before = to->size;
+        Json json = {to, data, data + size};
+        ROOM(to, 16);
+        PUT(to, "{\"json\":");
+        int made = json_value(&json, 0);
+        skip_blanks(&json);
+        if (made == FINE && json.at == json.end) {
+            ROOM(to, 1);
+            put_one(to, '}');
+            return FINE;
+        }
+        if (made == FAILED)
+            return FAILED;
+        to->size = before;
+        return left_to_python(to, data, size);
+    }
+    if (!is_readable(data, data + size))
+        return put_hex(to, data, size);
+    ROOM(to, 16);
+    PUT(to, "{\"text\":");
+    TRY(put_string(to, data, size));
+    ROOM(to, 1);
+    put_one(to, '}');
+    return FINE;
+}
+
+/* -- records */
+
+static Bytes varint(Bytes p, Bytes end, int bits, int64_t *found)
+{
+    uint64_t value = 0;
+    for (int shift = 0; p < end; shift += 7) {
+        uint8_t byte = *p++;
+        if (shift + 7 > bits) {
+            if (byte & 0x80)
+                return NULL;
+            byte &= (1 << (bits - shift)) - 1; /* Kafka drops the bits that do not fit, too */
+        }
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            *found = (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
+            return p;
+        }
+    }
+    return NULL;
+}
+
+/* Put a length and so many bytes; a negative length is null. */
+static int put_field(Text *to, Bytes *at, Bytes stop)
+{
+    int64_t size;
+    Bytes p = varint(*at, stop, 32, &size);
+    if (!p || size > stop - p)
+        return ODD;
+    *at = size < 0 ? p : p + size;
+    if (size >= 0)
+        return put_bytes(to, p, size);
+    ROOM(to, 4);
+    PUT(to, "null");
+    return FINE;
+}
+
+static int put_headers(Text *to, Bytes *at, Bytes stop, int64_t count)
+{
+    if (count < 0 || count * 2 > stop - *at)
+        return ODD;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t size;
+        Bytes p = varint(*at, stop, 32, &size);
+        if (!p || size < 0 || size > stop - p)
+            return ODD;
+        ROOM(to, 16);
+        if (i)
+            PUT(to, ",[");
+        else
+            PUT(to, ",\"headers\":[[");
+        TRY(put_string(to, p, size));
+        *at = p + size;
+        ROOM(to, 1);
+        put_one(to, ',');
+        TRY(put_field(to, at, stop));
+        ROOM(to, 2);
+        put_one(to, ']');
+    }
+    ROOM(to, 1);
+    put_one(to, ']');
+    return FINE;
+}
+
+typedef struct {
+    int64_t base_offset, base_timestamp, append_timestamp;
+    int has_append_time, is_control;
+} Shared;
+
+static int put_record(Text *to, const Shared *shared, Bytes p, Bytes stop)
+{
+    int64_t after, offset, count;
+    if (stop - p < 1 || !(p = varint(p + 1, stop, 64, &after)) || !(p = varint(p, stop, 32, &offset)))
+        return ODD;
+    int64_t time = shared->base_timestamp;
+    if (after > 0 ? time > INT64_MAX - after : time < INT64_MIN - after)
+        return ODD;
+    ROOM(to, 80);
+    PUT(to, "{\"offset\":");
+    put_number(to, shared->base_offset + offset);
+    PUT(to, ",\"timestamp\":");
+    put_number(to, shared->has_append_time ? shared->append_timestamp : time + after);
+    PUT(to, ",\"key\":");
+    TRY(put_field(to, &p, stop));
+    ROOM(to, 16);
+    PUT(to, ",\"value\":");
+    TRY(put_field(to, &p, stop));
+    if (!(p = varint(p, stop, 32, &count)))
+        return ODD;
+    if (count)
+        TRY(put_headers(to, &p, stop, count));
+    if (p != stop)
+        return ODD;
+    ROOM(to, 16);
+    if (shared->is_control)
+        PUT(to, ",\"control\":true}");
+    else
+        put_one(to, '}');
+    return FINE;
+}
+
+static int put_records(Text *to, const Shared *shared, Bytes p, Bytes end, int64_t count, int is_first)
+{
+    for (; count > 0; count--) {
+        int64_t size;
+        if (!(p = varint(p, end, 32, &size)) || size < 0 || size > end - p)
+            return ODD;
+        ROOM(to, 1);
+        if (!is_first)
+            put_one(to, ',');
+        is_first = 0;
+        TRY(put_record(to, shared, p, p + size));
+        p += size;
+    }
+    return p == end ? FINE : ODD;
+}
+
+/* -- fields of records */
+
+/*  base offset: int64 | length: int32 | leader epoch: int32 | magic: int8 | crc: uint32 | attributes: int16 | last offset
+    delta: int32 | base timestamp: int64 | max timestamp: int64 | producer: 14 bytes | count: int32 | records */
+enum { LENGTH_AT = 8, MAGIC_AT = 16, ATTRIBUTES_AT = 21, BASE_TIMESTAMP_AT = 27, MAX_TIMESTAMP_AT = 35, COUNT_AT = 57, HEADER = 61 };
+enum { OVERHEAD = 12, SMALLEST = 14, CODEC_BITS = 7, APPEND_TIME_BIT = 8, CONTROL_BIT = 32 };
+
+/* Find the end of the batch at `p`: NULL where the data cut it off. */
+static int batch_end(Bytes p, Bytes end, Bytes *found)
+{
+    *found = NULL;
+    if (end - p < OVERHEAD)
+        return FINE;
+    int64_t size = big_endian(p + LENGTH_AT, 4);
+    if (size < SMALLEST)
+        return ODD;
+    if (end - p < MAGIC_AT + 1 || size > end - p - OVERHEAD)
+        return FINE;
+    *found = p + OVERHEAD + size;
+    return p[MAGIC_AT] == 2 && *found - p >= HEADER && big_endian(p + COUNT_AT, 4) >= 0 ? FINE : ODD;
+}
+
+static int put_counts(Text *to, Bytes p, Bytes end)
+{
+    static const char *const names[] = {"none", "gzip", "snappy", "lz4", "zstd"};
+    Bytes next, start = p;
+    int64_t batches = 0, records = 0;
+    int codecs[5], kinds = 0;
+    for (;; p = next) {
+        TRY(batch_end(p, end, &next));
+        if (!next)
+            break;
+        batches++;
+        records += big_endian(p + COUNT_AT, 4);
+        int codec = p[ATTRIBUTES_AT + 1] & CODEC_BITS, at = 0;
+        if (codec > 4)
+            return ODD;
+        while (at < kinds && codecs[at] != codec)
+            at++;
+        if (at == kinds)
+            codecs[kinds++] = codec;
+    }
+    ROOM(to, 256);
+    PUT(to, ",\"bytes\":");
+    put_number(to, end - start);
+    PUT(to, ",\"batches\":");
+    put_number(to, batches);
+    PUT(to, ",\"records\":");
+    put_number(to, records);
+    PUT(to, ",\"codecs\":[");
+    for (int i = 0; i < kinds; i++) {
+        put(to, ",\"" + !i, 2 - !i);
+        put(to, names[codecs[i]], (Py_ssize_t)strlen(names[codecs[i]]));
+        put_one(to, '"');
+    }
+    put_one(to, ']');
+    if (p < end) {
+        PUT(to, ",\"cut_tail\":");
+        put_number(to, end - p);
+    }
+    return FINE;
+}
+
+/* What the batches of a field have cost so far: bytes they were decompressed to, and records. */
+typedef struct {
+    Py_ssize_t opened, records;
+} Cost;
+
+/* Put the records of the batch `data[p:next]`, whose body Python checks and unpacks. */
+static int put_batch(Text *to, PyObject *data, Bytes p, Bytes next, Cost *cost)
+{
+    Bytes start = (Bytes)PyBytes_AS_STRING(data);
+    int attributes = p[ATTRIBUTES_AT + 1];
+    Shared shared = {
+        .base_offset = big_endian(p, 8),
+        .base_timestamp = big_endian(p + BASE_TIMESTAMP_AT, 8),
+        .append_timestamp = big_endian(p + MAX_TIMESTAMP_AT, 8),
+        .has_append_time = attributes & APPEND_TIME_BIT,
+        .is_control = attributes & CONTROL_BIT,
+    };
+    if (shared.base_offset > INT64_MAX - INT32_MAX || shared.base_offset < INT64_MIN - INT32_MIN)
+        return ODD;
+    PyObject *found = PyObject_CallFunction(to->batch_body, "Onnnn", data, (Py_ssize_t)(p - start), (Py_ssize_t)(next - start), cost->opened, cost->records);
+    if (!found)
+        return FAILED;
+    PyObject *bytes;
+    Py_ssize_t from, until;
+    int made = ODD;
+    if (found != Py_None) {
+        made = PyArg_ParseTuple(found, "Snn", &bytes, &from, &until) ? FINE : FAILED;
+        if (made == FINE && (from < 0 || from > until || until > PyBytes_GET_SIZE(bytes)))
+            made = ODD;
+        if (made == FINE)
+            made = put_records(to, &shared, (Bytes)PyBytes_AS_STRING(bytes) + from, (Bytes)PyBytes_AS_STRING(bytes) + until, big_endian(p + COUNT_AT, 4), !cost->records);
+        if (made == FINE) {
+            cost->opened += bytes == data ? 0 : PyBytes_GET_SIZE(bytes);
+            cost->records += big_endian(p + COUNT_AT, 4);
+        }
+    }
+    Py_DECREF(found);
+    return made;
+}
+
+static int put_plain_place(Text *to, PyObject *path, PyObject *topic, PyObject *partition, PyObject *data)
+{
+    Bytes p = (Bytes)PyBytes_AS_STRING(data), end = p + PyBytes_GET_SIZE(data), next;
+    ROOM(to, PyUnicode_GET_LENGTH(path) + 64);
+    PUT(to, "{\"path\":\"");
+    put(to, PyUnicode_1BYTE_DATA(path), PyUnicode_GET_LENGTH(path));
+    PUT(to, "\",\"topic\":");
+    if (topic == Py_None)
+        PUT(to, "null");
+    else {
+        Py_ssize_t size;
+        const char *name = PyUnicode_AsUTF8AndSize(topic, &size);
+        if (!name)
+            return FAILED;
+        TRY(put_string(to, (Bytes)name, size));
+    }
+    ROOM(to, 64);
+    PUT(to, ",\"partition\":");
+    if (partition == Py_None)
+        PUT(to, "null");
+    else {
+        long long number = PyLong_AsLongLong(partition);
+        if (number == -1 && PyErr_Occurred())
+            return FAILED;
+        put_number(to, number);
+    }
+    TRY(put_counts(to, p, end));
+    ROOM(to, 16);
+    if (to->has_content) {
+        PUT(to, ",\"content\":[");
+        Cost cost = {0, 0};
+        for (;; p = next) {
+            TRY(batch_end(p, end, &next));
+            if (!next)
+                break;
+            TRY(put_batch(to, data, p, next, &cost));
+        }
+        ROOM(to, 16);
+        put_one(to, ']');
+    }
+    put_one(to, '}');
+    return FINE;
+}
+
+/* Put what `place_text` gives of a place: (path, topic | None, partition | None, data). */
+static int put_place(Text *to, PyObject *place)
+{
+    Py_ssize_t before = to->size;
+    int made = put_plain_place(to, PyTuple_GET_ITEM(place, 0), PyTuple_GET_ITEM(place, 1), PyTuple_GET_ITEM(place, 2), PyTuple_GET_ITEM(place, 3));
+    if (made != ODD)
+        return made;
+    to->size = before;
+    return put_given(to, PyObject_CallObject(to->place_text, place));
+}
+
+static int put_places(Text *to, PyObject *places)
+{
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(places); i++) {
+        ROOM(to, 16);
+        if (i)
+            put_one(to, ',');
+        else
+            PUT(to, ",\"records\":[");
+        TRY(put_place(to, PyList_GET_ITEM(places, i)));
+    }
+    ROOM(to, 1);
+    put_one(to, ']');
+    return FINE;
+}
+
+/* -- rows */
+
+/* Write a time as ISO 8601 in UTC with nanoseconds, in quotes; 32 bytes at most. */
+static void put_time(Text *to, int64_t time_ns)
+{
+    if (time_ns <= 0) {
+        PUT(to, "null");
+        return;
+    }
+    int64_t second = time_ns / 1000000000, rest = time_ns % 1000000000;
+    if (second != to->second) {
+        /* days since 0000-03-01, in eras of 400 years (Howard Hinnant, "chrono-compatible low-level date algorithms") */
+        int64_t days = second / 86400 + 719468, left = second % 86400;
+        int64_t era = days / 146097, day = days % 146097;
+        int64_t year = (day - day / 1460 + day / 36524 - day / 146096) / 365;
+        day -= 365 * year + year / 4 - year / 100;
+        int64_t month = (5 * day + 2) / 153;
+        day -= (153 * month + 2) / 5 - 1;
+        month += month < 10 ? 3 : -9;
+        year += era * 400 + (month <= 2);
+        snprintf(to->second_text, sizeof to->second_text, "\"%04d-%02d-%02dT%02d:%02d:%02d.", (int)(year % 10000), (int)(month & 15), (int)(day & 31), (int)(left / 3600), (int)(left / 60 % 60), (int)(left % 60));
+        to->second = second;
+    }
+    put(to, to->second_text, 21);
+    char *out = to->start + to->size;
+    for (int i = 8; i >= 0; i--, rest /= 10)
+        out[i] = (char)('0' + rest % 10);
+    to->size += 9;
+    PUT(to, "Z\"");
+}
+
+enum { START, PACKET, TIME, ENDS, HEAD, CORRELATION, CLIENT, FRAME, AT, PROGRAM, ELEMENTS, ARGUMENTS };
+
+static int put_row(Text *to, PyObject *const *args, Body *body)
+{
+    PyObject *texts[] = {args[START], args[ENDS], args[HEAD], args[CLIENT]};
+    Py_ssize_t size = 0;
+    for (int i = 0; i < 4; i++) {
+        if (!PyUnicode_Check(texts[i]) || !PyUnicode_IS_ASCII(texts[i])) {
+            PyErr_SetString(PyExc_TypeError, "what a row begins with is ASCII");
+            return FAILED;
+        }
+        size += PyUnicode_GET_LENGTH(texts[i]);
+    }
+    if (!PyBytes_Check(args[FRAME])) {
+        PyErr_SetString(PyExc_TypeError, "a frame is bytes");
+        return FAILED;
+    }
+    if (!Py_IS_TYPE(args[PROGRAM], &ProgramType)) {
+        PyErr_SetString(PyExc_TypeError, "a row is made by a program");
+        return FAILED;
+    }
+    long long packet = PyLong_AsLongLong(args[PACKET]), time_ns = PyLong_AsLongLong(args[TIME]), correlation = PyLong_AsLongLong(args[CORRELATION]), at = PyLong_AsLongLong(args[AT]), elements = PyLong_AsLongLong(args[ELEMENTS]);
+    if (PyErr_Occurred())
+        return FAILED;
+    Py_ssize_t whole = PyBytes_GET_SIZE(args[FRAME]);
+    if (at < 0 || at > whole)
+        return ODD;
+    ROOM(to, size + 256);
+#define PUT_TEXT(which) put(to, PyUnicode_1BYTE_DATA(args[which]), PyUnicode_GET_LENGTH(args[which]))
+    PUT_TEXT(START);
+    put_number(to, packet);
+    PUT(to, ",\"time\":");
+    put_time(to, time_ns);
+    put_one(to, ',');
+    PUT_TEXT(ENDS);
+    PUT_TEXT(HEAD);
+    put_number(to, correlation);
+    PUT(to, ",\"client_id\":");
+    PUT_TEXT(CLIENT);
+    PUT(to, ",\"length\":");
+    put_number(to, whole);
+    PUT(to, ",\"status\":\"ok\",\"error\":null,\"body\":");
+    Program *program = (Program *)args[PROGRAM];
+    Bytes data = (Bytes)PyBytes_AS_STRING(args[FRAME]);
+    body->to = to;
+    body->at = data + at;
+    body->end = data + whole;
+    body->elements = elements;
+    body->is_flexible = program->is_flexible;
+    TRY(put_struct(body, program, 0, (Whose){.topic_size = -1}, 0));
+    if (body->at != body->end || to->doubted)
+        return ODD;
+    if (body->places)
+        TRY(put_places(to, body->places));
+    ROOM(to, 2);
+    PUT(to, "}\n");
+    return FINE;
+}
+
+/* row(start, packet, time_ns, ends, head, correlation_id, client_id, frame, at, program, elements) -> bool */
+static PyObject *text_row(Text *self, PyObject *const *args, Py_ssize_t count)
+{
+    if (count != ARGUMENTS)
+        return PyErr_Format(PyExc_TypeError, "row takes %d arguments", ARGUMENTS);
+    Body body = {.places = NULL};
+    Py_ssize_t before = self->size;
+    self->doubted = 0;
+    Py_XSETREF(self->owner, Py_NewRef(args[PROGRAM]));
+    int made = put_row(self, args, &body);
+    Py_XDECREF(body.places);
+    if (made != FINE)
+        self->size = before;
+    return made == FAILED ? NULL : PyBool_FromLong(made == FINE);
+}
+
+/* body(data, at, program, elements) -> bool: the body alone */
+static PyObject *text_body(Text *self, PyObject *args)
+{
+    PyObject *data, *program;
+    Py_ssize_t at;
+    long long elements;
+    if (!PyArg_ParseTuple(args, "SnO!L", &data, &at, &ProgramType, &program, &elements))
+        return NULL;
+    Bytes start = (Bytes)PyBytes_AS_STRING(data);
+    Body body = {.to = self, .at = start + at, .end = start + PyBytes_GET_SIZE(data), .elements = elements, .is_flexible = ((Program *)program)->is_flexible};
+    Py_ssize_t before = self->size;
+    self->doubted = 0;
+    Py_XSETREF(self->owner, Py_NewRef(program));
+    int made = at < 0 || at > PyBytes_GET_SIZE(data) ? ODD : put_struct(&body, (Program *)program, 0, (Whose){.topic_size = -1}, 0);
+    if (made == FINE && (body.at != body.end || self->doubted))
+        made = ODD;
+    Py_XDECREF(body.places);
+    if (made != FINE)
+        self->size = before;
+    return made == FAILED ? NULL : PyBool_FromLong(made == FINE);
+}
+
+/* allow() -> bool: let the nulls pass at which the last row was left to others; whether there were any */
+static PyObject *text_allow(Text *self, PyObject *Py_UNUSED(nothing))
+{
+    for (int i = 0; i < self->doubted; i++)
+        self->doubts[i]->may_be_null = 1;
+    int had = self->doubted;
+    self->doubted = 0;
+    return PyBool_FromLong(had);
+}
+
+/* place(path, topic | None, partition | None, data: bytes): a field of records */
+static PyObject *text_place(Text *self, PyObject *args)
+{
+    PyObject *path, *topic, *partition, *data;
+    if (!PyArg_ParseTuple(args, "UOOS", &path, &topic, &partition, &data))
+        return NULL;
+    if (!PyUnicode_IS_ASCII(path) || (topic != Py_None && !PyUnicode_Check(topic)) || (partition != Py_None && !PyLong_Check(partition)))
+        return PyErr_Format(PyExc_TypeError, "a path of ASCII, text or None, a number or None");
+    if (put_place(self, args) == FAILED)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* value(data: bytes): a key or a value */
+static PyObject *text_value(Text *self, PyObject *data)
+{
+    if (!PyBytes_Check(data))
+        return PyErr_Format(PyExc_TypeError, "a value is bytes");
+    int made = put_bytes(self, (Bytes)PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data));
+    if (made == FAILED)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *text_write(Text *self, PyObject *text)
+{
+    if (!PyUnicode_Check(text) || !PyUnicode_IS_ASCII(text))
+        return PyErr_Format(PyExc_TypeError, "ASCII only");
+    Py_ssize_t size = PyUnicode_GET_LENGTH(text);
+    if (self->room - self->size < size && more_room(self, size) < 0)
+        return NULL;
+    put(self, PyUnicode_1BYTE_DATA(text), size);
+    Py_RETURN_NONE;
+}
+
+static PyObject *text_truncate(Text *self, PyObject *size)
+{
+    Py_ssize_t wanted = PyNumber_AsSsize_t(size, PyExc_OverflowError);
+    if (wanted == -1 && PyErr_Occurred())
+        return NULL;
+    if (wanted < 0 || wanted > self->size)
+        return PyErr_Format(PyExc_ValueError, "%zd of %zd", wanted, self->size);
+    self->size = wanted;
+    Py_RETURN_NONE;
+}
+
+/* view() -> memoryview: what was written, where it is */
+static PyObject *text_view(Text *self, PyObject *Py_UNUSED(nothing)) { return PyMemoryView_FromObject((PyObject *)self); }
+
+static int text_get_buffer(Text *self, Py_buffer *view, int flags)
+{
+    int failed = PyBuffer_FillInfo(view, (PyObject *)self, self->start ? self->start : "", self->size, 1, flags);
+    self->views += !failed;
+    return failed;
+}
+
+static void text_release_buffer(Text *self, Py_buffer *Py_UNUSED(view)) { self->views--; }
+
+static Py_ssize_t text_length(Text *self) { return self->size; }
+
+static PyObject *text_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names))
+{
+    PyObject *value_text, *place_text, *batch_body;
+    int has_content;
+    if (!PyArg_ParseTuple(args, "OOOp", &value_text, &place_text, &batch_body, &has_content))
+        return NULL;
+    Text *self = (Text *)type->tp_alloc(type, 0);
+    if (self) {
+        self->value_text = Py_NewRef(value_text);
+        self->place_text = Py_NewRef(place_text);
+        self->batch_body = Py_NewRef(batch_body);
+        self->has_content = has_content;
+        self->second = -1;
+    }
+    return (PyObject *)self;
+}
+
+static void text_dealloc(Text *self)
+{
+    PyMem_Free(self->start);
+    Py_XDECREF(self->value_text);
+    Py_XDECREF(self->place_text);
+    Py_XDECREF(self->batch_body);
+    Py_XDECREF(self->owner);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static PyMethodDef text_methods[] = {
+    {"row", (PyCFunction)(void (*)(void))text_row, METH_FASTCALL, NULL},
+    {"body", (PyCFunction)text_body, METH_VARARGS, NULL},
+    {"allow", (PyCFunction)text_allow, METH_NOARGS, NULL},
+    {"place", (PyCFunction)text_place, METH_VARARGS, NULL},
+    {"value", (PyCFunction)text_value, METH_O, NULL},
+    {"write", (PyCFunction)text_write, METH_O, NULL},
+    {"truncate", (PyCFunction)text_truncate, METH_O, NULL},
+    {"view", (PyCFunction)text_view, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PySequenceMethods text_sequence = {.sq_length = (lenfunc)text_length};
+static PyBufferProcs text_buffer = {.bf_getbuffer = (getbufferproc)text_get_buffer, .bf_releasebuffer = (releasebufferproc)text_release_buffer};
+
+static PyTypeObject TextType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "kafkawire.capture.jsonl.writer.Text",
+    .tp_basicsize = sizeof(Text),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_doc = "A buffer of ASCII that rows, records and texts are added to.",
+    .tp_new = text_new,
+    .tp_dealloc = (destructor)text_dealloc,
+    .tp_methods = text_methods,
+    .tp_as_sequence = &text_sequence,
+    .tp_as_buffer = &text_buffer,
+};
+
+static PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "kafkawire.capture.jsonl.writer", .m_size = -1};
+
+PyMODINIT_FUNC PyInit_writer(void)
+{
+    for (int i = 0; i < 100; i++) {
+        pairs[2 * i] = (char)('0' + i / 10);
+        pairs[2 * i + 1] = (char)('0' + i % 10);
+    }
+    for (int i = 0; i < 1 << 12; i++) {
+        char couple[2] = {of_64[i >> 6], of_64[i & 63]};
+        memcpy(couples + i, couple, 2);
+    }
+    for (int i = 32; i < 127; i++)
+        is_plain[i] = i != '"' && i != '\\';
+    if (PyType_Ready(&ProgramType) < 0 || PyType_Ready(&TextType) < 0)
+        return NULL;
+    PyObject *made = PyModule_Create(&module);
+    if (made && (PyModule_AddObjectRef(made, "Program", (PyObject *)&ProgramType) < 0 || PyModule_AddObjectRef(made, "Text", (PyObject *)&TextType) < 0))
+        Py_CLEAR(made);
+    return made;
+}

@@ -1,0 +1,1 @@
+"""Packets: link, network and transport headers, IP fragments, TCP segments as columns."""

@@ -1,0 +1,149 @@
+"""Arrow arrays of whole columns, straight from the memory of their values.
+
+Law: each is what `columns` makes of the same values one by one. Nothing here is made by `pa.array`:
+it takes as long for a value, and imports pandas wherever that is installed.
+"""
+
+from __future__ import annotations
+
+from array import array
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ....records.columns import Views
+from ..columns import BOOL, INT32, LAST_TIME, TEXT, TIME, printable
+from . import values as in_memory
+
+Int64s = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+def bitmap(there: Any) -> pa.Buffer | None:
+    """Make Arrow's bitmap of what is not null; None where nothing is."""
+    if there.all():
+        return None
+    return pa.py_buffer(np.packbits(there, bitorder="little"))
+
+
+def held(type: pa.DataType, values: Any, there: bytes) -> pa.Array:
+    """Make the array of numbers that stand in memory; there: a byte for each, 0 for null."""
+    mask = np.frombuffer(there, np.bool_)
+    return pa.Array.from_buffers(type, len(mask), [bitmap(mask), pa.py_buffer(values)])
+
+
+def whole(type: pa.DataType, values: Any) -> pa.Array:
+    """Make the array of numbers none of which is null."""
+    return pa.Array.from_buffers(type, len(values), [None, pa.py_buffer(values)])
+
+
+def flags(values: Any) -> pa.Array:
+    """Make the array of an array of truth values."""
+    bits = pa.py_buffer(np.packbits(values, bitorder="little"))
+    return pa.Array.from_buffers(BOOL, len(values), [None, bits])
+
+
+def flags_there(values: bytes, there: bytes) -> pa.Array:
+    """Make the array of truth values, a byte each; there: 0 for null."""
+    mask = np.frombuffer(there, np.bool_)
+    bits = pa.py_buffer(np.packbits(np.frombuffer(values, np.bool_), bitorder="little"))
+    return pa.Array.from_buffers(BOOL, len(mask), [bitmap(mask), bits])
+
+
+def texts(values: list[str | None]) -> pa.Array:
+    """Make the array of texts."""
+    try:
+        made = in_memory.texts(values)
+    except UnicodeEncodeError:  # text that was no UTF-8 on the wire, and kept all the same
+        made = in_memory.texts([printable(value) for value in values])
+    return laid_out(TEXT, made)
+
+
+def repeated_texts(values: list[str | None], counts: Int64s) -> pa.Array:
+    """Make the array of texts, each so many times."""
+    times = counts.tobytes()
+    try:
+        made = in_memory.repeated(values, times)
+    except UnicodeEncodeError:
+        made = in_memory.repeated([printable(value) for value in values], times)
+    return laid_out(TEXT, made)
+
+
+def viewed(type: pa.DataType, column: Views, rows: int, buffers: list[bytes]) -> pa.Array:
+    """Make the array of bytes, or texts, that views see."""
+    if column.nulls == rows:
+        return pa.nulls(rows, type)
+    valid = column.valid if column.nulls else bytearray()
+    return laid_out(type, in_memory.viewed(column.words, valid, rows, buffers))
+
+
+def laid_out(type: pa.DataType, column: in_memory.Column) -> pa.Array:
+    """Make the array of values that lie in memory as Arrow has them."""
+    ends, data, valid = column
+    bits = None if valid is None else pa.py_buffer(valid)
+    buffers = [bits, pa.py_buffer(ends), pa.py_buffer(data)]
+    return pa.Array.from_buffers(type, len(ends) // 4 - 1, buffers)
+
+
+def lists(type: pa.DataType, ends: Any, items: pa.Array) -> pa.Array:
+    """Make the array of lists; ends: a 0, then where each ends."""
+    rows = len(ends) // 4 - 1 if isinstance(ends, bytes) else len(ends) - 1
+    return pa.Array.from_buffers(type, rows, [None, pa.py_buffer(ends)], children=[items])
+
+
+def nothing(type: pa.DataType, rows: int, inner: pa.Array) -> pa.Array:
+    """Make the array of empty lists."""
+    return lists(type, np.zeros(rows + 1, np.int32), inner)
+
+
+def times(time_ns: Int64s) -> pa.Array:
+    """Make timestamps of nanoseconds since the epoch; null where there is none to show."""
+    return _shown(time_ns // 1000)
+
+
+def times_of_ms(time_ms: Int64s) -> pa.Array:
+    """Make timestamps of Kafka's milliseconds since the epoch."""
+    too_late = time_ms > LAST_TIME // 1000
+    return _shown(np.where(too_late, -1, time_ms) * 1000)
+
+
+def _shown(time_us: Int64s) -> pa.Array:
+    mask = (time_us >= 0) & (time_us <= LAST_TIME)
+    return pa.Array.from_buffers(TIME, len(time_us), [bitmap(mask), pa.py_buffer(time_us)])
+
+
+# -- what is late
+
+
+def topic_lists(type: pa.DataType, ends: bytes, topics: list[Any]) -> pa.Array:
+    """Make lists of the names of topics; one without a name goes by its id."""
+    names = {topic: topic.name or topic.id_text or "" for topic in dict.fromkeys(topics)}
+    said = [names[topic] for topic in topics]
+    if len(set(names.values())) == len(names):
+        return lists(type, ends, texts(said))
+    cuts = np.frombuffer(ends, np.int32).tolist()
+    each = [list(dict.fromkeys(said[a:b])) for a, b in pairwise(cuts)]
+    new = np.zeros(len(cuts), np.int32)
+    np.cumsum([len(one) for one in each], out=new[1:])
+    return lists(type, new, texts(list(chain.from_iterable(each))))
+
+
+def topic_partition_lists(
+    type: pa.DataType, ends: bytes, groups: list[tuple[Any, list[int]]]
+) -> pa.Array:
+    """Make the TOPIC_PARTITIONS column."""
+    struct = type.value_type
+    ids = {topic: topic.id_text for topic in dict.fromkeys([topic for topic, _ in groups])}
+    inner_ends = np.zeros(len(groups) + 1, np.int32)
+    sizes = [len(partitions) for _, partitions in groups]
+    np.cumsum(np.array(sizes, np.int32), out=inner_ends[1:])
+    partitions = array("i", chain.from_iterable([numbers for _, numbers in groups]))
+    children = [
+        texts([topic.name for topic, _ in groups]),
+        texts([ids[topic] for topic, _ in groups]),
+        lists(struct.field("partitions").type, inner_ends, whole(INT32, partitions)),
+    ]
+    return lists(type, ends, pa.Array.from_buffers(struct, len(groups), [None], children=children))

@@ -1,0 +1,75 @@
+"""Columns while they are filled: numbers as Arrow has them in memory, lists by their ends.
+
+Law: what is put is never looked at again here; `arrays` makes arrays of it without copying values
+one by one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from librt.strings import BytesWriter, write_i16_le, write_i32_le, write_i64_le
+from mypy_extensions import i16, i32, i64
+
+from ..extraction.body_facts import NONE
+
+
+@final
+class Numbers:
+    """A column of numbers as Arrow has it, and a byte for each that says whether it is there."""
+
+    def __init__(self) -> None:
+        self.values: BytesWriter = BytesWriter()
+        self.there: BytesWriter = BytesWriter()
+
+    def put64(self, value: i64) -> None:
+        write_i64_le(self.values, value)
+        self.there.append(1)
+
+    def put32(self, value: i64) -> None:
+        if value == NONE:
+            self.none32()
+        else:
+            write_i32_le(self.values, i32(value))
+            self.there.append(1)
+
+    def put16(self, value: i64) -> None:
+        there = value != NONE
+        write_i16_le(self.values, i16(value if there else 0))
+        self.there.append(there)
+
+    def none64(self) -> None:
+        write_i64_le(self.values, 0)
+        self.there.append(0)
+
+    def none32(self) -> None:
+        write_i32_le(self.values, 0)
+        self.there.append(0)
+
+
+@final
+class Lists:
+    """A column of lists: where each ends, and what is in all of them."""
+
+    def __init__(self) -> None:
+        self.ends: BytesWriter = BytesWriter()
+        self.items: list[Any] = []
+        write_i32_le(self.ends, 0)
+
+    def put(self, items: list[Any]) -> None:
+        """Add a list."""
+        if items:
+            self.items += items
+        write_i32_le(self.ends, i32(len(self.items)))
+
+    def put_both(self, first: list[Any], second: list[Any]) -> None:
+        """Add what both sides say, each once."""
+        items = self.items
+        if first:
+            if second and first is not second:
+                items += dict.fromkeys(first + second)
+            else:
+                items += first
+        elif second:
+            items += second
+        write_i32_le(self.ends, i32(len(items)))

@@ -1,0 +1,205 @@
+"""The `records` table column by column: records of many fields decoded into one set of columns,
+without an object for each.
+
+Law: row for row what `records.rows` makes of decoded records; fields that are read together with a
+broken batch are left to it.
+
+    Fields --runs--> offsets, timestamps, views of keys and values
+       `--`--> what a field or a batch says, repeated for its records
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ....errors import WireError
+from ....records.columns import Columns
+from ..columns import BYTES, TEXT, Sink, array_of, known, micros, schema_of
+from ..extraction.record_batches import Broken, batches_in
+from ..extraction.record_fields import Fields, Runs, runs
+from ..records import COLUMNS, HEADERS, add, hidden_content, is_metadata
+from .arrays import (
+    Int64s,
+    bitmap,
+    flags,
+    lists,
+    nothing,
+    repeated_texts,
+    times,
+    times_of_ms,
+    viewed,
+    whole,
+)
+from .buffers import Numbers
+
+SCHEMA: Final = schema_of(COLUMNS)
+TYPES: Final = {field.name: field.type for field in SCHEMA}
+FIELD_BYTES: Final = 1 << 18
+"""Bytes of fields that are decoded together."""
+
+NUMBERS: Final = {
+    "packet": np.int64,
+    "time_ns": np.int64,
+    "connection": np.int64,
+    "correlation_id": np.int32,
+    "partition": np.int32,
+}
+"""Columns of `Fields`."""
+
+TEXTS: Final = ("file", "client", "broker", "direction", "client_id")
+
+SAID: Final = {
+    "magic": np.int8,
+    "producer_id": np.int64,
+    "producer_epoch": np.int16,
+    "partition_leader_epoch": np.int32,
+    "base_offset": np.int64,
+}
+"""Columns of `Runs`."""
+
+
+class RecordColumns:
+    """Collects records fields, and makes batches of the records in them.
+
+    secrets: whether records of the metadata topic are shown.
+    """
+
+    def __init__(self, before: Callable[[], None], secrets: bool = False) -> None:
+        self._before = before
+        self._secrets = secrets
+        self.fields = Fields()
+
+    def is_full(self, rows: int) -> bool:
+        """Whether there is enough for a batch of so many rows."""
+        return self.fields.bytes >= FIELD_BYTES or len(self.fields) >= rows
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Make batches of all that was taken, of any number of rows."""
+        fields, self.fields = self.fields, Fields()
+        if not len(fields):
+            return
+        self._before()
+        if not self._secrets and any(is_metadata(field) for field in fields.fields):
+            yield from _one_by_one(fields, self._secrets)
+            return
+        try:
+            made = [_batch(fields, each) for each in runs(fields.fields)]
+        except WireError:
+            made = list(_one_by_one(fields, self._secrets))
+        yield from made
+
+
+def _one_by_one(fields: Fields, secrets: bool) -> Iterator[pa.RecordBatch]:
+    """Read each batch for itself; what is broken costs itself."""
+    sink = Sink(COLUMNS)
+    numbers = {name: _looked_at(getattr(fields, name), dtype) for name, dtype in NUMBERS.items()}
+    for at, field in enumerate(fields.fields):
+        packet, time_ns, connection, correlation_id, partition = (
+            int(values[at]) if there[at] else None for values, there in numbers.values()
+        )
+        where = (
+            fields.file[at],
+            packet,
+            micros(time_ns),
+            known(time_ns),
+            connection,
+            fields.client[at],
+            fields.broker[at],
+            fields.direction[at],
+            fields.client_id[at],
+            correlation_id,
+            field.topic,
+            field.topic.id_text,
+            partition,
+        )
+        hidden = not secrets and is_metadata(field)
+        for found in batches_in(field):
+            if not isinstance(found, Broken):
+                batch, records = found
+                add(sink, where, batch, hidden_content(records) if hidden else records)
+    if len(sink):
+        arrays = [array_of(column, v) for column, v in zip(COLUMNS, sink.values, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+
+def _batch(fields: Fields, found: Runs) -> pa.RecordBatch:
+    """Make a batch of records."""
+    columns = found.columns
+    rows = columns.rows
+    counts = np.frombuffer(found.count.getvalue(), np.int64)
+    made = _of_batches(found, counts)
+    of_field = np.frombuffer(found.field.getvalue(), np.int64)
+    here = np.bincount(of_field, counts, len(fields)).astype(np.int64)
+    made |= _of_fields(fields, here)
+    offset = np.frombuffer(columns.offset.numbers, np.int64, rows)
+    timestamp = np.frombuffer(columns.timestamp.numbers, np.int64, rows)
+    made["offset"] = whole(TYPES["offset"], offset)
+    made["timestamp"] = times_of_ms(timestamp)
+    made["timestamp_ms"] = whole(TYPES["timestamp_ms"], timestamp)
+    made["key"] = viewed(BYTES, columns.key, rows, columns.buffers)
+    made["value"] = viewed(BYTES, columns.value, rows, columns.buffers)
+    made["headers"] = _headers(columns)
+    first = np.repeat(np.frombuffer(found.base_sequence.getvalue(), np.int64), counts)
+    past = offset - np.frombuffer(made["base_offset"].buffers()[1], np.int64, rows)
+    sequence = np.where(first < 0, -1, (first + past) & 0x7FFFFFFF).astype(np.int32)
+    made["sequence"] = whole(TYPES["sequence"], sequence)
+    return pa.RecordBatch.from_arrays([made[name] for name in SCHEMA.names], schema=SCHEMA)
+
+
+def _of_batches(found: Runs, counts: Int64s) -> dict[str, pa.Array]:
+    """Make the columns of what batches say."""
+    made = {}
+    for name, dtype in SAID.items():
+        values = np.frombuffer(getattr(found, name).getvalue(), dtype)
+        made[name] = whole(TYPES[name], np.repeat(values, counts))
+    for name in ("transactional", "control"):
+        values = np.frombuffer(getattr(found, name).getvalue(), np.bool_)
+        made[name] = flags(np.repeat(values, counts))
+    for name in ("timestamp_type", "codec"):
+        made[name] = repeated_texts(getattr(found, name), counts)
+    return made
+
+
+def _of_fields(fields: Fields, counts: Int64s) -> dict[str, pa.Array]:
+    """Make the columns that say where records come from."""
+    made = {}
+    for name, dtype in NUMBERS.items():
+        values, there = _looked_at(getattr(fields, name), dtype)
+        valid = bitmap(np.repeat(there, counts))
+        repeated = np.repeat(values, counts)
+        buffers = [valid, pa.py_buffer(repeated)]
+        made[name] = pa.Array.from_buffers(TYPES[name], len(repeated), buffers)
+        if name == "time_ns":
+            made["time"] = times(np.repeat(np.where(there, values, -1), counts))
+    for name in TEXTS:
+        made[name] = repeated_texts(getattr(fields, name), counts)
+    topics = {topic: (topic.name, topic.id_text) for topic in dict.fromkeys(fields.topic)}
+    said = [topics[topic] for topic in fields.topic]
+    made["topic"] = repeated_texts([name for name, _ in said], counts)
+    made["topic_id"] = repeated_texts([id for _, id in said], counts)
+    return made
+
+
+def _looked_at(column: Numbers, dtype: npt.DTypeLike) -> tuple[Any, Any]:
+    there = np.frombuffer(column.there.getvalue(), np.bool_)
+    return np.frombuffer(column.values.getvalue(), dtype), there
+
+
+def _headers(columns: Columns) -> pa.Array:
+    """Make the lists of headers."""
+    count = columns.headers
+    header = HEADERS.value_type
+    if not count:
+        return nothing(HEADERS, columns.rows, pa.nulls(0, header))
+    children = [
+        viewed(TEXT, columns.header_key, count, columns.buffers),
+        viewed(BYTES, columns.header_value, count, columns.buffers),
+    ]
+    headers = pa.Array.from_buffers(header, count, [None], children=children)
+    ends = np.frombuffer(columns.header_ends.numbers, np.int32, columns.rows + 1)
+    return lists(HEADERS, ends, headers)

@@ -1,0 +1,297 @@
+"""Notes taken of a body's bytes, without the message.
+
+Law: they are the notes that `notes_of` takes of the decoded message, or none: what is not plain
+(tagged fields, a null that the decoder has not been seen to take, anything wrong) is left to the
+decoder.
+
+    bytes, Layout --> Notes; and names of topic ids, for TopicNames
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from mypy_extensions import i64
+
+from ...exchanges.fetch_sessions import FINAL_EPOCH
+from ...exchanges.topic_ids import ZERO, Topic, TopicNames
+from .body_facts import NO_FIELDS, NONE, OK, Notes, Session
+from .body_values import BodyValues, Odd
+from .layouts import (
+    ANSWER,
+    BLOBS,
+    BYTES,
+    ERROR,
+    FIXED_ITEMS,
+    GROUP,
+    INT16,
+    INT32,
+    INT32_ITEMS,
+    NOTHING,
+    NUMBER,
+    RECORDS,
+    SESSION_EPOCH,
+    SESSION_ID,
+    SKIP,
+    STRUCTS,
+    TEXT,
+    THROTTLE,
+    TOPIC,
+    TOPIC_ID,
+    TRANSACTIONAL_ID,
+    UUID,
+    Layout,
+    Step,
+)
+from .record_batches import Carried
+
+
+@final
+class Reader(BodyValues):
+    """Takes notes of bodies, one after the other. records: whether of records, too."""
+
+    def __init__(self, names: TopicNames, records: bool) -> None:
+        super().__init__()
+        self.names: TopicNames = names
+        self.records: bool = records
+        self.number: i64 = 0
+        self.numbers: list[int] | None = None
+        self.topics: dict[Topic, None] = {}
+        self.groups: dict[str, None] = {}
+        self.transactional_ids: dict[str, None] = {}
+        self.error_codes: dict[int, None] = {}
+        self.throttle_time_ms: i64 = NONE
+        self.partitions: dict[object, tuple[Topic, list[int]]] = {}
+        self.session_id: i64 = 0
+        self.session_epoch: i64 = FINAL_EPOCH
+        self.answer: i64 = 0
+        self.fields: list[Carried] = NO_FIELDS
+        self.by_name: dict[str, Topic] = {}
+        self.stated: list[tuple[str, bytes]] = []
+        self.asks: bool = False
+        self.is_fetch: bool = False
+
+    def read(
+        self, layout: Layout, data: bytes, start: int, elements: int, asks: bool, is_fetch: bool
+    ) -> Notes | None:
+        """Take notes of the body that begins at `start`; None where it is left to the decoder.
+
+        asks: whether it is a request, so that its partitions are noted. is_fetch: whether it speaks
+        of a fetch session.
+        """
+        self.asks, self.is_fetch = asks, is_fetch
+        self.start(data, start, elements, layout.flexible)
+        self.throttle_time_ms = NONE
+        self.session_id = 0
+        self.session_epoch = FINAL_EPOCH
+        self.answer = 0
+        try:
+            self.struct(layout, None)
+            plain = self.pos == self.end and not self.doubts
+        except (IndexError, ValueError):
+            plain = False
+        if self.pos != self.end:
+            self.doubts = []
+        notes: Notes | None = self.noted() if plain else None
+        self.clear()
+        return notes
+
+    def noted(self) -> Notes:
+        made = Notes(OK)
+        if self.topics:
+            made.topics = list(self.topics)
+        if self.groups:
+            made.groups = list(self.groups)
+        if self.transactional_ids:
+            made.transactional_ids = list(self.transactional_ids)
+        if self.error_codes:
+            made.error_codes = list(self.error_codes)
+        made.throttle_time_ms = self.throttle_time_ms
+        if self.partitions:
+            made.partitions = list(self.partitions.values())
+        made.fields = self.fields
+        for name, id in self.stated:
+            self.names.state(name, id)
+        if self.is_fetch:
+            session = made.session = Session(self.session_id, self.session_epoch, self.answer)
+            for key, (topic, numbers) in self.partitions.items():
+                for number in numbers:
+                    session.listed[key, number] = topic, number
+        return made
+
+    def clear(self) -> None:
+        if self.topics:
+            self.topics = {}
+        if self.groups:
+            self.groups = {}
+        if self.transactional_ids:
+            self.transactional_ids = {}
+        if self.error_codes:
+            self.error_codes = {}
+        if self.partitions:
+            self.partitions = {}
+        if self.stated:
+            self.stated = []
+        self.fields = NO_FIELDS
+        self.numbers = None
+
+    # -- structs
+
+    def struct(self, layout: Layout, topic: Topic | None) -> None:
+        name: str | None = None
+        id: bytes | None = None
+        for step in layout.steps:
+            op = step.op
+            if op == SKIP:
+                self.pos += step.size
+            elif op == TEXT:
+                if step.role == NOTHING and not step.is_name:
+                    self.pass_text(step)
+                else:
+                    said = self.text(step)
+                    if step.is_name:
+                        name = said
+                    if said:
+                        self.note_text(step.role, said)
+            elif op == INT16:
+                self.code(step.role)
+            elif op == INT32:
+                self.int32_of(step.role)
+            elif op == STRUCTS:
+                if step.is_partitions:
+                    self.about(name, id, step)
+                else:
+                    self.structs(step, topic)
+            elif op == RECORDS:
+                self.carry(step, topic)
+            elif op == BYTES:
+                self.pass_blob(step)
+            elif op == UUID:
+                found = self.uuid()
+                if step.is_id:
+                    id = found
+                if step.role == TOPIC_ID and found != ZERO:
+                    self.topics[self.names.topic(None, found)] = None
+            elif op == INT32_ITEMS:
+                self.numbers_of(step, name, id)
+            else:
+                self.items(step)
+        if layout.states and name and id is not None and id != ZERO:
+            self.stated.append((name, id))
+        if self.flexible:
+            p = self.pos
+            if self.data[p] != 0:
+                raise Odd
+            self.pos = p + 1
+
+    def structs(self, step: Step, topic: Topic | None) -> None:
+        n = self.count(step)
+        if n > 0 and step.role != NOTHING:
+            raise Odd  # partitions that a fetch session is to forget
+        inner = step.inner
+        assert inner is not None
+        while n > 0:
+            self.struct(inner, topic)
+            n -= 1
+
+    def about(self, name: str | None, id: bytes | None, step: Step) -> None:
+        """Read the partitions of a topic."""
+        n = self.count(step)
+        if n <= 0:
+            return
+        topic = self.topic(name, id)
+        self.begin(topic)
+        inner = step.inner
+        assert inner is not None
+        while n > 0:
+            self.struct(inner, topic)
+            n -= 1
+
+    def numbers_of(self, step: Step, name: str | None, id: bytes | None) -> None:
+        """Read the partitions of a topic, which are but numbers."""
+        n = self.count(step)
+        if n <= 0:
+            return
+        self.begin(self.topic(name, id))
+        while n > 0:
+            self.int32_of(NUMBER)
+            n -= 1
+
+    def begin(self, topic: Topic) -> None:
+        if not self.asks:
+            return
+        key = topic.key
+        found = self.partitions.get(key)
+        if found is None:
+            found = self.partitions[key] = topic, []
+        elif self.is_fetch:
+            raise Odd  # a session has its partitions in the order in which they are listed
+        self.numbers = found[1]
+
+    def topic(self, name: str | None, id: bytes | None) -> Topic:
+        if id is None or id == ZERO:
+            return self.named(name or "")
+        return self.names.topic(name, id)
+
+    def named(self, name: str) -> Topic:
+        found = self.by_name.get(name)
+        if found is None:
+            found = self.by_name[name] = self.names.topic(name)
+        return found
+
+    def items(self, step: Step) -> None:
+        """Read an array of values."""
+        n = self.count(step)
+        if step.op == FIXED_ITEMS:
+            if n > 0:
+                self.pos += n * step.size
+            return
+        while n > 0:
+            n -= 1
+            if step.op == BLOBS:
+                self.pass_blob(None)
+            elif step.role == NOTHING:
+                self.pass_text(None)
+            else:
+                said = self.text(None)
+                if said:
+                    self.note_text(step.role, said)
+
+    # -- notes
+
+    def note_text(self, role: i64, said: str) -> None:
+        if role == TOPIC:
+            self.topics[self.named(said)] = None
+        elif role == GROUP:
+            self.groups[said] = None
+        elif role == TRANSACTIONAL_ID:
+            self.transactional_ids[said] = None
+
+    def code(self, role: i64) -> None:
+        code = self.int16()
+        if code != 0 and role in (ERROR, ANSWER):
+            self.error_codes[code] = None
+            if role == ANSWER:
+                self.answer = code
+
+    def int32_of(self, role: i64) -> None:
+        value = self.int32()
+        if role == NUMBER:
+            self.number = value
+            if self.numbers is not None:
+                self.numbers.append(value)
+        elif role == THROTTLE:
+            self.throttle_time_ms = value
+        elif role == SESSION_ID:
+            self.session_id = value
+        elif role == SESSION_EPOCH:
+            self.session_epoch = value
+
+    def carry(self, step: Step, topic: Topic | None) -> None:
+        """Read records."""
+        n = self.blob_size(step)
+        if n > 0 and self.records and topic is not None:
+            if not self.fields:
+                self.fields = []
+            held = self.data[self.pos - n : self.pos]
+            self.fields.append(Carried(topic, self.number, held))

@@ -1,0 +1,161 @@
+"""A body's bytes, read value by value: the primitive types of the protocol, without objects where
+nobody asks for them.
+
+Law: what is taken has the value that the decoder gives it; what is not plain (a varint too long, a
+length out of bounds) is Odd.
+
+    INT16 INT32   two or four bytes                  UUID    sixteen
+    UVARINT       seven bits a byte, lowest first
+    STRING BYTES ARRAY   the length, then so much    null    a length of -1
+                         length + 1 as UVARINT, where the version is flexible
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from librt.strings import read_i16_be, read_i32_be
+from mypy_extensions import i64
+
+from ....primitives.shared import LARGEST, SMALLEST, shared_name
+from .layouts import Step
+
+MAX_STRING: Final = 0x7FFF
+MAX_INT32: Final = 0x7FFFFFFF
+SHORT: Final = 48
+"""Bytes of text that are looked at one by one."""
+
+
+class Odd(ValueError):
+    """What is left to the decoder."""
+
+
+class BodyValues:
+    """A body that is being read.
+
+    pos: what is read next, up to `end`. elements: how many elements of arrays may still come.
+    flexible: whether lengths are UVARINTs. doubts: nulls not yet known to be taken by the decoder.
+    """
+
+    def __init__(self) -> None:
+        self.data: bytes = b""
+        self.pos: i64 = 0
+        self.end: i64 = 0
+        self.elements: i64 = 0
+        self.flexible: bool = False
+        self.doubts: list[Step] = []
+
+    def start(self, data: bytes, pos: int, elements: int, flexible: bool) -> None:
+        """Begin to read another body."""
+        self.data, self.pos, self.end, self.elements = data, pos, len(data), elements
+        self.flexible = flexible
+        self.doubts = []
+
+    def int16(self) -> i64:
+        p = self.pos
+        self.pos = p + 2
+        return i64(read_i16_be(self.data, p))
+
+    def int32(self) -> i64:
+        p = self.pos
+        self.pos = p + 4
+        return i64(read_i32_be(self.data, p))
+
+    def uvarint(self) -> i64:
+        data = self.data
+        p = self.pos
+        byte: i64 = data[p]
+        p += 1
+        value = byte & 0x7F
+        shift: i64 = 0
+        while byte > 127:
+            shift += 7
+            if shift > 28:
+                raise Odd
+            byte = data[p]
+            p += 1
+            value |= (byte & 0x7F) << shift
+        if value > MAX_INT32:
+            raise Odd
+        self.pos = p
+        return value
+
+    def uuid(self) -> bytes:
+        p = self.pos
+        if p + 16 > self.end:
+            raise Odd
+        self.pos = p + 16
+        return self.data[p : p + 16]
+
+    def text_size(self, step: Step | None) -> i64:
+        """Read the length of a string and go behind it; -1 for null."""
+        n: i64
+        if self.flexible:
+            n = self.uvarint() - 1
+            if n > MAX_STRING:
+                raise Odd
+        else:
+            n = self.int16()
+        if n < 0:
+            self.null(step)
+            return -1
+        if n > self.end - self.pos:
+            raise Odd
+        self.pos += n
+        return n
+
+    def text(self, step: Step | None) -> str | None:
+        n = self.text_size(step)
+        if n < 0:
+            return None
+        p = self.pos - n
+        if SMALLEST <= n <= LARGEST:
+            return shared_name(self.data, p, n)
+        return self.data[p : p + n].decode("utf-8")
+
+    def pass_text(self, step: Step | None) -> None:
+        """Go behind a string, if it is UTF-8."""
+        n = self.text_size(step)
+        if n <= 0:
+            return
+        data = self.data
+        p = self.pos - n
+        if n <= SHORT:
+            stop = p + n
+            while p < stop and data[p] < 128:
+                p += 1
+            if p == stop:
+                return
+            p = stop - n
+        data[p : p + n].decode("utf-8")
+
+    def blob_size(self, step: Step | None) -> i64:
+        """Read the length of bytes and go behind them; -1 for null."""
+        n = self.uvarint() - 1 if self.flexible else self.int32()
+        if n < 0:
+            self.null(step)
+            return -1
+        if n > self.end - self.pos:
+            raise Odd
+        self.pos += n
+        return n
+
+    def pass_blob(self, step: Step | None) -> None:
+        self.blob_size(step)
+
+    def count(self, step: Step) -> i64:
+        """Read the length of an array; below zero for null."""
+        n = self.uvarint() - 1 if self.flexible else self.int32()
+        if n < 0:
+            self.null(step)
+            return -1
+        self.elements -= n + 1  # an array is an object, as a struct is (Limits)
+        if n > self.end - self.pos or self.elements < 0:
+            raise Odd
+        return n
+
+    def null(self, step: Step | None) -> None:
+        if step is None:
+            raise Odd
+        if not step.nulls:
+            self.doubts.append(step)

@@ -1,0 +1,193 @@
+"""What a message speaks of: topics, groups, transactional ids, error codes, throttling.
+
+Law: what a field identifies is the entity type that its schema gives it, and a field without one
+identifies nothing, whatever its name; topic ids, which have none, and error codes go by name.
+
+    topic       entity type topicName, and uuid fields called topic_id
+    group       entity type groupId
+    error       int16 fields that end in error_code
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from ....messages.api_key import ApiKey
+from ....primitives import FieldRow, Message, Structure
+from ...exchanges.topic_ids import Topic, TopicNames
+from ...rows import Row
+
+
+class Mentions:
+    """What an exchange speaks of, each once, in the order of first mention."""
+
+    def __init__(self, names: TopicNames) -> None:
+        self._names = names
+        self.topics: dict[object, Topic] = {}
+        self.groups: dict[str, None] = {}
+        self.transactional_ids: dict[str, None] = {}
+        self.error_codes: dict[int, None] = {}
+        self.throttle_time_ms: int | None = None
+
+    def add(self, row: Row | None) -> None:
+        """Take what a row's message says, if it was decoded."""
+        if row is None or row.message is None or row.body_version is None:
+            return
+        self.take(row.message, row.body_version, row.api_key, row.direction)
+
+    def take(self, message: Message, version: int, api_key: int | None, direction: str) -> None:
+        """Take what a message says, at the version that it is written in."""
+        self._walk(message, _plan(type(message), version))
+        special = SPECIAL.get((api_key, direction))
+        if special is not None:
+            special(self, message)
+
+    def topic(self, name: str | None, id: bytes | None = None) -> None:
+        """Note a topic."""
+        found = self._names.topic(name, id)
+        if found.name or found.id:
+            self.topics[found.key] = found
+
+    def group(self, name: str) -> None:
+        """Note a group."""
+        if name:
+            self.groups[name] = None
+
+    def transactional_id(self, name: str) -> None:
+        """Note a transactional producer."""
+        if name:
+            self.transactional_ids[name] = None
+
+    def _walk(self, struct: Structure, plan: tuple[_Step, ...]) -> None:
+        for step in plan:
+            value = getattr(struct, step.attribute)
+            if not value and value != 0:
+                continue
+            if step.note is not None:
+                step.note(self, value)
+            elif isinstance(value, list):
+                for one in value:
+                    self._walk(one, step.inner)
+            else:
+                self._walk(value, step.inner)
+
+    def _error(self, code: int) -> None:
+        if code:
+            self.error_codes[code] = None
+
+    def _throttled(self, time_ms: int) -> None:
+        self.throttle_time_ms = time_ms
+
+    def _topic_id(self, id: bytes) -> None:
+        self.topic(None, id)
+
+
+class _Step(NamedTuple):
+    attribute: str
+    note: Callable[[Mentions, Any], None] | None
+    inner: tuple[Any, ...]
+
+
+_plans: Final[dict[tuple[type[Structure], int], tuple[_Step, ...]]] = {}
+
+
+def _plan(cls: type[Structure], version: int) -> tuple[_Step, ...]:
+    """Find the fields of a structure, at that version, that say something, and the way to them."""
+    made = _plans.get((cls, version))
+    if made is not None:
+        return made
+    steps = []
+    for row in cls.__fields__:
+        if not row.first <= version <= row.last:
+            continue
+        note = role(cls.__name__, row)
+        kind = row.type.removeprefix("[]")
+        if note is not None:
+            steps.append(_Step(row.attribute, _each(note) if row.type != kind else note, ()))
+        elif kind[0].isupper():
+            inner = _plan(getattr(sys.modules[cls.__module__], kind), version)
+            if inner:
+                steps.append(_Step(row.attribute, None, inner))
+    _plans[cls, version] = tuple(steps)
+    return _plans[cls, version]
+
+
+def _each(note: Callable[[Mentions, Any], None]) -> Callable[[Mentions, Any], None]:
+    def note_all(self: Mentions, values: list[Any]) -> None:
+        for value in values:
+            note(self, value)
+
+    return note_all
+
+
+ENTITIES: Final[dict[str, Callable[[Mentions, Any], None]]] = {
+    "topicName": Mentions.topic,
+    "groupId": Mentions.group,
+    "transactionalId": Mentions.transactional_id,
+}
+"""Entity type of a field -> how its value is noted."""
+
+UNMARKED_GROUPS: Final = frozenset(
+    {
+        "InitializeShareGroupStateRequest",
+        "ReadShareGroupStateRequest",
+        "WriteShareGroupStateRequest",
+        "DeleteShareGroupStateRequest",
+        "ReadShareGroupStateSummaryRequest",
+    }
+)
+"""Structs whose `group_id` Kafka's schemas do not mark as one: the state of share groups."""
+
+
+def role(owner: str, row: FieldRow) -> Callable[[Mentions, Any], None] | None:
+    """Return how a field of the struct `owner` is noted; None for one that says nothing here."""
+    note = ENTITIES.get(row.entity_type)
+    if note is not None:
+        return note
+    name, kind = row.attribute, row.type.removeprefix("[]")
+    if kind == "string":
+        return Mentions.group if name == "group_id" and owner in UNMARKED_GROUPS else None
+    if kind == "uuid":
+        return Mentions._topic_id if name == "topic_id" else None
+    if kind == "int16" and name.endswith("error_code"):
+        return Mentions._error
+    return Mentions._throttled if name == "throttle_time_ms" else None
+
+
+# -- fields whose meaning another field says
+
+COORDINATOR_OF: Final = {0: Mentions.group, 1: Mentions.transactional_id}
+"""What a FindCoordinator's key is, by its key_type; 2 is a group with topic id and partition."""
+
+TOPIC_RESOURCE: Final = 2
+"""The resource type of topics, in the messages about configurations."""
+
+
+def _coordinator(mentions: Mentions, message: Message) -> None:
+    note = COORDINATOR_OF.get(getattr(message, "key_type", 0))
+    if note is not None:
+        for key in [getattr(message, "key", ""), *getattr(message, "coordinator_keys", [])]:
+            note(mentions, key)
+
+
+def _resources(attribute: str) -> Callable[[Mentions, Message], None]:
+    def note(mentions: Mentions, message: Message) -> None:
+        for resource in getattr(message, attribute) or ():
+            if resource.resource_type == TOPIC_RESOURCE:
+                mentions.topic(resource.resource_name)
+
+    return note
+
+
+SPECIAL: Final[dict[tuple[int | None, str], Callable[[Mentions, Message], None]]] = {
+    (ApiKey.FIND_COORDINATOR, "request"): _coordinator,
+    (ApiKey.DESCRIBE_CONFIGS, "request"): _resources("resources"),
+    (ApiKey.DESCRIBE_CONFIGS, "response"): _resources("results"),
+    (ApiKey.ALTER_CONFIGS, "request"): _resources("resources"),
+    (ApiKey.ALTER_CONFIGS, "response"): _resources("responses"),
+    (ApiKey.INCREMENTAL_ALTER_CONFIGS, "request"): _resources("resources"),
+    (ApiKey.INCREMENTAL_ALTER_CONFIGS, "response"): _resources("responses"),
+}
+"""Messages in which a field's meaning depends on another."""

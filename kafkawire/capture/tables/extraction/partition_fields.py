@@ -1,0 +1,181 @@
+"""Where messages speak of partitions, API by API, and what their fields say of one.
+
+Law: one row here is all that an API needs to appear in the `partitions` table and in the
+`partitions` column of `exchanges`.
+
+    message --way--> topic struct (name, id) --partitions--> partition struct, or a bare number
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from ....messages.api_key import ApiKey
+from ....primitives import Message, Structure
+from ...exchanges.topic_ids import Topic, TopicNames
+from ...rows import Row
+
+
+class Place(NamedTuple):
+    """A way to partitions.
+
+    way: attributes that lead from the message to its topic structs. partitions: the list in a topic
+    struct. number: the partition's number in a partition struct; "" where the list holds numbers.
+    name: the topic's name; the id, where there is one, is `topic_id` everywhere.
+    """
+
+    way: tuple[str, ...]
+    partitions: str = "partitions"
+    number: str = "partition_index"
+    name: str = "name"
+
+
+class Spoken(NamedTuple):
+    """A partition that a message speaks of; what: its struct, None where there is but a number."""
+
+    topic: Topic
+    partition: int
+    what: Structure | None
+    group_id: str | None
+
+
+_TOPICS: Final = (Place(("topics",)),)
+_NUMBERS: Final = (Place(("topics",), "partition_indexes", ""),)
+
+REQUESTS: Final[dict[int, tuple[Place, ...]]] = {
+    ApiKey.PRODUCE: (Place(("topic_data",), "partition_data", "index"),),
+    ApiKey.FETCH: (Place(("topics",), number="partition", name="topic"),),
+    ApiKey.LIST_OFFSETS: _TOPICS,
+    ApiKey.OFFSET_COMMIT: _TOPICS,
+    ApiKey.OFFSET_FETCH: (*_NUMBERS, Place(("groups", "topics"), "partition_indexes", "")),
+    ApiKey.DELETE_RECORDS: _TOPICS,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: (Place(("topics",), number="partition", name="topic"),),
+    ApiKey.ADD_PARTITIONS_TO_TXN: (
+        Place(("v3_and_below_topics",), number=""),
+        Place(("transactions", "topics"), number=""),
+    ),
+    ApiKey.WRITE_TXN_MARKERS: (Place(("markers", "topics"), "partition_indexes", ""),),
+    ApiKey.TXN_OFFSET_COMMIT: _TOPICS,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: _TOPICS,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: _NUMBERS,
+    ApiKey.OFFSET_DELETE: _TOPICS,
+    ApiKey.DESCRIBE_PRODUCERS: _NUMBERS,
+    ApiKey.DESCRIBE_LOG_DIRS: (Place(("topics",), number="", name="topic"),),
+    ApiKey.ELECT_LEADERS: (Place(("topic_partitions",), number="", name="topic"),),
+    ApiKey.SHARE_FETCH: (Place(("topics",), name=""),),
+    ApiKey.SHARE_ACKNOWLEDGE: (Place(("topics",), name=""),),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (
+        Place(("groups", "topics"), number="", name="topic_name"),
+    ),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: (Place(("topics",), name="topic_name"),),
+}
+"""API key -> where its request speaks of partitions."""
+
+RESPONSES: Final[dict[int, tuple[Place, ...]]] = {
+    ApiKey.PRODUCE: (Place(("responses",), "partition_responses", "index"),),
+    ApiKey.FETCH: (Place(("responses",), name="topic"),),
+    ApiKey.LIST_OFFSETS: _TOPICS,
+    ApiKey.METADATA: _TOPICS,
+    ApiKey.OFFSET_COMMIT: _TOPICS,
+    ApiKey.OFFSET_FETCH: (*_TOPICS, Place(("groups", "topics"))),
+    ApiKey.DELETE_RECORDS: _TOPICS,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: (Place(("topics",), number="partition", name="topic"),),
+    ApiKey.ADD_PARTITIONS_TO_TXN: (
+        Place(("results_by_topic_v3_and_below",), "results_by_partition"),
+        Place(("results_by_transaction", "topic_results"), "results_by_partition"),
+    ),
+    ApiKey.WRITE_TXN_MARKERS: (Place(("markers", "topics")),),
+    ApiKey.TXN_OFFSET_COMMIT: _TOPICS,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: (Place(("responses",)),),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: _TOPICS,
+    ApiKey.OFFSET_DELETE: _TOPICS,
+    ApiKey.DESCRIBE_PRODUCERS: _TOPICS,
+    ApiKey.DESCRIBE_LOG_DIRS: (Place(("results", "topics")),),
+    ApiKey.ELECT_LEADERS: (
+        Place(("replica_election_results",), "partition_result", "partition_id", "topic"),
+    ),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: _TOPICS,
+    ApiKey.SHARE_FETCH: (Place(("responses",), name=""),),
+    ApiKey.SHARE_ACKNOWLEDGE: (Place(("responses",), name=""),),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (Place(("groups", "topics"), name="topic_name"),),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: (Place(("responses",), name="topic_name"),),
+}
+"""API key -> where its response speaks of partitions."""
+
+
+def spoken(row: Row | None, names: TopicNames) -> Iterator[Spoken]:
+    """Give the partitions that a message speaks of, in wire order."""
+    if row is None or row.message is None or row.api_key is None:
+        return
+    places = REQUESTS if row.direction == "request" else RESPONSES
+    for place in places.get(row.api_key, ()):
+        for topic, group_id in _topics(row.message, place.way, None):
+            name = getattr(topic, place.name) if place.name else None
+            found = names.topic(name, getattr(topic, "topic_id", None))
+            for one in getattr(topic, place.partitions) or ():
+                if isinstance(one, int):
+                    yield Spoken(found, one, None, group_id)
+                else:
+                    yield Spoken(found, getattr(one, place.number), one, group_id)
+
+
+def _topics(
+    struct: Structure | Message, way: tuple[str, ...], group_id: str | None
+) -> Iterator[tuple[Structure, str | None]]:
+    group_id = getattr(struct, "group_id", None) or group_id
+    for one in getattr(struct, way[0]) or ():
+        if len(way) == 1:
+            yield one, group_id
+        else:
+            yield from _topics(one, way[1:], group_id)
+
+
+def asked_partitions(row: Row | None, names: TopicNames) -> list[tuple[Topic, int]]:
+    """List the (topic, partition) pairs that a request asks for."""
+    return [(one.topic, one.partition) for one in spoken(row, names)]
+
+
+# -- what the fields of a partition say: attribute -> column of the `partitions` table
+
+REQUEST_FIELDS: Final = {
+    "fetch_offset": "request_offset",
+    "committed_offset": "request_offset",
+    "start_offset": "request_offset",
+    "offset": "request_offset",
+    "timestamp": "request_timestamp_ms",
+    "partition_max_bytes": "max_bytes",
+    "current_leader_epoch": "current_leader_epoch",
+    "committed_metadata": "metadata",
+}
+
+RESPONSE_FIELDS: Final = {
+    "error_code": "error_code",
+    "partition_error_code": "error_code",
+    "base_offset": "offset",
+    "offset": "offset",
+    "committed_offset": "offset",
+    "start_offset": "offset",
+    "end_offset": "offset",
+    "low_watermark": "offset",
+    "log_append_time_ms": "timestamp_ms",
+    "timestamp": "timestamp_ms",
+    "high_watermark": "high_watermark",
+    "last_stable_offset": "last_stable_offset",
+    "log_start_offset": "log_start_offset",
+    "preferred_read_replica": "preferred_read_replica",
+    "leader_id": "leader_id",
+    "leader_epoch": "leader_epoch",
+    "metadata": "metadata",
+    "error_message": "error_message",
+}
+
+
+def fields_said(what: Structure, version: int, direction: str) -> dict[str, Any]:
+    """Read what a partition struct says, by column; only fields that the version has."""
+    table = REQUEST_FIELDS if direction == "request" else RESPONSE_FIELDS
+    return {
+        table[row.attribute]: getattr(what, row.attribute)
+        for row in what.__fields__
+        if row.attribute in table and row.first <= version <= row.last
+    }

@@ -1,0 +1,184 @@
+"""Records fields, and the batches in them, as columns: a row for each field, a row for each batch.
+
+Law: a batch whose records cannot be read stops all that are read together, with its error; nothing
+of them is to be used then.
+
+    Fields: where each field was found      Runs: Columns of records, and for each batch its field,
+                                                  its number of records and what its header says
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, final
+
+from librt.strings import BytesWriter, write_i16_le, write_i32_le, write_i64_le
+from mypy_extensions import i16, i32, i64
+
+from ....records.batch import Batch
+from ....records.batches import RecordBatches
+from ....records.columns import Columns
+from ....records.limits import Budget
+from ...exchanges.topic_ids import Topic
+from ...files.blocks import NO_TIME
+from ..arrow.buffers import Numbers
+from .record_batches import Carried
+
+OPENED_BYTES: Final = 1 << 25
+"""Bytes of decompressed batches after which rows are given."""
+
+
+@final
+class Fields:
+    """Records fields and where they were found: a value of each column for each field."""
+
+    def __init__(self) -> None:
+        self.fields: list[Carried] = []
+        self.bytes: i64 = 0
+        self.file: list[str | None] = []
+        self.packet: Numbers = Numbers()
+        self.time_ns: Numbers = Numbers()
+        self.connection: Numbers = Numbers()
+        self.client: list[str | None] = []
+        self.broker: list[str | None] = []
+        self.direction: list[str | None] = []
+        self.client_id: list[str | None] = []
+        self.correlation_id: Numbers = Numbers()
+        self.topic: list[Topic] = []
+        self.partition: Numbers = Numbers()
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def add(
+        self,
+        field: Carried,
+        file: str,
+        packet: i64,
+        time_ns: i64,
+        connection: int | None,
+        client: str | None,
+        broker: str | None,
+        direction: str,
+        client_id: str | None,
+        correlation_id: i64,
+    ) -> None:
+        """Add a field; NONE and NO_TIME stand for what is not there."""
+        self.fields.append(field)
+        self.bytes += len(field.data)
+        self.file.append(file)
+        self.packet.put64(packet)
+        if time_ns == NO_TIME:
+            self.time_ns.none64()
+        else:
+            self.time_ns.put64(time_ns)
+        if connection is None:
+            self.connection.none64()
+        else:
+            self.connection.put64(connection)
+        self.client.append(client)
+        self.broker.append(broker)
+        self.direction.append(direction)
+        self.client_id.append(client_id)
+        self.correlation_id.put32(correlation_id)
+        self.topic.append(field.topic)
+        self.partition.put32(field.partition)
+
+
+_said: Final[dict[int, tuple[str, str]]] = {}
+"""Magic and the last four bits of attributes -> timestamp type and codec in words."""
+
+
+@final
+class Runs:
+    """Records, and what each of their batches says. opened: bytes that were decompressed."""
+
+    def __init__(self, data: bytes) -> None:
+        self.columns: Columns = Columns(data)
+        self.opened: i64 = 0
+        self.field: BytesWriter = BytesWriter()
+        self.count: BytesWriter = BytesWriter()
+        self.timestamp_type: list[str | None] = []
+        self.magic: BytesWriter = BytesWriter()
+        self.codec: list[str | None] = []
+        self.producer_id: BytesWriter = BytesWriter()
+        self.producer_epoch: BytesWriter = BytesWriter()
+        self.base_sequence: BytesWriter = BytesWriter()
+        self.transactional: BytesWriter = BytesWriter()
+        self.control: BytesWriter = BytesWriter()
+        self.partition_leader_epoch: BytesWriter = BytesWriter()
+        self.base_offset: BytesWriter = BytesWriter()
+
+    def add(self, batch: Batch, field: i64, budget: Budget) -> None:
+        """Add the records of a batch. Raises WireError."""
+        columns = self.columns
+        before = len(columns)
+        buffers = len(columns.buffers)
+        batch.add_to(columns, budget)
+        count = len(columns) - before
+        if count == 0:
+            return
+        if len(columns.buffers) > buffers:
+            self.opened += len(columns.buffers[-1])
+        write_i64_le(self.field, field)
+        write_i64_le(self.count, count)
+        timestamp_type, codec = in_words(batch)
+        self.timestamp_type.append(timestamp_type)
+        self.magic.append(batch.magic)
+        self.codec.append(codec)
+        write_i64_le(self.producer_id, batch.producer_id)
+        write_i16_le(self.producer_epoch, i16(batch.producer_epoch))
+        write_i64_le(self.base_sequence, batch.base_sequence)
+        self.transactional.append(batch.transactional)
+        self.control.append(batch.control)
+        write_i32_le(self.partition_leader_epoch, i32(batch.partition_leader_epoch))
+        write_i64_le(self.base_offset, batch.base_offset)
+
+
+def in_words(batch: Batch) -> tuple[str, str]:
+    """Name a batch's timestamp type and codec."""
+    number = batch.magic << 4 | batch.attributes & 0xF
+    found = _said.get(number)
+    if found is None:
+        found = batch.timestamp_type.name.lower(), batch.compression.name.lower()
+        _said[number] = found
+    return found
+
+
+def runs(fields: list[Carried]) -> Iterator[Runs]:
+    """Read all batches of fields as if they were of one field, as many as OPENED_BYTES allow at a
+    time. Raises WireError where one cannot be read.
+    """
+    data, ends = whole(fields)
+    made = Runs(data)
+    at: i64 = -1
+    end: i64 = 0
+    batches = RecordBatches(data)
+    budget = Budget(batches.limits)
+    for batch in batches:
+        while batch.start >= end:
+            at += 1
+            end = ends[at]
+            budget = Budget(batches.limits)
+        made.add(batch, at, budget)
+        if made.opened > OPENED_BYTES:
+            yield made
+            made = Runs(data)
+    if len(made.columns):
+        yield made
+
+
+def whole(fields: list[Carried]) -> tuple[bytes, list[int]]:
+    """Put the whole batches of fields behind one another; say where each field ends."""
+    pieces: list[bytes] = []
+    ends: list[int] = []
+    end = 0
+    for field in fields:
+        data = field.data
+        left = RecordBatches(data).cut_tail
+        if left:
+            data = data[: len(data) - left]
+        pieces.append(data)
+        end += len(data)
+        ends.append(end)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces), ends

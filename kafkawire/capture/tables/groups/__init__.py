@@ -1,0 +1,1 @@
+"""Group state followed passively: the classic protocol and those of heartbeats alone."""

@@ -1,0 +1,151 @@
+"""Finds the request that caused a rebalance, which others only notice.
+
+Law: a rebalance starts with the earliest request that can have started it and was not refused,
+whoever notices it first and whenever that request is responded to (a JoinGroup waits for the others
+to rejoin); where no such request is in the capture, nobody is named.
+
+    request that may start one --sent--> pending --response--> settled --stable--> forgotten
+                                            `--refused, or changed nothing--> forgotten
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Final, NamedTuple
+
+from ...engine import Located
+from ...exchanges.exchanges import Exchange
+from ..extraction.group_event import Happening, What
+
+Key = tuple[int, int, int | None]
+"""Connection, packet and correlation id of a request."""
+
+NOT_CAPTURED: Final = "the cause is not in the capture"
+
+
+class Cause(NamedTuple):
+    """A request that may start a rebalance, without its body.
+
+    reason: in words. certain: whether the broker starts one if it takes the request; False where
+    that depends on what the capture may not show (a rejoin that changes nothing, say).
+    """
+
+    exchange: Exchange
+    reason: str
+    member_id: str | None
+    group_instance_id: str | None
+    certain: bool
+
+    @property
+    def sent(self) -> tuple[int, int]:
+        """When it was sent: nanoseconds, and the packet."""
+        return self.exchange.told.time_ns, self.exchange.told.packet
+
+
+def cause_of(
+    item: Located, reason: str, member_id: str | None, instance: str | None, certain: bool
+) -> Cause:
+    """Make a cause of a request, without its body: it may be kept for long."""
+    row = item.row._replace(message=None, raw=b"")
+    exchange = Exchange(item.connection or 0, item.client or "", item.broker or "", row, None)
+    return Cause(exchange, reason, member_id, instance, certain)
+
+
+class Causes:
+    """The requests that may start the next rebalance of a group.
+
+    Memory: a request without its body for each that is in flight, and one more.
+    """
+
+    def __init__(self) -> None:
+        self._certain: OrderedDict[Key, Cause] = OrderedDict()
+        self._possible: OrderedDict[Key, Cause] = OrderedDict()
+        self._settled: Cause | None = None
+        self._settled_ns = 0
+
+    def sent(self, cause: Cause) -> None:
+        """Take a request that may start a rebalance, when it is sent."""
+        pending = self._certain if cause.certain else self._possible
+        pending[_key(cause.exchange)] = cause
+
+    def refused(self, exchange: Exchange) -> None:
+        """Forget a request: the broker refused it, or it changed nothing."""
+        self._take(exchange)
+
+    def settle(self, exchange: Exchange) -> None:
+        """Note that a request was taken, or lost its response: what it starts shows later."""
+        cause = self._take(exchange)
+        if cause is None:
+            return
+        if self._settled is None or cause.sent < self._settled.sent:
+            self._settled = cause
+        row = exchange.response or exchange.told
+        self._settled_ns = max(self._settled_ns, row.time_ns)
+
+    def stable(self, sent_ns: int) -> None:
+        """Note that the group was stable for a request sent at that time: what was settled before
+        then started nothing.
+        """
+        if self._settled is not None and sent_ns > self._settled_ns:
+            self._forget_settled()
+
+    def ended(self, before_ns: int) -> None:
+        """Note that a rebalance has ended: requests sent before that time were part of it."""
+        for pending in (self._certain, self._possible):
+            while pending and next(iter(pending.values())).sent[0] < before_ns:
+                pending.popitem(last=False)
+        self._forget_settled()
+
+    def first(self, *, settled: bool = True) -> Cause | None:
+        """Find the likeliest cause of a rebalance that shows now. settled: whether requests that
+        were responded to count.
+        """
+        found = [next(iter(one.values())) for one in (self._certain, self._possible) if one]
+        if settled and self._settled is not None:
+            found.append(self._settled)
+        found = [one for one in found if one.certain] or found
+        return min(found, key=lambda one: one.sent, default=None)
+
+    def _take(self, exchange: Exchange) -> Cause | None:
+        key = _key(exchange)
+        return self._certain.pop(key, None) or self._possible.pop(key, None)
+
+    def _forget_settled(self) -> None:
+        self._settled, self._settled_ns = None, 0
+
+
+def _key(exchange: Exchange) -> Key:
+    told = exchange.told
+    return exchange.connection, told.packet, told.correlation_id
+
+
+def started(cause: Cause, shown: Happening) -> Happening:
+    """Make the start of a rebalance of its cause. shown: what shows it, at the time it does."""
+    return shown._replace(
+        exchange=cause.exchange,
+        row=cause.exchange.told,
+        what=What.REBALANCE_STARTED,
+        member_id=cause.member_id,
+        client_id=cause.exchange.told.client_id,
+        group_instance_id=cause.group_instance_id,
+        reason=cause.reason,
+        assignor=None,
+        members=None,
+        error_code=None,
+        noticed_ns=shown.row.time_ns,
+    )
+
+
+def started_unseen(shown: Happening, reason: str = NOT_CAPTURED) -> Happening:
+    """Make the start of a rebalance whose cause is no request in the capture."""
+    return shown._replace(
+        what=What.REBALANCE_STARTED,
+        member_id=None,
+        client_id=None,
+        group_instance_id=None,
+        reason=reason,
+        assignor=None,
+        members=None,
+        error_code=None,
+        noticed_ns=shown.row.time_ns,
+    )

@@ -1,0 +1,302 @@
+"""The life of classic groups: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
+
+Law: a rebalance starts with the request that caused it (see `causes`), and is known by the first
+message that shows it (a join that ends in a new generation, a response REBALANCE_IN_PROGRESS); it
+ends when every member seen to join has its assignment.
+
+    stable --27 or a join--> preparing --JoinGroup responses--> syncing --all synced--> stable
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from ....messages.api_key import ApiKey
+from ....protocol.embedded import ASSIGNMENT, embedded_payloads
+from ....protocol.error_code import ErrorCode
+from ....protocol.kinds import read_payload
+from ...engine import Located
+from ...exchanges.exchanges import Exchange
+from ...exchanges.topic_ids import Topic
+from ...rows import Row
+from ..context import Context
+from ..extraction.group_event import Happening, Protocol, What, refused, text
+from .causes import NOT_CAPTURED, cause_of, started, started_unseen
+from .classic_members import Group, Member, kind_of_join, subscription_of
+
+COORDINATOR_MOVED: Final = frozenset(
+    {
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    }
+)
+"""Error codes that send members to look for another coordinator."""
+
+
+class ClassicGroups:
+    """The classic groups of a capture; their members' number bounds the memory."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._groups: dict[str, Group] = {}
+
+    def requested(self, item: Located) -> None:
+        """Note a request that may cause a rebalance when it is sent."""
+        message: Any = item.row.message
+        if message is None:
+            return
+        if item.row.api_key == ApiKey.JOIN_GROUP:
+            self._join_sent(self._group(message.group_id), item, message)
+        elif item.row.api_key == ApiKey.LEAVE_GROUP:
+            gone = message.members or [message]
+            reasons = [text(getattr(one, "reason", None)) for one in gone]
+            what = "a member leaves" if len(gone) == 1 else f"{len(gone)} members leave"
+            cause = cause_of(
+                item,
+                f"{what}: {reasons[0]}" if reasons[0] else what,
+                text(gone[0].member_id) if len(gone) == 1 else None,
+                text(getattr(gone[0], "group_instance_id", None)) if len(gone) == 1 else None,
+                True,
+            )
+            self._group(message.group_id).causes.sent(cause)
+
+    def _join_sent(self, group: Group, item: Located, message: Any) -> None:
+        what, certain = kind_of_join(group, message, item.row.body_version or 0)
+        if group.moved:
+            what += " after the coordinator moved"
+        why = text(message.reason)
+        group.causes.sent(
+            cause_of(
+                item,
+                f"{what}: {why}" if why else what,
+                text(message.member_id),
+                text(message.group_instance_id),
+                certain,
+            )
+        )
+
+    def take(self, exchange: Exchange) -> Iterator[Happening]:
+        """Take an exchange; say what it shows."""
+        request, response = exchange.request, exchange.response
+        told = HANDLERS.get(exchange.told.api_key or 0)
+        if told is None or request is None or request.message is None:
+            return
+        message: Any = request.message
+        group = self._group(message.group_id)
+        if response is None:
+            group.causes.settle(exchange)
+            return
+        about = Happening(
+            exchange,
+            response,
+            Protocol.CLASSIC,
+            message.group_id,
+            What.FAILED,
+            member_id=text(message.member_id),
+            group_instance_id=text(getattr(message, "group_instance_id", None)),
+            generation=getattr(message, "generation_id", None),
+            client_id=exchange.told.client_id,
+        )
+        if getattr(response.message, "error_code", 0) in COORDINATOR_MOVED:
+            group.moved = True
+        yield from told(self, group, about, message, response.message)
+
+    def alive(self, about: Happening) -> None:
+        """Take a request that the coordinator took of a member: its session goes on."""
+        group = self._groups.get(about.group_id)
+        if group is not None and about.member_id in group.members:
+            group.seen(about)
+
+    def in_progress(self, about: Happening) -> Iterator[Happening]:
+        """Take a response REBALANCE_IN_PROGRESS, to whatever request of a member: it notices a
+        rebalance that something else caused.
+        """
+        group = self._group(about.group_id)
+        if about.member_id is not None:
+            group.seen(about)
+        if group.started is not None:
+            return
+        now_ns = about.row.time_ns
+        cause = group.causes.first()
+        expired = group.expired(now_ns, about.member_id)
+        if expired is not None and (
+            cause is None or not cause.certain or expired[1] < cause.sent[0]
+        ):
+            yield self._expired(group, about, expired[0])
+        elif cause is not None:
+            group.started = cause.sent[0]
+            yield started(cause, about)
+        else:
+            group.started = now_ns
+            api = about.exchange.told.api_name
+            reason = f"{NOT_CAPTURED}; a {api} response shows it"
+            yield started_unseen(about, reason)
+
+    def _expired(self, group: Group, about: Happening, member_id: str) -> Happening:
+        """Make the start of a rebalance by the end of a session: no request shows that."""
+        member = group.members[member_id]
+        group.started = about.row.time_ns
+        silent = (about.row.time_ns - member.seen_ns) / 1e9
+        reason = f"session timeout: the member's last request was {silent:.1f} s before"
+        return started_unseen(about, reason)._replace(
+            member_id=member_id, client_id=member.client_id, group_instance_id=member.instance
+        )
+
+    def _group(self, group_id: str) -> Group:
+        return self._groups.setdefault(group_id, Group())
+
+    # -- API by API
+
+    def _join(
+        self, group: Group, about: Happening, request: Any, answer: Any
+    ) -> Iterator[Happening]:
+        if answer is None or answer.error_code:
+            group.causes.refused(about.exchange)
+            if answer is not None and answer.error_code != ErrorCode.MEMBER_ID_REQUIRED:
+                yield from self._refuse(about, answer.error_code)
+            return
+        group.protocol_type = request.protocol_type
+        about = about._replace(
+            member_id=answer.member_id,
+            generation=answer.generation_id,
+            assignor=text(answer.protocol_name),
+            members=len(answer.members) or None,
+            reason=text(request.reason),
+        )
+        if answer.generation_id != group.generation:
+            yield from self._new_generation(group, about)
+        group.causes.refused(about.exchange)
+        group.leader = text(answer.leader)
+        group.joined.add(answer.member_id)
+        member = group.seen(about)
+        group.add(answer.member_id, text(request.group_instance_id))
+        member.subscription = subscription_of(request)
+        member.session_timeout_ns = max(request.session_timeout_ms, 0) * 1_000_000
+        yield about._replace(what=What.JOINED)
+        yield from self._missing(group, about, answer)
+
+    def _new_generation(self, group: Group, about: Happening) -> Iterator[Happening]:
+        group.generation = about.generation or 0
+        group.generation_ns = about.row.time_ns
+        group.joined, group.synced = set(), set()
+        group.moved = False
+        if group.started is not None:
+            return
+        # who left an empty group caused no rebalance of it
+        others = any(member_id != about.member_id for member_id in group.members)
+        cause = group.causes.first(settled=others)
+        group.started = about.row.time_ns if cause is None else cause.sent[0]
+        if cause is None:
+            start = started_unseen(about)
+        elif cause.exchange.told.packet == about.exchange.told.packet:
+            start = started(cause._replace(member_id=about.member_id), about)
+        else:
+            start = started(cause, about)
+        yield start._replace(noticed_ns=about.exchange.told.time_ns)
+
+    def _missing(self, group: Group, about: Happening, answer: Any) -> Iterator[Happening]:
+        """Say who is gone: the leader is told all members of the generation."""
+        if not answer.members:
+            return
+        here = {member.member_id: member.group_instance_id for member in answer.members}
+        reason = f"not in generation {answer.generation_id}"
+        for gone in sorted(group.members.keys() - here.keys()):
+            member = group.remove(gone) or Member()
+            yield about._replace(
+                what=What.REMOVED,
+                member_id=gone,
+                client_id=member.client_id,
+                group_instance_id=member.instance,
+                reason=reason,
+            )
+        for member_id, instance in here.items():
+            group.add(member_id, text(instance))
+
+    def _sync(
+        self, group: Group, about: Happening, request: Any, answer: Any
+    ) -> Iterator[Happening]:
+        if answer is None or answer.error_code:
+            if answer is not None:
+                yield from self._refuse(about, answer.error_code)
+            return
+        partitions = self._assignment(group, about.row)
+        about = about._replace(assignor=text(request.protocol_name))
+        yield about._replace(what=What.ASSIGNED, partitions=partitions)
+        group.seen(about)
+        group.synced.add(request.member_id)
+        if group.started is not None and group.joined and group.synced >= group.joined:
+            duration = about.row.time_ns - group.started
+            group.started = None
+            group.causes.ended(group.generation_ns)
+            yield about._replace(
+                what=What.REBALANCE_ENDED,
+                member_id=None,
+                group_instance_id=None,
+                members=len(group.members),
+                duration_ns=duration,
+            )
+
+    def _heartbeat(
+        self, group: Group, about: Happening, _request: Any, answer: Any
+    ) -> Iterator[Happening]:
+        if answer is None:
+            return
+        if answer.error_code:
+            yield from self._refuse(about, answer.error_code)
+            return
+        if about.member_id is not None:
+            group.seen(about)
+        if group.started is None:
+            group.causes.stable(about.exchange.told.time_ns)
+
+    def _leave(
+        self, group: Group, about: Happening, request: Any, answer: Any
+    ) -> Iterator[Happening]:
+        if answer is not None and answer.error_code:
+            group.causes.refused(about.exchange)
+            yield from self._refuse(about, answer.error_code)
+            return
+        group.causes.settle(about.exchange)
+        for member in request.members or [request]:
+            known = group.remove(member.member_id)
+            yield about._replace(
+                what=What.LEFT,
+                member_id=text(member.member_id),
+                client_id=about.client_id if known is None else known.client_id,
+                group_instance_id=text(getattr(member, "group_instance_id", None)),
+                generation=group.generation if group.generation >= 0 else None,
+                reason=text(getattr(member, "reason", None)),
+            )
+
+    def _refuse(self, about: Happening, code: int) -> Iterator[Happening]:
+        if code == ErrorCode.REBALANCE_IN_PROGRESS:
+            yield from self.in_progress(about)
+        else:
+            yield refused(about, code)
+
+    def _assignment(self, group: Group, row: Row) -> list[tuple[Topic, list[int]]] | None:
+        """Read a member's assignment; None where it is of no kind that names topics."""
+        message: Any = row.message
+        limits = self._context.limits
+        found = embedded_payloads(message, row.body_version or 0, limits=limits)
+        kind = ASSIGNMENT.get(group.protocol_type or "")
+        if not found and kind is not None and message.assignment:
+            found = [read_payload("assignment", kind, message.assignment, limits)]
+        topics = getattr(found[0].value, "assigned_partitions", None) if found else None
+        if topics is None:
+            return [] if not message.assignment else None
+        names = self._context.names
+        return [(names.topic(one.topic), list(one.partitions)) for one in topics]
+
+
+_Handler = Callable[[ClassicGroups, Group, Happening, Any, Any], Iterator[Happening]]
+
+HANDLERS: Final[dict[int, _Handler]] = {
+    ApiKey.JOIN_GROUP: ClassicGroups._join,
+    ApiKey.SYNC_GROUP: ClassicGroups._sync,
+    ApiKey.HEARTBEAT: ClassicGroups._heartbeat,
+    ApiKey.LEAVE_GROUP: ClassicGroups._leave,
+}
+"""API key -> what an exchange of it shows."""

@@ -1,0 +1,114 @@
+"""Members of classic groups, as far as a capture shows them; and what a JoinGroup of one is for.
+
+Law: a member is alive as long as the broker takes its requests; its session ends where it sends
+none for longer than the session timeout of its JoinGroup.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from zlib import crc32
+
+from ..extraction.group_event import Happening, text
+from .causes import Causes
+
+MEMBER_ID_REQUIRED: Final = 4
+"""JoinGroup version from which a broker takes no dynamic member without an id (KIP-394)."""
+
+
+class Member:
+    """What is known of a member. subscription: a checksum of what it subscribed to. seen_ns: when
+    it last showed to be alive; session_timeout_ns: 0 where its JoinGroup is not in the capture.
+    """
+
+    def __init__(self) -> None:
+        self.client_id: str | None = None
+        self.instance: str | None = None
+        self.subscription: int | None = None
+        self.seen_ns = 0
+        self.session_timeout_ns = 0
+
+
+class Group:
+    """What is known of a group. generation_ns: when its generation was made. instances: of static
+    members the member ids. started: when the rebalance that goes on was caused, or noticed. moved:
+    whether its coordinator moved since the last generation.
+    """
+
+    def __init__(self) -> None:
+        self.generation = -1
+        self.protocol_type: str | None = None
+        self.leader: str | None = None
+        self.generation_ns = 0
+        self.members: dict[str, Member] = {}
+        self.instances: dict[str, str] = {}
+        self.joined: set[str] = set()
+        self.synced: set[str] = set()
+        self.started: int | None = None
+        self.causes = Causes()
+        self.moved = False
+
+    def seen(self, about: Happening) -> Member:
+        """Note that a member is alive; get it."""
+        found = self.add(about.member_id or "")
+        found.client_id = found.client_id or about.client_id
+        found.seen_ns = max(found.seen_ns, about.row.time_ns)
+        return found
+
+    def add(self, member_id: str, instance: str | None = None) -> Member:
+        """Get a member, which is a new one where it is not known."""
+        found = self.members.get(member_id)
+        if found is None:
+            found = self.members[member_id] = Member()
+        if instance is not None:
+            found.instance = instance
+            self.instances[instance] = member_id
+        return found
+
+    def remove(self, member_id: str) -> Member | None:
+        """Forget a member that left or was removed."""
+        found = self.members.pop(member_id, None)
+        if found is not None and self.instances.get(found.instance or "") == member_id:
+            del self.instances[found.instance or ""]
+        self.joined.discard(member_id)
+        return found
+
+    def expired(self, now_ns: int, but: str | None) -> tuple[str, int] | None:
+        """Find the member whose session ended first, and when; None where all are alive, as far as
+        is known.
+        """
+        ends = [
+            (member.seen_ns + member.session_timeout_ns, member_id)
+            for member_id, member in self.members.items()
+            if member.session_timeout_ns and member_id != but
+        ]
+        end_ns, member_id = min(ends, default=(now_ns + 1, ""))
+        return (member_id, end_ns) if end_ns <= now_ns else None
+
+
+def kind_of_join(group: Group, request: Any, version: int) -> tuple[str, bool]:
+    """Say what a JoinGroup is for, and whether it starts a rebalance of a stable group for certain
+    (a member that rejoins and changes nothing is told the generation that there is).
+    """
+    instance, member = text(request.group_instance_id), group.members.get(request.member_id)
+    if not request.member_id and instance:
+        if instance in group.instances:
+            return f"static member {instance} is replaced", False
+        return "a member joins", True
+    if not request.member_id:
+        return "a member joins", version < MEMBER_ID_REQUIRED
+    if member is None:
+        return "a member joins", True
+    if member.subscription not in (None, subscription_of(request)):
+        return "a member rejoins with another subscription", True
+    if request.member_id == group.leader:
+        return "the leader rejoins", True
+    return "a member rejoins", False
+
+
+def subscription_of(request: Any) -> int:
+    """Make a checksum of the protocols of a JoinGroup and their metadata."""
+    made = 0
+    for one in request.protocols:
+        made = crc32(one.metadata, crc32(one.name.encode("utf-8", "surrogateescape"), made))
+    return made

@@ -1,0 +1,193 @@
+"""The life of groups whose members only heartbeat: consumer (KIP-848), share (KIP-932) and streams
+(KIP-1071) groups.
+
+Law: the member epoch tells all: 0 asks to join, a negative one leaves, and the broker raises it
+when the group changes. A rebalance starts with the first raised epoch and ends when every member
+seen has it; members go on consuming what they keep meanwhile. It starts with the request that made
+the broker raise it: of a member that joins, leaves or subscribes to something else (see `causes`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ....messages.api_key import ApiKey
+from ...engine import Located
+from ...exchanges.exchanges import Exchange
+from ...exchanges.topic_ids import Topic
+from ..context import Context
+from ..extraction.group_event import Happening, Protocol, What, refused, text
+from .causes import Causes, cause_of, started, started_unseen
+
+PROTOCOLS: Final[dict[int, Protocol]] = {
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: Protocol.CONSUMER,
+    ApiKey.SHARE_GROUP_HEARTBEAT: Protocol.SHARE,
+    ApiKey.STREAMS_GROUP_HEARTBEAT: Protocol.STREAMS,
+}
+
+SUBSCRIPTION: Final = ("subscribed_topic_names", "subscribed_topic_regex", "topology")
+"""Fields of heartbeats that say what a member subscribes to; null where that has not changed."""
+
+STATIC_LEAVE: Final = -2
+"""The epoch of a static member that leaves and may come back."""
+
+
+class _Group:
+    """What is known of a group: its highest epoch, and each member's."""
+
+    def __init__(self) -> None:
+        self.epoch = 0
+        self.members: dict[str, int] = {}
+        self.started: int | None = None
+        self.causes = Causes()
+        self._at: Counter[int] = Counter()  # members by epoch
+
+    def at(self, member_id: str, epoch: int | None) -> None:
+        """Note a member's epoch; None where it left."""
+        before = self.members.pop(member_id, None)
+        if before is not None:
+            self._at[before] -= 1
+            if not self._at[before]:
+                del self._at[before]
+        if epoch is not None:
+            self.members[member_id] = epoch
+            self._at[epoch] += 1
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all members have the group's epoch."""
+        return self._at[self.epoch] == len(self.members)
+
+
+class HeartbeatGroups:
+    """The groups of a capture; their members' number bounds the memory."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._groups: dict[tuple[Protocol, str], _Group] = {}
+
+    def requested(self, item: Located) -> None:
+        """Note a request that may cause a rebalance when it is sent."""
+        message: Any = item.row.message
+        protocol = PROTOCOLS.get(item.row.api_key or 0)
+        what = None if protocol is None or message is None else _kind_of_beat(message)
+        if protocol is None or what is None:
+            return
+        cause = cause_of(item, what, text(message.member_id), _instance(message), True)
+        self._group(protocol, message.group_id).causes.sent(cause)
+
+    def take(self, exchange: Exchange) -> Iterator[Happening]:
+        """Take an exchange; say what it shows."""
+        protocol = PROTOCOLS.get(exchange.told.api_key or 0)
+        request, response = exchange.request, exchange.response
+        if protocol is None or request is None or request.message is None:
+            return
+        message: Any = request.message
+        group = self._group(protocol, message.group_id)
+        if response is None or response.message is None:
+            group.causes.settle(exchange)
+            return
+        answer: Any = response.message
+        about = Happening(
+            exchange,
+            response,
+            protocol,
+            message.group_id,
+            What.FAILED,
+            member_id=text(answer.member_id) or text(message.member_id),
+            group_instance_id=_instance(message),
+            generation=answer.member_epoch,
+            assignor=text(getattr(message, "server_assignor", None)),
+            client_id=exchange.told.client_id,
+        )
+        if answer.error_code:
+            group.causes.refused(exchange)
+            yield refused(about._replace(generation=message.member_epoch), answer.error_code)
+        elif message.member_epoch < 0:
+            yield from self._leave(group, about, message.member_epoch)
+        else:
+            yield from self._beat(group, about, message, answer)
+
+    def _group(self, protocol: Protocol, group_id: str) -> _Group:
+        return self._groups.setdefault((protocol, group_id), _Group())
+
+    def protocol_of(self, group_id: str) -> Protocol:
+        """Say which protocol a group uses: classic, unless its members were seen to heartbeat."""
+        seen = (p for p in PROTOCOLS.values() if (p, group_id) in self._groups)
+        return next(seen, Protocol.CLASSIC)
+
+    def _leave(self, group: _Group, about: Happening, epoch: int) -> Iterator[Happening]:
+        group.at(about.member_id or "", None)
+        group.causes.settle(about.exchange)
+        reason = "static member, may come back" if epoch == STATIC_LEAVE else None
+        yield about._replace(what=What.LEFT, reason=reason)
+
+    def _beat(
+        self, group: _Group, about: Happening, request: Any, answer: Any
+    ) -> Iterator[Happening]:
+        member, epoch = about.member_id or "", answer.member_epoch
+        if not group.epoch and request.member_epoch == epoch:
+            group.epoch = epoch  # seen from the middle of its life: nothing has changed just now
+        if epoch > group.epoch:
+            group.epoch = epoch
+            if group.started is None:
+                cause = group.causes.first()
+                if cause is None:
+                    group.started = about.exchange.told.time_ns
+                    began = about._replace(row=about.exchange.told)
+                    yield started_unseen(began)._replace(noticed_ns=about.row.time_ns)
+                else:
+                    group.started = cause.sent[0]
+                    if cause.exchange.told.packet == about.exchange.told.packet:
+                        cause = cause._replace(member_id=about.member_id)
+                    yield started(cause, about)
+            group.causes.ended(about.exchange.told.time_ns)
+        else:
+            group.causes.stable(about.exchange.told.time_ns)
+        group.at(member, epoch)
+        group.causes.settle(about.exchange)
+        if request.member_epoch == 0:
+            yield about._replace(what=What.JOINED, members=len(group.members))
+        partitions = self._assignment(answer)
+        if partitions is not None:
+            yield about._replace(what=What.ASSIGNED, partitions=partitions)
+        if group.started is not None and group.is_settled:
+            duration = about.row.time_ns - group.started
+            group.started = None
+            yield about._replace(
+                what=What.REBALANCE_ENDED,
+                member_id=None,
+                group_instance_id=None,
+                members=len(group.members),
+                duration_ns=duration,
+            )
+
+    def _assignment(self, answer: Any) -> list[tuple[Topic, list[int]]] | None:
+        """Read the assignment in an answer; None for none, or one of tasks instead of topics."""
+        assignment = getattr(answer, "assignment", None)
+        if assignment is None:
+            return None
+        names = self._context.names
+        return [
+            (names.topic(None, one.topic_id), list(one.partitions))
+            for one in assignment.topic_partitions
+        ]
+
+
+def _kind_of_beat(request: Any) -> str | None:
+    """Say why a heartbeat may make the broker raise the group's epoch; None where it does not."""
+    if request.member_epoch == 0:
+        return "a member joins"
+    if request.member_epoch < 0:
+        return None if request.member_epoch == STATIC_LEAVE else "a member leaves"
+    if any(getattr(request, name, None) is not None for name in SUBSCRIPTION):
+        return "a member changes its subscription"
+    return None
+
+
+def _instance(request: Any) -> str | None:
+    return text(
+        getattr(request, "instance_id", None) or getattr(request, "group_instance_id", None)
+    )

@@ -1,0 +1,141 @@
+"""Several tables of a capture in one pass.
+
+Law: each message is opened at most once, whatever tables want it; a table's rows are those that it
+has alone.
+
+    traffic --> [Told] --.-- sealed --> `passes` --> exchanges, records
+                         `-- opened --> the makers of the other tables' rows
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from ..engine import Located
+from ..exchanges.exchanges import Ended, Exchanges
+from ..exchanges.fetch_sessions import FetchSessions
+from ..frames.serialised import Told
+from . import connections, group_events, messages, partitions, problems
+from .columns import Columns, batches
+from .context import Context
+from .passes import EXCHANGES, RECORDS, Columnar
+
+Values = tuple[Any, ...]
+Take = Callable[[Located | Ended | None], Iterable[Values]]
+"""Takes the next row of a capture, or its end; gives the rows of a table that it makes."""
+
+
+def _messages(context: Context) -> Take:
+    return lambda item: () if item is None else messages.rows_of(item, context)
+
+
+def _problems(context: Context) -> Take:
+    return lambda item: () if item is None else problems.rows_of(item, context)
+
+
+def _connections(context: Context) -> Take:
+    made = connections.Connections(context)
+    return lambda item: () if item is None else made.take(item)
+
+
+def _group_events(context: Context) -> Take:
+    told = group_events.Happenings(context)
+
+    def take(item: Located | Ended | None) -> Iterable[Values]:
+        return () if item is None else group_events.events(told.take(item), context)
+
+    return take
+
+
+def _partitions(context: Context) -> Take:
+    pairs, sessions = Exchanges(), FetchSessions(context.names)
+
+    def take(item: Located | Ended | None) -> Iterator[Values]:
+        if item is None:
+            found = pairs.finish()
+        else:
+            found = pairs.take(item) if isinstance(item, Located) else pairs.end(item.connection)
+        for exchange in found:
+            yield from partitions.rows_of(exchange, sessions, context)
+
+    return take
+
+
+MAKERS: Final[dict[str, tuple[Columns, Callable[[Context], Take]]]] = {
+    "messages": (messages.COLUMNS, _messages),
+    "partitions": (partitions.COLUMNS, _partitions),
+    "connections": (connections.COLUMNS, _connections),
+    "group_events": (group_events.COLUMNS, _group_events),
+    "problems": (problems.COLUMNS, _problems),
+}
+"""The tables whose rows come one by one."""
+
+
+class Rows:
+    """The rows of a table that wait for their batch."""
+
+    def __init__(self, name: str, context: Context, size: int) -> None:
+        self.name = name
+        self._columns, maker = MAKERS[name]
+        self._take = maker(context)
+        self._context = context
+        self._size = size
+        self._rows: list[Values] = []
+
+    def take(self, item: Located | Ended | None) -> None:
+        """Take the next row of the capture, or its end."""
+        self._rows += self._take(item)
+
+    def batches(self, *, last: bool = False) -> Iterator[pa.RecordBatch]:
+        """Give the batches that are full; the last one, too."""
+        count = len(self._rows)
+        if not last:
+            count -= count % self._size
+        if count:
+            rows, self._rows = self._rows[:count], self._rows[count:]
+            yield from batches(self._columns, rows, self._size, self._context.name_topics)
+
+
+def together(
+    context: Context, names: Sequence[str], size: int
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Read tables together; each batch comes with its table's name."""
+    wanted = frozenset({EXCHANGES, RECORDS} & set(names))
+    columnar = Columnar(context, wanted, size)
+    rows = [Rows(name, context, size) for name in names if name in MAKERS]
+    for batch in _pieces(context, size):
+        if not rows:
+            columnar.take(batch)
+        for told in batch if rows else ():
+            item: Located | Ended
+            if isinstance(told, Ended):
+                item = told
+                columnar.end(told)
+            else:
+                item = context.opened(told)
+                if wanted:
+                    columnar.hear(told, item.row)
+            for each in rows:
+                each.take(item)
+        yield from columnar.batches()
+        for each in rows:
+            for found in each.batches():
+                yield each.name, found
+    columnar.finish()
+    yield from columnar.batches(last=True)
+    for each in rows:
+        each.take(None)
+        for found in each.batches(last=True):
+            yield each.name, found
+
+
+def _pieces(context: Context, size: int) -> Iterator[list[Told | Ended]]:
+    """Read no more at a time than may fill a batch, so that rows that are watched do not wait."""
+    for batch in context.traffic.batches():
+        if len(batch) <= size:
+            yield batch
+        else:
+            yield from (batch[at : at + size] for at in range(0, len(batch), size))

@@ -1,0 +1,53 @@
+"""What is left of keys, values and bodies where a table is to show none of them.
+
+Law: nothing of a record's content can be read in what is left; sizes and hashes are kept, so that
+equal things stay equal.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any, Final
+
+import pyarrow as pa
+
+from ..jsonl.records import JSON_NAMES
+from ..redaction import redacted as without
+
+
+def digest(value: bytes | None) -> bytes | None:
+    """Replace bytes by their size and hash."""
+    if value is None:
+        return None
+    return b"sha256:%s, %d bytes" % (sha256(value).hexdigest().encode(), len(value))
+
+
+def _headers(headers: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
+    if headers is None:
+        return None
+    return [{"key": one["key"], "value": digest(one["value"])} for one in headers]
+
+
+def _body(text: str | None) -> str | None:
+    if text is None:
+        return None
+    return json.dumps(without(json.loads(text), JSON_NAMES), separators=(",", ":"))
+
+
+REDACTED: Final[dict[str, dict[str, Callable[[Any], Any]]]] = {
+    "messages": {"body": _body, "raw": digest},
+    "records": {"key": digest, "value": digest, "headers": _headers},
+}
+"""Table -> columns that show content -> what is left of a value."""
+
+
+def redacted(table: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Replace what a batch of a table shows of content."""
+    for name, left in REDACTED.get(table, {}).items():
+        at = batch.schema.get_field_index(name)
+        field = batch.schema.field(at)
+        values = [left(value) for value in batch.column(at).to_pylist()]
+        batch = batch.set_column(at, field, pa.array(values, field.type))
+    return batch

@@ -1,0 +1,1 @@
+"""TCP: the connection table, reassembly of both directions, gaps, retransmissions and limits."""

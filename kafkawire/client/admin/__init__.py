@@ -1,0 +1,1 @@
+"""The admin client's machine: calls that are retried until they complete."""

@@ -1,0 +1,1 @@
+"""Fetching: sessions, completed fetches and the fetch buffer."""

@@ -1,0 +1,1 @@
+"""Group membership of a consumer: joining, rebalancing, assignment."""

@@ -1,0 +1,1 @@
+"""Positions of a consumer: commits, resets and look-ups of offsets."""

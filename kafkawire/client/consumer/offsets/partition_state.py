@@ -1,0 +1,79 @@
+"""What is known of where one assigned partition is read next.
+
+Law: a position is read from only in state FETCHING; a seek leads there from anywhere.
+
+                      ┌─ committed ──────────────────▶ FETCHING ◀── end offset not before it ──┐
+    INITIALIZING ─────┤                                │  ▲  │                               │
+                      └─ nothing ─▶ AWAIT_RESET ───────│──┘  └─ new leader epoch ─▶ AWAIT_VALIDATION
+                                        ▲ out of range ┘                                │
+                                        └───────────────── truncated, nothing is known ─┘
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, NamedTuple
+
+from ..configuration import FROM_LATEST, ResetPolicy
+from ..failures import ConsumerError
+from ..partitions import NO_EPOCH
+
+
+class FetchState(Enum):
+    """What is known of a partition's position."""
+
+    INITIALIZING = "Initializing"
+    AWAIT_RESET = "AwaitReset"
+    AWAIT_VALIDATION = "AwaitValidation"
+    FETCHING = "Fetching"
+
+
+F = FetchState
+
+# fmt: off
+LEGAL: Final[Mapping[FetchState, frozenset[FetchState]]] = {
+    F.INITIALIZING:     frozenset({F.FETCHING, F.AWAIT_RESET}),
+    F.AWAIT_RESET:      frozenset({F.FETCHING, F.AWAIT_RESET}),
+    F.AWAIT_VALIDATION: frozenset({F.FETCHING, F.AWAIT_RESET, F.AWAIT_VALIDATION}),
+    F.FETCHING:         frozenset({F.FETCHING, F.AWAIT_RESET, F.AWAIT_VALIDATION}),
+}
+"""State -> the states that may follow it; a seek leads from each of them to FETCHING."""
+# fmt: on
+
+
+class Position(NamedTuple):
+    """The next offset to read; leader_epoch: of the record before it, -1 if not known."""
+
+    offset: int
+    leader_epoch: int = NO_EPOCH
+
+
+@dataclass(slots=True)
+class Place:
+    """All that is known of one assigned partition.
+
+    asked: the serial of what is being found out, 0 for nothing. failed: it cannot be found out;
+    the next poll tries again. checked_epoch, checking_epoch: the leader epochs under which the
+    position is valid, and is being checked. hold_until: not fetched before.
+    """
+
+    state: FetchState = F.INITIALIZING
+    position: Position | None = None
+    policy: ResetPolicy = FROM_LATEST
+    paused: bool = False
+    asked: int = 0
+    failed: bool = False
+    checked_epoch: int = NO_EPOCH
+    checking_epoch: int = NO_EPOCH
+    hold_until: float = 0.0
+    high_watermark: int = -1
+    last_stable_offset: int = -1
+    log_start_offset: int = -1
+
+
+class PositionFailed(NamedTuple):
+    """The user must be told."""
+
+    error: ConsumerError

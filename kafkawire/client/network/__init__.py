@@ -1,0 +1,1 @@
+"""The network client: broker connections, metadata, coordinators, authentication."""

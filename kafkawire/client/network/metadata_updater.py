@@ -1,0 +1,137 @@
+"""When metadata is asked for, and about which topics.
+
+Law: one request at a time; what was wanted while one was on its way is asked for once more, since
+the answer may be older than the wish.
+
+    wanted ──▶ (retry.backoff.ms since the last) ──▶ asked ──▶ answered: fresh, until its age
+       ▲ age, errors, new topics                       └─ unanswered: wanted, after a backoff
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from ...messages.api_key import ApiKey
+from ...messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from ...primitives import Message
+from ..requests import LEAST_LOADED, Ask
+from .backoff import Backoff, Lot
+from .negotiated_versions import ours
+
+REFRESH: Final = "metadata"
+NAMELESS_FROM: Final = 1
+"""MetadataRequest: no topics means none from this version on, and all topics before."""
+AUTO_CREATION_FROM: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class AskMetadata:
+    """The request; topics None: all."""
+
+    topics: frozenset[str] | None
+    auto_create: bool
+
+    @property
+    def lowest(self) -> int:
+        if not self.auto_create and self.topics:
+            return AUTO_CREATION_FROM
+        return 0 if self.topics is None or self.topics else NAMELESS_FROM
+
+    @property
+    def highest(self) -> int:
+        return ours(ApiKey.METADATA).highest
+
+    def build(self, version: int) -> Message:
+        create = self.auto_create or version < AUTO_CREATION_FROM
+        if self.topics is None:
+            every: list[MetadataRequestTopic] | None = [] if version < NAMELESS_FROM else None
+            return MetadataRequest(topics=every, allow_auto_topic_creation=create)
+        rows = [MetadataRequestTopic(name=name) for name in sorted(self.topics)]
+        return MetadataRequest(topics=rows, allow_auto_topic_creation=create)
+
+
+class Refreshing:
+    """Decides when to ask, for the topics of all owners together."""
+
+    def __init__(
+        self,
+        owner: str,
+        *,
+        max_age_s: float,
+        timeout_s: float,
+        backoff: Backoff,
+        auto_create: bool,
+        lot: Lot,
+    ) -> None:
+        self._owner = owner
+        self._max_age_s = max_age_s
+        self._timeout_s = timeout_s
+        self._backoff = backoff
+        self._auto_create = auto_create
+        self._lot = lot
+        self._tracked: dict[str, frozenset[str] | None] = {}
+        self._once: frozenset[str] = frozenset()
+        self._asked: AskMetadata | None = None
+        self._failures = 0
+        self._not_before = 0.0
+        self._due_at: float | None = 0.0
+        self._urgent = False
+
+    @property
+    def topics(self) -> frozenset[str] | None:
+        """Topics that somebody tracks; None: all."""
+        if None in self._tracked.values():
+            return None
+        empty: frozenset[str] = frozenset()
+        return empty.union(*(each for each in self._tracked.values() if each is not None))
+
+    def track(self, owner: str, topics: frozenset[str] | None, known: frozenset[str]) -> None:
+        """Track these for an owner; what is not known yet is asked for without a wait."""
+        if self._tracked.get(owner, frozenset()) == topics:
+            return
+        self._tracked[owner] = topics
+        if topics is None or not topics <= known:
+            self._due_at = self._not_before = 0.0
+            self._urgent = True
+
+    def want(self, topics: frozenset[str]) -> None:
+        """Ask as soon as the backoff allows."""
+        self._once |= topics
+        self._due_at = 0.0
+
+    def next_deadline(self) -> float | None:
+        if self._asked is not None or self._due_at is None:
+            return None
+        return max(self._due_at, self._not_before)
+
+    def advance(self, now: float) -> list[object]:
+        due = self.next_deadline()
+        if due is None or now < due:
+            return []
+        topics = self.topics
+        if topics is not None:
+            topics |= self._once
+        self._once = frozenset()
+        self._due_at, self._urgent = None, False
+        self._asked = AskMetadata(topics, self._auto_create)
+        return [
+            Ask(self._owner, REFRESH, LEAST_LOADED, ApiKey.METADATA, self._asked, self._timeout_s)
+        ]
+
+    def answered(self, now: float) -> frozenset[str] | None:
+        """Take that the answer is here; give the topics it is about, None for all."""
+        assert self._asked is not None
+        asked, self._asked = self._asked, None
+        self._failures = 0
+        self._not_before = 0.0 if self._urgent else now + self._backoff.after(1, self._lot)
+        if self._due_at is None:
+            self._due_at = now + self._max_age_s
+        return asked.topics
+
+    def failed(self, now: float) -> None:
+        """Take that there was no answer."""
+        self._asked = None
+        self._failures += 1
+        self._not_before = now + self._backoff.after(self._failures, self._lot)
+        self._due_at = 0.0

@@ -1,0 +1,123 @@
+"""From a question to its answer: awaiting what the asking machine finds out.
+
+Law: a question that is cancelled may still be done by the broker; nothing else is left of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from itertools import count
+from typing import Final, TypeVar
+
+from ...client.admin.calls import Asking, LeaderOf, Question, Replied, Unreplied
+from ...client.config import Values, backoff, seconds
+from ...client.failures import BrokerError, ClientClosed, ClientError, ClientFailed, RequestFailed
+from ...client.network.cluster import ClusterView
+from ...client.requests import Destination, Machine, Reason, Varying, error_of
+from ...messages.api_key import ApiKey
+from ...primitives import Message
+from ..driver import Driver, DriverFailed
+from ..open_client import open_client
+
+M = TypeVar("M", bound=Message)
+
+NEWEST: Final = 0x7FFF
+"""No version of our own choosing: the newest that both sides have."""
+
+
+class Asker:
+    """Asks, on the running loop."""
+
+    def __init__(self, values: Values) -> None:
+        self._values = values
+        self._tokens = count()
+        self._waiting: dict[Hashable, asyncio.Future[Message]] = {}
+        self._failure: ClientFailed | None = None
+        self._driver: Driver = open_client(values, self._owners, self._take)
+        self._timeout_s = seconds(values, "default.api.timeout.ms")
+
+    async def ask(
+        self,
+        to: Destination | LeaderOf,
+        api: ApiKey,
+        answer: type[M],
+        make: Callable[[int], Message],
+        codes: Callable[[M], Iterable[int]],
+        *,
+        lowest: int = 0,
+        highest: int = NEWEST,
+    ) -> M:
+        """Ask what `make(version)` makes; give the answer, errors in it included.
+
+        Raises RequestFailed, and BrokerError where the coordinator is refused.
+        """
+
+        def found(message: Message) -> Iterable[int]:
+            assert isinstance(message, answer)
+            return codes(message)
+
+        if self._failure is not None:
+            raise self._failure
+        token = next(self._tokens)
+        future: asyncio.Future[Message] = self._driver.loop.create_future()
+        self._waiting[token] = future
+        body = Varying(make, lowest, highest)
+        try:
+            self._driver.handle(Question(token, to, api, body, found, self._timeout_s))
+            message = await future
+        finally:
+            self._waiting.pop(token, None)
+        assert isinstance(message, answer)
+        return message
+
+    async def close(self) -> None:
+        """End; what is asked fails."""
+        await self._driver.close()
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(ClientClosed("the admin client"))
+
+    def _owners(self, view: ClusterView) -> Mapping[str, Machine]:
+        machine = Asking(
+            view,
+            owner="admin",
+            attempt_s=seconds(self._values, "request.timeout.ms"),
+            backoff=backoff(self._values, "retry"),
+            lot=random.random,
+        )
+        return {"admin": machine}
+
+    def _take(self, effect: object) -> None:
+        match effect:
+            case Replied(token=token, message=message):
+                future = self._waiting.get(token)
+                if future is not None and not future.done():
+                    future.set_result(message)
+            case Unreplied(token=token):
+                future = self._waiting.get(token)
+                if future is not None and not future.done():
+                    future.set_exception(raised(effect))
+            case DriverFailed(error=error):
+                self._failure = error
+                for future in self._waiting.values():
+                    if not future.done():
+                        future.set_exception(error)
+            case _:
+                raise AssertionError(f"an admin client said {effect!r}")
+
+
+def raised(effect: Unreplied) -> ClientError:
+    """Make the exception for a question without an answer."""
+    if effect.reason is Reason.CLOSED:
+        return ClientClosed("the admin client")
+    if effect.code:
+        return BrokerError(effect.code, effect.detail)
+    return RequestFailed(effect.reason, effect.detail)
+
+
+def check(code: int, what: str, said: str | None = None) -> None:
+    """Raise BrokerError unless the code is NONE."""
+    if code:
+        raise BrokerError(error_of(code), f"{what}: {said}" if said else what)

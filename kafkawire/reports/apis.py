@@ -1,0 +1,155 @@
+"""What was asked, how often, with what outcome, and how long it took.
+
+Law: each request and each response is counted once, also where the other is not in the capture; a
+Produce that asks for no acknowledgment lacks none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from kafkawire.capture.exchanges.exchanges import Exchange
+from kafkawire.capture.tables.exchanges import since
+from kafkawire.capture.tables.extraction.entities import Mentions
+from kafkawire.messages.api_key import ApiKey
+from kafkawire.protocol.error_code import ErrorCode
+
+from .quantiles import Quantiles
+from .reading import Tally
+
+
+class Api:
+    """What is known of one kind of call.
+
+    unanswered: requests without the response they want; alone: responses without a request. errors:
+    responses with an error code in them, of whatever depth; codes: how many responses have each.
+    """
+
+    def __init__(self, api_key: int | None, api_name: str | None, of: str | None) -> None:
+        self.api_key = api_key
+        self.api_name = api_name
+        self.of = of
+        self.requests = self.responses = self.unanswered = self.alone = self.errors = 0
+        self.request_bytes = self.response_bytes = 0
+        self.throttled = self.most_throttled = 0
+        self.codes: Counter[int] = Counter()
+        self.latency = Quantiles()
+
+    @property
+    def name(self) -> str:
+        return self.api_name or ("unknown" if self.api_key is None else f"key {self.api_key}")
+
+    @property
+    def error_rate(self) -> float:
+        """Errors by response."""
+        return self.errors / self.responses if self.responses else 0.0
+
+    def take(self, exchange: Exchange, said: Mentions) -> None:
+        """Count an exchange."""
+        request, response = exchange.request, exchange.response
+        if request is not None:
+            self.requests += 1
+            self.request_bytes += request.length + 4
+            self.unanswered += response is None and not wants_no_answer(exchange)
+        else:
+            self.alone += 1
+        if response is None:
+            return
+        self.responses += 1
+        self.response_bytes += response.length + 4
+        latency = since(response.request_time_ns, response.time_ns)
+        if latency is not None:
+            self.latency.add(latency)
+        self.errors += bool(said.error_codes)
+        self.codes.update(list(said.error_codes))
+        if said.throttle_time_ms:
+            self.throttled += 1
+            self.most_throttled = max(self.most_throttled, said.throttle_time_ms)
+
+    def json(self) -> dict[str, Any]:
+        """Make the JSON form."""
+        return {
+            "api_key": self.api_key,
+            "api_name": self.api_name,
+            "requests": self.requests,
+            "responses": self.responses,
+            "unanswered": self.unanswered,
+            "alone": self.alone,
+            "errors": self.errors,
+            "error_rate": self.error_rate,
+            "error_codes": {ErrorCode.name_of(code): n for code, n in self.codes.most_common()},
+            "request_bytes": self.request_bytes,
+            "response_bytes": self.response_bytes,
+            "min_ns": self.latency.least,
+            "p50_ns": self.latency.at(0.5),
+            "p95_ns": self.latency.at(0.95),
+            "p99_ns": self.latency.at(0.99),
+            "max_ns": self.latency.most,
+            "throttled": self.throttled,
+            "max_throttle_time_ms": self.most_throttled,
+        }
+
+
+def wants_no_answer(exchange: Exchange) -> bool:
+    """Whether the request is a Produce with acks=0."""
+    request = exchange.request
+    if request is None or request.api_key != ApiKey.PRODUCE:
+        return False
+    return getattr(request.message, "acks", None) == 0
+
+
+BY: Final[dict[str, Callable[[Exchange], str | None]]] = {
+    "api": lambda exchange: None,  # noqa: ARG005  # the API is always told apart
+    "version": lambda exchange: _version(exchange.told.api_version),
+    "client": lambda exchange: exchange.told.client_id,
+    "broker": lambda exchange: exchange.broker,
+}
+"""What calls can be told apart by, besides their API."""
+
+
+def _version(version: int | None) -> str | None:
+    return None if version is None else f"v{version}"
+
+
+class Noted(NamedTuple):
+    """Of all calls: the names of their APIs, and how many responses have no request."""
+
+    names: set[str]
+    alone: int
+
+
+class Apis(Tally):
+    """The calls of a capture, by API and by one thing more."""
+
+    def __init__(self, by: str = "api") -> None:
+        self._of = BY[by]
+        self._found: dict[tuple[int | None, str | None], Api] = {}
+
+    def exchange(self, exchange: Exchange, said: Mentions) -> None:
+        """Take the next exchange."""
+        told = exchange.told
+        key = told.api_key, self._of(exchange)
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = Api(told.api_key, told.api_name, key[1])
+        found.take(exchange, said)
+
+    def notes(self) -> Noted:
+        """Return what is noted below the list of calls."""
+        found = self._found.values()
+        return Noted({one.name for one in found if one.requests}, sum(one.alone for one in found))
+
+    @property
+    def all(self) -> list[Api]:
+        """Give what was found, by key, the busiest of an API first; what no API is comes last."""
+        return sorted(
+            self._found.values(),
+            key=lambda one: (
+                one.api_key is None,
+                one.api_key or 0,
+                -one.requests,
+                one.of or "",
+            ),
+        )

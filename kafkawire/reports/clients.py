@@ -1,0 +1,311 @@
+"""Clients: who asked what, in which versions, with which software, from where.
+
+Law: a client is a client id at an address with a software; a connection that does not say its
+software counts to the one that the same client id and address is known to have, if that is one.
+
+    connection --its end--> what each client id did on it --> client
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from kafkawire.capture.engine import Located
+from kafkawire.capture.exchanges.exchanges import Ended, Exchange
+from kafkawire.capture.files.blocks import NO_TIME
+from kafkawire.capture.rows import Row, Status
+from kafkawire.capture.tables.extraction.entities import Mentions
+from kafkawire.messages.api_key import ApiKey
+
+from ..capture.rows import time_text
+from .reading import Tally
+
+
+class Software(NamedTuple):
+    """What a client says it is, in ApiVersions v3+ (KIP-511)."""
+
+    name: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}".strip()
+
+
+class Call(NamedTuple):
+    """An API at a version."""
+
+    api_key: int
+    api_name: str | None
+    api_version: int
+
+
+class Client:
+    """What one client did."""
+
+    __slots__ = (
+        "address", "brokers", "calls", "client_id", "connections", "errors", "first_ns", "groups",
+        "last_ns", "mechanisms", "request_bytes", "requests", "response_bytes", "responses",
+        "software",
+    )  # fmt: skip
+
+    def __init__(self, client_id: str | None, address: str, software: Software | None) -> None:
+        self.client_id = client_id
+        self.address = address
+        self.software = software
+        self.connections = 0
+        self.requests = self.responses = self.errors = 0
+        self.request_bytes = self.response_bytes = 0
+        self.calls: Counter[Call] = Counter()
+        self.brokers: dict[str, None] = {}
+        self.groups: dict[str, None] = {}
+        self.mechanisms: dict[str, None] = {}
+        self.first_ns = self.last_ns = NO_TIME
+
+    def add(self, other: Client) -> None:
+        """Add what another did: they are the same one."""
+        self.connections += other.connections
+        self.requests += other.requests
+        self.responses += other.responses
+        self.errors += other.errors
+        self.request_bytes += other.request_bytes
+        self.response_bytes += other.response_bytes
+        self.calls.update(other.calls)
+        self.brokers |= other.brokers
+        self.groups |= other.groups
+        self.mechanisms |= other.mechanisms
+        self.last_ns = max(self.last_ns, other.last_ns)
+        known = [ns for ns in (self.first_ns, other.first_ns) if ns != NO_TIME]
+        self.first_ns = min(known, default=NO_TIME)
+
+    def apis(self) -> dict[str, list[int]]:
+        """Give the versions used of each API, by key."""
+        made: dict[str, list[int]] = {}
+        for call in sorted(self.calls, key=lambda call: (call.api_key, call.api_version)):
+            made.setdefault(call.api_name or f"key {call.api_key}", []).append(call.api_version)
+        return made
+
+    def who(self) -> dict[str, Any]:
+        """Say who it is, in the JSON form."""
+        return {
+            "client_id": self.client_id,
+            "software_name": None if self.software is None else self.software.name,
+            "software_version": None if self.software is None else self.software.version,
+            "address": self.address,
+        }
+
+    def json(self) -> dict[str, Any]:
+        """Make the JSON form."""
+        return {
+            **self.who(),
+            "connections": self.connections,
+            "brokers": list(self.brokers),
+            "sasl_mechanisms": list(self.mechanisms),
+            "group_ids": list(self.groups),
+            "requests": self.requests,
+            "responses": self.responses,
+            "errors": self.errors,
+            "request_bytes": self.request_bytes,
+            "response_bytes": self.response_bytes,
+            "first_time": time_text(self.first_ns),
+            "last_time": time_text(self.last_ns),
+            "calls": [
+                {**call._asdict(), "requests": self.calls[call]} for call in sorted(self.calls)
+            ],
+        }
+
+
+class Connection:
+    """What a connection that goes on has said so far."""
+
+    __slots__ = ("address", "broker", "clients", "mechanism", "software")
+
+    def __init__(self, address: str, broker: str) -> None:
+        self.address = address
+        self.broker = broker
+        self.software: Software | None = None
+        self.mechanism: str | None = None
+        self.clients: dict[str | None, Client] = {}
+
+    def client(self, client_id: str | None) -> Client:
+        """Get what one client id did on it."""
+        found = self.clients.get(client_id)
+        if found is None:
+            found = self.clients[client_id] = Client(client_id, self.address, None)
+        return found
+
+    def told_software(self, message: Any) -> None:
+        """Take an ApiVersions request."""
+        if message.client_software_name:
+            self.software = Software(message.client_software_name, message.client_software_version)
+
+    def told_mechanism(self, message: Any) -> None:
+        """Take a SaslHandshake request."""
+        self.mechanism = message.mechanism
+
+
+LEARN: Final[dict[int, Callable[[Connection, Any], None]]] = {
+    ApiKey.API_VERSIONS: Connection.told_software,
+    ApiKey.SASL_HANDSHAKE: Connection.told_mechanism,
+}
+"""API key -> what its requests say of their connection."""
+
+
+class Unread(NamedTuple):
+    """Connections of which no request could be read: from where, to which broker, and why."""
+
+    address: str
+    broker: str
+    reason: str
+
+
+NO_REQUEST: Final = "no request of it is in the capture"
+NO_KAFKA: Final = "nothing in it was recognised as Kafka"
+NOT_RECOGNISED: Final = "not recognised"
+"""How the engine names a protocol that it does not know."""
+
+
+class Clients(Tally):
+    """The clients of a capture. connections: how many there were by protocol, None for those that
+    sent nothing. unread: those of which no request was read. offers: of each broker the versions
+    that it says it takes.
+    """
+
+    def __init__(self) -> None:
+        self.connections: Counter[str | None] = Counter()
+        self.brokers: Counter[str] = Counter()
+        self.reset = 0
+        self.unread: Counter[Unread] = Counter()
+        self.offers: dict[str, dict[int, int]] = {}
+        self.first_ns = self.last_ns = NO_TIME
+        self._open: dict[int, Connection] = {}
+        self._others: dict[int, str] = {}
+        self._found: dict[tuple[str | None, str, Software | None], Client] = {}
+
+    def software(self, connection: int) -> Software | None:
+        """Say what the client of a connection that goes on has said it is."""
+        found = self._open.get(connection)
+        return None if found is None else found.software
+
+    def row(self, found: Located) -> None:
+        """Take the next row."""
+        row = found.row
+        if found.connection is None or found.client is None or found.broker is None:
+            return
+        if row.status is Status.OTHER_PROTOCOL:
+            self._others.setdefault(found.connection, row.error)
+        if not row.is_message and row.api_key is None:
+            return
+        here = self._open.get(found.connection)
+        if here is None:
+            here = self._open[found.connection] = Connection(host(found.client), found.broker)
+        if row.direction == "request":
+            _request(here, row)
+        elif row.client_id is not None or row.request_packet is not None:
+            client = here.client(row.client_id)
+            client.responses += 1
+            client.response_bytes += row.length + 4
+
+    def exchange(self, exchange: Exchange, said: Mentions) -> None:
+        """Take the next exchange."""
+        here = self._open.get(exchange.connection)
+        if here is None or exchange.request is None:
+            return
+        client = here.client(exchange.told.client_id)
+        client.errors += bool(said.error_codes)
+        client.groups |= said.groups
+        if exchange.told.api_key == ApiKey.API_VERSIONS and exchange.response is not None:
+            offered = getattr(exchange.response.message, "api_keys", None)
+            if offered:
+                self.offers[exchange.broker] = {one.api_key: one.max_version for one in offered}
+
+    def ended(self, connection: Ended) -> None:
+        """Take the end of a connection."""
+        here = self._open.pop(connection.connection, None)
+        other = self._others.pop(connection.connection, None)
+        self.connections["kafka" if here is not None else other] += 1
+        self.reset += connection.reset
+        self._time(connection)
+        if here is not None:
+            self.brokers[connection.broker] += 1
+        if here is None or not any(client.requests for client in here.clients.values()):
+            self._unread(connection, here, other)
+            return
+        for client in here.clients.values():
+            self._add(client, here, connection)
+
+    def _add(self, client: Client, here: Connection, connection: Ended) -> None:
+        client.software = here.software
+        client.connections = 1
+        client.brokers = {here.broker: None}
+        client.mechanisms = {} if here.mechanism is None else {here.mechanism: None}
+        client.first_ns, client.last_ns = connection.first_ns, connection.last_ns
+        key = client.client_id, client.address, client.software
+        known = self._found.get(key)
+        if known is None:
+            self._found[key] = client
+        else:
+            known.add(client)
+
+    def _unread(self, connection: Ended, here: Connection | None, other: str | None) -> None:
+        if not connection.captured_bytes:
+            return  # nobody said anything
+        if here is not None:
+            reason = NO_REQUEST
+        elif other is None or other == NOT_RECOGNISED:
+            reason = NO_KAFKA
+        else:
+            reason = f"it speaks {other}"
+        self.unread[Unread(host(connection.client), connection.broker, reason)] += 1
+
+    def _time(self, connection: Ended) -> None:
+        self.last_ns = max(self.last_ns, connection.last_ns)
+        known = [ns for ns in (self.first_ns, connection.first_ns) if ns != NO_TIME]
+        self.first_ns = min(known, default=NO_TIME)
+
+    @property
+    def all(self) -> list[Client]:
+        """Give the clients, by client id, address and software."""
+        named: dict[tuple[str | None, str], list[Client]] = {}
+        for (client_id, address, software), client in self._found.items():
+            if software is not None:
+                named.setdefault((client_id, address), []).append(_copy(client))
+        found = [client for same in named.values() for client in same]
+        for (client_id, address, software), client in self._found.items():
+            if software is not None:
+                continue
+            same = named.get((client_id, address), [])
+            if len(same) == 1:
+                same[0].add(client)
+            else:
+                found.append(client)
+        return sorted(
+            found,
+            key=lambda one: (one.client_id or "", one.address, str(one.software or "")),
+        )
+
+
+def _copy(client: Client) -> Client:
+    made = Client(client.client_id, client.address, client.software)
+    made.add(client)
+    return made
+
+
+def _request(here: Connection, row: Row) -> None:
+    """Count a request; of a cut one the header is enough, of one without a header there is none."""
+    if row.status is Status.SASL_TOKEN:
+        return
+    client = here.client(row.client_id)
+    client.requests += 1
+    client.request_bytes += row.length + 4
+    if row.api_key is not None and row.api_version is not None:
+        client.calls[Call(row.api_key, row.api_name, row.api_version)] += 1
+    learn = LEARN.get(row.api_key or 0)
+    if learn is not None and row.message is not None:
+        learn(here, row.message)
+
+
+def host(end: str) -> str:
+    """Take the port off `address:port`."""
+    return end.rpartition(":")[0].strip("[]")

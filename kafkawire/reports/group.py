@@ -1,0 +1,356 @@
+"""One group: its members, its rebalances, what was committed, and all of it in order.
+
+Law: commits of a member between two other things that happened are one entry; of a long life the
+beginning and the end are kept, and how much is left out is counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple
+
+from kafkawire.capture.exchanges.topic_ids import Topic
+from kafkawire.capture.tables.extraction.group_event import Happening, Protocol, What
+from kafkawire.protocol.error_code import ErrorCode
+
+from ..capture.rows import time_text
+from .clients import Software
+
+KEPT: Final = 1000
+"""Entries kept of the beginning of a life, and as many of its end."""
+
+COOPERATIVE: Final = frozenset({"cooperative-sticky", "compatible", "sessioned", "stream"})
+"""Assignors of classic groups with which members go on with what they keep (KIP-429, KIP-415)."""
+
+
+class Partition(NamedTuple):
+    """A committed partition; lag: None where the end of the partition is not known."""
+
+    topic: Topic
+    partition: int
+    offset: int
+    lag: int | None
+
+
+class Offsets:
+    """The last commit of each partition. lag: how far all of them together are behind, kept up to
+    date with each commit; None while it is not known of any.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[object, int], Partition] = {}
+        self._lag = self._known = 0
+
+    def add(self, one: Partition) -> None:
+        """Take a commit of a partition."""
+        key = one.topic.key, one.partition
+        before = self._last.get(key)
+        if before is not None and before.lag is not None:
+            self._lag -= before.lag
+            self._known -= 1
+        if one.lag is not None:
+            self._lag += one.lag
+            self._known += 1
+        self._last[key] = one
+
+    def __iter__(self) -> Iterator[Partition]:
+        return iter(self._last.values())
+
+    def __len__(self) -> int:
+        return len(self._last)
+
+    @property
+    def lag(self) -> int | None:
+        return self._lag if self._known else None
+
+
+class Commits:
+    """Commits of one member in a row. last: of each partition the last one; most_lag: what that was
+    behind at most.
+    """
+
+    def __init__(self, member_id: str | None, client_id: str | None, time_ns: int) -> None:
+        self.member_id = member_id
+        self.client_id = client_id
+        self.time_ns = self.until_ns = time_ns
+        self.count = 0
+        self.most_lag: int | None = None
+        self.last = Offsets()
+
+    def add(self, time_ns: int, committed: list[Partition]) -> None:
+        """Take the next commit."""
+        self.count += 1
+        self.until_ns = time_ns
+        for one in committed:
+            self.last.add(one)
+        if self.lag is not None:
+            self.most_lag = max(self.most_lag or 0, self.lag)
+
+    @property
+    def lag(self) -> int | None:
+        """How far all partitions together are behind."""
+        return self.last.lag
+
+    def json(self) -> dict[str, Any]:
+        """Make the JSON form."""
+        return {
+            "time": time_text(self.time_ns),
+            "event": What.COMMITTED.value,
+            "member_id": self.member_id,
+            "client_id": self.client_id,
+            "commits": self.count,
+            "until": time_text(self.until_ns),
+            "lag": self.lag,
+            "max_lag": self.most_lag,
+            "offsets": offsets_json(self.last),
+        }
+
+
+class Moment(NamedTuple):
+    """Something that happened, other than a commit. stops, stopped_ns: of the end of a rebalance,
+    as there.
+    """
+
+    time_ns: int
+    event: What
+    member_id: str | None
+    client_id: str | None
+    generation: int | None
+    members: int | None
+    assignor: str | None
+    reason: str | None
+    error_code: int | None
+    duration_ns: int | None
+    stops: bool | None
+    stopped_ns: int | None
+    partitions: list[tuple[Topic, list[int]]] | None
+
+    def json(self) -> dict[str, Any]:
+        """Make the JSON form."""
+        code = self.error_code
+        return {
+            "time": time_text(self.time_ns),
+            "event": self.event.value,
+            "member_id": self.member_id,
+            "client_id": self.client_id,
+            "generation": self.generation,
+            "members": self.members,
+            "assignor": self.assignor,
+            "reason": self.reason,
+            "error": None if code is None else ErrorCode.name_of(code),
+            "duration_ns": self.duration_ns,
+            "stops_consumption": self.stops,
+            "stopped_ns": self.stopped_ns,
+            "partitions": None if self.partitions is None else assigned_json(self.partitions),
+        }
+
+
+class Member:
+    """A member, or a client that only commits. joined_ns: None where it was there before."""
+
+    def __init__(self, member_id: str, client_id: str | None, address: str) -> None:
+        self.member_id = member_id
+        self.client_id = client_id
+        self.address = address
+        self.group_instance_id: str | None = None
+        self.software: Software | None = None
+        self.first_generation: int | None = None
+        self.last_generation: int | None = None
+        self.joined_ns: int | None = None
+        self.gone_ns: int | None = None
+        self.gone: What | None = None
+        self.reason: str | None = None
+        self.commits = 0
+        self.partitions: list[tuple[Topic, list[int]]] | None = None
+
+    def in_generation(self, generation: int | None) -> None:
+        """Note a generation, or an epoch, that it is in."""
+        if generation is not None and generation >= 0:
+            if self.first_generation is None:
+                self.first_generation = generation
+            self.last_generation = generation
+
+    def json(self) -> dict[str, Any]:
+        """Make the JSON form."""
+        return {
+            "member_id": self.member_id,
+            "group_instance_id": self.group_instance_id,
+            "client_id": self.client_id,
+            "software_name": None if self.software is None else self.software.name,
+            "software_version": None if self.software is None else self.software.version,
+            "address": self.address,
+            "joined": None if self.joined_ns is None else time_text(self.joined_ns),
+            "first_generation": self.first_generation,
+            "last_generation": self.last_generation,
+            "left": None if self.gone_ns is None else time_text(self.gone_ns),
+            "how": None if self.gone is None else self.gone.value,
+            "reason": self.reason,
+            "commits": self.commits,
+            "partitions": None if self.partitions is None else assigned_json(self.partitions),
+        }
+
+
+class Rebalance:
+    """A rebalance. began_ns: when the request that caused it was sent; noticed_ns: when a member
+    first learnt of it. member_id, client_id: who caused it, None where that is not known. stops:
+    whether consumption stands still, as members give up all that they have; None until it ends.
+    stopped_ns: for how long, from when a member learnt of it.
+    """
+
+    def __init__(self, began: Happening) -> None:
+        self.began_ns = began.row.time_ns
+        self.noticed_ns = self.began_ns if began.noticed_ns is None else began.noticed_ns
+        self.reason = began.reason
+        self.member_id = began.member_id
+        self.client_id = began.client_id
+        self.stopped_ns: int | None = None
+        self.ended_ns: int | None = None
+        self.duration_ns: int | None = None
+        self.generation: int | None = None
+        self.members: int | None = None
+        self.stops: bool | None = None
+
+    def end(self, ended: Happening, assignor: str | None) -> None:
+        """Take the happening that ends it; assignor: that of the group."""
+        self.ended_ns = ended.row.time_ns
+        self.duration_ns = ended.duration_ns
+        self.generation = ended.generation
+        self.members = ended.members
+        self.stops = ended.protocol is Protocol.CLASSIC and assignor not in COOPERATIVE
+        if self.stops:
+            self.stopped_ns = max(0, ended.row.time_ns - self.noticed_ns)
+
+    def json(self) -> dict[str, Any]:
+        """Make the JSON form."""
+        return {
+            "started": time_text(self.began_ns),
+            "reason": self.reason,
+            "member_id": self.member_id,
+            "client_id": self.client_id,
+            "ended": None if self.ended_ns is None else time_text(self.ended_ns),
+            "duration_ns": self.duration_ns,
+            "stops_consumption": self.stops,
+            "stopped_ns": self.stopped_ns,
+            "generation": self.generation,
+            "members": self.members,
+        }
+
+
+class Life:
+    """A group. protocol: None where only commits were seen. stopped_ns: how long consumption stood
+    still in all rebalances together.
+    """
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.protocol: Protocol | None = None
+        self.assignors: dict[str, None] = {}
+        self.members: dict[str, Member] = {}
+        self.most_members = self.events = self.commits = self.stopped_ns = 0
+        self.rebalances: list[Rebalance] = []
+        self.failures: Counter[int] = Counter()
+        self.committed = Offsets()
+        self.committing: dict[tuple[str | None, str | None], Commits] = {}
+        self._first: list[Moment | Commits] = []
+        self._last: deque[Moment | Commits] = deque(maxlen=KEPT)
+
+    # -- what happened
+
+    def note(self, entry: Moment | Commits) -> None:
+        """Put an entry into the timeline."""
+        self.events += 1
+        if len(self._first) < KEPT:
+            self._first.append(entry)
+        else:
+            self._last.append(entry)
+        if isinstance(entry, Moment):
+            self.committing.clear()
+
+    @property
+    def timeline(self) -> list[Moment | Commits]:
+        """Give the entries kept, by time: a request that began something is told of late."""
+        return sorted([*self._first, *self._last], key=lambda entry: entry.time_ns)
+
+    @property
+    def left_out(self) -> int:
+        """Entries between the first and the last ones kept."""
+        return self.events - len(self._first) - len(self._last)
+
+    # -- what it comes to
+
+    @property
+    def open_rebalance(self) -> Rebalance | None:
+        """The rebalance that goes on."""
+        last = self.rebalances[-1] if self.rebalances else None
+        return last if last is not None and last.ended_ns is None else None
+
+    def end_rebalance(self, ended: Happening) -> None:
+        """Take the happening that ends the rebalance that goes on."""
+        last = self.rebalances[-1]
+        last.end(ended, next(reversed(self.assignors), None))
+        self.stopped_ns += last.stopped_ns or 0
+
+    @property
+    def generations(self) -> tuple[int, int] | None:
+        """The first and the last generation (or epoch) seen."""
+        seen = [
+            generation
+            for member in self.members.values()
+            for generation in (member.first_generation, member.last_generation)
+            if generation is not None
+        ]
+        return (min(seen), max(seen)) if seen else None
+
+    @property
+    def lag(self) -> int | None:
+        """Lag of all partitions together, each at its last commit."""
+        return self.committed.lag
+
+    def json(self) -> dict[str, Any]:
+        """Make the JSON form of what it comes to."""
+        return {
+            "group_id": self.group_id,
+            "protocol": None if self.protocol is None else self.protocol.value,
+            "assignors": list(self.assignors),
+            "members": [member.json() for member in self.members.values()],
+            "max_members": self.most_members,
+            "first_generation": None if self.generations is None else self.generations[0],
+            "last_generation": None if self.generations is None else self.generations[1],
+            "rebalances": [one.json() for one in self.rebalances],
+            "stopped_ns": self.stopped_ns,
+            "commits": self.commits,
+            "lag": self.lag,
+            "offsets": offsets_json(self.committed),
+            "errors": {ErrorCode.name_of(code): n for code, n in self.failures.most_common()},
+        }
+
+    def json_with_timeline(self) -> dict[str, Any]:
+        """Make the JSON form of everything."""
+        return {
+            **self.json(),
+            "timeline": [entry.json() for entry in self.timeline],
+            "left_out": self.left_out,
+        }
+
+
+def offsets_json(partitions: Iterable[Partition]) -> list[dict[str, Any]]:
+    """Make the JSON form of committed offsets."""
+    return [
+        {
+            "topic": one.topic.name,
+            "topic_id": one.topic.id_text,
+            "partition": one.partition,
+            "offset": one.offset,
+            "lag": one.lag,
+        }
+        for one in partitions
+    ]
+
+
+def assigned_json(partitions: Iterable[tuple[Topic, list[int]]]) -> list[dict[str, Any]]:
+    """Make the JSON form of an assignment."""
+    return [
+        {"topic": topic.name, "topic_id": topic.id_text, "partitions": numbers}
+        for topic, numbers in partitions
+    ]

@@ -1,0 +1,170 @@
+"""Which columns of a table a query needs, and which of its rows: filters and what is hidden.
+
+Law: a column that nobody asked for is not made, unless another one is made of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter
+from typing import Any, Final
+
+import pyarrow as pa
+
+from ...capture.tables import TABLES
+from ...capture.tables.columns import Columns, batches
+from ...capture.tables.redaction import REDACTED
+from ..errors import BadOption
+from ..options import Options
+from ..write.finishing import TOPIC_COLUMNS
+
+Row = tuple[Any, ...]
+
+WIDE: Final = frozenset({"messages", "records"})
+"""Tables whose rows may be large."""
+
+WIDE_ROWS: Final = 256
+ROWS: Final = 4096
+"""Rows of a batch."""
+
+MANY_ROWS: Final = 1 << 14
+"""The same where columns are made straight away, of values that are small."""
+
+
+def needed(table: str, wanted: Sequence[str], options: Options) -> list[str]:
+    """List the columns that must be made, in the table's order. Raises BadOption."""
+    have = TABLES[table].schema.names
+    for name in wanted:
+        if name not in have:
+            raise BadOption("schema", name, f"a column of {table}: {', '.join(have)}")
+    more = set(wanted)
+    if {"topic", "topic_id"} & set(have) and "topic" in more:
+        more.add("topic_id")
+    if set(TOPIC_COLUMNS) & more:
+        more.add("connection")  # says which set's names count
+    if options.topics:
+        more |= {"connection"}
+        more |= _some(have, TOPIC_COLUMNS, "topics", table)
+        more |= {"topic_id"} & set(have)
+    if not more:
+        more.add(have[0])
+    return [name for name in have if name in more]
+
+
+def _some(have: Sequence[str], any_of: Iterable[str], option: str, table: str) -> set[str]:
+    found = set(any_of) & set(have)
+    if not found:
+        raise BadOption(option, table, "an option of this table: its rows say nothing of that")
+    return found
+
+
+def kept(table: str, options: Options) -> Callable[[Row], bool] | None:
+    """Make the test of which rows are asked for, by API and time; None for all."""
+    names = TABLES[table].schema.names
+    tests: list[Callable[[Row], bool]] = []
+    if options.apis:
+        tests.append(_by_api(names, options.apis, table))
+    if options.start_ns is not None or options.end_ns is not None:
+        tests.append(_by_time(names, options))
+    return (lambda row: all(test(row) for test in tests)) if tests else None
+
+
+CARRIED_BY: Final = {"produce": "produce", "fetch": "fetch", "share_fetch": "sharefetch"}
+"""`direction` of a record -> the API that carried it."""
+
+
+def _by_api(names: list[str], apis: frozenset[str], table: str) -> Callable[[Row], bool]:
+    if table == "records":
+        direction = names.index("direction")
+        return lambda row: CARRIED_BY[row[direction]] in apis
+    _some(names, ["api_name"], "apis", table)
+    name, key = names.index("api_name"), names.index("api_key")
+    return lambda row: (row[name] or "").lower() in apis or str(row[key]) in apis
+
+
+def _by_time(names: list[str], options: Options) -> Callable[[Row], bool]:
+    """By the time of the row; a connection counts from its first packet to its last. A row that has
+    no time is kept.
+    """
+    first = names.index("time_ns" if "time_ns" in names else "first_time_ns")
+    last = names.index("last_time_ns") if "last_time_ns" in names else first
+    other = names.index("response_time_ns") if "response_time_ns" in names else first
+    start, end = options.start_ns, options.end_ns
+
+    def test(row: Row) -> bool:
+        begins = row[other] if row[first] is None else row[first]
+        ends = begins if row[last] is None else row[last]
+        if begins is None:
+            return True
+        return (start is None or ends >= start) and (end is None or begins < end)
+
+    return test
+
+
+def is_bare(table: str, made: Sequence[str]) -> bool:
+    """Whether none of the columns shows decoded bodies, for which they would be kept."""
+    return table == "messages" and not {"body", "raw"} & set(made)
+
+
+# -- what is hidden
+
+
+def hidden(table: str, options: Options) -> dict[str, Callable[[Any], Any]]:
+    """Say which columns are replaced by what."""
+    hide: dict[str, Callable[[Any], Any]] = {}
+    if table == "messages":
+        if not options.include_bodies:
+            hide = {"body": _nothing, "raw": _nothing}
+        elif options.redact:
+            hide = REDACTED[table]
+    elif table == "records":
+        if not options.include_records:
+            hide = {"key": _nothing, "value": _nothing, "headers": _nothing}
+        elif options.redact:
+            hide = REDACTED[table]
+    return hide
+
+
+def _nothing(_: Any) -> None:
+    return None
+
+
+# -- rows into batches
+
+
+def to_batches(
+    table: str,
+    columns: Sequence[str],
+    rows: Iterable[Row],
+    options: Options,
+    before: Callable[[], None],
+) -> Iterator[pa.RecordBatch]:
+    """Make batches of the columns given of the rows asked for."""
+    known: Columns = TABLES[table].columns
+    names = [column.name for column in known]
+    at = [names.index(name) for name in columns]
+    test = kept(table, options)
+    if test is not None:
+        rows = filter(test, rows)
+    hide = hidden(table, options)
+    changes = [hide.get(name) for name in columns]
+    if any(changes):
+        rows = (
+            tuple(c(v) if c else v for c, v in zip(changes, row, strict=True))
+            for row in map(_picker(at), rows)
+        )
+    elif len(at) < len(names):
+        rows = map(_picker(at), rows)
+    size = WIDE_ROWS if table in WIDE else ROWS
+    return batches(tuple(known[i] for i in at), rows, size, before)
+
+
+def is_plain(table: str, options: Options) -> bool:
+    """Whether all rows are asked for, as they are."""
+    return kept(table, options) is None and not hidden(table, options)
+
+
+def _picker(at: list[int]) -> Callable[[Row], Row]:
+    if len(at) == 1:
+        return lambda row: (row[at[0]],)
+    return itemgetter(*at)

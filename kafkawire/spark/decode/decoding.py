@@ -1,0 +1,278 @@
+"""Rows of a table from the packets of a bucket of connections.
+
+Law: packets come in order (asserted), as one capture would have them that holds the bucket's
+connections only; they go through the same engine and the same table as in a single process, and
+cost the same memory.
+
+    rows of packets --in order--> Engine --> Told | Ended --> table --> record batches
+                                                  `--> Facts
+"""
+
+from __future__ import annotations
+
+import gc
+import pickle
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from ...capture.engine import Engine, Located, located
+from ...capture.exchanges.conversation import Conversation
+from ...capture.exchanges.exchanges import Ended
+from ...capture.files.blocks import Ints
+from ...capture.frames.serialised import Told
+from ...capture.multifile import FILE_BITS, about, place_of
+from ...capture.packets.parser import Segments
+from ...capture.rows import Row
+from ...capture.tables.context import Context
+from ...capture.tcp.connection import Connection
+from ..errors import OutOfOrder, Unreadable
+from ..options import Options
+from ..plan.facts import END, Facts, Unresolved
+from ..plan.parts import Notice
+from .packets import Kind, joined, segments_in, taken
+
+ENOUGH_SEGMENTS: Final = 1 << 14
+ENOUGH_BYTES: Final = 4 << 20
+"""Segments, or bytes of them, that are worth a turn of the engine."""
+
+MOST: Final = 1 << 15
+"""Segments that it takes at a time."""
+
+_IN_FILE: Final = (1 << FILE_BITS) - 1
+
+
+class ToldEngine(Engine):
+    """An engine that also says which connection it speaks of, by its first packet.
+
+    firsts: number in this engine -> first packet.
+    """
+
+    def __init__(self, options: Options, on_end: Callable[[Connection, int], None]) -> None:
+        super().__init__(
+            options.ports,
+            reassembly=options.reassembly,
+            on_end=on_end,
+            brokers=options.brokers,
+        )
+        self.firsts: dict[int, int] = {}
+
+    def _open(self, connection: Connection) -> Conversation:
+        self.firsts[connection.id] = connection.first_packet
+        return super()._open(connection)
+
+
+class Traffic:
+    """The connections of a bucket, as the tables read a capture.
+
+    segments: in packet order; then notices are there. names, sets: of all files. Iterate it once.
+    """
+
+    repeatable = False
+
+    def __init__(
+        self,
+        segments: Iterable[Segments],
+        notices: Notices,
+        names: Sequence[str],
+        sets: Sequence[int],
+        options: Options,
+    ) -> None:
+        self.facts = notices.facts
+        self._segments = segments
+        self._notices = notices
+        self._names = names
+        self._sets = np.array(sets, np.int64)
+        self._options = options
+        self._engine = self._new_engine()
+        self._base = 0
+
+    def place(self, packet: int) -> tuple[str, int]:
+        """Say in which file a packet is, and its number there."""
+        return self._names[packet >> FILE_BITS], packet & _IN_FILE
+
+    def __iter__(self) -> Iterator[Located | Ended]:
+        for one in self.sealed():
+            yield located(one) if isinstance(one, Told) else one
+
+    def sealed(self) -> Iterator[Told | Ended]:
+        """Read the connections, and leave the bodies of messages unread."""
+        for batch in self.batches():
+            for one in batch:
+                if isinstance(one, Told):
+                    self.facts.at = self._base + one.known_at
+                yield one
+
+    def batches(self) -> Iterator[list[Told | Ended]]:
+        """Do as `sealed`, some rows at a time."""
+        current: int | None = None
+        for segments in self._segments:
+            for set, mine in by_set(segments, self._sets):
+                if set != current and current is not None:
+                    yield from self._told(None)
+                    self._engine = self._new_engine()
+                current = set
+                self.facts.sums["captured_bytes"] += int(mine.captured.sum())
+                yield from self._told(mine)
+        yield from self._told(None)
+        yield [*self._notices.told(self._options, self.place)]
+
+    def _new_engine(self) -> Engine:
+        options = self._options
+        return Engine(
+            options.ports,
+            reassembly=options.reassembly,
+            on_end=self.facts.endings.end,
+            brokers=options.brokers,
+            by_packet=True,
+        )
+
+    def _told(self, segments: Segments | None) -> Iterator[list[Told | Ended]]:
+        """Feed the engine, or with None end it."""
+        facts = self.facts
+        self._base = END if segments is None else 0
+        for batch in self._engine.batches(segments):
+            yield from self._ended()
+            facts.items(batch)
+            facts.at = self._base + batch[0].known_at
+            yield [*batch]
+        yield from self._ended()
+
+    def _ended(self) -> Iterator[list[Told | Ended]]:
+        ended = self.facts.endings.drained()
+        if ended:
+            yield [*ended]
+
+
+class Gathering(Context):
+    """A bucket being read for one table; what its messages state is noted as facts.
+
+    bare: decoded bodies are of no use to the table any more, once they have told what they state.
+    """
+
+    def __init__(self, traffic: Traffic, sets: Sequence[int], *, bare: bool = False) -> None:
+        super().__init__(traffic)  # type: ignore[arg-type]  # what tables ask of a Traffic
+        self.names = Unresolved(traffic.facts, sets)
+        self._bare = bare
+
+    def located(self) -> Iterator[Located | Ended]:
+        """Read the bucket, noting names on the way."""
+        found = super().located()
+        return without_bodies(found) if self._bare else found
+
+    def learn(self, row: Row) -> None:
+        """Take note of the names that a message states."""
+        self._learn(row)
+
+
+def without_bodies(items: Iterable[Located | Ended]) -> Iterator[Located | Ended]:
+    """Take decoded messages off rows."""
+    for item in items:
+        if isinstance(item, Located):
+            item = item._replace(row=item.row._replace(message=None))
+        yield item
+
+
+def tune() -> None:
+    """Prepare a worker: collect garbage less often, since decoded messages have no circles, and are
+    freed without; and pass over what was loaded by then, through which Spark looks after each task.
+    """
+    gc.set_threshold(1 << 18, 4, 2)
+    if not gc.get_freeze_count():
+        gc.freeze()
+
+
+# -- rows of packets, in order
+
+
+def sorted_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int, bytes]]:
+    """Give kind, first packet and body of the rows of a bucket. Raises OutOfOrder."""
+    before = (-1, -1)
+    for batch in batches:
+        kinds, packets = batch.column("kind").to_pylist(), batch.column("packet").to_pylist()
+        for kind, packet, body in zip(kinds, packets, batch.column("body"), strict=True):
+            if (kind, packet) < before:
+                raise OutOfOrder(kind, packet)
+            before = kind, packet
+            yield kind, packet, body.as_py()
+
+
+def in_order(
+    rows: Iterable[tuple[int, int, bytes]], other: Callable[[int, int, bytes], None]
+) -> Iterator[Segments]:
+    """Give the segments of sorted rows in the order of packets, some at a time; other: takes the
+    rows that hold none. Raises OutOfOrder.
+    """
+    held: list[Segments] = []
+    last, size, volume = -1, 0, 0
+    for kind, packet, body in rows:
+        if kind != Kind.SEGMENTS:
+            other(kind, packet, body)
+            continue
+        if size >= ENOUGH_SEGMENTS or volume >= ENOUGH_BYTES:
+            # Segments of datagrams that were put together lie between others.
+            found = joined(held)
+            ready = int(np.searchsorted(found.packet, packet))
+            last = yield from _asserted(found, ready, last)
+            held = [taken(found, slice(ready, None))] if ready < len(found) else []
+            size, volume = sum(map(len, held)), 0
+        held.append(segments_in(body))
+        size += len(held[-1])
+        volume += len(body)
+    if held:
+        found = joined(held)
+        yield from _asserted(found, len(found), last)
+
+
+def _asserted(segments: Segments, count: int, last: int) -> Generator[Segments, None, int]:
+    """Give the first of them, behind the packet `last`; returns their last one."""
+    packets = segments.packet[:count]
+    falls = np.flatnonzero(np.diff(packets, prepend=last) <= 0)
+    if len(falls):
+        raise OutOfOrder(Kind.SEGMENTS, int(packets[falls[0]]))
+    for at in range(0, count, MOST):
+        yield taken(segments, slice(at, min(at + MOST, count)))
+    return int(packets[-1]) if count else last
+
+
+def by_set(segments: Segments, sets: Ints) -> Iterator[tuple[int, Segments]]:
+    """Take segments apart by set; the files of one lie behind one another."""
+    packets = segments.packet
+    start = 0
+    while start < len(packets):
+        set = sets[place_of(int(packets[start]))[0]]
+        behind = int(np.searchsorted(sets, set, side="right"))
+        end = int(np.searchsorted(packets, behind << FILE_BITS))
+        yield int(set), taken(segments, slice(start, end))
+        start = end
+
+
+class Notices:
+    """What the parts of files told."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self._by_file: dict[int, tuple[int, Notice]] = {}
+
+    def take(self, kind: int, packet: int, body: bytes) -> None:
+        """Take a row that holds no segments."""
+        if kind == Kind.PIECES:
+            self.facts.fragments = True
+            return
+        told: Notice = pickle.loads(body)
+        file, _ = place_of(packet)
+        last, before = self._by_file.get(file, (0, Notice()))
+        known = {what for what, _ in before.once}
+        once = tuple(one for one in told.once if one[0] not in known)
+        notice = Notice(before.problems + told.problems, before.once + once)
+        self._by_file[file] = max(last, packet), notice
+
+    def told(self, options: Options, place: Callable[[int], tuple[str, int]]) -> Iterator[Told]:
+        """Say what is wrong with files, each at its last packet. Raises Unreadable, if asked to."""
+        for packet, told in self._by_file.values():
+            for text in [*told.problems, *(said for _, said in told.once)]:
+                if options.fail_on_error:
+                    raise Unreadable(place(packet)[0], text)
+                yield Told(None, None, None, about(text, packet))

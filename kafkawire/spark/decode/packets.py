@@ -1,0 +1,278 @@
+"""Captured packets on their way to the task that decodes their connection: many to a row of Spark.
+
+Law: what a bucket gets, put into the order of packets, are the very segments that the parser made
+of its connections; Spark moves few large values and looks into none.
+
+    Segments --by bucket--> | bucket | kind | packet: the first | body: columns, then payload |
+
+A connection (set, and unordered pair of ends) is in one bucket. Rows that are no segments: pieces,
+which are fragments of IP datagrams as captured, and notices, what a split has to tell; both are in
+the bucket of their file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from enum import IntEnum
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ...capture.files.blocks import Ints, PacketBlock
+from ...capture.packets.parser import Segments
+from ...capture.tcp.segment_columns import KEY
+
+SCHEMA: Final = pa.schema(
+    [
+        pa.field("bucket", pa.int32()),
+        pa.field("kind", pa.int32()),
+        pa.field("packet", pa.int64()),
+        pa.field("body", pa.binary()),
+    ]
+)
+
+
+class Kind(IntEnum):
+    """What a row holds, in the order in which a task gets them. STATE: see `watching`."""
+
+    STATE = 0
+    SEGMENTS = 1
+    PIECES = 2
+    NOTICE = 3
+
+
+SEGMENT: Final = {
+    "packet": "<i8",
+    "ts": "<i8",
+    "source_high": "<u8",
+    "source_low": "<u8",
+    "destination_high": "<u8",
+    "destination_low": "<u8",
+    "ports": "<i8",
+    "seq": "<u4",
+    "ack": "<u4",
+    "flags": "<u1",
+    "captured": "<u4",
+    "original": "<u4",
+}
+"""Columns of segments as they are written; the payloads follow, one behind the other."""
+
+PIECE: Final = dict.fromkeys(("packet", "ts", "link", "captured", "original"), "<i8")
+"""The same of pieces."""
+
+COUNT: Final = 8
+"""Bytes in front, which count the rows."""
+
+Mixed = npt.NDArray[np.uint64]
+
+NOWHERE: Final = -1
+"""The bucket of what does not move."""
+
+
+class Placing(NamedTuple):
+    """Says which bucket a connection is in. hot: those (mixed) that have one of their own. visited:
+    those, sorted, whose packets are read where they lie, and never moved.
+    """
+
+    total: int
+    hot: tuple[int, ...] = ()
+    visited: Mixed | None = None
+
+    def of(self, mixed: Mixed) -> npt.NDArray[np.int32]:
+        """Place connections."""
+        shared = self.total - len(self.hot)
+        buckets = ((mixed >> np.uint64(32)) % np.uint64(shared)).astype(np.int32) + len(self.hot)
+        for bucket, one in enumerate(self.hot):
+            buckets[mixed == np.uint64(one)] = bucket
+        if self.visited is not None:
+            buckets[is_among(self.visited, mixed)] = NOWHERE
+        return buckets
+
+    def of_file(self, file: int) -> int:
+        """Place what is told of a file."""
+        return len(self.hot) + file % (self.total - len(self.hot))
+
+
+_K1: Final = np.uint64(0x9E3779B97F4A7C15)
+_K2: Final = np.uint64(0xC2B2AE3D27D4EB4F)
+_K3: Final = np.uint64(0x165667B19E3779F9)
+_SHIFT: Final = np.uint64(29)
+
+
+def mixed_ends(high: Any, low: Any, port: Any) -> Mixed:
+    """Mix an end of each connection into a number."""
+    word = (high * _K2) ^ (low << np.uint64(16) | port.astype(np.uint64))
+    word *= _K1
+    mixed: Mixed = word ^ (word >> _SHIFT)
+    return mixed
+
+
+def mixed(segments: Segments, set: int) -> Mixed:
+    """Give a number for each segment, which is the same for all of its connection."""
+    ports = segments.ports
+    found = mixed_ends(segments.source_high, segments.source_low, ports >> 16)
+    found = found + mixed_ends(segments.destination_high, segments.destination_low, ports & 0xFFFF)
+    return settled(found, set)
+
+
+def mixed_keys(keys: Sequence[bytes]) -> Mixed:
+    """Give the same for connections by their keys, of set 0."""
+    ends = np.frombuffer(b"".join(keys), KEY)
+    found = mixed_ends(ends["source_high"], ends["source_low"], ends["source_port"])
+    found = found + mixed_ends(
+        ends["destination_high"], ends["destination_low"], ends["destination_port"]
+    )
+    return settled(found, 0)
+
+
+def settled(found: Mixed, set: int) -> Mixed:
+    """Mix the set in, which is part of what a connection is."""
+    found = (found + np.uint64(set)) * _K3
+    return found ^ (found >> _SHIFT)
+
+
+def is_among(several: Mixed, mixed: Mixed) -> npt.NDArray[np.bool_]:
+    """Say which are among some that are sorted."""
+    if not len(several):
+        return np.zeros(len(mixed), bool)
+    found: npt.NDArray[np.bool_]
+    if len(several) == 1:
+        found = mixed == several[0]
+    else:
+        found = several[np.minimum(np.searchsorted(several, mixed), len(several) - 1)] == mixed
+    return found
+
+
+# -- rows
+
+
+def row_of(bucket: int, kind: Kind, packet: int, body: bytes) -> pa.RecordBatch:
+    """Make a row."""
+    values = (bucket, int(kind), packet, body)
+    arrays = [pa.array([value], each.type) for value, each in zip(values, SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+
+def segment_rows(segments: Segments, set: int, placing: Placing) -> Iterator[pa.RecordBatch]:
+    """Make rows of segments of a set that move, one for each bucket that has some of them."""
+    buckets = placing.of(mixed(segments, set))
+    order = np.argsort(buckets, kind="stable")
+    order = order[np.searchsorted(buckets, 0, sorter=order) :]
+    if not len(order):
+        return
+    ordered = buckets[order]
+    cuts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    payload, offsets = _gathered(segments, order)
+    columns = [getattr(segments, name)[order].astype(type) for name, type in SEGMENT.items()]
+    for start, end in zip([0, *cuts.tolist()], [*cuts.tolist(), len(order)], strict=True):
+        mine = [column[start:end] for column in columns]
+        body = _packed(mine, payload[offsets[start] : offsets[end]])
+        yield row_of(int(ordered[start]), Kind.SEGMENTS, int(mine[0][0]), body)
+
+
+def piece_row(block: PacketBlock, numbers: Ints, bucket: int) -> pa.RecordBatch:
+    """Make a row of packets that are fragments."""
+    ends = zip(block.start.tolist(), (block.start + block.captured).tolist(), strict=True)
+    columns = [numbers, block.ts, block.link, block.captured, block.original]
+    body = _packed(columns, b"".join([block.data[start:end] for start, end in ends]))
+    return row_of(bucket, Kind.PIECES, int(numbers[0]), body)
+
+
+def segments_in(body: bytes) -> Segments:
+    """Make segments of a body."""
+    columns, at = _unpacked(SEGMENT, body)
+    captured = columns["captured"].astype(np.int64)
+    columns |= {name: columns[name].astype(np.int64) for name in ("seq", "ack", "original")}
+    columns |= {"captured": captured, "at": at + np.cumsum(captured) - captured}
+    return Segments(data=body, **columns)
+
+
+def pieces_in(body: bytes) -> tuple[PacketBlock, Ints]:
+    """Make a block of packets of a body, numbered from 1; and give their numbers."""
+    columns, at = _unpacked(PIECE, body)
+    captured = columns["captured"]
+    start = at + np.cumsum(captured) - captured
+    rest = (columns["original"], columns["link"])
+    return PacketBlock(body, 0, 1, columns["ts"], start, captured, *rest), columns["packet"]
+
+
+def _packed(columns: Sequence[npt.NDArray[Any]], payload: bytes | memoryview) -> bytes:
+    count = len(columns[0]).to_bytes(COUNT, "little")
+    return b"".join([count, *(column.tobytes() for column in columns), payload])
+
+
+def _unpacked(types: dict[str, str], body: bytes) -> tuple[dict[str, npt.NDArray[Any]], int]:
+    """Read columns; and say where the payload begins."""
+    count, at = int.from_bytes(body[:COUNT], "little"), COUNT
+    columns: dict[str, npt.NDArray[Any]] = {}
+    for name, type in types.items():
+        columns[name] = np.frombuffer(body, type, count, at)
+        at += columns[name].nbytes
+    return columns, at
+
+
+def _gathered(segments: Segments, order: Ints) -> tuple[memoryview, list[int]]:
+    """Put payloads one behind the other; say where each begins, and the last one ends."""
+    sizes = segments.captured[order]
+    offsets: list[int] = [0, *np.cumsum(sizes).tolist()]
+    filled = sizes > 0
+    starts = segments.at[order[filled]]
+    data = segments.data
+    pairs = zip(starts.tolist(), (starts + sizes[filled]).tolist(), strict=True)
+    return memoryview(b"".join([data[start:end] for start, end in pairs])), offsets
+
+
+# -- segments
+
+
+def taken(segments: Segments, rows: Ints | slice | npt.NDArray[np.bool_]) -> Segments:
+    """Take some segments."""
+    columns = {name: getattr(segments, name)[rows] for name in _COLUMNS}
+    return Segments(data=segments.data, **columns)
+
+
+def joined(several: Sequence[Segments]) -> Segments:
+    """Put segments together, in the order of packets."""
+    if len(several) == 1:
+        return several[0]
+    bases = np.cumsum([0, *(len(each.data) for each in several[:-1])]).tolist()
+    columns = {name: np.concatenate([getattr(s, name) for s in several]) for name in _COLUMNS}
+    columns["at"] = np.concatenate([s.at + base for s, base in zip(several, bases, strict=True)])
+    found = Segments(data=b"".join([each.data for each in several]), **columns)
+    if (np.diff(found.packet) > 0).all():
+        return found
+    return taken(found, np.argsort(found.packet, kind="stable"))
+
+
+def by_connection(segments: Segments) -> Iterator[tuple[bytes, Segments]]:
+    """Take segments apart by connection; its key is its ends, the lower one first."""
+    whole = f"V{KEY.itemsize}"
+    found, at = np.unique(_ends(segments).view(whole), return_inverse=True)
+    order = np.argsort(at, kind="stable")
+    cuts = np.searchsorted(at[order], np.arange(len(found) + 1)).tolist()
+    for key, start, end in zip(found.tolist(), cuts, cuts[1:], strict=False):
+        yield key, taken(segments, order[start:end])
+
+
+_COLUMNS: Final = tuple(each.name for each in fields(Segments) if each.name != "data")
+
+
+def _ends(segments: Segments) -> npt.NDArray[Any]:
+    """Give each segment's pair of ends, the lower one first."""
+    ports = segments.ports
+    source = (segments.source_high, segments.source_low, ports >> 16)
+    destination = (segments.destination_high, segments.destination_low, ports & 0xFFFF)
+    forth = np.zeros(len(segments), bool)
+    undecided = np.ones(len(segments), bool)
+    for ours, theirs in zip(source, destination, strict=True):
+        forth |= undecided & (ours < theirs)
+        undecided &= ours == theirs
+    forth |= undecided
+    ends = np.empty(len(segments), KEY)
+    for name, ours, theirs in zip(("high", "low", "port"), source, destination, strict=True):
+        ends[f"source_{name}"] = np.where(forth, ours, theirs)
+        ends[f"destination_{name}"] = np.where(forth, theirs, ours)
+    return ends

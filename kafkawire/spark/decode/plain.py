@@ -1,0 +1,53 @@
+"""Packets numbered by connection from their headers as they lie in the file, most of them unparsed.
+
+Law: a number is the one that the parsed segment has; what is not plainly TCP in IPv4 in Ethernet
+has none here, and goes through the parser.
+
+    block --rows that are plain: offsets known--> addresses, ports --mixed--> numbers
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ...capture.files.blocks import PacketBlock, take_rows
+from .packets import Mixed, mixed_ends, settled
+
+ETHERNET: Final = 1
+PLAIN: Final = np.dtype(
+    {
+        "names": ["type", "version", "fragment", "protocol", "source", "destination", "ports"],
+        "formats": [">u2", "u1", ">u2", "u1", ">u4", ">u4", (">u2", 2)],
+        "offsets": [12, 14, 20, 23, 26, 30, 34],
+        "itemsize": 38,
+    }
+)
+"""Ethernet, an IPv4 header without options, the ports of TCP."""
+
+IPV4: Final = 0x0800
+NO_OPTIONS: Final = 0x45
+PIECE: Final = 0x3FFF
+"""Bits that only a fragment has."""
+
+TCP: Final = 6
+MAPPED: Final = np.uint64(0xFFFF << 32)
+"""Stands before an IPv4 address in its IPv6-mapped form."""
+
+
+def numbered_plainly(block: PacketBlock, set: int) -> tuple[npt.NDArray[np.bool_], Mixed]:
+    """Say which packets are plainly TCP, and the numbers (mixed) of the connections of those."""
+    plain: npt.NDArray[np.bool_] = (block.link == ETHERNET) & (block.captured >= PLAIN.itemsize)
+    heads = take_rows(block.data, block.start[plain], PLAIN)
+    good = (heads["type"] == IPV4) & (heads["version"] == NO_OPTIONS) & (heads["protocol"] == TCP)
+    good &= (heads["fragment"] & PIECE) == 0
+    plain[plain] = good
+    heads = heads[good]
+    none = np.zeros(1, np.uint64)
+    ends = [
+        mixed_ends(none, heads[name].astype(np.uint64) | MAPPED, heads["ports"][:, at])
+        for at, name in enumerate(("source", "destination"))
+    ]
+    return plain, settled(ends[0] + ends[1], set)

@@ -1,0 +1,1 @@
+"""Planning: which task reads and decodes which parts of which files."""

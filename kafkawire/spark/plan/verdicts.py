@@ -1,0 +1,129 @@
+"""What became of each file given: read as a whole, read in part, refused.
+
+Law: every file given has a verdict, and it is that of `kafkawire decode` for the same file.
+
+    ok                                read as a whole
+    truncated, corrupt, unsupported   read as far as it can be; rows of `problems` say the same
+    not_a_capture, unreadable         refused and named; the other files are read, exit code 2
+    ignored                           in a directory, like a capture neither by name nor by content
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+from ...capture.files.recognition import HEAD, check_head
+from ...errors import CaptureError, CorruptCapture, TruncatedCapture, UnsupportedLinkType
+from ..splitting import InputFile
+from ..splitting.stores import opened
+
+PROBLEMS: Final = "problems"
+"""The table whose rows are findings."""
+
+CAPTURE_NAME: Final = re.compile(r"\.(pcap|pcapng|cap)\d*(\.gz|\.zst)?$")
+"""Names of captures, as `kafkawire decode` looks for them in a directory."""
+
+
+class FileStatus(StrEnum):
+    """See the module."""
+
+    OK = "ok"
+    TRUNCATED = "truncated"
+    CORRUPT = "corrupt"
+    UNSUPPORTED = "unsupported"
+    NOT_A_CAPTURE = "not_a_capture"
+    UNREADABLE = "unreadable"
+    IGNORED = "ignored"
+
+
+REFUSED: Final = frozenset({FileStatus.NOT_A_CAPTURE, FileStatus.UNREADABLE})
+"""What makes the exit code 2."""
+
+BY_PROBLEM: Final[tuple[tuple[type[CaptureError], FileStatus], ...]] = (
+    (CorruptCapture, FileStatus.CORRUPT),
+    (TruncatedCapture, FileStatus.TRUNCATED),
+    (UnsupportedLinkType, FileStatus.UNSUPPORTED),
+    (CaptureError, FileStatus.CORRUPT),
+)
+"""Problem -> status; of several problems the first in this order counts."""
+
+
+class Verdict(NamedTuple):
+    """What became of a file. reason, offset: of the problem that decides; offset counts bytes of
+    the uncompressed file, None where the problem has no place. problems: how many there are.
+    """
+
+    status: FileStatus = FileStatus.OK
+    reason: str | None = None
+    offset: int | None = None
+    problems: int = 0
+
+    @property
+    def refused(self) -> bool:
+        """Whether the file was not read at all, although it was asked for."""
+        return self.status in REFUSED
+
+    def __str__(self) -> str:
+        place = "" if self.offset is None else f" (at byte {self.offset})"
+        more = f", and {self.problems - 1} more" if self.problems > 1 else ""
+        start = "" if self.refused else f"{self.status}: "
+        return f"{start}{self.reason}{place}{more}" if self.reason else str(self.status)
+
+    def as_json(self) -> dict[str, Any]:
+        """Give the fields of an entry of the manifest."""
+        if self.reason is None:
+            return {"status": self.status.value}
+        return {
+            "status": self.status.value,
+            "reason": self.reason,
+            "offset": self.offset,
+            "problems": self.problems,
+        }
+
+
+class LeftOut(NamedTuple):
+    """An input that is not among the files of a plan, as nothing of it is read. file: None where
+    there is none, or it cannot be opened.
+    """
+
+    name: str
+    verdict: Verdict
+    file: InputFile | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.verdict}"
+
+
+def of_problems(problems: Sequence[CaptureError]) -> Verdict:
+    """Judge a file by what reading it found."""
+    for kind, status in BY_PROBLEM:
+        for problem in problems:
+            if isinstance(problem, kind):
+                return Verdict(status, problem.reason, problem.offset, len(problems))
+    return Verdict()
+
+
+def of_head(file: InputFile) -> Verdict:
+    """Judge a file without packets by its first bytes. Raises OSError where it cannot be read."""
+    with opened(file) as reader:
+        head = reader.read(0, HEAD)
+    try:
+        check_head(head)
+    except CaptureError as error:
+        if file.directory and not CAPTURE_NAME.search(file.name):
+            return Verdict(FileStatus.IGNORED, error.reason, None, 1)
+        return Verdict(FileStatus.NOT_A_CAPTURE, error.reason, None, 1)
+    return Verdict()
+
+
+def of_error(error: OSError) -> Verdict:
+    """Judge a file that cannot be opened."""
+    return Verdict(FileStatus.UNREADABLE, error.strerror or str(error), None, 1)
+
+
+def code(*, refused: bool, findings: bool) -> int:
+    """Give the exit code: 2 where an input was refused, 1 for findings, else 0."""
+    return 2 if refused else int(findings)

@@ -1,0 +1,86 @@
+"""How a watch works, by option.
+
+Law: names are those of docs/spark.md, in any case; what is not about watching is left to the
+reader's options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from ..errors import BadOption
+from .arrivals import Finished
+
+IDLE_NS: Final = 900_000_000_000
+"""Longer than brokers and clients leave a connection idle (connections.max.idle.ms, 10 and 9
+minutes).
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How a watch works.
+
+    finished, still_seconds: see `arriving`. poll_seconds: between two looks. batch_bytes: of files
+    that become one batch. state_bytes: carried of the connections of a pair of ends, 8 MB for each
+    direction. idle_ns: silence after which a connection is closed, in the captures' own time.
+    """
+
+    finished: Finished = Finished.NEXT
+    still_seconds: float = 60
+    poll_seconds: float = 10
+    batch_bytes: int = 1 << 30
+    state_bytes: int = 16 << 20
+    idle_ns: int = IDLE_NS
+
+
+def parse_rules(given: Mapping[str, Any]) -> tuple[Rules, dict[str, Any]]:
+    """Take the rules of a watch out of options; give the rest. Raises BadOption.
+
+    `idleTimeout`, where it is given, is one of both.
+    """
+    rules, rest = Rules(), {}
+    for name, value in given.items():
+        setter = SETTERS.get(name.lower())
+        if setter is not None:
+            rules = setter(rules, name, str(value))
+        if setter is None or name.lower() == "idletimeout":
+            rest[name] = value
+    return rules, rest
+
+
+def _number(name: str, value: str, unit: str) -> float:
+    try:
+        number = float(value.removesuffix("s"))
+    except ValueError:
+        number = -1
+    if not 0 < number < 1 << 40:
+        raise BadOption(name, value, f"a number of {unit}")
+    return number
+
+
+def _size(name: str, value: str) -> int:
+    text = value.lower().removesuffix("b")
+    shift = {"k": 10, "m": 20, "g": 30}.get(text[-1:], 0)
+    return int(_number(name, text[:-1] if shift else text, "bytes") * (1 << shift))
+
+
+def _finished(rules: Rules, name: str, value: str) -> Rules:
+    if value not in list(Finished):
+        raise BadOption(name, value, f"one of {', '.join(Finished)}")
+    return replace(rules, finished=Finished(value))
+
+
+_Setter = Callable[[Rules, str, str], Rules]
+
+SETTERS: Final[dict[str, _Setter]] = {
+    "finished": _finished,
+    "stillseconds": lambda r, n, v: replace(r, still_seconds=_number(n, v, "seconds")),
+    "pollseconds": lambda r, n, v: replace(r, poll_seconds=_number(n, v, "seconds")),
+    "batchbytes": lambda r, n, v: replace(r, batch_bytes=_size(n, v)),
+    "statebytes": lambda r, n, v: replace(r, state_bytes=_size(n, v)),
+    "idletimeout": lambda r, n, v: replace(r, idle_ns=int(_number(n, v, "seconds") * 1e9)),
+}
+"""Option, in lower case -> what takes it."""

@@ -1,0 +1,141 @@
+"""An engine between two batches: written as bytes, and made anew from them, by any build.
+
+Law: what is made anew goes on as if nothing had been; objects are written attribute by attribute,
+by name, so compiled and interpreted classes write and read the same.
+
+    engine --attributes, by name--> bytes --> engine      what it calls back is named, not written
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import pickle
+from collections.abc import Iterator
+from enum import Enum
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any, Final
+
+from ...capture.engine import _Talk
+from ...capture.exchanges.conversation import Conversation
+from ...capture.frames.decoding import RequestHeads
+from ...capture.frames.stream import Mark, Stream
+from ...capture.tcp.connection import Connection
+from ...capture.tcp.connection_table import ConnectionTable
+from ...capture.tcp.flow import Flow
+from ...capture.tcp.gap_policy import Patience
+from ...capture.tcp.limits import DEFAULT_REASSEMBLY, Budget, Totals
+from ...capture.tcp.out_of_order import Backlog
+from ...capture.tcp.reassembly import Reassembler
+from ...capture.tcp.retransmission import Past
+from ...capture.tcp.segment_columns import KEY
+
+KEPT: Final = "kafkawire."
+"""Classes from there are written by attributes, unless they say how themselves."""
+
+SOURCES: Final = ("kafkawire.capture", "kafkawire.spark")
+"""Packages on whose classes a state depends."""
+
+
+@cache
+def digest() -> str:
+    """Name the classes that a state is made of: a state of others cannot be read."""
+    made = hashlib.sha256()
+    for package in SOURCES:
+        for name, source in _sources(files(package), package):
+            made.update(name.encode() + source)
+    return made.hexdigest()[:16]
+
+
+def _sources(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
+    for entry in sorted(folder.iterdir(), key=lambda each: each.name):
+        if entry.name.endswith(".py"):
+            yield f"{name}.{entry.name}", entry.read_bytes()
+        elif entry.is_dir():
+            yield from _sources(entry, f"{name}.{entry.name}")
+
+
+def dump(what: object, **here: object) -> bytes:
+    """Write an object; here: objects that are only named, and are there when it is read."""
+    out = io.BytesIO()
+    _Writer(out, here).dump(what)
+    return out.getvalue()
+
+
+def load(data: bytes, **here: object) -> Any:
+    """Make anew what was written; here: by the same names."""
+    return _Reader(io.BytesIO(data), here).load()
+
+
+class _Writer(pickle.Pickler):
+    def __init__(self, out: io.BytesIO, here: dict[str, object]) -> None:
+        super().__init__(out, protocol=5)
+        self._names = {id(each): name for name, each in here.items()}
+
+    def persistent_id(self, obj: object) -> str | None:
+        return self._names.get(id(obj))
+
+    def reducer_override(self, obj: object) -> Any:
+        cls = type(obj)
+        if not cls.__module__.startswith(KEPT) or isinstance(obj, tuple | Enum | Exception):
+            return NotImplemented
+        if cls.__reduce__ is not object.__reduce__:
+            return NotImplemented
+        return _blank, (cls,), _attributes(obj), None, None, _fill
+
+
+class _Reader(pickle.Unpickler):
+    def __init__(self, data: io.BytesIO, here: dict[str, object]) -> None:
+        super().__init__(data)
+        self._here = here
+
+    def persistent_load(self, pid: Any) -> object:
+        return self._here[pid]
+
+
+def _blank(cls: Any) -> Any:
+    """Make an object whose attributes are still to come. A compiled class that is final makes none
+    without its arguments.
+    """
+    made = _BLANKS.get(cls)
+    return cls.__new__(cls) if made is None else cls(*made)
+
+
+_BUDGET: Final = Budget()
+_CONNECTION: Final = Connection(0, bytes(KEY.itemsize), DEFAULT_REASSEMBLY, _BUDGET, 0, 0)
+_BLANKS: Final[dict[Any, tuple[Any, ...]]] = {
+    Backlog: (),
+    Budget: (),
+    Connection: (0, _CONNECTION.key, DEFAULT_REASSEMBLY, _BUDGET, 0, 0),
+    ConnectionTable: (DEFAULT_REASSEMBLY,),
+    Conversation: (),
+    Flow: (_CONNECTION, 0, DEFAULT_REASSEMBLY, _BUDGET),
+    Mark: (0, 0, 0),
+    Past: (0,),
+    Patience: (DEFAULT_REASSEMBLY,),
+    Reassembler: (),
+    RequestHeads: (),
+    Stream: (False,),
+    Totals: (),
+    _Talk: (_CONNECTION, 0, Conversation()),
+}
+"""What makes one of each class; of it nothing stays."""
+
+
+def _attributes(obj: object) -> dict[str, Any]:
+    names = [
+        name
+        for cls in type(obj).__mro__
+        for listed in ("__mypyc_attrs__", "__slots__")
+        for name in vars(cls).get(listed, ())
+        if not (name.startswith("__") and name.endswith("__"))
+    ]
+    found = {name: getattr(obj, name) for name in names if hasattr(obj, name)}
+    return {**found, **getattr(obj, "__dict__", {})}
+
+
+def _fill(obj: object, attributes: dict[str, Any]) -> None:
+    for name, value in attributes.items():
+        object.__setattr__(obj, name, value)

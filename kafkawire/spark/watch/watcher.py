@@ -1,0 +1,226 @@
+"""The watch: what has arrived and is finished becomes the next batch, until it is told to end.
+
+    directory --finished--> not taken yet --in order of first packets--> batches --> commits
+                                  `--before what was taken: late--> a batch by themselves
+
+Law: a file is taken once, whatever happens; only commits say which were.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from ...capture.files.blocks import NO_TIME
+from ...capture.tables import TABLES
+from ..decode.columns import needed
+from ..options import Options, Sets
+from ..plan.opening import opened
+from ..plan.verdicts import PROBLEMS, REFUSED, FileStatus, code
+from ..splitting import InputFile, inputs
+from .arrivals import Arrivals
+from .batch import Say, Work, run
+from .ledger import Commit, Ledger, WatchError
+from .options import Rules
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Mode(StrEnum):
+    """When a watch ends.
+
+    FOREVER: when it is told to. ONCE: when what is finished is taken; connections stay open for the
+    next time. END: the same, and everything there counts as finished, and nothing comes any more.
+    """
+
+    FOREVER = "forever"
+    ONCE = "once"
+    END = "end"
+
+
+class Watcher:
+    """Takes files into the tables under an output directory, each once. Leave it to let others in.
+
+    refused: names of the files that are not captures, or cannot be opened, so far; findings: rows
+    of `problems` written so far. Raises WatchError where another process watches into it, or
+    another version did; BadOption.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        output: str | Path,
+        tables: Sequence[str],
+        options: Options,
+        rules: Rules | None = None,
+        say: Say = lambda _: None,
+    ) -> None:
+        rules = rules or Rules()
+        if "://" in str(output):
+            raise WatchError(f"{output}: a watch writes to a directory, local or mounted")
+        if options.sets is not Sets.ALL:
+            raise WatchError("a watch reads one set; watch each directory by itself")
+        for table in tables:
+            needed(table, TABLES[table].schema.names, replace(options, table=table))
+        self._work = Work(tuple(dict.fromkeys(tables)), options, rules.idle_ns, rules.state_bytes)
+        self._spark = spark
+        self._rules = rules
+        self._say = say
+        self._begun: dict[str, int] = {}
+        self._ignored: set[str] = set()
+        self.refused: set[str] = set()
+        self.findings = 0
+        self._changed: set[str] = set()
+        self.ledger = Ledger(Path(output), self._work.tables)
+
+    def __enter__(self) -> Watcher:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ledger.__exit__()
+
+    def take(
+        self, files: Iterable[InputFile], *, closing: bool = False, stop: Callable[[], bool] = bool
+    ) -> list[Commit]:
+        """Take those files that were not taken yet, in as many batches as needed; closing: nothing
+        comes after them. stop: asked between batches.
+        """
+        found = [file for file in self._untaken(files) if self._examine(file)]
+        fresh = sorted((self._begun[file.name], file.name, file) for file in found)
+        last = self.ledger.last
+        reached = last.reached if last else (NO_TIME, "")
+        late: list[InputFile] = []
+        regular: list[InputFile] = []
+        for at, name, file in fresh:
+            (late if at != NO_TIME and (at, name) < reached else regular).append(file)
+        made: list[Commit] = []
+        for chunk in self._chunks(late):
+            if stop():
+                return made
+            made.append(self._run(chunk, late=True))
+        open = self.ledger.last is not None and not self.ledger.last.closed
+        chunks = list(self._chunks(regular)) or ([[]] if closing and open else [])
+        for at, chunk in enumerate(chunks, 1):
+            if stop():
+                return made
+            made.append(self._run(chunk, closing=closing and at == len(chunks)))
+        return made
+
+    def take_frame(self, frame: DataFrame, _batch_id: int) -> None:
+        """Take the files whose paths a stream's batch lists: a function for `foreachBatch`.
+
+        The stream may give a batch again, or cut it otherwise after a restart: what was taken is
+        passed over.
+        """
+        paths = [_local(row["path"]) for row in frame.select("path").collect()]
+        if paths:
+            self.take(inputs(paths))
+
+    def _run(self, files: Sequence[InputFile], **kind: bool) -> Commit:
+        names = [file.name for file in files]
+        made = run(self._spark, self.ledger, self._work, names, say=self._say, **kind)
+        self.refused |= {file.name for file in made.files if FileStatus(file.status) in REFUSED}
+        self.findings += made.tables.get(PROBLEMS, 0)
+        return made
+
+    def _untaken(self, files: Iterable[InputFile]) -> Iterator[InputFile]:
+        for file in files:
+            taken = self.ledger.taken.get(Path(file.name).name)
+            if taken is None:
+                yield file
+            elif (taken.bytes, taken.modified_ns) != (file.size, file.modified_ns or 0):
+                if taken.name not in self._changed:
+                    self._say(f"{file.name}: changed after it was taken; it is not read again")
+                self._changed.add(taken.name)
+
+    def _examine(self, file: InputFile) -> bool:
+        """Find out when the first packet of a file was captured; False for a file that is left
+        where it is: it is not a capture by name or content, or it cannot be opened. That is
+        reported once, and the latter tried again the next time.
+        """
+        if file.name in self._ignored:
+            return False
+        if file.name not in self._begun:
+            found = opened(file, None, walk=False, lenient=True)
+            if found.verdict.status is FileStatus.IGNORED:
+                self._ignored.add(file.name)
+                self._say(f"{file.name}: {found.verdict}")
+                return False
+            if not found.splits:
+                if file.name not in self.refused:
+                    self._say(f"{file.name}: {found.verdict}")
+                self.refused.add(file.name)
+                return False
+            self.refused.discard(file.name)
+            self._begun[file.name] = found.first_ns
+        return True
+
+    def _chunks(self, files: Sequence[InputFile]) -> Iterator[list[InputFile]]:
+        chunk: list[InputFile] = []
+        size = 0
+        for file in files:
+            if chunk and size + file.size > self._rules.batch_bytes:
+                yield chunk
+                chunk, size = [], 0
+            chunk.append(file)
+            size += file.size
+        if chunk:
+            yield chunk
+
+
+def watch(
+    spark: SparkSession,
+    directory: str | Path,
+    output: str | Path,
+    tables: Sequence[str],
+    options: Options,
+    rules: Rules | None = None,
+    *,
+    mode: Mode = Mode.FOREVER,
+    strict: bool = False,
+    clock: Callable[[], float],
+    sleep: Callable[[float], object],
+    stop: Callable[[], bool] = bool,
+    say: Say = lambda _: None,
+) -> int:
+    """Take captures as they arrive in a directory, until `stop` says so or `mode` does. Returns the
+    exit code: 2 where a file was refused, 1 where `strict` and there are rows of `problems`.
+
+    clock: monotonic seconds. sleep: waits so many, or less. say: called with a line for each step.
+    Raises as Watcher does; OSError where the directory cannot be read.
+    """
+    rules = rules or Rules()
+    arrivals = Arrivals(Path(directory), rules.finished, rules.still_seconds, clock)
+    with Watcher(spark, output, tables, options, rules, say) as watcher:
+        while not stop():
+            closing = mode is Mode.END
+            watcher.take(arrivals.finished(all=closing), closing=closing, stop=stop)
+            if mode is not Mode.FOREVER:
+                break
+            if not stop():
+                sleep(rules.poll_seconds)
+        return code(refused=bool(watcher.refused), findings=strict and watcher.findings > 0)
+
+
+@contextmanager
+def told_to_end() -> Iterator[threading.Event]:
+    """Give an event that SIGTERM sets: the batch at work is committed first."""
+    event = threading.Event()
+    before: Any = signal.signal(signal.SIGTERM, lambda *_: event.set())
+    try:
+        yield event
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _local(path: str) -> str:
+    parts = urlsplit(path)
+    return unquote(parts.path) if parts.scheme == "file" else path

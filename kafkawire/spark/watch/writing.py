@@ -1,0 +1,144 @@
+"""The last step of a batch: finished rows into Parquet, states into files.
+
+Law: a task tells what it has written, and only that counts; numbers of connections go on from batch
+to batch in the order in which connections appear.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark import TaskContext
+
+from ...capture.tables import TABLES
+from ..errors import ascii_safe
+from ..plan.facts import AllFacts
+from ..write.finishing import Finish, speak_of
+from ..write.outputs import unpacked
+
+WRITTEN: Final = pa.schema(
+    [pa.field("table", pa.string()), pa.field("file", pa.string()), pa.field("rows", pa.int64())]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Names of topics, and the numbers of the connections that a batch speaks of, by their first
+    packets.
+    """
+
+    numbers: Mapping[int, int]
+    names: Mapping[bytes, str]
+
+    def facts(self) -> AllFacts:
+        """Give them as the facts of a set."""
+        firsts = np.array(sorted(self.numbers), np.int64)
+        return AllFacts(firsts, {(0, id): n for id, n in self.names.items()}, Counter(), False)
+
+
+class Numbered:
+    """Finishes batches of a table of a watch. files: how many there have been."""
+
+    def __init__(self, table: str, known: Numbers, files: int, topics: frozenset[str]) -> None:
+        facts = known.facts()
+        schema = TABLES[table].schema
+        self._finish = Finish(facts, [0] * max(files, 1), frozenset(), schema)
+        self._numbers = np.array(
+            [known.numbers[first] for first in facts.firsts.tolist()], np.int64
+        )
+        self._topics = topics
+
+    def batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Finish a batch."""
+        made = self._finish.batch(batch)
+        at = made.schema.get_field_index("connection")
+        places = made.column(at)
+        if len(self._numbers):
+            numbers = pa.array(self._numbers).take(places)
+            made = made.set_column(at, made.schema.field(at), numbers)
+        if self._topics:
+            columns = dict(zip(made.schema.names, made.columns, strict=True))
+            made = made.filter(speak_of(columns, self._topics))
+        return made
+
+
+class Files:
+    """The files of a task, one for each table or state, as far as there is anything to write."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder = folder
+        self._name = name
+        self._open: dict[tuple[str, str], tuple[Any, Any]] = {}
+        self.rows: Counter[tuple[str, str]] = Counter()
+
+    def __enter__(self) -> Files:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for writer, out in self._open.values():
+            writer.close()
+            out.flush()
+            os.fsync(out.fileno())
+            out.close()
+
+    def write(self, kind: str, name: str, batch: pa.RecordBatch) -> None:
+        """Write a batch of a table ("rows") or state ("state")."""
+        if (kind, name) not in self._open:
+            self._open[kind, name] = self._begin(kind, name, batch.schema)
+        self._open[kind, name][0].write_batch(batch)
+        self.rows[kind, name] += len(batch)
+
+    def path(self, kind: str, name: str) -> str:
+        """Name a file."""
+        return f"{name}-{self._name}." + ("parquet" if kind == "rows" else "arrow")
+
+    def _begin(self, kind: str, name: str, schema: pa.Schema) -> tuple[Any, Any]:
+        where = self._folder / ("written" if kind == "rows" else "state")
+        out = (where / self.path(kind, name)).open("xb")
+        if kind == "rows":
+            return pq.ParquetWriter(out, schema, compression="zstd"), out
+        return pa.ipc.new_stream(out, schema), out
+
+
+@ascii_safe
+def write_rows(
+    batches: Iterable[pa.RecordBatch],
+    folder: Path,
+    known: Numbers,
+    files: int,
+    topics: frozenset[str],
+) -> Iterator[pa.RecordBatch]:
+    """Write what a partition holds; tells the files."""
+    context = TaskContext.get()
+    name = "0" if context is None else f"{context.partitionId():05d}-{context.taskAttemptId()}"
+    finish: dict[str, Numbered] = {}
+    with Files(folder, name) as out:
+        for batch in batches:
+            for row in batch.to_pylist():
+                kind, table = row["kind"], row["name"]
+                for one in unpacked(row["body"]):
+                    made = one
+                    if kind == "rows":
+                        if table not in finish:
+                            finish[table] = Numbered(table, known, files, topics)
+                        made = finish[table].batch(one)
+                    if len(made):
+                        out.write(kind, table, made)
+    for (kind, table), rows in out.rows.items():
+        values = (table if kind == "rows" else "", out.path(kind, table), rows)
+        arrays = [pa.array([value], f.type) for value, f in zip(values, WRITTEN, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=WRITTEN)

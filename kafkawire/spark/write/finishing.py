@@ -1,0 +1,136 @@
+"""The last step of every row: what only all partitions together know, and what was asked for.
+
+Law: whatever is done here is done column by column, and gives what a single process gives.
+
+    connection   first packet --> number in order of appearance
+    topics       id --> the name stated first, anywhere in the set
+    then         rows by topic; columns by name
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...capture.files.blocks import Ints
+from ...capture.multifile import FILE_BITS
+from ...protocol.json_form import uuid_text
+from ..plan.facts import AllFacts
+
+
+class Finish:
+    """Finishes batches of a table.
+
+    schema: what the batches then have. sets: of each file. topics: those wanted, none for all.
+    """
+
+    def __init__(
+        self,
+        facts: AllFacts,
+        sets: Sequence[int],
+        topics: frozenset[str],
+        schema: pa.Schema,
+    ) -> None:
+        self._firsts = facts.firsts
+        self.schema = schema
+        self._topics = topics
+        self._sets = np.array(sets, np.int64)
+        # The number that the first connection of a file's set has among all.
+        starts = np.searchsorted(self._sets, np.unique(self._sets)) << FILE_BITS
+        self._before = np.searchsorted(self._firsts, starts)
+        self._several = len(starts) > 1
+        named = [self._mark(uuid_text(id), set) for set, id in facts.names]
+        self._ids = pa.array(named, pa.string())
+        self._names = pa.array(list(facts.names.values()), pa.string())
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Finish batches."""
+        return (self.batch(batch) for batch in batches if len(batch))
+
+    def batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Finish one."""
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        if "connection" in columns:
+            connections = columns["connection"]
+            firsts = pc.fill_null(connections, 0).to_numpy(zero_copy_only=False)
+            sets = self._sets[firsts >> FILE_BITS]
+            numbers = np.searchsorted(self._firsts, firsts) - self._before[sets]
+            unknown = pc.is_null(connections).to_numpy(zero_copy_only=False)
+            columns["connection"] = pa.array(numbers, pa.int64(), mask=unknown)
+            if len(self._ids):
+                self._name(columns, sets)
+        kept = pa.RecordBatch.from_arrays(
+            [columns[name].cast(self.schema.field(name).type) for name in self.schema.names],
+            schema=self.schema,
+        )
+        return kept.filter(speak_of(columns, self._topics)) if self._topics else kept
+
+    # -- topics
+
+    def _mark(self, id: str, set: int) -> str:
+        return f"{set}:{id}" if self._several else id
+
+    def _name(self, columns: dict[str, pa.Array], sets: Ints) -> None:
+        if "topic" in columns and "topic_id" in columns:
+            columns["topic"] = self._known(columns["topic_id"], columns["topic"], sets)
+        for name, column in columns.items():
+            if not pa.types.is_list(column.type):
+                continue
+            inside = column.type.value_type
+            if pa.types.is_struct(inside) and inside.get_field_index("topic_id") >= 0:
+                columns[name] = _inside(column, sets, self._structs)
+            elif name == "topics":
+                columns[name] = self._listed(column, sets)
+
+    def _known(self, ids: pa.Array, otherwise: pa.Array, sets: Ints) -> pa.Array:
+        """Give the names of ids, where they are known."""
+        if self._several:
+            ids = pc.binary_join_element_wise(pa.array(sets).cast(pa.string()), ids, ":")
+        at = pc.index_in(ids, self._ids, skip_nulls=True)
+        return pc.coalesce(self._names.take(at), otherwise)
+
+    def _structs(self, values: pa.Array, sets: Ints) -> pa.Array:
+        fields = list(values.type)
+        columns = {field.name: pc.struct_field(values, field.name) for field in fields}
+        columns["topic"] = self._known(columns["topic_id"], columns["topic"], sets)
+        return pa.StructArray.from_arrays([columns[field.name] for field in fields], fields=fields)
+
+    def _listed(self, column: pa.Array, sets: Ints) -> pa.Array:
+        """Name topics in lists in which an id stands where no name was known, each once."""
+        named = _inside(column, sets, lambda values, own: self._known(values, values, own))
+        rows = pc.list_parent_indices(named).to_numpy()
+        values = pc.dictionary_encode(named.flatten()).indices.to_numpy()
+        pairs = rows.astype(np.int64) << 32 | values
+        if len(np.unique(pairs)) == len(pairs):
+            return named
+        lists = named.to_pylist()
+        return pa.array([v and list(dict.fromkeys(v)) for v in lists], column.type)
+
+
+TOPIC_COLUMNS: Final = ("topic", "topics", "partitions", "offsets")
+"""Columns that say which topics a row speaks of."""
+
+
+def speak_of(columns: Mapping[str, pa.Array], topics: frozenset[str]) -> pa.Array:
+    """Say which rows speak of one of the topics."""
+    said = [columns[name].to_pylist() for name in TOPIC_COLUMNS if name in columns]
+    return pa.array([any(_mentions(one, topics) for one in row) for row in zip(*said, strict=True)])
+
+
+def _mentions(value: Any, topics: frozenset[str]) -> bool:
+    if isinstance(value, list):
+        return any(_mentions(one, topics) for one in value)
+    return (value.get("topic") if isinstance(value, dict) else value) in topics
+
+
+def _inside(column: pa.Array, sets: Ints, change: Callable[[Any, Ints], pa.Array]) -> pa.Array:
+    """Change the values inside lists; sets: of the rows."""
+    plain = pa.array(column.to_pylist(), column.type) if column.offset else column
+    offsets = plain.offsets
+    values = change(plain.values, np.repeat(sets, np.diff(offsets.to_numpy())))
+    mask = pc.is_null(plain) if plain.null_count else None
+    return pa.ListArray.from_arrays(offsets, values, type=plain.type, mask=mask)

@@ -1,0 +1,171 @@
+"""What a task that decodes gives, in one kind of row.
+
+Law: rows of tables travel as record batches that Spark does not look into; few large values cross
+between it and Python.
+
+    | kind: rows  | name: table, or a file of them| n: rows                 | body: a record batch
+    | kind: chunk | name: the file of it, or none | n: which of its bucket  | body: see `chunks`
+    | kind: item  | name: group id                | at, n: what sorts it    | body: pickled
+    | kind: state | name: table that it is for    |                         | body: record batches
+    | kind: facts |                               |                         | body: pickled
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.ipc
+
+from ...capture.tables import TABLES
+from ..decode.columns import to_batches
+from ..options import Options
+
+OUT: Final = pa.schema(
+    [
+        pa.field("kind", pa.string()),
+        pa.field("name", pa.string()),
+        pa.field("at", pa.int64()),
+        pa.field("n", pa.int64()),
+        pa.field("body", pa.binary()),
+    ]
+)
+
+NOTHING: Final = pa.RecordBatch.from_pylist([], OUT)
+
+BUFFERED: Final = 256
+"""Rows of a table that are worth a batch."""
+
+FILE_BYTES: Final = 16 << 20
+"""Bytes of rows in a file of them: whoever reads it has all of it in memory."""
+
+ARROW: Final = ".arrow"
+"""What names of files of rows end in."""
+
+IN_LZ4: Final = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+"""How batches wait: a quarter as large, which costs less than to find and clear pages for all."""
+
+ALONE: Final = pa.ipc.IpcReadOptions(use_threads=False)
+"""How they are read: a task has one core."""
+
+Values = tuple[Any, ...]
+
+
+class Output:
+    """Collects rows of tables; `drain` gives what is worth giving."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._rows: dict[str, list[Values]] = {}
+        self._ready: list[pa.RecordBatch] = []
+
+    def rows(self, table: str, rows: Iterable[Values]) -> None:
+        """Take rows of a table."""
+        held = self._rows.setdefault(table, [])
+        for row in rows:
+            held.append(row)
+            if len(held) >= BUFFERED:
+                self._flush(table)
+                held = self._rows[table]
+
+    def other(self, kind: str, name: str, at: int, n: int, body: bytes) -> None:
+        """Take something else."""
+        self._ready.append(out_row(kind, name, at, n, body))
+
+    def drain(self) -> Iterator[pa.RecordBatch]:
+        """Give what is there."""
+        ready, self._ready = self._ready, []
+        yield from ready
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """Give all."""
+        for table in list(self._rows):
+            self._flush(table)
+        yield from self.drain()
+
+    def _flush(self, table: str) -> None:
+        rows, self._rows[table] = self._rows[table], []
+        made = [column.name for column in TABLES[table].columns]
+        for batch in to_batches(table, made, rows, self._options, lambda: None):
+            self.other("rows", table, 0, len(batch), packed(batch))
+
+
+def out_row(kind: str, name: str, at: int, n: int, body: bytes) -> pa.RecordBatch:
+    """Make a batch of one row."""
+    values = (kind, name, at, n, body)
+    arrays = [pa.array([value], f.type) for value, f in zip(values, OUT, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=OUT)
+
+
+def packed(batch: pa.RecordBatch) -> bytes:
+    """Write a batch."""
+    out = pa.BufferOutputStream()
+    with pa.ipc.new_stream(out, batch.schema, options=IN_LZ4) as stream:
+        stream.write_batch(batch)
+    return bytes(out.getvalue())
+
+
+def aside(folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Put batches into files that all workers see, and make a row for Spark of the name of each.
+    After each batch comes one without rows, so that the task goes on.
+    """
+    rest = iter(batches)
+    while (first := next(rest, None)) is not None:
+        number, path = tempfile.mkstemp(ARROW, dir=folder)
+        count = size = 0
+        with (
+            open(number, "wb") as out,
+            pa.ipc.new_file(out, first.schema, options=IN_LZ4) as file,
+        ):
+            for batch in chain([first], rest):
+                file.write_batch(batch)
+                count += len(batch)
+                size += batch.nbytes
+                if size >= FILE_BYTES:
+                    break
+                yield NOTHING
+        yield out_row("rows", path, 0, count, b"")
+
+
+def laid(folder: str | None, body: bytes) -> tuple[str, bytes]:
+    """Put a large value into a file that all workers see, if there is a place for such; gives name
+    and body of a row of Spark's that `picked` gets it back from.
+    """
+    if folder is None:
+        return "", body
+    number, path = tempfile.mkstemp(dir=folder)
+    with open(number, "wb") as out:
+        out.write(body)
+    return path, b""
+
+
+def picked(name: str, body: bytes) -> bytes:
+    """Get a value that was laid aside."""
+    return Path(name).read_bytes() if name else body
+
+
+def unpacked(body: bytes | pa.Buffer) -> Iterator[pa.RecordBatch]:
+    """Read batches."""
+    with pa.ipc.open_stream(body) as stream:
+        yield from stream
+
+
+def bodies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Give the record batches that rows of tables hold, or name."""
+    for batch in batches:
+        for name, body in zip(batch.column("name").to_pylist(), batch.column("body"), strict=True):
+            if name.endswith(ARROW):
+                yield from in_file(name)
+            else:
+                yield from unpacked(body.as_buffer())
+
+
+def in_file(name: str) -> Iterator[pa.RecordBatch]:
+    """Give the record batches of a file of rows."""
+    with pa.memory_map(name) as file, pa.ipc.open_file(file, options=ALONE) as reader:
+        for at in range(reader.num_record_batches):
+            yield reader.get_batch(at)
