@@ -28,7 +28,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from kafkawire.capture.engine import decode_capture, read_batches, read_sealed
+from kafkawire.capture.engine import decode_capture, read_batches, read_raw_frames
 from kafkawire.capture.files.source import read_capture
 from kafkawire.capture.jsonl.rows import Lines
 from kafkawire.capture.packets.parser import PacketParser
@@ -60,7 +60,7 @@ def runs(capture: Path) -> None:
 
 def frames(capture: Path) -> None:
     """Packets to frames with their headers, paired."""
-    for _ in read_sealed(capture):
+    for _ in read_raw_frames(capture):
         pass
 
 

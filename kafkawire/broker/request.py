@@ -31,7 +31,7 @@ class Request(NamedTuple):
     size: int = 0
 
     @property
-    def wants_answer(self) -> bool:
+    def expects_response(self) -> bool:
         """Whether the protocol has an answer to it: not to a Produce with acks=0."""
         body = self.body
         return not (isinstance(body, ProduceRequest) and body.acks == 0)
@@ -42,12 +42,12 @@ class Outcome(Enum):
 
     PARKED = "parked"
     """Somebody answers later."""
-    NO_ANSWER = "no answer"
+    NO_RESPONSE = "no answer"
     """The protocol has none (acks=0)."""
 
 
 PARKED: Final = Outcome.PARKED
-NO_ANSWER: Final = Outcome.NO_ANSWER
+NO_RESPONSE: Final = Outcome.NO_RESPONSE
 
 Work = Generator[int, None, Message]
 """A request of many elements, served piece by piece: yields how many elements it has served since,

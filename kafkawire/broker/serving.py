@@ -24,7 +24,7 @@ from .error_responses import refusal, unknown_key
 from .events import ReplyDue
 from .faults import Action, Fault
 from .handlers import HANDLERS, api_versions, refused
-from .request import NO_ANSWER, PARKED, Answer, Request, Work
+from .request import NO_RESPONSE, PARKED, Answer, Request, Work
 
 if TYPE_CHECKING:
     from .cluster import Cluster
@@ -158,9 +158,9 @@ class Serving:
         if not served:
             return refusal(request)
         if fault is not None and fault.action is Action.ERROR:
-            if not request.wants_answer:  # an error of a Produce with acks=0 closes
+            if not request.expects_response:  # an error of a Produce with acks=0 closes
                 self.cluster.close(connection, f"a fault: {fault.error.name}, acks=0")
-                return NO_ANSWER
+                return NO_RESPONSE
             return refused(request, fault.error)
         broker = self.cluster.brokers[request.node_id]
         try:
@@ -173,10 +173,10 @@ class Serving:
 
     def _failed(self, connection: Connection, request: Request, error: Exception) -> Answer:
         """Respond with an error of our own making, or close where no response is expected."""
-        if request.wants_answer:
+        if request.expects_response:
             return refused(request, ErrorCode.UNKNOWN_SERVER_ERROR)
         self.cluster.close(connection, unexpected(error))
-        return NO_ANSWER
+        return NO_RESPONSE
 
     def _settle(self, request: Request, answer: Answer, now: float) -> None:
         if answer is PARKED:
@@ -184,7 +184,7 @@ class Serving:
         if isinstance(answer, GeneratorType):
             self._go_on(self.cluster.connections[request.connection], request, answer, now)
             return
-        if answer is NO_ANSWER:
+        if answer is NO_RESPONSE:
             connection = self._finished(request)
             fault = self._faults.pop(request.reply_to, None)
             self.cluster.emit(Report(request, None, now - request.at))

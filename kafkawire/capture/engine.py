@@ -20,8 +20,8 @@ from ..primitives import DEFAULT_LIMITS, Limits
 from .exchanges.conversation import DIRECTIONS, Conversation
 from .exchanges.pairing import Item
 from .files.source import Watch, read_capture
-from .frames.decoding import Sealed
-from .frames.serialised import Told
+from .frames.decoding import RawFrame
+from .frames.serialised import LocatedItem
 from .packets.parser import PacketParser, Segments
 from .rows import Row, Status
 from .tcp.connection import Connection, Endpoint
@@ -88,7 +88,7 @@ class Engine:
         self.by_packet = by_packet
         self.limits = limits
         self._reassembler = Reassembler(reassembly)
-        self._talks: dict[Connection, _Talk] = {}
+        self._talks: dict[Connection, _ConversationState] = {}
         self.known_at = 0
 
     def feed(self, segments: Segments) -> Iterator[Located]:
@@ -99,34 +99,34 @@ class Engine:
         """Close the capture: what is still held goes out as what it is."""
         return self._opened(self.end())
 
-    def _opened(self, told: Iterator[Told]) -> Iterator[Located]:
+    def _opened(self, told: Iterator[LocatedItem]) -> Iterator[Located]:
         limits = self.limits
         for one in told:
             yield located(one, limits)
 
     # -- the same, and frames stay sealed: whoever asks for their rows may do that elsewhere
 
-    def take(self, segments: Segments) -> Iterator[Told]:
+    def take(self, segments: Segments) -> Iterator[LocatedItem]:
         """Take the next segments of the capture, in packet order."""
         return self._one_by_one(self.batches(segments))
 
-    def end(self) -> Iterator[Told]:
+    def end(self) -> Iterator[LocatedItem]:
         """Close the capture: what is still held goes out as what it is."""
         return self._one_by_one(self.batches(None))
 
-    def _one_by_one(self, batches: Iterator[list[Told]]) -> Iterator[Told]:
+    def _one_by_one(self, batches: Iterator[list[LocatedItem]]) -> Iterator[LocatedItem]:
         for batch in batches:
             for told in batch:
                 self.known_at = told.known_at
                 yield told
 
-    def batches(self, segments: Segments | None) -> Iterator[list[Told]]:
+    def batches(self, segments: Segments | None) -> Iterator[list[LocatedItem]]:
         """Do as `take`, or with None as `end`, and give some rows at a time."""
         reassembler = self._reassembler
         events = reassembler.finish() if segments is None else reassembler.feed(segments)
         at = 0
         while at < len(events):
-            batch: list[Told] = []
+            batch: list[LocatedItem] = []
             at = self._hear(events, at, batch)
             if batch:
                 yield batch
@@ -137,7 +137,7 @@ class Engine:
         if segments is None:
             reassembler.part()
 
-    def _hear(self, events: list[Event], start: i64, batch: list[Told]) -> i64:
+    def _hear(self, events: list[Event], start: i64, batch: list[LocatedItem]) -> i64:
         """Take events from an index on, to the end or until that makes a batch, or to the end of a
         connection, if somebody has to be told. Returns the index reached.
         """
@@ -145,7 +145,7 @@ class Engine:
         held: i64 = 0
         at = start
         end: i64 = len(events)
-        talk: _Talk | None = None
+        talk: _ConversationState | None = None
         while at < end and held < BATCH_BYTES and len(batch) < BATCH_ROWS:
             event = events[at]
             at += 1
@@ -164,11 +164,13 @@ class Engine:
                 talk = None
         return at
 
-    def _talk(self, connection: Connection) -> _Talk:
+    def _talk(self, connection: Connection) -> _ConversationState:
         talk = self._talks.get(connection)
         if talk is None:
             number = connection.first_packet if self.by_packet else connection.id
-            talk = self._talks[connection] = _Talk(connection, number, self._open(connection))
+            talk = self._talks[connection] = _ConversationState(
+                connection, number, self._open(connection)
+            )
         return talk
 
     def _open(self, connection: Connection) -> Conversation:
@@ -194,7 +196,7 @@ class Engine:
 
 
 @final
-class _Talk:
+class _ConversationState:
     """A connection, what it is called, its conversation, and who they are in words."""
 
     def __init__(self, connection: Connection, number: int, conversation: Conversation) -> None:
@@ -205,7 +207,7 @@ class _Talk:
         self._client: str = ""
         self._broker: str = ""
 
-    def hear(self, run: Run, batch: list[Told]) -> None:
+    def hear(self, run: Run, batch: list[LocatedItem]) -> None:
         """Take bytes of a side; what they tell goes into the batch."""
         conversation, known = self.conversation, run.known
         data, side, packet, time_ns = run.data, run.side, run.packet, run.time_ns
@@ -216,7 +218,7 @@ class _Talk:
         for item in conversation.take(side, data, packet, time_ns):
             batch.append(self.tells(item, known))
 
-    def tells(self, item: Item, known_at: i64) -> Told:
+    def tells(self, item: Item, known_at: i64) -> LocatedItem:
         """Say whose item that is; the ends are written anew only where they turn out to be the
         other way.
         """
@@ -226,16 +228,16 @@ class _Talk:
             connection = self.connection
             self._side = side
             self._client, self._broker = connection.name(side), connection.name(1 - side)
-        return Told(self._number, self._client, self._broker, item, known_at)
+        return LocatedItem(self._number, self._client, self._broker, item, known_at)
 
 
 _make: Final[Any] = tuple.__new__
 
 
-def located(told: Told, limits: Limits = DEFAULT_LIMITS) -> Located:
+def located(told: LocatedItem, limits: Limits = DEFAULT_LIMITS) -> Located:
     """Open what is sealed."""
     item = told.item
-    row = item.open(limits) if isinstance(item, Sealed) else item
+    row = item.open(limits) if isinstance(item, RawFrame) else item
     made: Located = _make(Located, (told.connection, told.client, told.broker, row))
     return made
 
@@ -269,7 +271,7 @@ def decode_capture(
     ports, brokers: as in `Engine`. watch: told how far reading is. Raises BadMagic,
     TruncatedCapture where the source is no capture at all; ValueError as Engine does.
     """
-    told = read_sealed(
+    told = read_raw_frames(
         source,
         ports=ports,
         limits=limits,
@@ -281,7 +283,7 @@ def decode_capture(
         yield located(one, limits)
 
 
-def read_sealed(
+def read_raw_frames(
     source: str | Path | BinaryIO,
     *,
     ports: Collection[int] = (),
@@ -289,7 +291,7 @@ def read_sealed(
     reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
     brokers: Collection[str] = (),
     watch: Watch | None = None,
-) -> Iterator[Told]:
+) -> Iterator[LocatedItem]:
     """Read a capture as `decode_capture` does, and leave the bodies of messages unread: `located`
     opens them, also in another process (see `parcels`).
     """
@@ -307,8 +309,8 @@ def read_batches(
     reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
     brokers: Collection[str] = (),
     watch: Watch | None = None,
-) -> Iterator[list[Told]]:
-    """Do as `read_sealed`, some rows at a time."""
+) -> Iterator[list[LocatedItem]]:
+    """Do as `read_raw_frames`, some rows at a time."""
     capture = read_capture(source, watch)
     parser = PacketParser()
     engine = Engine(ports, limits, reassembly, brokers=brokers)
@@ -322,5 +324,5 @@ def read_batches(
         yield [_about(problem, packets) for problem in problems]
 
 
-def _about(problem: CaptureError, packets: int) -> Told:
-    return Told(None, None, None, Row(packets, 0, "", 0, Status.UNREADABLE, str(problem)))
+def _about(problem: CaptureError, packets: int) -> LocatedItem:
+    return LocatedItem(None, None, None, Row(packets, 0, "", 0, Status.UNREADABLE, str(problem)))

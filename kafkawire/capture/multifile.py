@@ -23,7 +23,7 @@ from .exchanges.endings import as_ended
 from .exchanges.exchanges import Ended
 from .files.blocks import NO_TIME, PacketBlock
 from .files.source import Watch, read_capture
-from .frames.serialised import Told
+from .frames.serialised import LocatedItem
 from .packets.parser import PacketParser
 from .rows import Row, Status
 from .tcp.connection import Connection
@@ -84,14 +84,14 @@ class Traffic:
         """
         limits = self.limits
         for one in self.sealed():
-            yield located(one, limits) if isinstance(one, Told) else one
+            yield located(one, limits) if isinstance(one, LocatedItem) else one
 
-    def sealed(self) -> Iterator[Told | Ended]:
+    def sealed(self) -> Iterator[LocatedItem | Ended]:
         """Read the captures, and leave the bodies of messages unread."""
         for batch in self.batches():
             yield from batch
 
-    def batches(self) -> Iterator[list[Told | Ended]]:
+    def batches(self) -> Iterator[list[LocatedItem | Ended]]:
         """Do as `sealed`, some rows at a time."""
         ended: list[Ended] = []
 
@@ -118,7 +118,7 @@ class Traffic:
                     yield _drained(ended)
             problems = [*capture.problems, *parser.problems]
             if problems:
-                yield [Told(None, None, None, about(str(one), last)) for one in problems]
+                yield [LocatedItem(None, None, None, about(str(one), last)) for one in problems]
         for batch in engine.batches(None):
             yield list(batch)
         if ended:
@@ -151,8 +151,8 @@ def about(problem: str, packet: int) -> Row:
     return Row(packet, NO_TIME, "", 0, Status.UNREADABLE, problem)
 
 
-def _drained(ended: list[Ended]) -> list[Told | Ended]:
-    found: list[Told | Ended] = [*ended]
+def _drained(ended: list[Ended]) -> list[LocatedItem | Ended]:
+    found: list[LocatedItem | Ended] = [*ended]
     ended.clear()
     return found
 

@@ -21,25 +21,25 @@ from .network.transport import (
     WritingResumed,
 )
 from .requests import (
-    Answered,
-    Ask,
     ClusterFailed,
     ForgetCoordinator,
-    LearnLeader,
     Machine,
     MetadataChanged,
+    NoResponse,
+    RequestMetadataUpdate,
+    ResponseReceived,
+    SendRequest,
     Sent,
     TrackTopics,
-    Unanswered,
-    WantMetadata,
+    UpdateLeader,
 )
 
 FOR_NETWORK: Final = frozenset(
     {
-        Ask,
+        SendRequest,
         TrackTopics,
-        WantMetadata,
-        LearnLeader,
+        RequestMetadataUpdate,
+        UpdateLeader,
         ForgetCoordinator,
         ConnectionMade,
         ConnectionLost,
@@ -64,7 +64,7 @@ class Client:
         to = self.network if type(event) in FOR_NETWORK else self._first
         return self.carry(to.handle(event, now), now)
 
-    def tell_network(self, event: object, now: float) -> list[object]:
+    def to_network(self, event: object, now: float) -> list[object]:
         """Take an event that only the network knows (`CloseNetwork`)."""
         return self.carry(self.network.handle(event, now), now)
 
@@ -93,7 +93,7 @@ class Client:
             elif kind in FOR_ALL:
                 for owner in self._owners.values():
                     left.extend(owner.handle(effect, now))
-            elif isinstance(effect, Answered | Unanswered | Sent):
+            elif isinstance(effect, ResponseReceived | NoResponse | Sent):
                 left.extend(self._owners[effect.ask.owner].handle(effect, now))
             else:
                 out.append(effect)

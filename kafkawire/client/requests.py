@@ -102,7 +102,7 @@ class Varying:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class SendRequest:
     """Send a request and bring back the answer.
 
     owner: who gets the answer; key: the owner's own name for this request, given back with it.
@@ -130,7 +130,7 @@ class TrackTopics:
 
 
 @dataclass(frozen=True, slots=True)
-class WantMetadata:
+class RequestMetadataUpdate:
     """What is known of the cluster is out of date (an error of `ErrorCode.invalid_metadata`, or a
     broker lost): refresh as soon as retry.backoff.ms allows. topics: look at these too, this once.
     """
@@ -139,7 +139,7 @@ class WantMetadata:
 
 
 @dataclass(frozen=True, slots=True)
-class LearnLeader:
+class UpdateLeader:
     """A broker said who leads a partition now (KIP-951); older leader epochs are ignored."""
 
     topic: str
@@ -179,24 +179,24 @@ RETRIABLE: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class ResponseReceived:
     """The response, in the version of the request (`version`), from broker `node`."""
 
-    ask: Ask
+    ask: SendRequest
     version: int
     message: Message
     node: int = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Unanswered:
+class NoResponse:
     """There is no response and will be none; the broker may still have done what was asked.
 
     code: the error of the coordinator look-up where that is the reason.
     sent: whether any of it may have reached the broker.
     """
 
-    ask: Ask
+    ask: SendRequest
     reason: Reason
     retriable: bool
     detail: str = ""
@@ -208,7 +208,7 @@ class Unanswered:
 class Sent:
     """A request that has no response is on its way."""
 
-    ask: Ask
+    ask: SendRequest
     version: int
 
 
@@ -230,8 +230,8 @@ class ClusterFailed:
     detail: str
 
 
-OwnerEffect = Ask | TrackTopics | WantMetadata | LearnLeader | ForgetCoordinator
-OwnerEvent = Answered | Unanswered | Sent | MetadataChanged | ClusterFailed
+OwnerEffect = SendRequest | TrackTopics | RequestMetadataUpdate | UpdateLeader | ForgetCoordinator
+OwnerEvent = ResponseReceived | NoResponse | Sent | MetadataChanged | ClusterFailed
 
 
 def error_of(code: int) -> ErrorCode:

@@ -202,7 +202,7 @@ class Consumer(ConsumerSession):
         """Say what the group has committed; None where nothing is. Raises LookupFailed."""
         key = next(self._keys)
         wanted = partitions_of(partitions)
-        answer = await self._ask(key, events.AskCommitted(key, wanted, self._time(timeout_s)))
+        answer = await self._ask(key, events.GetCommitted(key, wanted, self._time(timeout_s)))
         assert isinstance(answer, events.CommittedFound)
         if answer.error is not None:
             raise answer.error
@@ -214,7 +214,7 @@ class Consumer(ConsumerSession):
         where = partition_of(partition)
         try:
             async with asyncio.timeout(self._time(timeout_s)):
-                answer = await self._ask(key, events.AskPosition(key, where))
+                answer = await self._ask(key, events.GetPosition(key, where))
         except TimeoutError:
             self._tell(events.Withdraw(key))
             raise RequestTimedOut("the position is not known", partitions=[where]) from None
@@ -231,7 +231,7 @@ class Consumer(ConsumerSession):
         """
         key = next(self._keys)
         times = times_of(times)
-        answer = await self._ask(key, events.AskOffsets(key, times, self._time(timeout_s)))
+        answer = await self._ask(key, events.GetOffsets(key, times, self._time(timeout_s)))
         assert isinstance(answer, events.OffsetsFound)
         for error in answer.failed.values():
             raise error

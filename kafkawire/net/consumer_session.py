@@ -115,7 +115,7 @@ class ConsumerSession(Scoped):
         self._machine = ConsumerMachine(
             self._config,
             view,
-            lot=random.random,
+            rng=random.random,
             clock_ms=lambda: time.time_ns() // NANOSECONDS_PER_MILLISECOND,
         )
         return {"consumer": self._machine}
@@ -140,7 +140,7 @@ class ConsumerSession(Scoped):
         left = self._records[self._at :]
         self._records, self._at = [], 0
         if left:
-            self._running()[0].handle(events.GiveBack(left))
+            self._running()[0].handle(events.ReturnRecords(left))
         return bool(left)
 
     def _has_answer(self) -> bool:

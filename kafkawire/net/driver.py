@@ -144,7 +144,7 @@ class Driver:
     async def close(self) -> None:
         """End all connections; when this returns no socket is open, cancelled or not."""
         if not self._closed:
-            self.perform(self.client.tell_network(CloseNetwork(), self.now()))
+            self.perform(self.client.to_network(CloseNetwork(), self.now()))
             self._closed = True
             self._set_timer(None)
         try:

@@ -40,7 +40,7 @@ def open_client(
     network = Network(
         settings,
         bootstrap(values),
-        lot=random.random,
+        rng=random.random,
         nonce=lambda: secrets.token_urlsafe(NONCE_BYTES),
     )
     driver = Driver(Client(network, owners(network.view)), take, tls_context(values))

@@ -185,7 +185,7 @@ class Producer(Scoped):
             await driver.close()
 
     def _owners(self, view: ClusterView) -> Mapping[str, Machine]:
-        self._machine = ProducerMachine(self._settings, view, lot=random.random)
+        self._machine = ProducerMachine(self._settings, view, rng=random.random)
         return {"producer": self._machine}
 
     def _running(self) -> tuple[Driver, ProducerMachine]:

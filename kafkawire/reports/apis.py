@@ -12,12 +12,12 @@ from typing import Any, Final, NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.tables.exchanges import since
-from kafkawire.capture.tables.extraction.entities import Mentions
+from kafkawire.capture.tables.extraction.entities import Entities
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.error_code import ErrorCode
 
 from .quantiles import Quantiles
-from .reading import Tally
+from .reading import Collector
 
 
 class Api:
@@ -46,7 +46,7 @@ class Api:
         """Errors by response."""
         return self.errors / self.responses if self.responses else 0.0
 
-    def take(self, exchange: Exchange, said: Mentions) -> None:
+    def take(self, exchange: Exchange, said: Entities) -> None:
         """Count an exchange."""
         request, response = exchange.request, exchange.response
         if request is not None:
@@ -120,14 +120,14 @@ class Noted(NamedTuple):
     alone: int
 
 
-class Apis(Tally):
+class Apis(Collector):
     """The calls of a capture, by API and by one thing more."""
 
     def __init__(self, by: str = "api") -> None:
         self._of = BY[by]
         self._found: dict[tuple[int | None, str | None], Api] = {}
 
-    def exchange(self, exchange: Exchange, said: Mentions) -> None:
+    def exchange(self, exchange: Exchange, said: Entities) -> None:
         """Take the next exchange."""
         told = exchange.told
         key = told.api_key, self._of(exchange)

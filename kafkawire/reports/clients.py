@@ -16,11 +16,11 @@ from kafkawire.capture.engine import Located
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange
 from kafkawire.capture.files.blocks import NO_TIME
 from kafkawire.capture.rows import Row, Status
-from kafkawire.capture.tables.extraction.entities import Mentions
+from kafkawire.capture.tables.extraction.entities import Entities
 from kafkawire.messages.api_key import ApiKey
 
 from ..capture.rows import time_text
-from .reading import Tally
+from .reading import Collector
 
 
 class Software(NamedTuple):
@@ -166,7 +166,7 @@ NOT_RECOGNISED: Final = "not recognised"
 """How the engine names a protocol that it does not know."""
 
 
-class Clients(Tally):
+class Clients(Collector):
     """The clients of a capture. connections: how many there were by protocol, None for those that
     sent nothing. unread: those of which no request was read. offers: of each broker the versions
     that it says it takes.
@@ -207,7 +207,7 @@ class Clients(Tally):
             client.responses += 1
             client.response_bytes += row.length + 4
 
-    def exchange(self, exchange: Exchange, said: Mentions) -> None:
+    def exchange(self, exchange: Exchange, said: Entities) -> None:
         """Take the next exchange."""
         here = self._open.get(exchange.connection)
         if here is None or exchange.request is None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from kafkawire.capture.exchanges.topic_ids import Topic
-from kafkawire.capture.tables.extraction.group_event import Happening, Protocol, What
+from kafkawire.capture.tables.extraction.group_event import GroupEvent, Protocol, What
 from kafkawire.protocol.error_code import ErrorCode
 
 from ..capture.rows import time_text
@@ -107,7 +107,7 @@ class Commits:
         }
 
 
-class Moment(NamedTuple):
+class TimelineEvent(NamedTuple):
     """Something that happened, other than a commit. stops, stopped_ns: of the end of a rebalance,
     as there.
     """
@@ -198,7 +198,7 @@ class Rebalance:
     stopped_ns: for how long, from when a member learnt of it.
     """
 
-    def __init__(self, began: Happening) -> None:
+    def __init__(self, began: GroupEvent) -> None:
         self.began_ns = began.row.time_ns
         self.noticed_ns = self.began_ns if began.noticed_ns is None else began.noticed_ns
         self.reason = began.reason
@@ -211,7 +211,7 @@ class Rebalance:
         self.members: int | None = None
         self.stops: bool | None = None
 
-    def end(self, ended: Happening, assignor: str | None) -> None:
+    def end(self, ended: GroupEvent, assignor: str | None) -> None:
         """Take the happening that ends it; assignor: that of the group."""
         self.ended_ns = ended.row.time_ns
         self.duration_ns = ended.duration_ns
@@ -237,7 +237,7 @@ class Rebalance:
         }
 
 
-class Life:
+class GroupHistory:
     """A group. protocol: None where only commits were seen. stopped_ns: how long consumption stood
     still in all rebalances together.
     """
@@ -252,23 +252,23 @@ class Life:
         self.failures: Counter[int] = Counter()
         self.committed = Offsets()
         self.committing: dict[tuple[str | None, str | None], Commits] = {}
-        self._first: list[Moment | Commits] = []
-        self._last: deque[Moment | Commits] = deque(maxlen=KEPT)
+        self._first: list[TimelineEvent | Commits] = []
+        self._last: deque[TimelineEvent | Commits] = deque(maxlen=KEPT)
 
     # -- what happened
 
-    def note(self, entry: Moment | Commits) -> None:
+    def note(self, entry: TimelineEvent | Commits) -> None:
         """Put an entry into the timeline."""
         self.events += 1
         if len(self._first) < KEPT:
             self._first.append(entry)
         else:
             self._last.append(entry)
-        if isinstance(entry, Moment):
+        if isinstance(entry, TimelineEvent):
             self.committing.clear()
 
     @property
-    def timeline(self) -> list[Moment | Commits]:
+    def timeline(self) -> list[TimelineEvent | Commits]:
         """Give the entries kept, by time: a request that began something is told of late."""
         return sorted([*self._first, *self._last], key=lambda entry: entry.time_ns)
 
@@ -285,7 +285,7 @@ class Life:
         last = self.rebalances[-1] if self.rebalances else None
         return last if last is not None and last.ended_ns is None else None
 
-    def end_rebalance(self, ended: Happening) -> None:
+    def end_rebalance(self, ended: GroupEvent) -> None:
         """Take the happening that ends the rebalance that goes on."""
         last = self.rebalances[-1]
         last.end(ended, next(reversed(self.assignors), None))

@@ -14,15 +14,15 @@ from typing import Any, Final
 
 from kafkawire.capture.engine import Located
 from kafkawire.capture.exchanges.exchanges import Exchange
-from kafkawire.capture.tables.extraction.entities import Mentions
-from kafkawire.capture.tables.extraction.group_event import Happening, What
-from kafkawire.capture.tables.group_events import Groups as Happenings
+from kafkawire.capture.tables.extraction.entities import Entities
+from kafkawire.capture.tables.extraction.group_event import GroupEvent, What
+from kafkawire.capture.tables.group_events import Groups as GroupEvents
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.error_code import ErrorCode
 
 from .clients import Clients, host
-from .group import Commits, Life, Member, Moment, Partition, Rebalance
-from .reading import Reading, Tally
+from .group import Commits, GroupHistory, Member, Partition, Rebalance, TimelineEvent
+from .reading import Collector, Reading
 from .watermarks import Watermarks
 
 BEATS: Final[dict[int, str]] = {
@@ -36,20 +36,20 @@ BEATS: Final[dict[int, str]] = {
 GONE: Final = frozenset({What.LEFT, What.REMOVED})
 
 
-class Groups(Tally):
+class Groups(Collector):
     """The groups of a capture.
 
     clients, watermarks: tallies that are told before this one.
     """
 
     def __init__(self, reading: Reading, clients: Clients, watermarks: Watermarks) -> None:
-        self._happenings = Happenings(reading.context)
+        self._happenings = GroupEvents(reading.context)
         self._clients = clients
         self._watermarks = watermarks
-        self._lives: dict[str, Life] = {}
+        self._lives: dict[str, GroupHistory] = {}
 
     @property
-    def all(self) -> list[Life]:
+    def all(self) -> list[GroupHistory]:
         """Give the groups by name."""
         return sorted(self._lives.values(), key=lambda life: life.group_id)
 
@@ -57,7 +57,7 @@ class Groups(Tally):
         """List those of the ids that no group in the capture has."""
         return [group_id for group_id in group_ids if group_id not in self._lives]
 
-    def chosen(self, group_ids: Iterable[str]) -> list[Life]:
+    def chosen(self, group_ids: Iterable[str]) -> list[GroupHistory]:
         """List the groups of these ids that are in the capture, by name."""
         return [self._lives[one] for one in sorted({*group_ids} & self._lives.keys())]
 
@@ -65,7 +65,7 @@ class Groups(Tally):
         """Take the next row."""
         self._happenings.requested(found)
 
-    def exchange(self, exchange: Exchange, said: Mentions) -> None:
+    def exchange(self, exchange: Exchange, said: Entities) -> None:
         """Take the next exchange."""
         if not said.error_codes or list(said.error_codes) == [ErrorCode.REBALANCE_IN_PROGRESS]:
             self._beat(exchange)  # whoever is told of a rebalance is a member, too
@@ -87,7 +87,7 @@ class Groups(Tally):
 
     # -- happenings
 
-    def _take(self, one: Happening) -> None:
+    def _take(self, one: GroupEvent) -> None:
         life = self._life(one.group_id)
         if one.what is What.COMMITTED:
             self._committed(life, one)
@@ -107,7 +107,7 @@ class Groups(Tally):
         life.most_members = max(life.most_members, one.members or 0)
         life.note(_moment(one, life))
 
-    def _note_member(self, life: Life, one: Happening) -> None:
+    def _note_member(self, life: GroupHistory, one: GroupEvent) -> None:
         """Bring up to date what is known of the member that a happening is about."""
         if one.member_id is None:
             return
@@ -128,7 +128,7 @@ class Groups(Tally):
         elif one.what is What.ASSIGNED:
             member.partitions = one.partitions
 
-    def _committed(self, life: Life, one: Happening) -> None:
+    def _committed(self, life: GroupHistory, one: GroupEvent) -> None:
         client_id = one.exchange.told.client_id
         if one.member_id is not None:
             member = self._member(life, one.member_id, one.exchange)
@@ -151,13 +151,13 @@ class Groups(Tally):
 
     # -- who
 
-    def _life(self, group_id: str) -> Life:
+    def _life(self, group_id: str) -> GroupHistory:
         found = self._lives.get(group_id)
         if found is None:
-            found = self._lives[group_id] = Life(group_id)
+            found = self._lives[group_id] = GroupHistory(group_id)
         return found
 
-    def _member(self, life: Life, member_id: str, exchange: Exchange) -> Member:
+    def _member(self, life: GroupHistory, member_id: str, exchange: Exchange) -> Member:
         member = life.members.get(member_id)
         if member is None:
             member = Member(member_id, exchange.told.client_id, host(exchange.client))
@@ -167,21 +167,21 @@ class Groups(Tally):
         return member
 
 
-def _whose(one: Happening, member: Member | None) -> str | None:
+def _whose(one: GroupEvent, member: Member | None) -> str | None:
     """Name the client that a happening is about, where it is about one."""
     if member is not None:
         return member.client_id
     return one.client_id if one.what in (What.FAILED, What.REBALANCE_STARTED) else None
 
 
-def _refusal(one: Happening) -> str:
+def _refusal(one: GroupEvent) -> str:
     return f"{one.exchange.told.api_name} answered {ErrorCode.name_of(one.error_code or 0)}"
 
 
-def _moment(one: Happening, life: Life) -> Moment:
+def _moment(one: GroupEvent, life: GroupHistory) -> TimelineEvent:
     member = life.members.get(one.member_id or "")
     ended = one.what is What.REBALANCE_ENDED
-    return Moment(
+    return TimelineEvent(
         one.row.time_ns,
         one.what,
         one.member_id,

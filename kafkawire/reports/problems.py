@@ -13,7 +13,7 @@ from kafkawire.capture.engine import Located
 from kafkawire.capture.exchanges.exchanges import Ended
 from kafkawire.capture.rows import Row, Status
 
-from .reading import Reading, Tally
+from .reading import Collector, Reading
 
 SIZE: Final = 4
 NO_PROBLEM: Final = frozenset({Status.OK, Status.SASL_TOKEN, Status.OTHER_PROTOCOL})
@@ -46,7 +46,7 @@ class Problem:
         }
 
 
-class Problems(Tally):
+class Problems(Collector):
     """The problems of a capture by kind, which is a row's status, or `records` for a batch that
     cannot be read.
     """
@@ -88,7 +88,7 @@ KINDS: Final = {
 """Rows of captured bytes that are in no frame."""
 
 
-class Payload(Tally):
+class Payload(Collector):
     """What became of every payload byte. missing: bytes that were sent and not captured."""
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ from kafkawire.capture.engine import Located
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange, Exchanges
 from kafkawire.capture.multifile import Traffic
 from kafkawire.capture.tables.context import Context
-from kafkawire.capture.tables.extraction.entities import Mentions
+from kafkawire.capture.tables.extraction.entities import Entities
 
 
 class Watch(Protocol):
@@ -29,13 +29,13 @@ class Watch(Protocol):
     again: bool
 
 
-class Tally:
+class Collector:
     """Something that counts while a capture is read; it overrides what it wants to hear."""
 
     def row(self, found: Located) -> None:
         """Take the next row."""
 
-    def exchange(self, exchange: Exchange, said: Mentions) -> None:
+    def exchange(self, exchange: Exchange, said: Entities) -> None:
         """Take the next exchange, with what both sides mention."""
 
     def ended(self, connection: Ended) -> None:
@@ -52,7 +52,7 @@ class Reading:
         self.watch = watch
         self.refused = refused
 
-    def read(self, *tallies: Tally) -> None:
+    def read(self, *tallies: Collector) -> None:
         """Read all of it, once, and tell these."""
         pairs = Exchanges()
         for item in self.context.located():
@@ -71,9 +71,9 @@ class Reading:
         self.context.name_topics()
         self.watch.again = False
 
-    def _tell(self, tallies: Iterable[Tally], exchanges: Iterable[Exchange]) -> None:
+    def _tell(self, tallies: Iterable[Collector], exchanges: Iterable[Exchange]) -> None:
         for exchange in exchanges:
-            said = Mentions(self.context.names)
+            said = Entities(self.context.names)
             said.add(exchange.request)
             said.add(exchange.response)
             for tally in tallies:

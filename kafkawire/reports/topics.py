@@ -13,13 +13,13 @@ from typing import Any, Final
 from kafkawire.capture.engine import Located
 from kafkawire.capture.exchanges.topic_ids import TopicNames
 from kafkawire.capture.rows import Row
-from kafkawire.capture.tables.extraction.partition_fields import Spoken, spoken
+from kafkawire.capture.tables.extraction.partition_fields import PartitionReference, spoken
 from kafkawire.errors import WireError
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.error_code import ErrorCode
 from kafkawire.records import Budget, RecordBatches
 
-from .reading import Tally
+from .reading import Collector
 
 WRITTEN: Final = "produced"
 READ: Final = "fetched"
@@ -105,7 +105,7 @@ class Topic:
         }
 
 
-class Topics(Tally):
+class Topics(Collector):
     """The topics of a capture. broken: told of batches that cannot be read."""
 
     def __init__(self, names: TopicNames, broken: Callable[[Located, int, str], None]) -> None:
@@ -131,14 +131,16 @@ class Topics(Tally):
             if data:
                 self._count(topic, topic.ways[way or ""], found, one, data)
 
-    def _topic(self, one: Spoken) -> Topic:
+    def _topic(self, one: PartitionReference) -> Topic:
         """Get a topic's tally; what it is called is looked up at the end."""
         found = self._found.get(one.topic.key)
         if found is None:
             found = self._found[one.topic.key] = one.topic, Topic(None, None)
         return found[1]
 
-    def _count(self, topic: Topic, way: Amount, found: Located, one: Spoken, data: bytes) -> None:
+    def _count(
+        self, topic: Topic, way: Amount, found: Located, one: PartitionReference, data: bytes
+    ) -> None:
         """Count records by the headers of their batches, where these say it."""
         row: Row = found.row
         way.bytes += len(data)

@@ -11,11 +11,11 @@ from typing import Any, Final
 from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.exchanges.topic_ids import Topic
 from kafkawire.capture.rows import Row
-from kafkawire.capture.tables.extraction.entities import Mentions
+from kafkawire.capture.tables.extraction.entities import Entities
 from kafkawire.capture.tables.extraction.partition_fields import spoken
 from kafkawire.messages.api_key import ApiKey
 
-from .reading import Reading, Tally
+from .reading import Collector, Reading
 
 LATEST: Final = -1
 """The timestamp with which ListOffsets asks for the end."""
@@ -24,7 +24,7 @@ READ_COMMITTED: Final = 1
 """Who reads so is told the last stable offset for the end."""
 
 
-class Watermarks(Tally):
+class Watermarks(Collector):
     """The high watermarks told so far; partitions bound their number.
 
     Topics go by name, by id while their names are not known.
@@ -36,7 +36,7 @@ class Watermarks(Tally):
         self._unnamed = 0  # topics in it that go by id
         self._caught_up = 0  # names learnt so far that were looked at
 
-    def exchange(self, exchange: Exchange, _: Mentions) -> None:
+    def exchange(self, exchange: Exchange, _: Entities) -> None:
         """Take the next exchange."""
         response = exchange.response
         if response is None or response.message is None:

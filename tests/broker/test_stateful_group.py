@@ -16,9 +16,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from kafkawire import ErrorCode
 from kafkawire.broker.groups.group import Group
 from kafkawire.broker.groups.requests import (
-    Beaten,
     Effect,
     Heartbeat,
+    HeartbeatResult,
     Join,
     Joined,
     Leave,
@@ -119,11 +119,13 @@ class GroupMachine(RuleBasedStateMachine):
                 inherits = person.instance is not None  # from the id it had before
                 own = person.member_id.encode(), b""
                 assert inherits or answer.assignment in own
-            case Synced() | Beaten(error=E.REBALANCE_IN_PROGRESS):
+            case Synced() | HeartbeatResult(error=E.REBALANCE_IN_PROGRESS):
                 person.wants = "join"
                 if answer.error in (E.UNKNOWN_MEMBER_ID, E.FENCED_INSTANCE_ID):
                     person.member_id = ""
-            case Beaten(error=E.UNKNOWN_MEMBER_ID | E.FENCED_INSTANCE_ID | E.ILLEGAL_GENERATION):
+            case HeartbeatResult(
+                error=E.UNKNOWN_MEMBER_ID | E.FENCED_INSTANCE_ID | E.ILLEGAL_GENERATION
+            ):
                 person.member_id, person.wants = "", "join"
             case Left():
                 person.member_id, person.wants = "", "join"

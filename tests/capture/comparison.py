@@ -49,7 +49,7 @@ class Seen(NamedTuple):
     request: Place | None
 
 
-class Told(NamedTuple):
+class LocatedItem(NamedTuple):
     """A message as truth has it. lost_request: its request is not in the capture at all; beyond:
     nor enough of it to know what this answers, so that nothing tells it from other bytes.
     """
@@ -102,12 +102,12 @@ def _name(path: Path) -> str:
 # -- what truth says
 
 
-def told(case: Case) -> list[Told]:
+def told(case: Case) -> list[LocatedItem]:
     """Read the messages that are wholly in a capture."""
     rows = truth.lines(case.truth)
     places = _places(case, rows)
     asked: dict[object, deque[tuple[str, Place | None]]] = defaultdict(deque)
-    made: list[Told] = []
+    made: list[LocatedItem] = []
     for row, place in zip(rows, places, strict=True):
         captured, key = row.get("captured", "full"), (row["stream"], row["correlation_id"])
         request: tuple[str, Place | None] = ("none", None)
@@ -120,7 +120,9 @@ def told(case: Case) -> list[Told]:
     return made
 
 
-def _told(row: dict[str, Any], place: Place | None, asked: str, request: Place | None) -> Told:
+def _told(
+    row: dict[str, Any], place: Place | None, asked: str, request: Place | None
+) -> LocatedItem:
     """asked: how much of the request is captured."""
     seen = Seen(
         row.get("client_port", row["stream"]),
@@ -133,7 +135,7 @@ def _told(row: dict[str, Any], place: Place | None, asked: str, request: Place |
         request if asked == "full" else None,
     )
     lost = row["dir"] == "resp" and asked == "none"
-    return Told(seen, lost, row.get("request_captured") is False)
+    return LocatedItem(seen, lost, row.get("request_captured") is False)
 
 
 def _places(case: Case, rows: list[dict[str, Any]]) -> list[Place | None]:
@@ -197,7 +199,7 @@ def compare(case: Case) -> Verdict:
     )
 
 
-def _pair(mine: list[Seen], wanted: list[Told]) -> list[int | None]:
+def _pair(mine: list[Seen], wanted: list[LocatedItem]) -> list[int | None]:
     """Find the message of truth that each of ours is: on its own connection, else on any."""
     pairs: list[int | None] = [None] * len(mine)
     for anywhere in (False, True):
@@ -226,7 +228,7 @@ def _is(seen: Seen, wanted: Seen) -> bool:
     return all(known)
 
 
-def _paired(seen: Seen, wanted: Told) -> bool:
+def _paired(seen: Seen, wanted: LocatedItem) -> bool:
     """Whether a response has its own request; one that is cut may pair or not."""
     if wanted.seen.request is not None or wanted.lost_request:
         return seen.request == wanted.seen.request

@@ -93,7 +93,7 @@ def known(event: Event) -> int:
     return event.known if isinstance(event, Run) else event.packet
 
 
-class Told:
+class LocatedItem:
     """Events, by connection and side; checks on the way that runs and gaps leave nothing out, and
     that those told together come in the order in which they became known.
     """
@@ -172,10 +172,10 @@ def tell(
     limits: ReassemblyLimits = DEFAULT_REASSEMBLY,
     step: int = 1 << 15,
     link: int = 1,
-) -> Told:
+) -> LocatedItem:
     """Reassemble packets, `step` of them in a block."""
     (block,) = read(pcap(told, link=link, magic=0xA1B23C4D))[0] if told else (None,)
-    result = Told()
+    result = LocatedItem()
     parser, reassembler = PacketParser(), Reassembler(limits)
     if block is not None:
         for at in range(0, len(block), step):

@@ -8,15 +8,15 @@ from kafkawire.capture.engine import Engine
 from kafkawire.capture.exchanges.endings import Endings, as_ended, weigh
 from kafkawire.capture.exchanges.exchanges import Ended
 from kafkawire.capture.files.source import read_capture
-from kafkawire.capture.frames.decoding import Sealed
-from kafkawire.capture.frames.serialised import Told
+from kafkawire.capture.frames.decoding import RawFrame
+from kafkawire.capture.frames.serialised import LocatedItem
 from kafkawire.capture.packets.parser import PacketParser
 from kafkawire.capture.tcp.connection import Connection
 
 CAPTURE = Path(__file__).parents[2] / "fixtures" / "captures" / "ck-848.pcap"
 
 
-def read(path: Path, engine: Engine) -> list[Told]:
+def read(path: Path, engine: Engine) -> list[LocatedItem]:
     """Take all rows of a capture."""
     parser = PacketParser()
     found = [one for block in read_capture(path) for one in engine.take(parser.parse(block))]
@@ -49,6 +49,6 @@ def test_connections_go_by_their_first_packets_and_nothing_else_differs() -> Non
     assert endings.drained() == []
     assert endings.firsts == [one.first_packet for one in expected]
     assert endings.repeated_bytes == sum(one.repeated_bytes for one in expected)
-    frames = [one.item.frame for one in by_packet if isinstance(one.item, Sealed)]
+    frames = [one.item.frame for one in by_packet if isinstance(one.item, RawFrame)]
     assert weigh(by_packet) == (len(frames), sum(map(len, frames)))
     assert weigh([]) == (0, 0)

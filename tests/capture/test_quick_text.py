@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafkawire.capture.engine import located, read_sealed
+from kafkawire.capture.engine import located, read_raw_frames
 from kafkawire.capture.jsonl import writer as quick_text
 from kafkawire.capture.jsonl.records import batch_body, counted_place, opened_place, shown_value
 from kafkawire.capture.jsonl.rows import Lines
@@ -105,7 +105,7 @@ def test_nothing_is_written_of_what_the_decoder_refuses() -> None:
 @pytest.mark.parametrize("truth", captures(), ids=lambda path: path.name)
 @pytest.mark.parametrize("options", [(False, True), (True, False)])
 def test_lines_of_frames_are_those_of_rows(truth: Path, options: tuple[bool, bool]) -> None:
-    told = list(read_sealed(capture_of(truth)))
+    told = list(read_raw_frames(capture_of(truth)))
     straight = Lines("c", *options)
     # each by itself: what was written before is not asked
     expected = [Lines("c", *options).line(*located(one)) for one in told]

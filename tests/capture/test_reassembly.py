@@ -14,7 +14,7 @@ from kafkawire.capture.tcp.limits import DEFAULT_REASSEMBLY
 from kafkawire.capture.tcp.reassembly import Reassembler
 from kafkawire.capture.tcp.run import Run
 
-from .dialogue import ISNS, Sent, Told, goodbye, hello, packets, tell
+from .dialogue import ISNS, LocatedItem, Sent, goodbye, hello, packets, tell
 from .wire import FIN, PSH, RST, SYN, Packet, ethernet, interface, ipv4, section, simple, tcp
 
 A, B, C, D = (bytes([letter]) * 100 for letter in b"abcd")
@@ -152,7 +152,7 @@ def test_an_acknowledged_hole_is_a_gap_once_nothing_late_can_come() -> None:
 def test_without_times_an_acknowledged_hole_is_a_gap_at_once() -> None:
     story = [*hello(), Sent(0, 0, A), Sent(0, 200, C), Sent(1, 0, acked=300), Sent(0, 300, D)]
     blocks = [simple(packet) for packet in packets(story)]
-    told, reassembler = Told(), Reassembler()
+    told, reassembler = LocatedItem(), Reassembler()
     for block in Capture([b"".join([section(), interface(), *blocks])]):
         told.add(reassembler.feed(PacketParser().parse(block)))
     told.add(reassembler.finish())

@@ -13,7 +13,7 @@ from kafkawire.capture.tcp.events import Discarded
 from kafkawire.capture.tcp.limits import DEFAULT_REASSEMBLY
 from kafkawire.capture.tcp.run import Run
 
-from .dialogue import Sent, Told, hello, packets, tell
+from .dialogue import LocatedItem, Sent, hello, packets, tell
 
 STREAMS = tuple(random.Random(side).randbytes(4000) for side in (0, 1))
 
@@ -82,13 +82,13 @@ def captured(seen: list[Sent], side: int) -> set[int]:
     }
 
 
-def check_bytes(told: Told) -> None:
+def check_bytes(told: LocatedItem) -> None:
     for side in (0, 1):
         data = told.data(side)
         assert all(STREAMS[side][at] == byte for at, byte in data.items())
 
 
-def check_totals(told: Told, seen: list[Sent]) -> None:
+def check_totals(told: LocatedItem, seen: list[Sent]) -> None:
     for side, totals in enumerate(told.connections[0].totals):
         sizes = [
             len(one.payload) if one.captured is None else one.captured
@@ -117,14 +117,14 @@ def test_the_right_bytes_or_a_gap(ordeal: Ordeal, step: int) -> None:
             assert late == set()
 
 
-def probes(told: Told, seen: list[Sent], side: int) -> set[int]:
+def probes(told: LocatedItem, seen: list[Sent], side: int) -> set[int]:
     """Single bytes that cannot be told from keep-alive probes."""
     if not told.connections[0].totals[side].keep_alive:
         return set()
     return {one.at for one in seen if one.side == side and len(one.payload) == 1}
 
 
-def late_bytes(told: Told, side: int) -> set[int]:
+def late_bytes(told: LocatedItem, side: int) -> set[int]:
     return {
         at
         for event in told.discarded

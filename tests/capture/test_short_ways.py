@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kafkawire.capture.exchanges.conversation import Conversation
 from kafkawire.capture.files.source import read_capture
-from kafkawire.capture.frames.decoding import RequestHeads, Sealed, seal_request
+from kafkawire.capture.frames.decoding import RawFrame, RequestHeads, raw_request
 from kafkawire.capture.frames.stream import Mark
 from kafkawire.capture.packets.parser import PacketParser
 from kafkawire.capture.rows import Row
@@ -81,7 +81,7 @@ def test_a_frame_that_is_a_packet_and_wrong(seed: int, path: Path, share: float)
     assert short == rows(path, random.Random(seed), share, short=False)
 
 
-def values(sealed: Sealed) -> tuple[object, ...]:
+def values(sealed: RawFrame) -> tuple[object, ...]:
     asked = sealed.asked
     assert asked is not None
     return (
@@ -119,11 +119,11 @@ def test_a_header_that_is_as_it_should_be(lots: random.Random) -> None:
         frame = head(lots)
         short = heads.seal(frame, 5, 1 << 60)
         if short is not None:
-            assert values(short) == values(seal_request(frame, Mark(0, 5, 1 << 60)))
+            assert values(short) == values(raw_request(frame, Mark(0, 5, 1 << 60)))
 
 
 def test_most_headers_are_read_the_short_way() -> None:
     frame = bytes.fromhex("0003000c0000000700026162000100")
     sealed = RequestHeads().seal(frame, 1, 2)
     assert sealed is not None
-    assert values(sealed) == values(seal_request(frame, Mark(0, 1, 2)))
+    assert values(sealed) == values(raw_request(frame, Mark(0, 1, 2)))

@@ -15,13 +15,13 @@ from kafkawire.capture import tables
 from kafkawire.capture.exchanges.exchanges import Ended
 from kafkawire.capture.exchanges.topic_ids import TopicNames
 from kafkawire.capture.files.blocks import NO_TIME
-from kafkawire.capture.frames.decoding import Asked, Sealed
+from kafkawire.capture.frames.decoding import InFlightRequest, RawFrame
 from kafkawire.capture.multifile import Traffic
 from kafkawire.capture.rows import Row, Status
 from kafkawire.capture.tables.arrow.record_columns import RecordColumns
 from kafkawire.capture.tables.columns import batches
 from kafkawire.capture.tables.context import Context
-from kafkawire.capture.tables.extraction.body_facts import Notes, notes_of
+from kafkawire.capture.tables.extraction.body_facts import BodyFacts, body_facts_of
 from kafkawire.capture.tables.extraction.body_reader import Reader
 from kafkawire.capture.tables.extraction.entities import SPECIAL
 from kafkawire.capture.tables.extraction.messages import Head
@@ -131,7 +131,7 @@ API_SIDES = [
 
 def heads(info: MessageInfo, is_request: bool) -> Iterator[tuple[Head, dict[str, Any]]]:
     for row in by_message("messages").get(info.name, []):
-        asked = Asked(info.api_key or 0, row["version"], 1, None, 1, 1)
+        asked = InFlightRequest(info.api_key or 0, row["version"], 1, None, 1, 1)
         yield Head(asked, is_request), row
 
 
@@ -148,7 +148,7 @@ def decoded(info: MessageInfo, is_request: bool, version: int, data: bytes) -> R
     )  # fmt: skip
 
 
-def told(notes: Notes, is_request: bool) -> list[Any]:
+def told(notes: BodyFacts, is_request: bool) -> list[Any]:
     session = notes.session
     return [
         notes.status,
@@ -165,7 +165,7 @@ def told(notes: Notes, is_request: bool) -> list[Any]:
     ]
 
 
-def noted(head: Head, names: TopicNames, data: bytes, is_request: bool) -> Notes | None:
+def noted(head: Head, names: TopicNames, data: bytes, is_request: bool) -> BodyFacts | None:
     """Take notes, a second time where nulls have to be allowed first."""
     layout = head.layout
     assert layout is not None
@@ -193,9 +193,9 @@ def test_notes_of_vectors_are_those_of_their_messages() -> None:
             if notes is not None:
                 taken += 1
                 other.learn(opened.message, row["version"])  # type: ignore[arg-type]
-                assert told(notes, is_request) == told(notes_of(opened, other, True), is_request), (
-                    row
-                )
+                assert told(notes, is_request) == told(
+                    body_facts_of(opened, other, True), is_request
+                ), row
                 assert known(names) == known(other)
     assert taken > count // 3
 
@@ -261,9 +261,9 @@ def fields_of(path: Path) -> list[Carried]:
     found: list[Carried] = []
     context = Context(Traffic([path]))
     for item in context.traffic.sealed():
-        if not isinstance(item, Ended) and isinstance(item.item, Sealed):
+        if not isinstance(item, Ended) and isinstance(item.item, RawFrame):
             row = item.item.open()
-            found += notes_of(row, context.names, True).fields
+            found += body_facts_of(row, context.names, True).fields
     return found
 
 

@@ -15,9 +15,9 @@ from kafkawire.capture.exchanges.topic_ids import TopicNames
 from kafkawire.capture.rows import Row, Status
 from kafkawire.capture.tables import TABLES
 from kafkawire.capture.tables.documentation import markdown
-from kafkawire.capture.tables.extraction.body_facts import notes_of
+from kafkawire.capture.tables.extraction.body_facts import body_facts_of
 from kafkawire.capture.tables.extraction.body_reader import Reader
-from kafkawire.capture.tables.extraction.entities import Mentions, role
+from kafkawire.capture.tables.extraction.entities import Entities, role
 from kafkawire.capture.tables.extraction.layouts import layout_of
 from kafkawire.capture.tables.extraction.partition_fields import (
     REQUEST_FIELDS,
@@ -87,9 +87,9 @@ def test_every_column_says_what_it_is() -> None:
 # -- what fields mean: our rules against `entityType`
 
 MARKS = {
-    "topicName": Mentions.topic,
-    "groupId": Mentions.group,
-    "transactionalId": Mentions.transactional_id,
+    "topicName": Entities.topic,
+    "groupId": Entities.group,
+    "transactionalId": Entities.transactional_id,
 }
 MESSAGES = [
     message
@@ -214,7 +214,7 @@ def test_what_a_message_identifies_is_the_same_everywhere(case: str) -> None:
         body_version=version, message=message,
     )  # fmt: skip
     names = TopicNames()
-    notes = notes_of(row, names, False)
+    notes = body_facts_of(row, names, False)
     assert [topic.name for topic in notes.topics] == topics
     assert (notes.groups, notes.transactional_ids) == (groups, transactions)
     said = facts(message, version)

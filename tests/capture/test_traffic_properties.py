@@ -30,7 +30,7 @@ RUN_STATUSES = {Status.UNPARSED, Status.OTHER_PROTOCOL}
 """Rows of captured bytes in the streams that are no frame."""
 
 
-class Spoken(NamedTuple):
+class PartitionReference(NamedTuple):
     """A connection of a recording: who said what, one after the other, and what it meant."""
 
     pieces: tuple[tuple[int, bytes], ...]
@@ -38,7 +38,7 @@ class Spoken(NamedTuple):
 
 
 @cache
-def spoken(name: str) -> list[Spoken]:
+def spoken(name: str) -> list[PartitionReference]:
     """Take the connections of a recording that are whole, and of a size to be tried many times."""
     path = FIXTURES / "captures" / f"{name}.pcap"
     parser, reassembler = PacketParser(), Reassembler()
@@ -52,7 +52,7 @@ def spoken(name: str) -> list[Spoken]:
         if found.connection is not None:
             rows.setdefault(found.connection, []).append(found.row)
     return [
-        Spoken(tuple(pieces), tuple(rows[number]))
+        PartitionReference(tuple(pieces), tuple(rows[number]))
         for number, pieces in said.items()
         if all(row.is_message for row in rows[number])
         and 200 < sum(len(data) for _, data in pieces) < 4_000
@@ -124,7 +124,7 @@ def account(found: list[Located], ending: Ending, payload: int) -> None:
     assert captured == payload
 
 
-def suffer(one: Spoken, ordeal: Ordeal) -> bytes:
+def suffer(one: PartitionReference, ordeal: Ordeal) -> bytes:
     """Send what was spoken in other segments over a bad network, before a bad tap."""
     lots = random.Random(ordeal.seed)
     at = [0, 0]
@@ -153,7 +153,7 @@ def names(row: Row) -> tuple[object, ...]:
     return row.direction, row.length, row.correlation_id
 
 
-def check_truth(one: Spoken, found: list[Located]) -> None:
+def check_truth(one: PartitionReference, found: list[Located]) -> None:
     """What is said to be a message was sent, as what it is said to be."""
     sent = Counter(names(row) for row in one.rows)
     known = [(names(row), row.api_key, row.api_version, row.message) for row in one.rows]

@@ -34,7 +34,7 @@ def network(
     return Network(
         network_settings(values, SOFTWARE, auto_create_topics=True),
         addresses,
-        lot=random.random,
+        rng=random.random,
         nonce=lambda: f"{random.getrandbits(128):032x}",
     )
 
@@ -46,5 +46,5 @@ def producer_client(
     given = {"bootstrap.servers": servers(addresses), **(config or {})}
     values = read_config(PRODUCER_KEYS, given)
     made = network(random, addresses, {key: given[key] for key in given if key in CLIENT_KEYS})
-    machine = Producer(producer_settings(values), made.view, lot=random.random)
+    machine = Producer(producer_settings(values), made.view, rng=random.random)
     return Client(made, {"producer": machine})

@@ -8,7 +8,14 @@ from random import Random
 import pytest
 
 from kafkawire.broker import Action, Fault
-from kafkawire.client.admin.calls import OF_A_MOMENT, Asking, LeaderOf, Question, Replied, Unreplied
+from kafkawire.client.admin.calls import (
+    RETRIABLE_ERRORS,
+    AdminCalls,
+    Call,
+    CallCompleted,
+    CallFailed,
+    LeaderOf,
+)
 from kafkawire.client.client import Client
 from kafkawire.client.config import Setting
 from kafkawire.client.network.backoff import Backoff
@@ -49,8 +56,8 @@ def world(
     """A world with a client that asks questions."""
     made = World(3, weather=weather, settings=settings, passwords=passwords)
     net = network(Random(3), made.bootstrap, config)
-    asking = Asking(
-        net.view, owner="a", attempt_s=2.0, backoff=Backoff(0.1, 0.5), lot=Random(4).random
+    asking = AdminCalls(
+        net.view, owner="a", attempt_s=2.0, backoff=Backoff(0.1, 0.5), rng=Random(4).random
     )
     made.add("a", Client(net, {"a": asking}))
     return made
@@ -66,25 +73,25 @@ def codes(message: Message) -> Iterable[int]:
             return []
 
 
-def groups(token: object, to: Destination = LEAST_LOADED, timeout_s: float = 10.0) -> Question:
+def groups(token: object, to: Destination = LEAST_LOADED, timeout_s: float = 10.0) -> Call:
     body = Same(ListGroupsRequest(), 0, 3)
-    return Question(str(token), to, ApiKey.LIST_GROUPS, body, codes, timeout_s)
+    return Call(str(token), to, ApiKey.LIST_GROUPS, body, codes, timeout_s)
 
 
-def latest(token: object, topic: str, timeout_s: float = 10.0) -> Question:
+def latest(token: object, topic: str, timeout_s: float = 10.0) -> Call:
     row = ListOffsetsPartition(partition_index=0, timestamp=-1)
     request = ListOffsetsRequest(
         replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[row])]
     )
     to = LeaderOf(topic, 0)
-    return Question(str(token), to, ApiKey.LIST_OFFSETS, Same(request, 1, 7), codes, timeout_s)
+    return Call(str(token), to, ApiKey.LIST_OFFSETS, Same(request, 1, 7), codes, timeout_s)
 
 
-def replies(made: World) -> list[Replied | Unreplied]:
-    return [each for each in made.news["a"] if isinstance(each, Replied | Unreplied)]
+def replies(made: World) -> list[CallCompleted | CallFailed]:
+    return [each for each in made.news["a"] if isinstance(each, CallCompleted | CallFailed)]
 
 
-@pytest.mark.parametrize("code", sorted(OF_A_MOMENT))
+@pytest.mark.parametrize("code", sorted(RETRIABLE_ERRORS))
 def test_errors_of_a_moment_are_asked_about_again(code: ErrorCode) -> None:
     made = world()
     fault = Fault("ListGroups", action=Action.ERROR, error=code)
@@ -96,7 +103,7 @@ def test_errors_of_a_moment_are_asked_about_again(code: ErrorCode) -> None:
     made.cluster.faults.clear()
     made.run(lambda: len(replies(made)) == 1)
     (reply,) = replies(made)
-    assert isinstance(reply, Replied)
+    assert isinstance(reply, CallCompleted)
     assert list(codes(reply.message)) == [0]
 
 
@@ -108,7 +115,7 @@ def test_other_errors_are_the_answer() -> None:
     made.tell("a", groups("q"))
     made.run(lambda: len(replies(made)) == 1)
     (reply,) = replies(made)
-    assert isinstance(reply, Replied)
+    assert isinstance(reply, CallCompleted)
     assert list(codes(reply.message)) == [code]
     assert fault.hit == 1
 
@@ -122,7 +129,7 @@ def test_an_error_that_stays_is_the_answer_in_the_end() -> None:
     made.run(lambda: len(replies(made)) == 1)
     assert made.now - began <= 2.0
     (reply,) = replies(made)
-    assert isinstance(reply, Replied)
+    assert isinstance(reply, CallCompleted)
     assert list(codes(reply.message)) == [code]
 
 
@@ -135,7 +142,9 @@ def test_the_leader_is_asked_and_followed() -> None:
     assert topic.partitions[0].leader_id == 3
     made.tell("a", latest("second", "t"))
     made.run(lambda: len(replies(made)) == 2)
-    assert all(isinstance(each, Replied) and not sum(codes(each.message)) for each in replies(made))
+    assert all(
+        isinstance(each, CallCompleted) and not sum(codes(each.message)) for each in replies(made)
+    )
 
 
 def test_nobody_leads() -> None:
@@ -143,7 +152,7 @@ def test_nobody_leads() -> None:
     made.tell("a", latest("q", "nowhere", timeout_s=3.0))
     made.run(lambda: len(replies(made)) == 1)
     (reply,) = replies(made)
-    assert isinstance(reply, Unreplied)
+    assert isinstance(reply, CallFailed)
     assert reply.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert "nowhere-0" in reply.detail
     assert made.now <= 3.0
@@ -159,7 +168,7 @@ def test_a_coordinator_that_moved_is_looked_up_again() -> None:
     def ask(token: str) -> None:
         to = Coordinator(CoordinatorKind.GROUP, "g")
         body = Same(group, 0, 5)
-        made.tell("a", Question(token, to, ApiKey.DESCRIBE_GROUPS, body, described, 10.0))
+        made.tell("a", Call(token, to, ApiKey.DESCRIBE_GROUPS, body, described, 10.0))
         made.run(lambda: len(replies(made)) == int(token))
 
     ask("1")
@@ -168,7 +177,7 @@ def test_a_coordinator_that_moved_is_looked_up_again() -> None:
     assert partition is not None
     made.move("__consumer_offsets", where, 1 + partition.leader_id % 3)
     ask("2")
-    assert all(isinstance(each, Replied) for each in replies(made))
+    assert all(isinstance(each, CallCompleted) for each in replies(made))
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
@@ -189,9 +198,9 @@ def test_sasl_on_a_wire_that_splits_every_frame(mechanism: str, password: str) -
     made.run(lambda: len(replies(made)) == 1)
     (reply,) = replies(made)
     if password == "secret":
-        assert isinstance(reply, Replied)
+        assert isinstance(reply, CallCompleted)
     else:
-        assert isinstance(reply, Unreplied)
+        assert isinstance(reply, CallFailed)
         assert reply.reason is Reason.AUTHENTICATION_FAILED
         assert made.now < 1.0, "nobody waits for what will not be"
 

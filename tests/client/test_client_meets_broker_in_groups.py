@@ -177,7 +177,7 @@ class Story:
         for user in self.here:
             user.close()
             world.run(partial(getattr, user, "closed"))
-        world.tell_network("p", CloseNetwork())
+        world.to_network("p", CloseNetwork())
         world.pass_time(1.0)
 
     def _settled(self) -> bool:

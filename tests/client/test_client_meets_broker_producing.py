@@ -125,7 +125,7 @@ class Story:
         world.run(lambda: Flushed("end") in world.news["p"])
         world.tell("p", CloseProducer())
         world.run(lambda: ProducerClosed() in world.news["p"])
-        world.tell_network("p", CloseNetwork())
+        world.to_network("p", CloseNetwork())
         world.pass_time(1.0)
 
     def account(self, *, idempotent: bool, ordered: bool = True) -> None:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from kafkawire.client.network.connection import HANDLERS, Connection
 from kafkawire.client.network.connection_states import (
     LEGAL,
+    CloseConnection,
     ConnectionSettings,
     Ended,
     Opened,
-    Shut,
     State,
     Submit,
 )
@@ -30,7 +30,15 @@ from kafkawire.client.network.transport import (
     WritingPaused,
     WritingResumed,
 )
-from kafkawire.client.requests import LEAST_LOADED, Answered, Ask, Reason, Same, Sent, Unanswered
+from kafkawire.client.requests import (
+    LEAST_LOADED,
+    NoResponse,
+    Reason,
+    ResponseReceived,
+    Same,
+    SendRequest,
+    Sent,
+)
 from kafkawire.errors import LocalProtocolError
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.messages.heartbeat_request import HeartbeatRequest
@@ -55,7 +63,7 @@ EVENTS: dict[type, object] = {
     BytesReceived: BytesReceived(1, b""),
     WritingPaused: WritingPaused(1),
     WritingResumed: WritingResumed(1),
-    Shut: Shut(Reason.CLOSED, "enough"),
+    CloseConnection: CloseConnection(Reason.CLOSED, "enough"),
 }
 
 
@@ -75,7 +83,7 @@ def made(
         limits=Limits(max_frame_bytes=limit),
         credentials=credentials,
     )
-    return Connection(1, 7, settings, opening, 0.0, nonce=lambda: "nonce", lot=Random(1).random)
+    return Connection(1, 7, settings, opening, 0.0, nonce=lambda: "nonce", rng=Random(1).random)
 
 
 def ready(connection: Connection | None = None) -> Connection:
@@ -87,10 +95,10 @@ def ready(connection: Connection | None = None) -> Connection:
     return connection
 
 
-def ask(key: object = 0, *, has_response: bool = True, highest: int = 4) -> Ask:
+def ask(key: object = 0, *, has_response: bool = True, highest: int = 4) -> SendRequest:
     message = HeartbeatRequest(group_id="g", member_id=str(key), generation_id=1)
     body = Same(message, 0, highest)
-    return Ask("o", str(key), LEAST_LOADED, ApiKey.HEARTBEAT, body, 10.0, has_response)
+    return SendRequest("o", str(key), LEAST_LOADED, ApiKey.HEARTBEAT, body, 10.0, has_response)
 
 
 def submit(connection: Connection, key: object, now: float = 0.0) -> Frame:
@@ -136,7 +144,7 @@ def test_answers_come_in_order_and_carry_the_version_chosen() -> None:
         submit(fresh, "b")
         effects = fresh.handle(BytesReceived(1, data[:cut]), 0.0)
         effects += fresh.handle(BytesReceived(1, data[cut:]), 0.0)
-        answers = [effect for effect in effects if isinstance(effect, Answered)]
+        answers = [effect for effect in effects if isinstance(effect, ResponseReceived)]
         assert [each.ask.key for each in answers] == ["a", "b"]
         assert [each.version for each in answers] == [4, 4]
         assert [each.node for each in answers] == [7, 7]
@@ -151,9 +159,9 @@ def test_the_request_bounds_the_version_too() -> None:
 def test_a_request_that_the_broker_lacks_is_not_sent() -> None:
     connection = ready()
     body = Same(HeartbeatRequest(), 5, 9)
-    unknown = Ask("o", 1, LEAST_LOADED, ApiKey.HEARTBEAT, body, 10.0)
+    unknown = SendRequest("o", 1, LEAST_LOADED, ApiKey.HEARTBEAT, body, 10.0)
     (effect,) = connection.handle(Submit(unknown, 10.0), 0.0)
-    assert isinstance(effect, Unanswered)
+    assert isinstance(effect, NoResponse)
     assert (effect.reason, effect.retriable, effect.sent) == (Reason.NO_VERSION, False, False)
     assert "HEARTBEAT" in effect.detail
     assert "0 to 4" in effect.detail
@@ -162,14 +170,14 @@ def test_a_request_that_the_broker_lacks_is_not_sent() -> None:
 def test_a_request_that_cannot_be_written_fails_alone() -> None:
     connection = ready()
     body = Same(HeartbeatRequest(group_id="g", group_instance_id="i"), 0, 1)
-    bad = Ask("o", 1, LEAST_LOADED, ApiKey.HEARTBEAT, body, 10.0)
+    bad = SendRequest("o", 1, LEAST_LOADED, ApiKey.HEARTBEAT, body, 10.0)
     (effect,) = connection.handle(Submit(bad, 10.0), 0.0)
-    assert isinstance(effect, Unanswered)
+    assert isinstance(effect, NoResponse)
     assert effect.reason is Reason.INVALID_REQUEST
     assert "group_instance_id" in effect.detail
     request = submit(connection, "next")
     (done,) = connection.handle(BytesReceived(1, answer(request, HeartbeatResponse())), 0.0)
-    assert isinstance(done, Answered)
+    assert isinstance(done, ResponseReceived)
 
 
 def test_a_request_without_a_response_is_done_when_it_is_sent() -> None:
@@ -202,8 +210,8 @@ def test_a_request_too_late_ends_the_connection_and_only_it_is_late() -> None:
     assert connection.advance(9.9) == []
     close, first, second, ended = connection.advance(10.0)
     assert close == Close(1)
-    assert isinstance(first, Unanswered)
-    assert isinstance(second, Unanswered)
+    assert isinstance(first, NoResponse)
+    assert isinstance(second, NoResponse)
     assert (first.ask.key, first.reason) == ("a", Reason.TIMED_OUT)
     assert (second.ask.key, second.reason, second.retriable) == ("b", Reason.DISCONNECTED, True)
     assert isinstance(ended, Ended)
@@ -308,7 +316,7 @@ def test_a_session_is_renewed_before_it_ends_and_nothing_is_lost() -> None:
     assert connection.advance(due) == [], "what is in flight comes first"
     assert not connection.can_send
     done, renew = connection.handle(BytesReceived(1, answer(waiting, HeartbeatResponse())), due)
-    assert isinstance(done, Answered)
+    assert isinstance(done, ResponseReceived)
     (shake,) = frames([renew])
     assert shake.api_key == ApiKey.SASL_HANDSHAKE
     told = answer(shake, SaslHandshakeResponse(mechanisms=["PLAIN"]))
@@ -329,8 +337,8 @@ def test_a_wrong_correlation_id_ends_the_connection() -> None:
         BytesReceived(1, answer(second, HeartbeatResponse())), 0.0
     )
     assert close == Close(1)
-    assert isinstance(first, Unanswered)
-    assert isinstance(other, Unanswered)
+    assert isinstance(first, NoResponse)
+    assert isinstance(other, NoResponse)
     assert (first.reason, other.reason) == (Reason.INVALID_RESPONSE, Reason.DISCONNECTED)
     assert isinstance(ended, Ended)
     assert "correlation id" in ended.detail
@@ -377,7 +385,7 @@ def test_whatever_a_peer_sends_each_request_ends_once(
         ends += connection.handle(BytesReceived(1, part), 0.0)
     if connection.state is not State.CLOSED:
         ends += connection.handle(ConnectionLost(1, "gone"), 0.0)
-    keys = [each.ask.key for each in ends if isinstance(each, Answered | Unanswered)]
+    keys = [each.ask.key for each in ends if isinstance(each, ResponseReceived | NoResponse)]
     assert sorted(map(str, keys)) == sorted(asked)
     assert sum(isinstance(each, Ended) for each in ends) == 1
     assert connection.next_deadline() is None

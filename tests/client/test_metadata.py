@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafkawire.client.network.cluster import Broker
 from kafkawire.client.network.metadata import RELIABLE_EPOCHS_FROM, TOPIC_IDS_FROM, Metadata
-from kafkawire.client.requests import LearnLeader
+from kafkawire.client.requests import UpdateLeader
 from kafkawire.messages.metadata_response import (
     MetadataResponse,
     MetadataResponseBroker,
@@ -118,7 +118,7 @@ def test_a_hint_is_taken_if_it_is_newer_and_leads_somewhere(
 ) -> None:
     metadata = Metadata()
     metadata.update(told({0: (1, 9), 1: (1, 4)}), NEWEST, ORDERS)
-    news = LearnLeader("orders", 0, leader, epoch, endpoints)
+    news = UpdateLeader("orders", 0, leader, epoch, endpoints)
     assert metadata.learn(news) == (expected != (1, 9))
     assert led(metadata) == expected
     assert led(metadata, 1) == (1, 4)

@@ -13,12 +13,18 @@ import pytest
 from kafkawire.broker import Action, Fault
 from kafkawire.client.client import Client
 from kafkawire.client.network.backoff import Backoff
-from kafkawire.client.network.broker_connection import Line, LineKey, Purpose, Waiting, least_loaded
+from kafkawire.client.network.broker_connection import (
+    BrokerConnection,
+    BrokerConnectionKey,
+    Purpose,
+    QueuedRequest,
+    least_loaded,
+)
 from kafkawire.client.network.cluster import Broker
 from kafkawire.client.network.connection import Connection
 from kafkawire.client.network.connection_states import Ended
 from kafkawire.client.network.negotiated_versions import Range, Versions
-from kafkawire.client.network.network import CloseNetwork, Draws, Network
+from kafkawire.client.network.network import CloseNetwork, Network, Randomness
 from kafkawire.client.network.transport import (
     BytesReceived,
     Close,
@@ -29,18 +35,18 @@ from kafkawire.client.network.transport import (
 from kafkawire.client.requests import (
     CONTROLLER,
     LEAST_LOADED,
-    Answered,
-    Ask,
     Coordinator,
     CoordinatorKind,
     Destination,
     ForgetCoordinator,
     MetadataChanged,
+    NoResponse,
     Reason,
+    RequestMetadataUpdate,
+    ResponseReceived,
     Same,
+    SendRequest,
     TrackTopics,
-    Unanswered,
-    WantMetadata,
 )
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.messages.describe_groups_request import DescribeGroupsRequest
@@ -66,7 +72,7 @@ class Owner:
         self.heard: list[object] = []
 
     def handle(self, event: object, now: float) -> Sequence[object]:  # noqa: ARG002
-        if isinstance(event, Ask | TrackTopics | WantMetadata | ForgetCoordinator):
+        if isinstance(event, SendRequest | TrackTopics | RequestMetadataUpdate | ForgetCoordinator):
             return [event]
         self.heard.append(event)
         return []
@@ -78,16 +84,18 @@ class Owner:
         return []
 
     @property
-    def ends(self) -> list[Answered | Unanswered]:
-        return [each for each in self.heard if isinstance(each, Answered | Unanswered)]
+    def ends(self) -> list[ResponseReceived | NoResponse]:
+        return [each for each in self.heard if isinstance(each, ResponseReceived | NoResponse)]
 
 
-def question(key: object, to: Destination, timeout_s: float = 5.0) -> Ask:
+def question(key: object, to: Destination, timeout_s: float = 5.0) -> SendRequest:
     """Ask something that any broker, a certain one or a coordinator can answer."""
     if isinstance(to, Coordinator):
         group = DescribeGroupsRequest(groups=[to.name])
-        return Ask("o", str(key), to, ApiKey.DESCRIBE_GROUPS, Same(group, 0, 5), timeout_s)
-    return Ask("o", str(key), to, ApiKey.LIST_GROUPS, Same(ListGroupsRequest(), 0, 3), timeout_s)
+        return SendRequest("o", str(key), to, ApiKey.DESCRIBE_GROUPS, Same(group, 0, 5), timeout_s)
+    return SendRequest(
+        "o", str(key), to, ApiKey.LIST_GROUPS, Same(ListGroupsRequest(), 0, 3), timeout_s
+    )
 
 
 def lived_in(seed: int, weather: Weather | None = None, brokers: int = 3) -> tuple[World, Owner]:
@@ -99,9 +107,9 @@ def lived_in(seed: int, weather: Weather | None = None, brokers: int = 3) -> tup
     return world, owner
 
 
-def answered(owner: Owner, key: object) -> Answered:
+def answered(owner: Owner, key: object) -> ResponseReceived:
     (found,) = [each for each in owner.ends if each.ask.key == str(key)]
-    assert isinstance(found, Answered), found
+    assert isinstance(found, ResponseReceived), found
     return found
 
 
@@ -114,15 +122,15 @@ def line(
     *,
     failures: int = 0,
     backoff: Backoff = Backoff(1.0, 1.0),  # noqa: B008 - a value
-) -> Line:
+) -> BrokerConnection:
     """A line with that many requests in flight, None for one without a connection."""
-    made = Line(
-        LineKey(node, Purpose.DATA),
+    made = BrokerConnection(
+        BrokerConnectionKey(node, Purpose.DATA),
         Broker(node, "h", 1),
         settings().connection,
         backoff,
         100.0,
-        Draws(lambda: 0.5, lambda: "n"),
+        Randomness(lambda: 0.5, lambda: "n"),
     )
     if in_flight is None:
         if failures:
@@ -137,13 +145,13 @@ def line(
     for key in range(in_flight):
         body = Same(MetadataRequest(), 0, 0)
         connection.versions = Versions({ApiKey.METADATA: Range(0, 0)})
-        made.put(Waiting(Ask("o", key, node, ApiKey.METADATA, body, 9.0), 9.0))
+        made.put(QueuedRequest(SendRequest("o", key, node, ApiKey.METADATA, body, 9.0), 9.0))
         list(made.pump(0.0))
     assert len(connection.in_flight) == in_flight
     return made
 
 
-def open_line(made: Line, now: float) -> Connection:
+def open_line(made: BrokerConnection, now: float) -> Connection:
     """Connect a line; of everything it asks the broker has Heartbeat."""
     list(made.connect(now))
     connection = made.connection
@@ -154,9 +162,9 @@ def open_line(made: Line, now: float) -> Connection:
     return connection
 
 
-def heartbeat(key: object) -> Waiting:
+def heartbeat(key: object) -> QueuedRequest:
     body = Same(HeartbeatRequest(), 0, 4)
-    return Waiting(Ask("o", str(key), 1, ApiKey.HEARTBEAT, body, 900.0), 900.0)
+    return QueuedRequest(SendRequest("o", str(key), 1, ApiKey.HEARTBEAT, body, 900.0), 900.0)
 
 
 def test_a_broker_that_throttles_is_left_alone_for_so_long() -> None:
@@ -213,7 +221,7 @@ def test_the_least_loaded_node(start: float) -> None:
     unconnected, failed = line(4, None), line(5, None, failures=1)
     assert failed.not_before > 0.5
 
-    def chosen(*lines: Line) -> Line | None:
+    def chosen(*lines: BrokerConnection) -> BrokerConnection | None:
         return least_loaded(lines, 0.5, lambda: start)
 
     assert chosen(two, one, idle, unconnected, failed) is idle
@@ -252,7 +260,7 @@ def test_a_node_that_is_not_known_is_said_so_at_once() -> None:
     world.pass_time(1.0)
     world.tell("c", question("a", 99))
     (end,) = owner.ends
-    assert isinstance(end, Unanswered)
+    assert isinstance(end, NoResponse)
     assert (end.reason, end.retriable) == (Reason.UNKNOWN_NODE, True)
 
 
@@ -262,7 +270,7 @@ def test_a_bootstrap_address_that_is_dead_is_passed_over() -> None:
     world.stop(3)
     world.tell("c", question("a", LEAST_LOADED))
     world.run(lambda: len(owner.ends) == 1)
-    assert isinstance(owner.ends[0], Answered)
+    assert isinstance(owner.ends[0], ResponseReceived)
 
 
 def test_when_all_known_brokers_fail_the_first_addresses_are_tried_again() -> None:
@@ -275,7 +283,7 @@ def test_when_all_known_brokers_fail_the_first_addresses_are_tried_again() -> No
     world.start(2)
     world.tell("c", question("a", LEAST_LOADED))
     world.run(lambda: len(owner.ends) == 1)
-    assert isinstance(owner.ends[0], Answered)
+    assert isinstance(owner.ends[0], ResponseReceived)
 
 
 def test_one_look_up_for_all_who_wait_and_again_when_it_was_wrong() -> None:
@@ -299,7 +307,7 @@ def test_one_look_up_for_all_who_wait_and_again_when_it_was_wrong() -> None:
     world.tell("c", question("elsewhere", GROUP))
     world.run(lambda: len(owner.ends) == 8)
     assert look_ups.seen >= 3, "a coordinator that went is forgotten"
-    assert isinstance(owner.ends[-1], Answered)
+    assert isinstance(owner.ends[-1], ResponseReceived)
 
 
 def test_a_coordinator_that_is_not_available_is_looked_for_until_it_is() -> None:
@@ -311,7 +319,7 @@ def test_a_coordinator_that_is_not_available_is_looked_for_until_it_is() -> None
     assert not owner.ends
     world.cluster.faults.clear()
     world.run(lambda: len(owner.ends) == 1)
-    assert isinstance(owner.ends[0], Answered)
+    assert isinstance(owner.ends[0], ResponseReceived)
 
 
 def test_a_coordinator_that_is_refused_is_not_asked_for_again() -> None:
@@ -321,7 +329,7 @@ def test_a_coordinator_that_is_refused_is_not_asked_for_again() -> None:
     world.tell("c", question("a", GROUP))
     world.run(lambda: len(owner.ends) == 1)
     (end,) = owner.ends
-    assert isinstance(end, Unanswered)
+    assert isinstance(end, NoResponse)
     assert (end.reason, end.code, end.retriable) == (Reason.COORDINATOR_ERROR, refused, False)
 
 
@@ -355,7 +363,7 @@ def test_wishes_while_a_refresh_is_under_way_lead_to_one_more() -> None:
     refreshes = Fault("Metadata", nth=0)
     world.cluster.faults.append(refreshes)
     for _ in range(20):
-        world.tell("c", WantMetadata())
+        world.tell("c", RequestMetadataUpdate())
         world.pass_time(0.005)
     world.pass_time(2.0)
     assert 2 <= refreshes.seen <= 3
@@ -388,7 +396,7 @@ def storm(seed: int) -> None:
     for key in range(draws.choice((3, 30))):
         asked = question(key, draws.choice(targets), draws.choice((0.01, 1.0, 5.0)))
 
-        def ask(asked: Ask = asked) -> None:
+        def ask(asked: SendRequest = asked) -> None:
             late[str(asked.key)] = world.now + asked.timeout_s
             world.tell("c", asked)
 
@@ -399,12 +407,12 @@ def storm(seed: int) -> None:
         world.at(when + draws.random() * 2, partial(world.start, node))
     closes = draws.random() < 0.3
     if closes:
-        world.at(draws.random() * 6, lambda: world.tell_network("c", CloseNetwork()))
+        world.at(draws.random() * 6, lambda: world.to_network("c", CloseNetwork()))
     world.pass_time(12.0)
     assert Counter(str(each.ask.key) for each in owner.ends) == Counter(late.keys())
     if closes:
         assert world._clients["c"].next_deadline() is None
-        ends = [each for each in owner.ends if isinstance(each, Unanswered)]
+        ends = [each for each in owner.ends if isinstance(each, NoResponse)]
         assert not any(pipe.open for pipe in world._pipes.values()), ends
 
 
@@ -421,7 +429,7 @@ def test_a_deadline_is_kept_when_nobody_can_be_reached() -> None:
     world.pass_time(1.0)
     assert [each.ask.key for each in owner.ends] == ["a", "b"]
     assert all(
-        isinstance(each, Unanswered) and each.reason is Reason.TIMED_OUT for each in owner.ends
+        isinstance(each, NoResponse) and each.reason is Reason.TIMED_OUT for each in owner.ends
     )
 
 
@@ -429,7 +437,7 @@ def test_what_the_last_connection_ended_of_is_told_with_a_deadline() -> None:
     """As of a broker that closes on ApiVersions, in whichever version it is asked."""
     made = network(Random(1), [("broker1", 9092)])
     now, asked = 0.0, set()
-    ends: list[Unanswered] = []
+    ends: list[NoResponse] = []
     effects = made.handle(question("a", LEAST_LOADED, 5.0), now)
     while not ends:
         for each in effects:
@@ -437,7 +445,7 @@ def test_what_the_last_connection_ended_of_is_told_with_a_deadline() -> None:
                 (request,) = frames(made.handle(ConnectionMade(each.connection), now))
                 asked.add(request.api_version)
                 made.handle(ConnectionLost(each.connection, "the broker closed"), now)
-            elif isinstance(each, Unanswered):
+            elif isinstance(each, NoResponse):
                 ends.append(each)
         due = made.next_deadline()
         assert ends or due is not None
@@ -475,7 +483,7 @@ def test_a_queue_is_sent_in_order_and_fails_together() -> None:
     world.stop(2)
     world.run(lambda: len(owner.ends) == 60)
     failed = owner.ends[40:]
-    assert all(isinstance(each, Unanswered) and each.retriable for each in failed)
+    assert all(isinstance(each, NoResponse) and each.retriable for each in failed)
     assert [each.ask.key for each in failed] == [str(key) for key in range(40, 60)]
 
 

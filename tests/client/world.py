@@ -123,8 +123,8 @@ class World:
         """Give a client an event of its user."""
         self._told(name, self._clients[name].handle(event, self.now))
 
-    def tell_network(self, name: str, event: object) -> None:
-        self._told(name, self._clients[name].tell_network(event, self.now))
+    def to_network(self, name: str, event: object) -> None:
+        self._told(name, self._clients[name].to_network(event, self.now))
 
     def at(self, when: float, action: Callable[[], None]) -> None:
         """Do something later."""

@@ -16,7 +16,7 @@ from kafkawire.capture.jsonl.writer import Text
 from kafkawire.capture.tables.arrow.record_columns import RecordColumns
 from kafkawire.capture.tables.extraction.record_batches import Broken, Carried, batches_in
 from kafkawire.client.consumer.failures import FetchFailed
-from kafkawire.client.consumer.fetch.completed_fetch import Buffer
+from kafkawire.client.consumer.fetch.completed_fetch import CompletedFetch
 from kafkawire.client.consumer.offsets.partition_state import Position
 from kafkawire.client.consumer.partitions import TopicPartition
 from kafkawire.errors import CorruptBatch, InvalidLength, Truncated, WireError
@@ -278,7 +278,7 @@ def test_a_consumer_returns_them_before_it_fails() -> None:
     body = bytearray(one_batch()[HEADER_BYTES:])
     body[body.index(b"value 5") - 1] = 0x7F
     for bad, records in ((bytes(body), 5), (bytes(body[8:]), 0)):
-        buffer = Buffer(TopicPartition("t", 0), Position(0, -1), with_records(bad, 8))
+        buffer = CompletedFetch(TopicPartition("t", 0), Position(0, -1), with_records(bad, 8))
         taken = buffer.take(100) if records else []
         assert [each.value for each in taken] == FIVE[:records]
         with pytest.raises(FetchFailed, match=f"from offset {records} on"):

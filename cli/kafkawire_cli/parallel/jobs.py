@@ -27,7 +27,7 @@ from ..render.messages import Printed, Shape, View
 from ..render.progress import progress
 
 if TYPE_CHECKING:
-    from kafkawire.capture.frames.serialised import Parcel, Told
+    from kafkawire.capture.frames.serialised import LocatedItem, SerialisedFrames
     from kafkawire.capture.jsonl.rows import Lines
 
 BATCH_ROWS: Final = 512
@@ -43,7 +43,7 @@ FEW: Final = 3
 """Processes that one which reads for all of them keeps busy: reading is up to half of the work."""
 
 
-class Asked(NamedTuple):
+class DecodeOptions(NamedTuple):
     """What to print of each capture: the form, how much of it, which rows, which brokers."""
 
     form: Shape
@@ -52,7 +52,7 @@ class Asked(NamedTuple):
     brokers: Known
 
 
-def decoded(files: Sequence[Path], asked: Asked, jobs: int) -> Iterator[Printed]:
+def decoded(files: Sequence[Path], asked: DecodeOptions, jobs: int) -> Iterator[Printed]:
     """Decode captures with so many processes."""
     if jobs > 1:
         from .ordered_output import can_fork
@@ -63,13 +63,13 @@ def decoded(files: Sequence[Path], asked: Asked, jobs: int) -> Iterator[Printed]
     yield from (_each if FEW < jobs <= len(files) else _shared)(files, asked, jobs)
 
 
-def decoded_as_one(files: Sequence[Path], asked: Asked) -> Iterator[Printed]:
+def decoded_as_one(files: Sequence[Path], asked: DecodeOptions) -> Iterator[Printed]:
     """Decode captures that are one, in the order of their first packets."""
-    from kafkawire.capture.frames.serialised import Told
+    from kafkawire.capture.frames.serialised import LocatedItem
     from kafkawire.capture.multifile import Traffic, place_of
     from kafkawire.errors import CaptureError
 
-    def file_of(told: Told) -> int:
+    def file_of(told: LocatedItem) -> int:
         return place_of(told.item.packet)[0]
 
     try:
@@ -78,7 +78,7 @@ def decoded_as_one(files: Sequence[Path], asked: Asked) -> Iterator[Printed]:
                 files, asked.brokers.ports, brokers=asked.brokers.addresses, watch=watch
             )
             for batch in traffic.batches():
-                told = [one for one in batch if isinstance(one, Told)]
+                told = [one for one in batch if isinstance(one, LocatedItem)]
                 for file, some in groupby(told, file_of):
                     name = str(traffic.sources[file])
                     yield _printed(name, [_within(one) for one in some], asked)
@@ -86,21 +86,21 @@ def decoded_as_one(files: Sequence[Path], asked: Asked) -> Iterator[Printed]:
         yield Printed(b"", True, InputError(str(error)))
 
 
-def _within(told: Told) -> Told:
+def _within(told: LocatedItem) -> LocatedItem:
     """Number a packet as its file does."""
-    from kafkawire.capture.frames.decoding import Sealed
+    from kafkawire.capture.frames.decoding import RawFrame
     from kafkawire.capture.multifile import place_of
 
     item = told.item
     number = place_of(item.packet)[1]
-    if isinstance(item, Sealed):
+    if isinstance(item, RawFrame):
         item.packet = number
     else:
         told.item = item._replace(packet=number)
     return told
 
 
-def _here(file: Path, asked: Asked, drawn: bool = False) -> Iterator[Printed]:
+def _here(file: Path, asked: DecodeOptions, drawn: bool = False) -> Iterator[Printed]:
     """Decode a capture."""
     try:
         for told in _batches(file, asked.brokers, drawn):
@@ -109,7 +109,7 @@ def _here(file: Path, asked: Asked, drawn: bool = False) -> Iterator[Printed]:
         yield Printed(b"", True, error)
 
 
-def _each(files: Sequence[Path], asked: Asked, jobs: int) -> Iterator[Printed]:
+def _each(files: Sequence[Path], asked: DecodeOptions, jobs: int) -> Iterator[Printed]:
     """Have each capture decoded by a process."""
     from .ordered_output import Turns
 
@@ -129,11 +129,11 @@ class _Batch(NamedTuple):
     """
 
     name: str
-    parcel: Parcel
+    parcel: SerialisedFrames
     frames: PickleBuffer
 
 
-def _shared(files: Sequence[Path], asked: Asked, jobs: int) -> Iterator[Printed]:
+def _shared(files: Sequence[Path], asked: DecodeOptions, jobs: int) -> Iterator[Printed]:
     """Read captures, and share the rest of the work."""
     from kafkawire.capture.jsonl import rows as row_text  # noqa: F401  # the others have them, too
 
@@ -155,14 +155,14 @@ def _shared(files: Sequence[Path], asked: Asked, jobs: int) -> Iterator[Printed]
         turns.end()
 
 
-def _packed(name: str, told: list[Told]) -> _Batch:
+def _packed(name: str, told: list[LocatedItem]) -> _Batch:
     from kafkawire.capture.frames.serialised import pack
 
     parcel = pack(told)
     return _Batch(name, parcel._replace(frames=b""), PickleBuffer(parcel.frames))
 
 
-def _opened(batch: _Batch, asked: Asked) -> Iterator[Printed]:
+def _opened(batch: _Batch, asked: DecodeOptions) -> Iterator[Printed]:
     """Open and print what was read."""
     from kafkawire.capture.frames.serialised import unpack
 
@@ -170,7 +170,7 @@ def _opened(batch: _Batch, asked: Asked) -> Iterator[Printed]:
     return _views(batch.name, told, asked)
 
 
-def _views(name: str, told: list[Told], asked: Asked) -> Iterator[Printed]:
+def _views(name: str, told: list[LocatedItem], asked: DecodeOptions) -> Iterator[Printed]:
     """Give the text of some rows where it was written: it is to be used before the next."""
     if asked.form is not Shape.JSONL or asked.wanted:
         yield _printed(name, told, asked)
@@ -181,7 +181,7 @@ def _views(name: str, told: list[Told], asked: Asked) -> Iterator[Printed]:
         yield Printed(text, lines.clean)
 
 
-def _printed(name: str, told: list[Told], asked: Asked) -> Printed:
+def _printed(name: str, told: list[LocatedItem], asked: DecodeOptions) -> Printed:
     from kafkawire.capture.engine import located
 
     if asked.form is Shape.JSONL and not asked.wanted:
@@ -212,7 +212,7 @@ def _drawn() -> bool:
     return not sys.stdout.isatty()  # rows on the terminal, and a bar would stand among them
 
 
-def _batches(file: Path, brokers: Known, drawn: bool = False) -> Iterator[list[Told]]:
+def _batches(file: Path, brokers: Known, drawn: bool = False) -> Iterator[list[LocatedItem]]:
     """Read a capture, some rows at a time."""
     from kafkawire.capture.engine import read_batches
     from kafkawire.errors import CaptureError

@@ -34,12 +34,12 @@ class Facts(NamedTuple):
 def facts(message: Message, version: int) -> Facts:
     """Collect the facts of a request or response, each once, in wire order."""
     from kafkawire.capture.exchanges.topic_ids import TopicNames
-    from kafkawire.capture.tables.extraction.entities import Mentions
+    from kafkawire.capture.tables.extraction.entities import Entities
     from kafkawire.messages import REGISTRY
     from kafkawire.protocol.error_code import ErrorCode
 
     info = REGISTRY.get(type(message).__name__)
-    said = Mentions(TopicNames())
+    said = Entities(TopicNames())
     said.take(message, version, info.api_key, info.type)
     names = [("group_id", group) for group in said.groups]
     names += [("transactional_id", id) for id in said.transactional_ids]

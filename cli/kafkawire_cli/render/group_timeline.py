@@ -12,7 +12,14 @@ from typing import Final
 from kafkawire.capture.exchanges.topic_ids import Topic
 from kafkawire.capture.rows import time_text
 from kafkawire.capture.tables.extraction.group_event import Protocol, What
-from kafkawire.reports.group import Commits, Life, Member, Moment, Partition, Rebalance
+from kafkawire.reports.group import (
+    Commits,
+    GroupHistory,
+    Member,
+    Partition,
+    Rebalance,
+    TimelineEvent,
+)
 
 from ..input.sources import Shown, top
 from .report import Section, count_text, duration_text, list_text, plural, ranges_text
@@ -27,7 +34,7 @@ GENERATION: Final = {
 """What a group of that protocol counts."""
 
 
-def told(life: Life, most: int | None) -> list[Section]:
+def told(life: GroupHistory, most: int | None) -> list[Section]:
     """Tell a group's life: the first `most` members, the first and the last `most` entries of the
     timeline; None for all.
     """
@@ -39,7 +46,7 @@ def told(life: Life, most: int | None) -> list[Section]:
     ]
 
 
-def overview(shown: Shown[Life]) -> Section:
+def overview(shown: Shown[GroupHistory]) -> Section:
     """Make the list of groups."""
     head = (
         "group", "protocol", ">members", ">rebalances", ">stood still", ">commits", ">lag",
@@ -59,13 +66,13 @@ def overview(shown: Shown[Life]) -> Section:
     return Section("Groups", head, rows, shown.more("groups"))
 
 
-def protocol(life: Life) -> str:
+def protocol(life: GroupHistory) -> str:
     """Say by which protocol a group lives, and with which assignors."""
     said = "commits only" if life.protocol is None else life.protocol.value
     return f"{said} ({list_text(life.assignors)})" if life.assignors else said
 
 
-def facts(life: Life) -> list[str]:
+def facts(life: GroupHistory) -> list[str]:
     """Say in a few lines what a group's life came to."""
     said = [protocol(life)]
     if life.generations is not None:
@@ -97,7 +104,7 @@ def rebalances(found: list[Rebalance], stopped_ns: int) -> str:
 # -- members
 
 
-def labels(life: Life) -> dict[str, str]:
+def labels(life: GroupHistory) -> dict[str, str]:
     """Give each member a name that tells it from the others: its client id, if that does."""
     called = Counter(member.client_id for member in life.members.values())
     return {
@@ -112,7 +119,7 @@ def _told_apart(member: Member) -> str:
     return member.group_instance_id or member.member_id[-8:]
 
 
-def members(life: Life, names: dict[str, str], most: int | None) -> Section:
+def members(life: GroupHistory, names: dict[str, str], most: int | None) -> Section:
     """Make the list of members."""
     shown = top(list(life.members.values()), most)
     head = (
@@ -151,7 +158,7 @@ def gone(member: Member) -> str:
 # -- the timeline
 
 
-def timeline(life: Life, names: dict[str, str], most: int | None) -> Section:
+def timeline(life: GroupHistory, names: dict[str, str], most: int | None) -> Section:
     """Tell what happened, in order."""
     rows: list[tuple[str, ...]] = []
     day = ""
@@ -196,7 +203,7 @@ WITH_STATE: Final = frozenset({What.JOINED, What.REBALANCE_ENDED})
 """What says which generation it is, and of how many."""
 
 
-def said(entry: Moment | Commits, generation: str) -> str:
+def said(entry: TimelineEvent | Commits, generation: str) -> str:
     """Say what happened."""
     if isinstance(entry, Commits):
         return _committed(entry)
@@ -216,7 +223,7 @@ def said(entry: Moment | Commits, generation: str) -> str:
     return text + (f": {entry.reason}" if entry.reason else "")
 
 
-def _state(entry: Moment, generation: str) -> str:
+def _state(entry: TimelineEvent, generation: str) -> str:
     parts = [] if entry.generation is None else [f"{generation} {entry.generation}"]
     if entry.members:
         parts.append(plural(entry.members, "member"))

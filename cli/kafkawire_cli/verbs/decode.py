@@ -144,9 +144,9 @@ def decode(
                 refuse("decode", error)
                 failed = True
         if files:
-            from ..parallel.jobs import Asked, decoded, decoded_as_one
+            from ..parallel.jobs import DecodeOptions, decoded, decoded_as_one
 
-            asked = Asked(form, view, chosen, brokers)
+            asked = DecodeOptions(form, view, chosen, brokers)
             for printed in decoded_as_one(files, asked) if rotated else decoded(files, asked, jobs):
                 clean = clean and printed.clean
                 pipes.write(printed.text)

@@ -78,7 +78,7 @@ def produce(
         raise typer.BadParameter("is empty", param_hint="--key-separator")
     form = Form(_bytes(key_separator), _bytes(null))
     config = live.settings(bootstrap, setting, PRODUCER_KEYS)
-    told = Told(verbose)
+    told = DeliveryCounts(verbose)
 
     async def work() -> None:
         async with Producer(config) as producer:
@@ -100,7 +100,7 @@ def _bytes(text: str | None) -> bytes | None:
     return None if text is None else text.encode(errors="surrogateescape")
 
 
-class Told:
+class DeliveryCounts:
     """What became of each line, in the order of lines; a person is told of those that failed."""
 
     def __init__(self, verbose: bool) -> None:
@@ -152,7 +152,7 @@ async def _send(
     source: BinaryIO,
     form: Form,
     partition: int | None,
-    told: Told,
+    told: DeliveryCounts,
 ) -> None:
     """Send lines, so many at a time that memory stays small; up to one whose failure is that of
     all: then nothing more is read.

@@ -16,12 +16,12 @@ from ...protocol import ErrorCode
 from ..deadlines import Deadlines
 from . import joining
 from .member import Member, Parked
-from .members import Roster
+from .members import Members
 from .requests import (
-    Beaten,
     Deadline,
     Effect,
     Heartbeat,
+    HeartbeatResult,
     Join,
     JoinDue,
     Joined,
@@ -62,7 +62,7 @@ class Group:
         self.generation_id = 0
         self.protocol_type: str | None = None
         self.protocol_name: str | None = None
-        self.members = Roster()
+        self.members = Members()
         self.pending: set[str] = set()
         self.unsynced: set[str] = set()
         self.new_member_id = new_member_id
@@ -153,7 +153,7 @@ class Group:
         return effects + self._answer_syncs(now)
 
     def _heartbeat(self, request: Heartbeat, now: float) -> list[Effect]:
-        return [Beaten(request.reply_to, self._member_error(request, K.HEARTBEAT, now))]
+        return [HeartbeatResult(request.reply_to, self._member_error(request, K.HEARTBEAT, now))]
 
     def _leave(self, request: Leave, now: float) -> list[Effect]:
         error = self.admits(K.LEAVE)

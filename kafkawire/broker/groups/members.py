@@ -17,7 +17,7 @@ from .requests import Join
 E = ErrorCode
 
 
-class Roster:
+class Members:
     """The members of one group. joined: how many wait for the rebalance to complete. size: bytes of
     all members.
     """

@@ -94,7 +94,7 @@ class Synced(NamedTuple):
     protocol_name: str | None = None
 
 
-class Beaten(NamedTuple):
+class HeartbeatResult(NamedTuple):
     """Answers a Heartbeat."""
 
     reply_to: int
@@ -113,7 +113,7 @@ class Store(NamedTuple):
     """Keep the group as it is now: generation, members, assignments."""
 
 
-Effect = Joined | Synced | Beaten | Left | Store
+Effect = Joined | Synced | HeartbeatResult | Left | Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from ...messages.sync_group_response import SyncGroupResponse
 from ...primitives import Message
 from ...protocol import ErrorCode
 from ..request import Request
-from .requests import Beaten, Joined, Left, Synced
+from .requests import HeartbeatResult, Joined, Left, Synced
 
 NULL_PROTOCOL_FROM: Final = 7
 STATIC_FROM: Final = 5
@@ -23,7 +23,7 @@ SKIP_FROM: Final = 9
 MEMBERS_FROM: Final = 3
 
 
-def message(answer: Joined | Synced | Beaten | Left, request: Request) -> Message:
+def message(answer: Joined | Synced | HeartbeatResult | Left, request: Request) -> Message:
     """Make the response to a request."""
     match answer:
         case Joined():
@@ -35,7 +35,7 @@ def message(answer: Joined | Synced | Beaten | Left, request: Request) -> Messag
                 protocol_name=answer.protocol_name,
                 assignment=answer.assignment,
             )
-        case Beaten():
+        case HeartbeatResult():
             return HeartbeatResponse(error_code=answer.error)
         case Left():
             return _left(answer, request)

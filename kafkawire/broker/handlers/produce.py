@@ -33,7 +33,7 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
 from ..log.validation import Refused
-from ..request import NO_ANSWER, Answer, Request
+from ..request import NO_RESPONSE, Answer, Request
 from ..topics import INTERNAL
 
 E = ErrorCode
@@ -71,7 +71,7 @@ def handle(broker: Broker, request: Request, connection: Connection, now: float)
         if any(failed):
             error = ErrorCode(next(code for code in failed if code))
             broker.cluster.close(connection, f"a Produce with acks=0 met {error.name}")
-        return NO_ANSWER
+        return NO_RESPONSE
     return ProduceResponse(responses=responses, node_endpoints=list(moved.values()))
 
 

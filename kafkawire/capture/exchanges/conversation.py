@@ -18,7 +18,7 @@ from librt.strings import read_i32_be
 from mypy_extensions import i64
 
 from ...primitives import DEFAULT_LIMITS, Limits
-from ..frames.decoding import RequestHeads, Sealed, asked_by, seal_request
+from ..frames.decoding import RawFrame, RequestHeads, in_flight_request, raw_request
 from ..frames.detection import (
     HEAD,
     LEAST_REQUEST,
@@ -91,11 +91,11 @@ class Conversation:
         return self._opened(self.end())
 
     def _opened(self, items: list[Item]) -> list[Row]:
-        return [item.open(self.limits) if isinstance(item, Sealed) else item for item in items]
+        return [item.open(self.limits) if isinstance(item, RawFrame) else item for item in items]
 
     # -- the same, and frames stay sealed: whoever asks for their rows may do that elsewhere
 
-    def whole(self, side: i64, data: bytes, packet: i64, time_ns: i64) -> Sealed | None:
+    def whole(self, side: i64, data: bytes, packet: i64, time_ns: i64) -> RawFrame | None:
         """Take bytes that are one frame, where that is all they can be: as `take` would, which is
         for everything else. None: nothing was taken.
         """
@@ -124,7 +124,7 @@ class Conversation:
             if asked is None or asked.api_key == HANDSHAKE:
                 return None
             self._pairing.answer()
-            sealed = Sealed(False, frame, packet, time_ns, asked, SIZE, "")
+            sealed = RawFrame(False, frame, packet, time_ns, asked, SIZE, "")
             self._inference.keep(sealed, asked)
         stream.position += size + SIZE
         return sealed
@@ -330,7 +330,7 @@ class Conversation:
             if judge_request(framed, 0, len(frame)) is not Sight.PROVEN:
                 return [self._token(frame, mark, "request")]
             self._tokens = False
-        sealed = seal_request(frame, mark, self.limits)
+        sealed = raw_request(frame, mark, self.limits)
         waited = self._pairing.request(sealed.asked)
         return [sealed, *self._inference.settle(waited)] if waited else [sealed]
 
@@ -340,7 +340,7 @@ class Conversation:
         rows = self._inference.settle(self._pairing.response(frame, mark))
         for row in rows:
             if is_handshake_0(row):
-                opened = row.open(self.limits) if isinstance(row, Sealed) else row
+                opened = row.open(self.limits) if isinstance(row, RawFrame) else row
                 self._tokens = getattr(opened.message, "error_code", -1) == 0
         return rows
 
@@ -390,7 +390,7 @@ class Conversation:
         frame = stream.take(stream.held)[SIZE:]
         if side == self.client:
             row = partial_request(frame, partial[0], mark)
-            return [row, *self._inference.settle(self._pairing.request(asked_by(row)))]
+            return [row, *self._inference.settle(self._pairing.request(in_flight_request(row)))]
         return [self._pairing.partial_response(frame, partial[0], mark)]
 
     def _give_up(self, side: int, size: int, status: Status, reason: str) -> list[Item]:

@@ -14,8 +14,8 @@ from typing import Any, Final, final
 
 from mypy_extensions import i64
 
-from ..frames.decoding import Sealed
-from ..frames.serialised import Told
+from ..frames.decoding import RawFrame
+from ..frames.serialised import LocatedItem
 from ..tcp.connection import Connection
 from .exchanges import Ended
 
@@ -71,13 +71,13 @@ def as_ended(connection: Connection, client: int, number: int) -> Ended:
     return ended
 
 
-def weigh(told: list[Told]) -> tuple[int, int]:
+def weigh(told: list[LocatedItem]) -> tuple[int, int]:
     """Count the frames that are sealed still, and their bytes, without those of their lengths."""
     count: i64 = 0
     size: i64 = 0
     for one in told:
         item = one.item
-        if isinstance(item, Sealed):
+        if isinstance(item, RawFrame):
             count += 1
             size += len(item.frame)
     return count, size

@@ -34,7 +34,7 @@ class Wanted(NamedTuple):
     listed: bool
 
 
-class Asked(NamedTuple):
+class InFlightRequest(NamedTuple):
     """All that a Fetch asks for; complete: whether the session was seen from its beginning."""
 
     partitions: tuple[Wanted, ...]
@@ -109,7 +109,7 @@ class FetchSessions:
         self._names = names
         self._sessions: Sessions[Wanted] = Sessions()
 
-    def expand(self, exchange: Exchange) -> Asked | None:
+    def expand(self, exchange: Exchange) -> InFlightRequest | None:
         """Say what a Fetch asks for; None for other exchanges, and where its request cannot be
         read. Give each exchange once, in order.
         """
@@ -132,7 +132,7 @@ class FetchSessions:
         partitions = tuple(
             one if key in listed else one._replace(listed=False) for key, one in wanted.items()
         )
-        return Asked(partitions, complete)
+        return InFlightRequest(partitions, complete)
 
 
 def listed_by(request: FetchRequest, names: TopicNames) -> dict[Key, Wanted]:

@@ -24,7 +24,7 @@ from ...primitives import Limits, Message, Reader, Structure
 from ...protocol.error_code import ErrorCode
 from ...protocol.header import response_header_version
 from ...records import RecordBatches
-from ..frames.decoding import Asked, Sealed
+from ..frames.decoding import InFlightRequest, RawFrame
 from ..rows import Row, Status
 from .pairing import Item
 
@@ -87,20 +87,20 @@ class Inference:
         self._seen: set[tuple[int, int]] = set()
         self._layouts: dict[Layout, None] = {}
         self._searches = 0
-        self._unread: list[Sealed] = []
+        self._unread: list[RawFrame] = []
         self._unread_bytes = 0
 
     def settle(self, items: list[Item]) -> list[Item]:
         """Learn from the responses that have their requests; infer those that have none."""
         for at, item in enumerate(items):
-            if isinstance(item, Sealed):
+            if isinstance(item, RawFrame):
                 if not item.is_request and item.asked is not None:
                     self.keep(item, item.asked)
             elif item.status is Status.UNPAIRED:
                 items[at] = self.infer(item)
         return items
 
-    def keep(self, answer: Sealed, asked: Asked) -> None:
+    def keep(self, answer: RawFrame, asked: InFlightRequest) -> None:
         """Keep a response unread: whether it can be read matters only once one is inferred."""
         if self._seen and (asked.api_key, asked.api_version) in self._seen:
             return

@@ -15,12 +15,12 @@ from mypy_extensions import mypyc_attr
 
 from ...messages.api_key import ApiKey
 from ...primitives import Limits
-from ..frames.decoding import Asked, Sealed, seal_response
+from ..frames.decoding import InFlightRequest, RawFrame, raw_response
 from ..frames.stream import Mark
 from ..frames.truncated import partial_response
 from ..rows import Row, Status
 
-Item: TypeAlias = Row | Sealed
+Item: TypeAlias = Row | RawFrame
 """What a conversation says: a row, or a frame that is one when it is opened."""
 
 HANDSHAKE: Final = int(ApiKey.SASL_HANDSHAKE)
@@ -53,7 +53,7 @@ class Pairing:
 
     def __init__(self, limits: Limits) -> None:
         self._limits: Limits = limits
-        self._asked: deque[Asked] = deque()
+        self._asked: deque[InFlightRequest] = deque()
         self._waiting: deque[_Waiting] | None = None
         self._waiting_bytes: int = 0
 
@@ -62,7 +62,7 @@ class Pairing:
         """Whether a response waits for its request."""
         return bool(self._waiting)
 
-    def next(self, correlation_id: int) -> Asked | None:
+    def next(self, correlation_id: int) -> InFlightRequest | None:
         """Give the oldest request without a response, if that is its number."""
         if self._asked:
             asked = self._asked[0]
@@ -70,7 +70,7 @@ class Pairing:
                 return asked
         return None
 
-    def ask(self, asked: Asked) -> None:
+    def ask(self, asked: InFlightRequest) -> None:
         """Note a request for which no response can wait."""
         self._asked.append(asked)
         if len(self._asked) > MAX_ASKED:
@@ -89,7 +89,7 @@ class Pairing:
         """Correlation id -> API key and version of the requests without a response."""
         return {a.correlation_id: (a.api_key, a.api_version) for a in reversed(self._asked)}
 
-    def request(self, asked: Asked | None) -> list[Item]:
+    def request(self, asked: InFlightRequest | None) -> list[Item]:
         """Note a request; returns the responses that waited for it."""
         if asked is None:
             return []
@@ -99,7 +99,7 @@ class Pairing:
                 items: list[Item] = [self._unpaired() for _ in range(at)]
                 found = self._release()
                 self._answered(found.frame)
-                items.append(seal_response(found.frame, found.mark, asked))
+                items.append(raw_response(found.frame, found.mark, asked))
                 return items
         return []
 
@@ -108,7 +108,7 @@ class Pairing:
         asked = self._answered(frame)
         if asked is not None:
             items = self.finish()
-            items.append(seal_response(frame, mark, asked))
+            items.append(raw_response(frame, mark, asked))
             return items
         if self._waiting is None:
             self._waiting = deque()
@@ -128,7 +128,7 @@ class Pairing:
         """Give up the responses that wait: their requests are not in the capture."""
         return [self._unpaired() for _ in range(len(self._waiting or ()))]
 
-    def _answered(self, frame: bytes) -> Asked | None:
+    def _answered(self, frame: bytes) -> InFlightRequest | None:
         correlation_id = correlation_id_of(frame)
         for at, asked in enumerate(self._asked):
             if asked.correlation_id == correlation_id:
@@ -159,7 +159,7 @@ class Pairing:
 
 def is_handshake_0(item: Item) -> bool:
     """Whether a response answers a SaslHandshake of version 0, behind which come bare tokens."""
-    if isinstance(item, Sealed):
+    if isinstance(item, RawFrame):
         asked = item.asked
         return asked is not None and asked.api_key == HANDSHAKE and asked.api_version == 0
     return item.api_key == HANDSHAKE and item.api_version == 0

@@ -13,7 +13,7 @@ from ...messages import REGISTRY
 from ...primitives import DEFAULT_LIMITS, Limits
 from ...protocol.frame import SIZE, Body, decode_request_body, decode_response_body
 from ..rows import Row, Status
-from .decoding import Asked, api_name, asked_by, request_row, response_row
+from .decoding import InFlightRequest, api_name, in_flight_request, request_row, response_row
 from .detection import Sight, judge_response
 from .stream import Mark
 
@@ -29,7 +29,7 @@ def decode_frames(
     response_to: API key and version where every frame is a response to such a request. `packet` is
     0 in every row.
     """
-    asked: dict[int, Asked] = {}
+    asked: dict[int, InFlightRequest] = {}
     at = 0
     while at < len(data):
         left = len(data) - at - SIZE
@@ -44,7 +44,7 @@ def decode_frames(
             yield response_row(frame, NOWHERE, asked.pop(_id(frame)), limits)
         else:
             row = request_row(frame, NOWHERE, limits)
-            expected = asked_by(row)
+            expected = in_flight_request(row)
             if expected is not None:
                 asked[expected.correlation_id] = expected
             yield row
@@ -55,7 +55,7 @@ def _id(frame: bytes) -> int:
     return int.from_bytes(frame[:4], "big", signed=True)
 
 
-def _answers(frame: bytes, asked: Asked | None) -> bool:
+def _answers(frame: bytes, asked: InFlightRequest | None) -> bool:
     """Whether a frame is the answer to a request before it: both kinds may look plausible."""
     if asked is None:
         return False
@@ -63,8 +63,8 @@ def _answers(frame: bytes, asked: Asked | None) -> bool:
     return sight is Sight.PROVEN
 
 
-def _one(frame: bytes, api_key: int, api_version: int) -> Asked:
-    return Asked(api_key, api_version, _id(frame), None, 0, 0)
+def _one(frame: bytes, api_key: int, api_version: int) -> InFlightRequest:
+    return InFlightRequest(api_key, api_version, _id(frame), None, 0, 0)
 
 
 def _leftover(data: bytes, size: int, left: int) -> Row:

@@ -33,7 +33,7 @@ LEAST_HEAD: Final = 10
 
 @final
 @mypyc_attr(acyclic=True)
-class Asked:
+class InFlightRequest:
     """A request that awaits its response."""
 
     def __init__(
@@ -53,7 +53,7 @@ class Asked:
         self.time_ns: int = time_ns
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Asked, (
+        return InFlightRequest, (
             self.api_key,
             self.api_version,
             self.correlation_id,
@@ -65,7 +65,7 @@ class Asked:
 
 @final
 @mypyc_attr(acyclic=True)
-class Sealed:
+class RawFrame:
     """A frame (without its size) whose header was read, and whose body was not.
 
     packet, time_ns: as in Row. asked: what a request asks for, None where its header has not even
@@ -79,7 +79,7 @@ class Sealed:
         frame: bytes,
         packet: int,
         time_ns: int,
-        asked: Asked | None,
+        asked: InFlightRequest | None,
         body: int,
         error: str,
     ) -> None:
@@ -87,12 +87,12 @@ class Sealed:
         self.frame: bytes = frame
         self.packet: int = packet
         self.time_ns: int = time_ns
-        self.asked: Asked | None = asked
+        self.asked: InFlightRequest | None = asked
         self.body: int = body
         self.error: str = error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Sealed, (
+        return RawFrame, (
             self.is_request,
             self.frame,
             self.packet,
@@ -109,11 +109,11 @@ class Sealed:
         return _request(self, limits) if self.is_request else _response(self, limits)
 
 
-def asked_by(row: Row) -> Asked | None:
+def in_flight_request(row: Row) -> InFlightRequest | None:
     """Say what response a request row lets expect; None where its header could not be read."""
     if row.api_key is None or row.api_version is None or row.correlation_id is None:
         return None
-    return Asked(
+    return InFlightRequest(
         row.api_key,
         row.api_version,
         row.correlation_id,
@@ -131,15 +131,15 @@ def api_name(api_key: int) -> str | None:
 # -- sealing
 
 
-def seal_request(frame: bytes, mark: Mark, limits: Limits = DEFAULT_LIMITS) -> Sealed:
+def raw_request(frame: bytes, mark: Mark, limits: Limits = DEFAULT_LIMITS) -> RawFrame:
     """Read the header of a request frame (without its size)."""
     try:
         head = decode_request_header(frame, lenient=True, limits=limits)
     except DecodeError as malformed:
         asked = _prefix(frame, mark)
-        return Sealed(True, frame, mark.packet, mark.time_ns, asked, -1, str(malformed))
+        return RawFrame(True, frame, mark.packet, mark.time_ns, asked, -1, str(malformed))
     header = head.header
-    asks = Asked(
+    asks = InFlightRequest(
         header.request_api_key,
         header.request_api_version,
         header.correlation_id,
@@ -148,21 +148,21 @@ def seal_request(frame: bytes, mark: Mark, limits: Limits = DEFAULT_LIMITS) -> S
         mark.time_ns,
     )
     error = "" if header.bent is None else f"client id: {header.bent}"
-    return Sealed(True, frame, mark.packet, mark.time_ns, asks, head.end, error)
+    return RawFrame(True, frame, mark.packet, mark.time_ns, asks, head.end, error)
 
 
 @final
 class RequestHeads:
     """Reads the headers of a connection's requests, where nothing about them is unusual.
 
-    Law: a header is read as `seal_request` would, or not at all.
+    Law: a header is read as `raw_request` would, or not at all.
     """
 
     def __init__(self) -> None:
         self._client_id: str | None = None
         self._client_bytes: bytes = b""
 
-    def seal(self, frame: bytes, packet: i64, time_ns: i64) -> Sealed | None:
+    def seal(self, frame: bytes, packet: i64, time_ns: i64) -> RawFrame | None:
         """Read the header of a request frame (without its size); None leaves it to others."""
         size: i64 = len(frame)
         if size < LEAST_HEAD:
@@ -190,31 +190,35 @@ class RequestHeads:
                     return None
                 self._client_bytes, self._client_id = text, text.decode("ascii")
             client_id = self._client_id
-        asked = Asked(key, version, read_i32_be(frame, 4), client_id, packet, time_ns)
-        return Sealed(True, frame, packet, time_ns, asked, body, "")
+        asked = InFlightRequest(key, version, read_i32_be(frame, 4), client_id, packet, time_ns)
+        return RawFrame(True, frame, packet, time_ns, asked, body, "")
 
 
-def seal_response(frame: bytes, mark: Mark, asked: Asked) -> Sealed:
+def raw_response(frame: bytes, mark: Mark, asked: InFlightRequest) -> RawFrame:
     """Take a response frame (without its size) as the answer to a request."""
-    return Sealed(False, frame, mark.packet, mark.time_ns, asked, 4, "")
+    return RawFrame(False, frame, mark.packet, mark.time_ns, asked, 4, "")
 
 
-def _prefix(frame: bytes, mark: Mark) -> Asked | None:
+def _prefix(frame: bytes, mark: Mark) -> InFlightRequest | None:
     """Read what every request begins with, of one whose header fails behind it."""
     if len(frame) < REQUEST_PREFIX:
         return None
     key, version = int(read_i16_be(frame, 0)), int(read_i16_be(frame, 2))
-    return Asked(key, version, int(read_i32_be(frame, 4)), None, mark.packet, mark.time_ns)
+    return InFlightRequest(
+        key, version, int(read_i32_be(frame, 4)), None, mark.packet, mark.time_ns
+    )
 
 
 def request_row(frame: bytes, mark: Mark, limits: Limits = DEFAULT_LIMITS) -> Row:
     """Read a request frame (without its size)."""
-    return seal_request(frame, mark, limits).open(limits)
+    return raw_request(frame, mark, limits).open(limits)
 
 
-def response_row(frame: bytes, mark: Mark, asked: Asked, limits: Limits = DEFAULT_LIMITS) -> Row:
+def response_row(
+    frame: bytes, mark: Mark, asked: InFlightRequest, limits: Limits = DEFAULT_LIMITS
+) -> Row:
     """Read a response frame (without its size) as the answer to a request."""
-    return seal_response(frame, mark, asked).open(limits)
+    return raw_response(frame, mark, asked).open(limits)
 
 
 # -- opening
@@ -223,7 +227,7 @@ _make: Final[Any] = tuple.__new__
 """Makes a named tuple of all its values in order, in a third of the time that its class takes."""
 
 
-def _malformed(sealed: Sealed) -> Row:
+def _malformed(sealed: RawFrame) -> Row:
     frame, asked = sealed.frame, sealed.asked
     row = Row(
         sealed.packet,
@@ -244,7 +248,7 @@ def _malformed(sealed: Sealed) -> Row:
     )
 
 
-def _request(sealed: Sealed, limits: Limits) -> Row:
+def _request(sealed: RawFrame, limits: Limits) -> Row:
     asked, frame, body = sealed.asked, sealed.frame, sealed.body
     assert asked is not None
     known = api(asked.api_key)
@@ -283,7 +287,7 @@ def _request(sealed: Sealed, limits: Limits) -> Row:
     return row
 
 
-def _response(sealed: Sealed, limits: Limits) -> Row:
+def _response(sealed: RawFrame, limits: Limits) -> Row:
     asked, frame = sealed.asked, sealed.frame
     assert asked is not None
     key, version = asked.api_key, asked.api_version

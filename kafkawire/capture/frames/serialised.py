@@ -15,12 +15,12 @@ from librt.strings import BytesWriter, read_i64_le, write_i64_le
 from mypy_extensions import i64, mypyc_attr
 
 from ..exchanges.pairing import Item
-from .decoding import Asked, Sealed
+from .decoding import InFlightRequest, RawFrame
 
 
 @final
 @mypyc_attr(acyclic=True)
-class Told:
+class LocatedItem:
     """A row that may still be sealed, and the connection it belongs to, as in Located.
 
     known_at: the packet that made it known.
@@ -43,10 +43,10 @@ class Told:
         self.known_at: i64 = known_at
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Told, (self.connection, self.client, self.broker, self.item, self.known_at)
+        return LocatedItem, (self.connection, self.client, self.broker, self.item, self.known_at)
 
 
-class Parcel(NamedTuple):
+class SerialisedFrames(NamedTuple):
     """Many of them. A request has 11 integers, a response 13, each of them 8 bytes of `numbers`,
     and texts by place in `texts`; the frames' bytes lie behind one another. others: what is a row
     already, by its place.
@@ -55,7 +55,7 @@ class Parcel(NamedTuple):
     numbers: bytes
     texts: list[str | None]
     frames: bytes
-    others: dict[int, Told]
+    others: dict[int, LocatedItem]
 
 
 NUMBER: Final = 8
@@ -63,15 +63,15 @@ OF_REQUEST: Final = 11 * NUMBER
 OF_RESPONSE: Final = 13 * NUMBER
 
 
-def pack(told: list[Told]) -> Parcel:
+def pack(told: list[LocatedItem]) -> SerialisedFrames:
     """Put rows into a parcel."""
     numbers = BytesWriter()
     texts: dict[str | None, i64] = {}
     frames: list[bytes] = []
-    others: dict[int, Told] = {}
+    others: dict[int, LocatedItem] = {}
     for at, one in enumerate(told):
         item = one.item
-        if not isinstance(item, Sealed) or item.asked is None or one.connection is None:
+        if not isinstance(item, RawFrame) or item.asked is None or one.connection is None:
             others[at] = one
             continue
         asked = item.asked
@@ -91,7 +91,7 @@ def pack(told: list[Told]) -> Parcel:
         if not item.is_request:
             write_i64_le(numbers, asked.packet)
             write_i64_le(numbers, asked.time_ns)
-    return Parcel(numbers.getvalue(), list(texts), b"".join(frames), others)
+    return SerialisedFrames(numbers.getvalue(), list(texts), b"".join(frames), others)
 
 
 def _place(texts: dict[str | None, i64], text: str | None) -> i64:
@@ -101,10 +101,10 @@ def _place(texts: dict[str | None, i64], text: str | None) -> i64:
     return found
 
 
-def unpack(parcel: Parcel) -> list[Told]:
+def unpack(parcel: SerialisedFrames) -> list[LocatedItem]:
     """Take rows out of a parcel."""
     numbers, texts, frames, others = parcel
-    told: list[Told] = []
+    told: list[LocatedItem] = []
     at: i64 = 0
     start: i64 = 0
     end: i64 = len(numbers)
@@ -122,12 +122,12 @@ def unpack(parcel: Parcel) -> list[Told]:
     return told
 
 
-def _unpacked(numbers: bytes, at: i64, texts: list[str | None], frame: bytes) -> Told:
+def _unpacked(numbers: bytes, at: i64, texts: list[str | None], frame: bytes) -> LocatedItem:
     packet = read_i64_le(numbers, at + 4 * NUMBER)
     time_ns = read_i64_le(numbers, at + 5 * NUMBER)
     kind = read_i64_le(numbers, at + 8 * NUMBER)
     is_request = kind & 1 == 1
-    asked = Asked(
+    asked = InFlightRequest(
         signed16(kind >> 17),
         signed16(kind >> 1 & 0xFFFF),
         read_i64_le(numbers, at + 9 * NUMBER),
@@ -137,11 +137,11 @@ def _unpacked(numbers: bytes, at: i64, texts: list[str | None], frame: bytes) ->
     )
     error = texts[read_i64_le(numbers, at + 7 * NUMBER)] or ""
     body = read_i64_le(numbers, at + 6 * NUMBER)
-    return Told(
+    return LocatedItem(
         read_i64_le(numbers, at),
         texts[read_i64_le(numbers, at + NUMBER)],
         texts[read_i64_le(numbers, at + 2 * NUMBER)],
-        Sealed(is_request, frame, packet, time_ns, asked, body, error),
+        RawFrame(is_request, frame, packet, time_ns, asked, body, error),
     )
 
 

@@ -8,7 +8,7 @@ Law: the row holds the bytes there are, and says how many there should be.
 from __future__ import annotations
 
 from ..rows import Row, Status
-from .decoding import Asked, api_name, seal_request
+from .decoding import InFlightRequest, api_name, raw_request
 from .stream import Mark
 
 
@@ -16,7 +16,7 @@ def partial_request(frame: bytes, size: int, mark: Mark) -> Row:
     """Say what a request whose end is missing tells; `frame` holds what there is of its `size`
     bytes.
     """
-    sealed = seal_request(frame, mark)
+    sealed = raw_request(frame, mark)
     error = f"only the first {len(frame)} of {size} bytes are there"
     row = Row(mark.packet, mark.time_ns, "request", size, Status.TRUNCATED, error, raw=frame)
     asked = sealed.asked
@@ -31,7 +31,7 @@ def partial_request(frame: bytes, size: int, mark: Mark) -> Row:
     )
 
 
-def partial_response(frame: bytes, size: int, mark: Mark, asked: Asked | None) -> Row:
+def partial_response(frame: bytes, size: int, mark: Mark, asked: InFlightRequest | None) -> Row:
     """Say what a response whose end is missing tells."""
     row = Row(
         mark.packet,

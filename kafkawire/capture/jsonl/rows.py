@@ -20,8 +20,8 @@ from ...protocol.header import response_header_version
 from ...protocol.json_text import Template, template, to_json_text
 from ...protocol.secrets import may_hold_secret, placeholder
 from ..frames.apis import api
-from ..frames.decoding import API_VERSIONS, Asked, Sealed
-from ..frames.serialised import Told
+from ..frames.decoding import API_VERSIONS, InFlightRequest, RawFrame
+from ..frames.serialised import LocatedItem
 from ..rows import Row, Status
 from .records import (
     Place,
@@ -68,7 +68,7 @@ class Head:
     fields; plain_if_zero: an ApiVersions response with an error may be another version's.
     """
 
-    def __init__(self, asked: Asked, is_request: bool, secrets: bool) -> None:
+    def __init__(self, asked: InFlightRequest, is_request: bool, secrets: bool) -> None:
         key, version = asked.api_key, asked.api_version
         known = api(key)
         side = known.request if is_request else known.response
@@ -127,13 +127,13 @@ class Lines:
         self.answers: dict[tuple[int, bytes], Answer] = {}
         self.start: str = f'{{"capture":{self.capture},"packet":'
 
-    def text(self, told: list[Told], limits: Limits = DEFAULT_LIMITS) -> bytes:
+    def text(self, told: list[LocatedItem], limits: Limits = DEFAULT_LIMITS) -> bytes:
         """Write the rows that these are when they are opened, with the ends of their lines; `clean`
         becomes false with the first one that is not decoded byte for byte.
         """
         return bytes(self.view(told, limits))
 
-    def view(self, told: list[Told], limits: Limits = DEFAULT_LIMITS) -> memoryview:
+    def view(self, told: list[LocatedItem], limits: Limits = DEFAULT_LIMITS) -> memoryview:
         """Do so, and show what was written where it is: it has to be released before the next."""
         out = self.out
         out.truncate(0)
@@ -141,7 +141,7 @@ class Lines:
             connection, client, broker, item = one.connection, one.client, one.broker, one.item
             if connection != self.connection or client is not self.client:
                 self.connect(connection, client, broker)
-            if isinstance(item, Sealed):
+            if isinstance(item, RawFrame):
                 if self.put(item, limits) or self.put_answer(item):
                     continue
                 row = item.open(limits)
@@ -176,7 +176,7 @@ class Lines:
             known = self.client_ids[client_id] = text_or_null(client_id)
         return known
 
-    def put(self, sealed: Sealed, limits: Limits) -> bool:
+    def put(self, sealed: RawFrame, limits: Limits) -> bool:
         """Write the row of a frame straight from its bytes; False where it has to be opened."""
         asked = sealed.asked
         if asked is None or sealed.body < 0 or sealed.error or self.redact:
@@ -206,14 +206,14 @@ class Lines:
             elements_within(limits, len(frame)),
         )
 
-    def head(self, asked: Asked, is_request: bool) -> Head:
+    def head(self, asked: InFlightRequest, is_request: bool) -> Head:
         number = (asked.api_key << 16 | asked.api_version & 0xFFFF) << 1 | is_request
         head = self.heads.get(number)
         if head is None:
             head = self.heads[number] = Head(asked, is_request, self.secrets)
         return head
 
-    def put_answer(self, sealed: Sealed) -> bool:
+    def put_answer(self, sealed: RawFrame) -> bool:
         """Write the row of an ApiVersions response such as was opened before: brokers give all
         clients the same, which is long, and ends in tagged fields.
         """
@@ -234,7 +234,7 @@ class Lines:
         )
         return True
 
-    def keep_answer(self, sealed: Sealed, row: Row) -> None:
+    def keep_answer(self, sealed: RawFrame, row: Row) -> None:
         """Keep what was said of an ApiVersions response."""
         asked = sealed.asked
         if asked is None or not _is_answer(sealed, asked) or len(sealed.frame) > SHORT:
@@ -349,7 +349,7 @@ class Lines:
         return json.dumps(made, separators=(",", ":"), allow_nan=False)
 
 
-def _is_answer(sealed: Sealed, asked: Asked) -> bool:
+def _is_answer(sealed: RawFrame, asked: InFlightRequest) -> bool:
     """Whether it is a response to ApiVersions whose row says what the request asked for."""
     return asked.api_key == API_VERSIONS and not sealed.is_request and not sealed.error
 

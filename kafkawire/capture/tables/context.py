@@ -16,8 +16,8 @@ from ..engine import Located, located
 from ..exchanges.exchanges import Ended, Exchange, exchanges
 from ..exchanges.topic_ids import TopicNames, may_name
 from ..frames.apis import api
-from ..frames.decoding import Asked, Sealed
-from ..frames.serialised import Told
+from ..frames.decoding import InFlightRequest, RawFrame
+from ..frames.serialised import LocatedItem
 from ..multifile import Traffic
 from ..rows import Row, Status
 from .columns import INT64, TEXT, TIME, Column, known, micros
@@ -70,14 +70,14 @@ class Context:
             if isinstance(told, Ended):
                 continue
             item = told.item
-            if isinstance(item, Sealed) and item.asked is not None:
+            if isinstance(item, RawFrame) and item.asked is not None:
                 direction = "request" if item.is_request else "response"
                 is_wanted = (item.asked.api_key, direction) in wanted
                 if not is_wanted and not _may_name(item.asked, item.is_request):
                     continue
             yield self.opened(told)
 
-    def opened(self, told: Told) -> Located:
+    def opened(self, told: LocatedItem) -> Located:
         """Open what is sealed, and learn the names that it states."""
         found = located(told, self.limits)
         self._learn(found.row)
@@ -108,7 +108,7 @@ class Context:
             self.names.learn(row.message, row.body_version)
 
 
-def _may_name(asked: Asked, is_request: bool) -> bool:
+def _may_name(asked: InFlightRequest, is_request: bool) -> bool:
     """Whether a message may state names for topic ids, as far as its header tells."""
     known = api(asked.api_key)
     side = known.request if is_request else known.response

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ...protocol.error_code import ErrorCode
 from ..exchanges.exchanges import Exchange
-from ..exchanges.fetch_sessions import Asked, FetchSessions
+from ..exchanges.fetch_sessions import FetchSessions, InFlightRequest
 from ..files.blocks import NO_TIME
 from ..rows import Row
 from .columns import (
@@ -28,8 +28,8 @@ from .columns import (
     topic_partitions,
 )
 from .context import WHERE, Context
-from .extraction.entities import Mentions
-from .extraction.partition_fields import asked_partitions
+from .extraction.entities import Entities
+from .extraction.partition_fields import requested_partitions
 
 EXCHANGE: Final[Columns] = (
     *WHERE,
@@ -85,13 +85,13 @@ def rows(context: Context) -> Iterator[tuple[Any, ...]]:
         yield _row(exchange, sessions.expand(exchange), context)
 
 
-def _row(exchange: Exchange, asked: Asked | None, context: Context) -> tuple[Any, ...]:
+def _row(exchange: Exchange, asked: InFlightRequest | None, context: Context) -> tuple[Any, ...]:
     request, response = exchange.request, exchange.response
-    mentions = Mentions(context.names)
+    mentions = Entities(context.names)
     mentions.add(request)
     mentions.add(response)
     if asked is None:
-        pairs = asked_partitions(request, context.names)
+        pairs = requested_partitions(request, context.names)
     else:
         pairs = [(wanted.topic, wanted.partition) for wanted in asked.partitions]
         for topic, _ in pairs:

@@ -22,7 +22,7 @@ from .columns import (
     topic_partitions,
 )
 from .context import WHERE, Context
-from .extraction.group_event import Happening, What
+from .extraction.group_event import GroupEvent, What
 from .extraction.partition_fields import spoken
 from .groups.classic import ClassicGroups
 from .groups.heartbeat import HeartbeatGroups
@@ -94,10 +94,10 @@ COMMITS: Final = frozenset({ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT})
 
 def rows(context: Context) -> Iterator[tuple[Any, ...]]:
     """Make the rows of the table."""
-    yield from events(happenings(context), context)
+    yield from events(group_events_of(context), context)
 
 
-def events(found: Iterable[Happening], context: Context) -> Iterator[tuple[Any, ...]]:
+def events(found: Iterable[GroupEvent], context: Context) -> Iterator[tuple[Any, ...]]:
     """Make a row of each thing that happened."""
     for one in found:
         exchange = one.exchange
@@ -137,28 +137,28 @@ class Groups:
             self._classic.requested(item)
             self._others.requested(item)
 
-    def take(self, exchange: Exchange) -> Iterator[Happening]:
+    def take(self, exchange: Exchange) -> Iterator[GroupEvent]:
         """Take an exchange; say what it shows."""
         yield from self._classic.take(exchange)
         yield from self._others.take(exchange)
         yield from _commit(exchange, self._context, self._classic, self._others)
 
 
-def happenings(context: Context) -> Iterator[Happening]:
+def group_events_of(context: Context) -> Iterator[GroupEvent]:
     """Tell what happened to the groups of a capture, in the order in which it showed."""
-    told = Happenings(context)
+    told = GroupEvents(context)
     for item in context.located():
         yield from told.take(item)
 
 
-class Happenings:
+class GroupEvents:
     """What happens to the groups of a capture, as its rows come."""
 
     def __init__(self, context: Context) -> None:
         self._groups = Groups(context)
         self._pairs = Exchanges()
 
-    def take(self, item: Located | Ended) -> Iterator[Happening]:
+    def take(self, item: Located | Ended) -> Iterator[GroupEvent]:
         """Take the next row; say what it shows."""
         if not isinstance(item, Located):
             found = self._pairs.end(item.connection)
@@ -171,7 +171,7 @@ class Happenings:
 
 def _commit(
     exchange: Exchange, context: Context, classic: ClassicGroups, others: HeartbeatGroups
-) -> Iterator[Happening]:
+) -> Iterator[GroupEvent]:
     """Tell what was committed; refused partitions are there with their errors."""
     request, response = exchange.request, exchange.response
     if exchange.told.api_key not in COMMITS or request is None or response is None:
@@ -193,7 +193,7 @@ def _commit(
         for one in spoken(request, context.names)
     ]
     codes = {code for *_, code in offsets}
-    about = Happening(
+    about = GroupEvent(
         exchange,
         response,
         others.protocol_of(message.group_id),

@@ -17,7 +17,7 @@ import pyarrow as pa
 from ..engine import Located
 from ..exchanges.exchanges import Ended, Exchanges
 from ..exchanges.fetch_sessions import FetchSessions
-from ..frames.serialised import Told
+from ..frames.serialised import LocatedItem
 from . import connections, group_events, messages, partitions, problems
 from .columns import Columns, batches
 from .context import Context
@@ -42,7 +42,7 @@ def _connections(context: Context) -> Take:
 
 
 def _group_events(context: Context) -> Take:
-    told = group_events.Happenings(context)
+    told = group_events.GroupEvents(context)
 
     def take(item: Located | Ended | None) -> Iterable[Values]:
         return () if item is None else group_events.events(told.take(item), context)
@@ -132,7 +132,7 @@ def together(
             yield each.name, found
 
 
-def _pieces(context: Context, size: int) -> Iterator[list[Told | Ended]]:
+def _pieces(context: Context, size: int) -> Iterator[list[LocatedItem | Ended]]:
     """Read no more at a time than may fill a batch, so that rows that are watched do not wait."""
     for batch in context.traffic.batches():
         if len(batch) <= size:

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from ...protocol.error_code import ErrorCode
 from ..exchanges.exchanges import Exchange
-from ..exchanges.fetch_sessions import Asked, FetchSessions
+from ..exchanges.fetch_sessions import FetchSessions, InFlightRequest
 from ..exchanges.topic_ids import Topic
 from ..rows import Row
 from .columns import BOOL, INT16, INT32, INT64, TEXT, Column, Columns, topic_name
@@ -87,7 +87,9 @@ def rows_of(
         )
 
 
-def _partitions(exchange: Exchange, asked: Asked | None, context: Context) -> list[_Partition]:
+def _partitions(
+    exchange: Exchange, asked: InFlightRequest | None, context: Context
+) -> list[_Partition]:
     """Merge what the request, the response and the fetch session say of each partition."""
     found: dict[tuple[object, int, str | None], _Partition] = {}
     if asked is not None:

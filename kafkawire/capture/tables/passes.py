@@ -14,14 +14,14 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from ..exchanges.exchanges import NO_HEADER, Ended
-from ..frames.decoding import Sealed
-from ..frames.serialised import Told
+from ..frames.decoding import RawFrame
+from ..frames.serialised import LocatedItem
 from ..rows import Row, Status
 from .arrow.exchange_arrays import exchange_batch
 from .arrow.exchange_columns import ExchangeColumns
 from .arrow.record_columns import RecordColumns
 from .context import Context
-from .extraction.messages import Heard, Hearing
+from .extraction.messages import ExtractedMessage, Extractor
 from .extraction.record_fields import Fields
 from .records import DIRECTION
 
@@ -35,13 +35,13 @@ class Columnar:
     def __init__(self, context: Context, tables: frozenset[str], size: int) -> None:
         self._context = context
         self._size = size
-        self._hearing = Hearing(context.names, context.limits, RECORDS in tables)
+        self._hearing = Extractor(context.names, context.limits, RECORDS in tables)
         self._exchanges = ExchangeColumns(context.traffic) if EXCHANGES in tables else None
         self._records = (
             RecordColumns(context.name_topics, context.secrets) if RECORDS in tables else None
         )
 
-    def take(self, batch: list[Told | Ended]) -> None:
+    def take(self, batch: list[LocatedItem | Ended]) -> None:
         """Take some rows, still sealed."""
         for told in batch:
             if isinstance(told, Ended):
@@ -54,7 +54,7 @@ class Columnar:
         if self._exchanges is not None:
             self._exchanges.end(ended.connection)
 
-    def hear(self, told: Told, row: Row | None) -> None:
+    def hear(self, told: LocatedItem, row: Row | None) -> None:
         """Take a message; row: what it is, if it was opened already."""
         heard = self._heard(told, row)
         if heard is None:
@@ -65,10 +65,10 @@ class Columnar:
         if heard.notes.fields and self._records is not None:
             self._carry(told, heard, self._records.fields)
 
-    def _heard(self, told: Told, row: Row | None) -> Heard | None:
+    def _heard(self, told: LocatedItem, row: Row | None) -> ExtractedMessage | None:
         item = told.item
         hearing = self._hearing
-        if not isinstance(item, Sealed):
+        if not isinstance(item, RawFrame):
             return hearing.row(item) if has_a_place(item) else None
         if self._exchanges is None and item.asked is not None:
             head = hearing.head(item.asked, item.is_request)
@@ -76,7 +76,7 @@ class Columnar:
                 return None
         return hearing.hear(item, row)
 
-    def _carry(self, told: Told, heard: Heard, fields: Fields) -> None:
+    def _carry(self, told: LocatedItem, heard: ExtractedMessage, fields: Fields) -> None:
         file, packet = self._context.traffic.place(heard.packet)
         for field in heard.notes.fields:
             fields.add(

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Final, final
 from mypy_extensions import i64, mypyc_attr
 
 from .events import Conflict, Discarded, DiscardReason, Event, Gap, GapReason
-from .gap_policy import Patience
+from .gap_policy import GapPolicy
 from .limits import Budget, ReassemblyLimits, Totals
-from .out_of_order import Backlog, Held
-from .retransmission import Past, differences
+from .out_of_order import Held, OutOfOrderSegments
+from .retransmission import DeliveredBytes, differences
 from .run import Run
 
 if TYPE_CHECKING:
@@ -98,10 +98,10 @@ class Flow:
         self.totals: Totals = Totals()
         self._limits: ReassemblyLimits = limits
         self._budget: Budget = budget
-        self._past: Past = Past(limits.remembered_bytes)
+        self._past: DeliveredBytes = DeliveredBytes(limits.remembered_bytes)
         # nearly no flow needs these two
-        self._backlog: Backlog | None = None
-        self._patience: Patience | None = None
+        self._backlog: OutOfOrderSegments | None = None
+        self._patience: GapPolicy | None = None
         self._peer_ack: i64 = UNKNOWN
 
     # -- what is known
@@ -252,10 +252,10 @@ class Flow:
         else:
             self._discard(start, len(data), reason, packet, time_ns, out)
 
-    def _waited(self) -> Patience:
+    def _waited(self) -> GapPolicy:
         patience = self._patience
         if patience is None:
-            patience = self._patience = Patience(self._limits)
+            patience = self._patience = GapPolicy(self._limits)
         return patience
 
     # -- holes
@@ -286,7 +286,7 @@ class Flow:
         """Put what is new into the backlog, and deliver what can be."""
         budget, backlog = self._budget, self._backlog
         if backlog is None:
-            backlog = self._backlog = Backlog()
+            backlog = self._backlog = OutOfOrderSegments()
         budget.held -= backlog.bytes
         for overlap in backlog.add(Held(start, data, packet, time_ns)):
             differing = differences(overlap.data, overlap.standing)

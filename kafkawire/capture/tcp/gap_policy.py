@@ -16,7 +16,7 @@ from mypy_extensions import mypyc_attr
 from ..files.blocks import NO_TIME
 from .events import GapReason
 from .limits import ReassemblyLimits
-from .out_of_order import Backlog
+from .out_of_order import OutOfOrderSegments
 
 MAX_ACKS: Final = 256
 """Acknowledgments of missing bytes that are remembered; an even number."""
@@ -24,7 +24,7 @@ MAX_ACKS: Final = 256
 
 @final
 @mypyc_attr(acyclic=True)
-class Patience:
+class GapPolicy:
     """What is known about the hole at the awaited position; times are nanoseconds or NO_TIME."""
 
     __slots__ = ("_acks", "_limits", "_since")
@@ -47,7 +47,7 @@ class Patience:
         if self._acks:
             del self._acks[: bisect_left(self._acks, (position + 1, NO_TIME))]
 
-    def verdict(self, hole_end: int, behind: Backlog, time_ns: int) -> GapReason | None:
+    def verdict(self, hole_end: int, behind: OutOfOrderSegments, time_ns: int) -> GapReason | None:
         """Say why the hole up to `hole_end` is given up now; None while it is waited for."""
         limits = self._limits
         timeless = time_ns == NO_TIME

@@ -37,7 +37,7 @@ class Overlap(NamedTuple):
 
 @final
 @mypyc_attr(acyclic=True)
-class Backlog:
+class OutOfOrderSegments:
     """Held bytes and cut stretches, both sorted by position; held bytes do not overlap."""
 
     __slots__ = ("_cuts", "_held", "bytes")

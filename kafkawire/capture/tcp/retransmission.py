@@ -34,7 +34,7 @@ class Again(NamedTuple):
 
 @final
 @mypyc_attr(acyclic=True)
-class Past:
+class DeliveredBytes:
     """The end of what was delivered: its last bytes, and the last gaps.
 
     kept: how many bytes that takes, which may be twice what is remembered: they are put together

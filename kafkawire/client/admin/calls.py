@@ -19,24 +19,24 @@ from ...errors import LocalProtocolError
 from ...messages.api_key import ApiKey
 from ...primitives import Message
 from ...protocol.error_code import ErrorCode
-from ..network.backoff import Backoff, Lot
+from ..network.backoff import Backoff, Rng
 from ..network.cluster import ClusterView
 from ..requests import (
-    Answered,
-    Ask,
     Body,
     ClusterFailed,
     Coordinator,
     Destination,
     ForgetCoordinator,
     MetadataChanged,
+    NoResponse,
     Reason,
-    Unanswered,
-    WantMetadata,
+    RequestMetadataUpdate,
+    ResponseReceived,
+    SendRequest,
     error_of,
 )
 
-OF_A_MOMENT: Final = frozenset(
+RETRIABLE_ERRORS: Final = frozenset(
     {
         ErrorCode.NOT_CONTROLLER,
         ErrorCode.NOT_COORDINATOR,
@@ -63,7 +63,7 @@ class LeaderOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Call:
     """Event: ask this.
 
     codes: finds the error codes in an answer. timeout_s: for all attempts together.
@@ -78,7 +78,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Replied:
+class CallCompleted:
     """Effect: the answer, its errors included."""
 
     token: Hashable
@@ -87,7 +87,7 @@ class Replied:
 
 
 @dataclass(frozen=True, slots=True)
-class Unreplied:
+class CallFailed:
     """Effect: there is no answer."""
 
     token: Hashable
@@ -100,23 +100,23 @@ class Unreplied:
 class Open:
     """A question that has no reply yet; again_at: when to ask again, None while it is asked."""
 
-    question: Question
+    question: Call
     deadline: float
     failures: int = 0
     again_at: float | None = None
 
 
-class Asking:
+class AdminCalls:
     """The machine; `owner` is its name in the client, attempt_s how long one attempt may take."""
 
     def __init__(
-        self, view: ClusterView, *, owner: str, attempt_s: float, backoff: Backoff, lot: Lot
+        self, view: ClusterView, *, owner: str, attempt_s: float, backoff: Backoff, rng: Rng
     ) -> None:
         self._view = view
         self._owner = owner
         self._attempt_s = attempt_s
         self._backoff = backoff
-        self._lot = lot
+        self._rng = rng
         self._open: dict[int, Open] = {}
         self._numbers = count()
 
@@ -137,29 +137,29 @@ class Asking:
                 out += self._ask(number, now)
         return out
 
-    def _question(self, question: Question, now: float) -> Iterator[object]:
+    def _question(self, question: Call, now: float) -> Iterator[object]:
         number = next(self._numbers)
         self._open[number] = Open(question, now + question.timeout_s)
         yield from self._ask(number, now)
 
-    def _answered(self, event: Answered, now: float) -> Iterator[object]:
+    def _answered(self, event: ResponseReceived, now: float) -> Iterator[object]:
         number = self._number(event.ask)
         each = self._open[number]
         codes = [error_of(code) for code in each.question.codes(event.message)]
-        moment = next((code for code in codes if code in OF_A_MOMENT), None)
+        moment = next((code for code in codes if code in RETRIABLE_ERRORS), None)
         if moment is not None and self._later(each, now):
             yield from self._look_again(each.question, moment)
         else:
             del self._open[number]
-            yield Replied(each.question.token, event.message, event.version)
+            yield CallCompleted(each.question.token, event.message, event.version)
 
-    def _unanswered(self, event: Unanswered, now: float) -> Iterator[object]:
+    def _unanswered(self, event: NoResponse, now: float) -> Iterator[object]:
         number = self._number(event.ask)
         each = self._open[number]
         if event.retriable and self._later(each, now):
             return
         del self._open[number]
-        yield Unreplied(each.question.token, event.reason, event.detail, event.code)
+        yield CallFailed(each.question.token, event.reason, event.detail, event.code)
 
     def _ignore(self, _: object, __: float) -> Iterator[object]:
         yield from ()
@@ -172,12 +172,12 @@ class Asking:
         if isinstance(to, LeaderOf):
             partition = self._view.partition(to.topic, to.partition)
             if partition is None or partition.leader not in self._view.brokers:
-                yield WantMetadata(frozenset({to.topic}))
+                yield RequestMetadataUpdate(frozenset({to.topic}))
                 yield from self._leaderless(number, to, now)
                 return
             to = partition.leader
         timeout_s = min(self._attempt_s, max(each.deadline - now, 0.0))
-        yield Ask(self._owner, number, to, question.api, question.body, timeout_s)
+        yield SendRequest(self._owner, number, to, question.api, question.body, timeout_s)
 
     def _leaderless(self, number: int, to: LeaderOf, now: float) -> Iterator[object]:
         each = self._open[number]
@@ -186,35 +186,35 @@ class Asking:
             topic = self._view.topics.get(to.topic)
             code = error_of(topic.error) if topic is not None else ErrorCode.NONE
             detail = f"nobody leads {to.topic}-{to.partition}"
-            yield Unreplied(each.question.token, Reason.UNKNOWN_NODE, detail, code)
+            yield CallFailed(each.question.token, Reason.UNKNOWN_NODE, detail, code)
 
-    def _look_again(self, question: Question, code: ErrorCode) -> Iterator[object]:
+    def _look_again(self, question: Call, code: ErrorCode) -> Iterator[object]:
         if isinstance(question.to, Coordinator):
             yield ForgetCoordinator(question.to)
         elif code.invalid_metadata or code is ErrorCode.NOT_CONTROLLER:
             topic = question.to.topic if isinstance(question.to, LeaderOf) else None
-            yield WantMetadata(frozenset() if topic is None else frozenset({topic}))
+            yield RequestMetadataUpdate(frozenset() if topic is None else frozenset({topic}))
 
     def _later(self, each: Open, now: float) -> bool:
         """Ask again after a backoff; False where it is too late for that."""
         each.failures += 1
-        at = now + self._backoff.after(each.failures, self._lot)
+        at = now + self._backoff.after(each.failures, self._rng)
         if at >= each.deadline:
             return False
         each.again_at = at
         return True
 
-    def _number(self, ask: Ask) -> int:
+    def _number(self, ask: SendRequest) -> int:
         assert isinstance(ask.key, int)
         return ask.key
 
 
-A = Asking
+A = AdminCalls
 
 HANDLERS: Final[Mapping[type, Callable[..., Iterator[object]]]] = {
-    Question: A._question,
-    Answered: A._answered,
-    Unanswered: A._unanswered,
+    Call: A._question,
+    ResponseReceived: A._answered,
+    NoResponse: A._unanswered,
     MetadataChanged: A._ignore,
     ClusterFailed: A._ignore,
 }

@@ -105,12 +105,12 @@ def _commit(event: events.Commit) -> events.Commit:
     return replace(event, offsets=offsets, timeout_s=seconds(event.timeout_s))
 
 
-def _ask_committed(event: events.AskCommitted) -> events.AskCommitted:
+def _ask_committed(event: events.GetCommitted) -> events.GetCommitted:
     partitions = partitions_of(event.partitions)
     return replace(event, partitions=partitions, timeout_s=seconds(event.timeout_s))
 
 
-def _ask_offsets(event: events.AskOffsets) -> events.AskOffsets:
+def _ask_offsets(event: events.GetOffsets) -> events.GetOffsets:
     return replace(event, times=times_of(event.times), timeout_s=seconds(event.timeout_s))
 
 
@@ -128,9 +128,9 @@ CHECKS: Final[Mapping[type, Callable[[Any], object]]] = {
     events.Resume: lambda event: events.Resume(partitions_of(event.partitions)),
     events.Poll: _poll,
     events.Commit: _commit,
-    events.AskCommitted: _ask_committed,
-    events.AskOffsets: _ask_offsets,
-    events.AskPosition: lambda event: replace(event, partition=partition_of(event.partition)),
+    events.GetCommitted: _ask_committed,
+    events.GetOffsets: _ask_offsets,
+    events.GetPosition: lambda event: replace(event, partition=partition_of(event.partition)),
     events.Close: _close,
 }
 """Event of the user -> the same, checked. Those that are missing carry no values to check."""

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, Self, TypeAlias
 
-from ..network.backoff import Lot
+from ..network.backoff import Rng
 from ..network.cluster import ClusterView
-from ..requests import Answered, Unanswered
+from ..requests import NoResponse, ResponseReceived
 from .configuration import ConsumerConfig
 from .fetch import fetcher
 from .group import member as seat
@@ -25,10 +25,10 @@ from .subscription import Subscription
 Effects: TypeAlias = list[object]
 
 
-class Part(Protocol):
+class Component(Protocol):
     """A machine that asks the network."""
 
-    def handle(self, event: Answered | Unanswered, now: float) -> Effects: ...
+    def handle(self, event: ResponseReceived | NoResponse, now: float) -> Effects: ...
 
     def next_deadline(self) -> float | None: ...
 
@@ -36,7 +36,7 @@ class Part(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Components:
     """Everything that one consumer consists of; view: what is known of the cluster."""
 
     config: ConsumerConfig
@@ -45,7 +45,7 @@ class Parts:
     offsets: OffsetsByTime
     positions: Positions
     membership: membership.Membership
-    leaders: leaders.Leaders
+    leaders: leaders.LeaderRequests
     committed: committed.CommittedOffsets
     committing: committing.Committing
     fetcher: fetcher.Fetcher
@@ -56,7 +56,7 @@ class Parts:
         config: ConsumerConfig,
         view: ClusterView,
         *,
-        lot: Lot,
+        rng: Rng,
         clock_ms: Callable[[], int],
         owner: str,
     ) -> Self:
@@ -75,15 +75,15 @@ class Parts:
             Subscription(),
             offsets,
             positions,
-            membership.Membership(config, owner=owner, lot=lot),
-            leaders.Leaders(config, view, owner=owner, lot=lot),
-            committed.CommittedOffsets(config, owner=owner, lot=lot),
-            committing.Committing(config, owner=owner, lot=lot),
-            fetcher.Fetcher(config, view, positions, owner=owner, lot=lot),
+            membership.Membership(config, owner=owner, rng=rng),
+            leaders.LeaderRequests(config, view, owner=owner, rng=rng),
+            committed.CommittedOffsets(config, owner=owner, rng=rng),
+            committing.Committing(config, owner=owner, rng=rng),
+            fetcher.Fetcher(config, view, positions, owner=owner, rng=rng),
         )
 
     @property
-    def machines(self) -> dict[str, Part]:
+    def machines(self) -> dict[str, Component]:
         """Those that ask the network, by the first half of the keys of what they ask."""
         return {
             seat.PART: self.membership,

@@ -15,12 +15,12 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from ...errors import LocalProtocolError
-from ..network.backoff import Lot
+from ..network.backoff import Rng
 from ..network.cluster import ClusterView
-from ..requests import Answered, ClusterFailed, MetadataChanged, Unanswered
+from ..requests import ClusterFailed, MetadataChanged, NoResponse, ResponseReceived
 from . import events
 from .checking import checked
-from .components import Parts
+from .components import Components
 from .configuration import ConsumerConfig
 from .failures import ConsumerError, FetchFailed
 from .group import member_states, rebalancing
@@ -31,10 +31,10 @@ from .offsets import committed, committing
 from .offsets import leader_requests as leaders
 from .offsets.commits import STEP, USER, Commits
 from .offsets.partition_state import PositionFailed
-from .offsets.queries import Questions
+from .offsets.queries import OffsetQueries
 from .partitions import TopicPartition
 from .subscription import Mode
-from .subscription_state import CLOSING, WISHES, Wishes
+from .subscription_state import CLOSING, WISHES, SubscriptionState
 
 Effects: TypeAlias = list[object]
 
@@ -50,11 +50,11 @@ class Consumer:
         config: ConsumerConfig,
         view: ClusterView,
         *,
-        lot: Lot,
+        rng: Rng,
         clock_ms: Callable[[], int],
         owner: str = "consumer",
     ) -> None:
-        parts = Parts.make(config, view, lot=lot, clock_ms=clock_ms, owner=owner)
+        parts = Components.make(config, view, rng=rng, clock_ms=clock_ms, owner=owner)
         self.config = config
         self.subscription = parts.subscription
         self.positions = parts.positions
@@ -64,13 +64,15 @@ class Consumer:
         self._commits = Commits(parts)
         self._ours = Assignment(parts, self._commits)
         self._leadership = Leadership(parts)
-        self._wishes = Wishes(parts, self._ours, self._commits, self._leadership, owner)
+        self._subscriptions = SubscriptionState(
+            parts, self._ours, self._commits, self._leadership, owner
+        )
         self._view = view
         self._owner = owner
         self._polling = False
         self._most = config.max_poll_records
         self._errors: deque[Exception] = deque()
-        self._questions = Questions(parts)
+        self._questions = OffsetQueries(parts)
         self.closed = False
 
     # -- the contract
@@ -86,7 +88,7 @@ class Consumer:
         event = checked(event)
         wish, handler = WISHES.get(type(event)), HANDLERS.get(type(event))
         if wish is not None:
-            effects = wish(self._wishes, event, now)
+            effects = wish(self._subscriptions, event, now)
         elif handler is not None:
             effects = handler(self, event, now)
         else:
@@ -144,8 +146,8 @@ class Consumer:
         self._polling = False
         return self.membership.handle(member_states.Busy(), now)
 
-    def _give_back(self, event: events.GiveBack, _now: float) -> Effects:
-        self._parts.fetcher.shelf.give_back(event.records)
+    def _give_back(self, event: events.ReturnRecords, _now: float) -> Effects:
+        self._parts.fetcher.fetch_buffer.give_back(event.records)
         return []
 
     def _deliver(self, now: float) -> Effects:
@@ -157,7 +159,7 @@ class Consumer:
             answer = events.Raise(self._errors.popleft())
         else:
             try:
-                records = self._parts.fetcher.shelf.take(self._most)
+                records = self._parts.fetcher.fetch_buffer.take(self._most)
             except FetchFailed as error:
                 answer = events.Raise(error)
             else:
@@ -185,14 +187,14 @@ class Consumer:
 
     # -- asking
 
-    def _ask_committed(self, event: events.AskCommitted, now: float) -> Effects:
+    def _ask_committed(self, event: events.GetCommitted, now: float) -> Effects:
         return self._questions.ask_committed(event, now)
 
-    def _ask_offsets(self, event: events.AskOffsets, now: float) -> Effects:
+    def _ask_offsets(self, event: events.GetOffsets, now: float) -> Effects:
         return self._questions.ask_offsets(event, now)
 
-    def _ask_position(self, event: events.AskPosition, _now: float) -> Effects:
-        self._wishes.must_have([event.partition])
+    def _ask_position(self, event: events.GetPosition, _now: float) -> Effects:
+        self._subscriptions.must_have([event.partition])
         self._questions.ask_position(event)
         return []
 
@@ -209,7 +211,7 @@ class Consumer:
 
     def _compute(self, event: member_states.ComputeAssignments, now: float) -> Effects:
         self._leadership.begin(event)
-        return self._wishes.track() + self._leadership.go_on(now)
+        return self._subscriptions.track() + self._leadership.go_on(now)
 
     def _assigned(self, event: member_states.PartitionsAssigned, _now: float) -> Effects:
         self._ours.adopt(event)
@@ -250,7 +252,7 @@ class Consumer:
 
     # -- the network
 
-    def _network(self, event: Answered | Unanswered, now: float) -> Effects:
+    def _network(self, event: ResponseReceived | NoResponse, now: float) -> Effects:
         assert isinstance(event.ask.key, tuple)
         return self._machines[event.ask.key[0]].handle(event, now)
 
@@ -258,7 +260,7 @@ class Consumer:
         self.positions.look_around()
         self._parts.fetcher.look_around(now)
         effects = self._parts.leaders.handle(event, now) + self._leadership.go_on(now)
-        self._errors += self._wishes.refused()
+        self._errors += self._subscriptions.refused()
         reason = ""
         if self.subscription.match(self._view):
             reason = "other topics match the pattern"
@@ -306,10 +308,10 @@ class Consumer:
     def _committed_fetched(self, event: committed.CommittedFetched, _now: float) -> Effects:
         return self._questions.committed_fetched(event)
 
-    def _leaders_answered(self, event: leaders.LeadersAnswered, _now: float) -> Effects:
+    def _leaders_answered(self, event: leaders.LeadersResponded, _now: float) -> Effects:
         return self._questions.leaders_answered(event)
 
-    def _ask_leaders(self, event: leaders.AskLeaders, now: float) -> Effects:
+    def _ask_leaders(self, event: leaders.RequestFromLeaders, now: float) -> Effects:
         return self._parts.leaders.handle(event, now)
 
     def _position_failed(self, event: PositionFailed, _now: float) -> Effects:
@@ -323,16 +325,16 @@ Handler: TypeAlias = Callable[..., Effects]
 HANDLERS: Final[Mapping[type, Handler]] = {
     events.Poll: C._poll,
     events.StopPolling: C._stop_polling,
-    events.GiveBack: C._give_back,
+    events.ReturnRecords: C._give_back,
     events.ListenerDone: C._listener_done,
     events.Commit: C._commit,
-    events.AskCommitted: C._ask_committed,
-    events.AskOffsets: C._ask_offsets,
-    events.AskPosition: C._ask_position,
+    events.GetCommitted: C._ask_committed,
+    events.GetOffsets: C._ask_offsets,
+    events.GetPosition: C._ask_position,
     events.Withdraw: C._withdraw,
     events.Close: C._close,
-    Answered: C._network,
-    Unanswered: C._network,
+    ResponseReceived: C._network,
+    NoResponse: C._network,
     MetadataChanged: C._metadata,
     ClusterFailed: C._cluster_failed,
 }
@@ -349,8 +351,8 @@ INSIDE: Final[Mapping[type, Handler]] = {
     committing.CommitRefused: C._commit_refused,
     committed.FetchCommitted: C._fetch_committed,
     committed.CommittedFetched: C._committed_fetched,
-    leaders.AskLeaders: C._ask_leaders,
-    leaders.LeadersAnswered: C._leaders_answered,
+    leaders.RequestFromLeaders: C._ask_leaders,
+    leaders.LeadersResponded: C._leaders_answered,
     PositionFailed: C._position_failed,
 }
 """What one part says to another -> who hears it."""

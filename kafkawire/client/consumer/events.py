@@ -88,7 +88,7 @@ class StopPolling:
 
 
 @dataclass(frozen=True, slots=True)
-class GiveBack:
+class ReturnRecords:
     """The last of what was delivered, which the user has not come to."""
 
     records: list[ConsumerRecord]
@@ -115,7 +115,7 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
-class AskCommitted:
+class GetCommitted:
     """Ask what the group has committed. Answered by CommittedFound."""
 
     key: Hashable
@@ -124,7 +124,7 @@ class AskCommitted:
 
 
 @dataclass(frozen=True, slots=True)
-class AskOffsets:
+class GetOffsets:
     """Ask for offsets by time (`lookups`). Answered by OffsetsFound."""
 
     key: Hashable
@@ -133,7 +133,7 @@ class AskOffsets:
 
 
 @dataclass(frozen=True, slots=True)
-class AskPosition:
+class GetPosition:
     """Ask where a partition is read next. Answered by PositionFound, once that is known."""
 
     key: Hashable

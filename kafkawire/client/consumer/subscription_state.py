@@ -15,7 +15,7 @@ from ...errors import LocalProtocolError
 from ...protocol.error_code import ErrorCode
 from ..requests import TrackTopics
 from . import events
-from .components import Parts
+from .components import Components
 from .failures import ConsumerError
 from .group import member_states, rebalancing
 from .group.assignment import Assignment
@@ -35,11 +35,16 @@ SAID_ONCE: Final = frozenset(
 """Errors of a subscribed topic that the user must know."""
 
 
-class Wishes:
+class SubscriptionState:
     """The wishes of one consumer's user."""
 
     def __init__(
-        self, parts: Parts, ours: Assignment, commits: Commits, leadership: Leadership, owner: str
+        self,
+        parts: Components,
+        ours: Assignment,
+        commits: Commits,
+        leadership: Leadership,
+        owner: str,
     ) -> None:
         self._parts = parts
         self._subscription = parts.subscription
@@ -134,7 +139,7 @@ class Wishes:
         return errors
 
 
-W = Wishes
+W = SubscriptionState
 
 WISHES: Final[Mapping[type, Callable[..., Effects]]] = {
     events.Subscribe: W.subscribe,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-Lot = Callable[[], float]
+Rng = Callable[[], float]
 """Draws a number from 0 up to, not including, 1."""
 
 FACTOR: Final = 2.0
@@ -25,10 +25,10 @@ class Backoff:
     first_s: float
     most_s: float
 
-    def after(self, failures: int, lot: Lot) -> float:
+    def after(self, failures: int, rng: Rng) -> float:
         """Give the seconds to wait after that many failures in a row; 0 failures: none."""
         if failures <= 0:
             return 0.0
         power = min(failures - 1, HIGHEST_POWER)
         plain = min(self.first_s * FACTOR**power, max(self.first_s, self.most_s))
-        return plain * (1 - JITTER + 2 * JITTER * lot())
+        return plain * (1 - JITTER + 2 * JITTER * rng())

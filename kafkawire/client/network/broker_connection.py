@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
-from ..requests import RETRIABLE, Answered, Ask, Reason, Unanswered
-from .backoff import Backoff, Lot
+from ..requests import RETRIABLE, NoResponse, Reason, ResponseReceived, SendRequest
+from .backoff import Backoff, Rng
 from .cluster import Broker
 from .connection import Connection
-from .connection_states import ConnectionSettings, Ended, Opened, Shut, State, Submit
+from .connection_states import CloseConnection, ConnectionSettings, Ended, Opened, State, Submit
 from .negotiated_versions import Opening
 from .transport import Connect
 
@@ -35,7 +35,7 @@ class Purpose(Enum):
     COORDINATION = "coordination"
 
 
-class LineKey(NamedTuple):
+class BrokerConnectionKey(NamedTuple):
     """Names a line; brokers known by address only (bootstrap) have negative ids."""
 
     node: int
@@ -43,23 +43,23 @@ class LineKey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class QueuedRequest:
     """A request that is not sent yet."""
 
-    ask: Ask
+    ask: SendRequest
     deadline: float
 
-    def end(self, reason: Reason, detail: str, retriable: bool | None = None) -> Unanswered:
+    def end(self, reason: Reason, detail: str, retriable: bool | None = None) -> NoResponse:
         """Give up on it."""
         again = reason in RETRIABLE if retriable is None else retriable
-        return Unanswered(self.ask, reason, again, detail, sent=False)
+        return NoResponse(self.ask, reason, again, detail, sent=False)
 
 
 @dataclass(frozen=True, slots=True)
-class LineEnded:
+class BrokerConnectionClosed:
     """Effect: a line's connection is no more."""
 
-    key: LineKey
+    key: BrokerConnectionKey
     broker: Broker
     ended: Ended
 
@@ -68,7 +68,7 @@ class Numbers(Protocol):
     """Draws what a machine may not draw itself."""
 
     @property
-    def lot(self) -> Lot: ...
+    def rng(self) -> Rng: ...
 
     @property
     def nonce(self) -> Callable[[], str]: ...
@@ -78,12 +78,12 @@ class Numbers(Protocol):
         ...
 
 
-class Line:
+class BrokerConnection:
     """One broker and purpose."""
 
     def __init__(
         self,
-        key: LineKey,
+        key: BrokerConnectionKey,
         broker: Broker,
         settings: ConnectionSettings,
         backoff: Backoff,
@@ -93,7 +93,7 @@ class Line:
         self.key = key
         self.broker = broker
         self.connection: Connection | None = None
-        self.queue: deque[Waiting] = deque()
+        self.queue: deque[QueuedRequest] = deque()
         self.failures = 0
         self.not_before = 0.0
         self._settings = settings
@@ -137,7 +137,7 @@ class Line:
 
     # What happens.
 
-    def put(self, waiting: Waiting) -> None:
+    def put(self, waiting: QueuedRequest) -> None:
         """Queue a request; `pump` sends it."""
         self.queue.append(waiting)
 
@@ -164,7 +164,7 @@ class Line:
             self._opening,
             now,
             nonce=self._numbers.nonce,
-            lot=self._numbers.lot,
+            rng=self._numbers.rng,
         )
         yield Connect(self.connection.number, self.key.node, self.broker.host, self.broker.port)
 
@@ -180,7 +180,7 @@ class Line:
         of that is on its way here.
         """
         if self.connection is not None and self.connection.state is not State.CLOSED:
-            yield from self._told(self.connection.handle(Shut(reason, detail), now), now)
+            yield from self._told(self.connection.handle(CloseConnection(reason, detail), now), now)
         while self.queue:
             yield self.queue.popleft().end(reason, detail)
 
@@ -205,7 +205,7 @@ class Line:
                 return
             yield from self._told(self.connection.advance(now), now)
         if any(waiting.deadline <= now for waiting in self.queue):
-            waiting_still = deque[Waiting]()
+            waiting_still = deque[QueuedRequest]()
             for waiting in self.queue:
                 if waiting.deadline <= now:
                     yield waiting.end(Reason.TIMED_OUT, f"not sent to {where(self.broker)} in time")
@@ -220,7 +220,7 @@ class Line:
                     self.failures, self.not_before = 0, 0.0
                 case Ended():
                     yield from self._ended(effect, now)
-                case Answered(message=message):
+                case ResponseReceived(message=message):
                     throttle_ms = getattr(message, THROTTLE, 0)
                     if throttle_ms > 0:  # KIP-219: the broker will not read before that anyway
                         self._throttled_until = now + throttle_ms / 1000
@@ -234,12 +234,12 @@ class Line:
         self._opening = ended.opening
         if not ended.deliberate:
             self.failures += 1
-            self.not_before = now + self._backoff.after(self.failures, self._numbers.lot)
+            self.not_before = now + self._backoff.after(self.failures, self._numbers.rng)
         retriable = ended.reason in RETRIABLE and not ended.fatal
         detail = f"{where(self.broker)}: {ended.detail}"
         while self.queue:
             yield self.queue.popleft().end(ended.reason, detail, retriable)
-        yield LineEnded(self.key, self.broker, ended)
+        yield BrokerConnectionClosed(self.key, self.broker, ended)
 
 
 def where(broker: Broker) -> str:
@@ -247,7 +247,9 @@ def where(broker: Broker) -> str:
     return f"{broker.host}:{broker.port}"
 
 
-def least_loaded(lines: Sequence[Line], now: float, lot: Lot) -> Line | None:
+def least_loaded(
+    lines: Sequence[BrokerConnection], now: float, rng: Rng
+) -> BrokerConnection | None:
     """Choose who gets a request that any broker can answer.
 
     First one that is connected with nothing in flight, then the connected one with least in flight,
@@ -256,7 +258,7 @@ def least_loaded(lines: Sequence[Line], now: float, lot: Lot) -> Line | None:
     """
     if not lines:
         return None
-    start = int(lot() * len(lines))
+    start = int(rng() * len(lines))
     turned = [*lines[start:], *lines[:start]]
     ready = [line for line in turned if line.ready(now)]
     if ready:

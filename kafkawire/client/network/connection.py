@@ -25,21 +25,21 @@ from ...messages.sasl_handshake_response import SaslHandshakeResponse
 from ...primitives import Message
 from ...protocol.error_code import ErrorCode
 from ...protocol.frame import SIZE
-from ..requests import RETRIABLE, Answered, Reason, Same, Sent, Unanswered
+from ..requests import RETRIABLE, NoResponse, Reason, ResponseReceived, Same, Sent
 from .authentication import Accepted, Authentication, Refused, Step, Token
-from .backoff import Lot
+from .backoff import Rng
 from .connection_states import (
     LEGAL,
+    CloseConnection,
     ConnectionSettings,
     Ended,
     Opened,
     S,
-    Shut,
     State,
     Submit,
     blamed,
 )
-from .in_flight_requests import Pipeline
+from .in_flight_requests import InFlightRequests
 from .negotiated_versions import FIRST_TRY, NONE, Opening, Versions, ours
 from .transport import (
     BytesReceived,
@@ -72,18 +72,18 @@ class Connection:
         now: float,
         *,
         nonce: Callable[[], str],
-        lot: Lot,
+        rng: Rng,
     ) -> None:
         self.number = number
         self.node = node
         self.state = S.CONNECTING
         self.versions = NONE
-        self._pipeline = Pipeline(settings)
+        self._pipeline = InFlightRequests(settings)
         self.in_flight = self._pipeline.in_flight
         self._settings = settings
         self._opening = opening
         self._nonce = nonce
-        self._lot = lot
+        self._rng = rng
         self._setup_until: float | None = now + settings.setup_timeout_s
         self._authentication: Authentication | None = None
         self._reauthenticate_at: float | None = None
@@ -144,7 +144,7 @@ class Connection:
         self._paused = False
         return []
 
-    def _shut(self, event: Shut, now: float) -> list[object]:
+    def _shut(self, event: CloseConnection, now: float) -> list[object]:
         return self._end(event.reason, event.detail, now, deliberate=True)
 
     def _send(self, event: Submit, _: float) -> list[object]:
@@ -155,15 +155,15 @@ class Connection:
             said = f"{theirs.lowest} to {theirs.highest}" if theirs else "none"
             needs = f"{max(mine.lowest, ask.body.lowest)} to {min(mine.highest, ask.body.highest)}"
             detail = f"{ask.api.name}: the broker has {said}, needed is {needs}"
-            return [Unanswered(ask, Reason.NO_VERSION, False, detail, sent=False)]
+            return [NoResponse(ask, Reason.NO_VERSION, False, detail, sent=False)]
         try:
             message = ask.body.build(version)
             written = self._pipeline.write(self.number, message, version)
         except EncodeError as error:
-            return [Unanswered(ask, Reason.INVALID_REQUEST, False, str(error), sent=False)]
+            return [NoResponse(ask, Reason.INVALID_REQUEST, False, str(error), sent=False)]
         except Exception as error:  # noqa: BLE001 - one request's trouble stays its own
             detail = f"{type(error).__name__}: {error}"
-            return [Unanswered(ask, Reason.INVALID_REQUEST, False, detail, sent=False)]
+            return [NoResponse(ask, Reason.INVALID_REQUEST, False, detail, sent=False)]
         if not ask.has_response:
             return [written, Sent(ask, version)]
         self._pipeline.expect(ask, ask.api, version, event.deadline)
@@ -193,7 +193,7 @@ class Connection:
         self.in_flight.popleft()
         if asked.ask is None:
             return OPENING[self.state](self, message, now)
-        effects: list[object] = [Answered(asked.ask, version, message, self.node)]
+        effects: list[object] = [ResponseReceived(asked.ask, version, message, self.node)]
         return effects + self._renew(now) if self._renewing else effects
 
     # The opening.
@@ -252,7 +252,7 @@ class Connection:
                 return self._end(Reason.AUTHENTICATION_FAILED, detail, now, fatal=True)
             case Accepted(lifetime_s=lifetime_s):
                 if lifetime_s > 0:
-                    part = REAUTHENTICATE_FROM + REAUTHENTICATE_SPREAD * self._lot()
+                    part = REAUTHENTICATE_FROM + REAUTHENTICATE_SPREAD * self._rng()
                     self._reauthenticate_at = now + lifetime_s * part
                 self._authentication = None
                 self._renewing = False
@@ -305,7 +305,7 @@ class Connection:
         for at, waiting in enumerate(self.in_flight):
             if waiting.ask is not None:
                 why = reason if blamed(reason, at, waiting, now) else Reason.DISCONNECTED
-                effects.append(Unanswered(waiting.ask, why, why in RETRIABLE, detail))
+                effects.append(NoResponse(waiting.ask, why, why in RETRIABLE, detail))
         self.in_flight.clear()
         effects.append(Ended(reason, detail, fatal, deliberate, self._opening))
         return effects
@@ -324,31 +324,31 @@ OPENING: Final[Mapping[State, Callable[[Connection, Message, float], list[object
 HANDLERS: Final[Mapping[tuple[State, type], Callable[..., list[object]]]] = {
     (S.CONNECTING,     ConnectionMade): C._made,
     (S.CONNECTING,     ConnectionLost): C._lost,
-    (S.CONNECTING,     Shut):           C._shut,
+    (S.CONNECTING,     CloseConnection):           C._shut,
 
     (S.NEGOTIATING,    BytesReceived):  C._received,
     (S.NEGOTIATING,    WritingPaused):  C._pause,
     (S.NEGOTIATING,    WritingResumed): C._resume,
     (S.NEGOTIATING,    ConnectionLost): C._lost,
-    (S.NEGOTIATING,    Shut):           C._shut,
+    (S.NEGOTIATING,    CloseConnection):           C._shut,
 
     (S.HANDSHAKING,    BytesReceived):  C._received,
     (S.HANDSHAKING,    WritingPaused):  C._pause,
     (S.HANDSHAKING,    WritingResumed): C._resume,
     (S.HANDSHAKING,    ConnectionLost): C._lost,
-    (S.HANDSHAKING,    Shut):           C._shut,
+    (S.HANDSHAKING,    CloseConnection):           C._shut,
 
     (S.AUTHENTICATING, BytesReceived):  C._received,
     (S.AUTHENTICATING, WritingPaused):  C._pause,
     (S.AUTHENTICATING, WritingResumed): C._resume,
     (S.AUTHENTICATING, ConnectionLost): C._lost,
-    (S.AUTHENTICATING, Shut):           C._shut,
+    (S.AUTHENTICATING, CloseConnection):           C._shut,
 
     (S.READY,          Submit):         C._send,
     (S.READY,          BytesReceived):  C._received,
     (S.READY,          WritingPaused):  C._pause,
     (S.READY,          WritingResumed): C._resume,
     (S.READY,          ConnectionLost): C._lost,
-    (S.READY,          Shut):           C._shut,
+    (S.READY,          CloseConnection):           C._shut,
 }
 # fmt: on

@@ -12,7 +12,7 @@ from typing import Final
 
 from ...messages.api_key import ApiKey
 from ...primitives import Limits
-from ..requests import Ask, Reason
+from ..requests import Reason, SendRequest
 from .negotiated_versions import Opening
 from .sasl import Credentials
 
@@ -55,7 +55,7 @@ class ConnectionSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Shut:
+class CloseConnection:
     """Event: the client needs the connection no longer."""
 
     reason: Reason
@@ -66,7 +66,7 @@ class Shut:
 class Submit:
     """Event: send this and wait for its response until then."""
 
-    ask: Ask
+    ask: SendRequest
     deadline: float
 
 
@@ -94,7 +94,7 @@ class Ended:
 class InFlight:
     """A request that waits for its response; ask is None for those of the opening."""
 
-    ask: Ask | None
+    ask: SendRequest | None
     api: ApiKey
     version: int
     correlation_id: int

@@ -23,16 +23,16 @@ from ...protocol.error_code import ErrorCode
 from ..requests import (
     LEAST_LOADED,
     RETRIABLE,
-    Answered,
-    Ask,
     Coordinator,
     CoordinatorKind,
+    NoResponse,
     Reason,
-    Unanswered,
+    ResponseReceived,
+    SendRequest,
     error_of,
 )
-from .backoff import Backoff, Lot
-from .broker_connection import Waiting
+from .backoff import Backoff, Rng
+from .broker_connection import QueuedRequest
 from .cluster import Broker
 
 BATCHED_FROM: Final = 4
@@ -71,14 +71,14 @@ class Found:
     """Effect: these can go to that broker now."""
 
     broker: Broker
-    waiting: tuple[Waiting, ...]
+    waiting: tuple[QueuedRequest, ...]
 
 
 @dataclass(slots=True)
 class LookUp:
     """One look-up: who waits for it; again_at: when to ask again, None while it is asked."""
 
-    waiting: list[Waiting] = field(default_factory=list)
+    waiting: list[QueuedRequest] = field(default_factory=list)
     failures: int = 0
     again_at: float | None = None
 
@@ -86,11 +86,11 @@ class LookUp:
 class Coordinators:
     """All coordinators that a client knows or looks for; owner: in whose name it asks."""
 
-    def __init__(self, owner: str, timeout_s: float, backoff: Backoff, lot: Lot) -> None:
+    def __init__(self, owner: str, timeout_s: float, backoff: Backoff, rng: Rng) -> None:
         self._owner = owner
         self._timeout_s = timeout_s
         self._backoff = backoff
-        self._lot = lot
+        self._rng = rng
         self._known: dict[Coordinator, Broker] = {}
         self._look_ups: dict[Coordinator, LookUp] = {}
 
@@ -106,7 +106,7 @@ class Coordinators:
         """Forget all that a broker coordinated: the connection to it is no more."""
         self._known = {key: at for key, at in self._known.items() if at.node_id != node}
 
-    def wait(self, coordinator: Coordinator, waiting: Waiting) -> Iterator[object]:
+    def wait(self, coordinator: Coordinator, waiting: QueuedRequest) -> Iterator[object]:
         """Have a request wait for its coordinator; begin to look for it if nobody does."""
         look_up = self._look_ups.get(coordinator)
         if look_up is not None:
@@ -115,7 +115,7 @@ class Coordinators:
         self._look_ups[coordinator] = LookUp([waiting])
         yield self._ask(coordinator)
 
-    def answered(self, event: Answered, now: float) -> Iterator[object]:
+    def answered(self, event: ResponseReceived, now: float) -> Iterator[object]:
         """Take the answer to a look-up."""
         coordinator = event.ask.key
         assert isinstance(coordinator, Coordinator)
@@ -130,11 +130,11 @@ class Coordinators:
         else:
             reason = f"{coordinator.name}: {ErrorCode.name_of(code)}: {detail or 'no more is said'}"
             for waiting in self._look_ups.pop(coordinator).waiting:
-                yield Unanswered(
+                yield NoResponse(
                     waiting.ask, Reason.COORDINATOR_ERROR, False, reason, error_of(code), sent=False
                 )
 
-    def unanswered(self, event: Unanswered, now: float) -> Iterator[object]:
+    def unanswered(self, event: NoResponse, now: float) -> Iterator[object]:
         """Take that a look-up was not answered."""
         coordinator = event.ask.key
         assert isinstance(coordinator, Coordinator)
@@ -171,8 +171,8 @@ class Coordinators:
             for waiting in look_up.waiting:
                 yield waiting.end(reason, detail, reason in RETRIABLE)
 
-    def _ask(self, coordinator: Coordinator) -> Ask:
-        return Ask(
+    def _ask(self, coordinator: Coordinator) -> SendRequest:
+        return SendRequest(
             self._owner,
             coordinator,
             LEAST_LOADED,
@@ -184,7 +184,7 @@ class Coordinators:
     def _later(self, coordinator: Coordinator, now: float) -> None:
         look_up = self._look_ups[coordinator]
         look_up.failures += 1
-        look_up.again_at = now + self._backoff.after(look_up.failures, self._lot)
+        look_up.again_at = now + self._backoff.after(look_up.failures, self._rng)
 
 
 def told(

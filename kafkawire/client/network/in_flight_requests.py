@@ -17,7 +17,7 @@ from ...messages.api_key import ApiKey
 from ...primitives import Message
 from ...protocol.frame import decode_response_body, encode_frame
 from ...protocol.header import decode_response_header
-from ..requests import Ask
+from ..requests import SendRequest
 from .connection_states import ConnectionSettings, InFlight
 from .frames import FrameBuffer
 from .transport import Write
@@ -25,7 +25,7 @@ from .transport import Write
 MOST_CORRELATION_ID: Final = 0x7FFF_FFFF
 
 
-class Pipeline:
+class InFlightRequests:
     """The frames of one connection, both ways. version: of the last request that has an answer."""
 
     def __init__(self, settings: ConnectionSettings) -> None:
@@ -42,7 +42,7 @@ class Pipeline:
         self._correlation_id = 0 if correlation_id == MOST_CORRELATION_ID else correlation_id + 1
         return Write(number, frame)
 
-    def expect(self, ask: Ask | None, api: ApiKey, version: int, deadline: float) -> None:
+    def expect(self, ask: SendRequest | None, api: ApiKey, version: int, deadline: float) -> None:
         """Note that what was written last is to be answered."""
         last = (self._correlation_id - 1) % (MOST_CORRELATION_ID + 1)
         self.version = version

@@ -20,7 +20,7 @@ from ...messages.metadata_response import (
 )
 from ...primitives.structure import ZERO_UUID
 from ...protocol.error_code import ErrorCode
-from ..requests import LearnLeader
+from ..requests import UpdateLeader
 from .cluster import Broker, Partition, Topic
 
 RELIABLE_EPOCHS_FROM: Final = 9
@@ -80,7 +80,7 @@ class Metadata:
         }
         return frozenset(changed)
 
-    def learn(self, news: LearnLeader) -> bool:
+    def learn(self, news: UpdateLeader) -> bool:
         """Take a broker's word on who leads a partition; False where it is nothing new."""
         known = self.partition(news.topic, news.partition)
         if known is None or news.leader_epoch <= known.leader_epoch:

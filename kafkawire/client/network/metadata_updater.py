@@ -15,8 +15,8 @@ from typing import Final
 from ...messages.api_key import ApiKey
 from ...messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from ...primitives import Message
-from ..requests import LEAST_LOADED, Ask
-from .backoff import Backoff, Lot
+from ..requests import LEAST_LOADED, SendRequest
+from .backoff import Backoff, Rng
 from .negotiated_versions import ours
 
 REFRESH: Final = "metadata"
@@ -26,7 +26,7 @@ AUTO_CREATION_FROM: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class AskMetadata:
+class RequestMetadata:
     """The request; topics None: all."""
 
     topics: frozenset[str] | None
@@ -51,7 +51,7 @@ class AskMetadata:
         return MetadataRequest(topics=rows, allow_auto_topic_creation=create)
 
 
-class Refreshing:
+class MetadataUpdater:
     """Decides when to ask, for the topics of all owners together."""
 
     def __init__(
@@ -62,17 +62,17 @@ class Refreshing:
         timeout_s: float,
         backoff: Backoff,
         auto_create: bool,
-        lot: Lot,
+        rng: Rng,
     ) -> None:
         self._owner = owner
         self._max_age_s = max_age_s
         self._timeout_s = timeout_s
         self._backoff = backoff
         self._auto_create = auto_create
-        self._lot = lot
+        self._rng = rng
         self._tracked: dict[str, frozenset[str] | None] = {}
         self._once: frozenset[str] = frozenset()
-        self._asked: AskMetadata | None = None
+        self._asked: RequestMetadata | None = None
         self._failures = 0
         self._not_before = 0.0
         self._due_at: float | None = 0.0
@@ -114,9 +114,11 @@ class Refreshing:
             topics |= self._once
         self._once = frozenset()
         self._due_at, self._urgent = None, False
-        self._asked = AskMetadata(topics, self._auto_create)
+        self._asked = RequestMetadata(topics, self._auto_create)
         return [
-            Ask(self._owner, REFRESH, LEAST_LOADED, ApiKey.METADATA, self._asked, self._timeout_s)
+            SendRequest(
+                self._owner, REFRESH, LEAST_LOADED, ApiKey.METADATA, self._asked, self._timeout_s
+            )
         ]
 
     def answered(self, now: float) -> frozenset[str] | None:
@@ -124,7 +126,7 @@ class Refreshing:
         assert self._asked is not None
         asked, self._asked = self._asked, None
         self._failures = 0
-        self._not_before = 0.0 if self._urgent else now + self._backoff.after(1, self._lot)
+        self._not_before = 0.0 if self._urgent else now + self._backoff.after(1, self._rng)
         if self._due_at is None:
             self._due_at = now + self._max_age_s
         return asked.topics
@@ -133,5 +135,5 @@ class Refreshing:
         """Take that there was no answer."""
         self._asked = None
         self._failures += 1
-        self._not_before = now + self._backoff.after(self._failures, self._lot)
+        self._not_before = now + self._backoff.after(self._failures, self._rng)
         self._due_at = 0.0

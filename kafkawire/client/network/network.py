@@ -22,24 +22,32 @@ from ...protocol.error_code import ErrorCode
 from ..requests import (
     CONTROLLER,
     LEAST_LOADED,
-    Answered,
-    Ask,
     ClusterFailed,
     Coordinator,
     ForgetCoordinator,
-    LearnLeader,
     MetadataChanged,
+    NoResponse,
     Reason,
+    RequestMetadataUpdate,
+    ResponseReceived,
+    SendRequest,
     TrackTopics,
-    Unanswered,
-    WantMetadata,
+    UpdateLeader,
 )
-from .backoff import Lot
-from .broker_connection import Line, LineEnded, LineKey, Purpose, Waiting, least_loaded, where
+from .backoff import Rng
+from .broker_connection import (
+    BrokerConnection,
+    BrokerConnectionClosed,
+    BrokerConnectionKey,
+    Purpose,
+    QueuedRequest,
+    least_loaded,
+    where,
+)
 from .cluster import Broker
 from .coordinators import Coordinators, Found
 from .metadata import Metadata, told
-from .metadata_updater import REFRESH, Refreshing
+from .metadata_updater import REFRESH, MetadataUpdater
 from .settings import NetworkSettings
 from .transport import (
     BytesReceived,
@@ -60,11 +68,11 @@ class CloseNetwork:
     """Event: end all connections, and everything that waits."""
 
 
-class Draws:
+class Randomness:
     """The lots, nonces and connection numbers of one network."""
 
-    def __init__(self, lot: Lot, nonce: Callable[[], str]) -> None:
-        self.lot = lot
+    def __init__(self, rng: Rng, nonce: Callable[[], str]) -> None:
+        self.rng = rng
         self.nonce = nonce
         self._numbers = count(1)
 
@@ -84,29 +92,29 @@ class Network:
         settings: NetworkSettings,
         bootstrap: Sequence[tuple[str, int]],
         *,
-        lot: Lot,
+        rng: Rng,
         nonce: Callable[[], str],
     ) -> None:
         self.view = Metadata()
         self._settings = settings
-        self._draws = Draws(lot, nonce)
+        self._draws = Randomness(rng, nonce)
         self._bootstrap = {
             -1 - at: Broker(-1 - at, host, port) for at, (host, port) in enumerate(bootstrap)
         }
         self._bootstrapping = True
         self._closed = False
-        self._lines: dict[LineKey, Line] = {}
-        self._by_connection: dict[int, Line] = {}
-        self._anywhere: deque[Waiting] = deque()
+        self._lines: dict[BrokerConnectionKey, BrokerConnection] = {}
+        self._by_connection: dict[int, BrokerConnection] = {}
+        self._anywhere: deque[QueuedRequest] = deque()
         timeout_s = settings.connection.request_timeout_s
-        self._coordinators = Coordinators(OWN, timeout_s, settings.retry, lot)
-        self._refreshing = Refreshing(
+        self._coordinators = Coordinators(OWN, timeout_s, settings.retry, rng)
+        self._refreshing = MetadataUpdater(
             OWN,
             max_age_s=settings.metadata_max_age_s,
             timeout_s=timeout_s,
             backoff=settings.retry,
             auto_create=settings.auto_create_topics,
-            lot=lot,
+            rng=rng,
         )
 
     def handle(self, event: object, now: float) -> list[object]:
@@ -149,8 +157,8 @@ class Network:
 
     # Events.
 
-    def _ask(self, ask: Ask, now: float) -> Iterator[object]:
-        waiting = Waiting(ask, now + ask.timeout_s)
+    def _ask(self, ask: SendRequest, now: float) -> Iterator[object]:
+        waiting = QueuedRequest(ask, now + ask.timeout_s)
         if self._closed:
             yield waiting.end(Reason.CLOSED, "the client is closed")
         elif ask.to is LEAST_LOADED:
@@ -166,7 +174,7 @@ class Network:
         else:
             yield from self._to_node(ask.to, waiting)
 
-    def _to_node(self, node: object, waiting: Waiting) -> Iterator[object]:
+    def _to_node(self, node: object, waiting: QueuedRequest) -> Iterator[object]:
         broker = self.view.brokers.get(node) if isinstance(node, int) else None
         if broker is None:
             self._refreshing.want(frozenset())
@@ -174,7 +182,7 @@ class Network:
         else:
             self._line(broker, Purpose.DATA).put(waiting)
 
-    def _to_controller(self, waiting: Waiting) -> None:
+    def _to_controller(self, waiting: QueuedRequest) -> None:
         broker = self.view.brokers.get(self.view.controller_id)
         if broker is None:  # any broker passes such requests on where there is no telling (KRaft)
             self._anywhere.append(waiting)
@@ -185,11 +193,11 @@ class Network:
         self._refreshing.track(event.owner, event.topics, frozenset(self.view.topics))
         yield from ()
 
-    def _want(self, event: WantMetadata, _: float) -> Iterator[object]:
+    def _want(self, event: RequestMetadataUpdate, _: float) -> Iterator[object]:
         self._refreshing.want(event.topics)
         yield from ()
 
-    def _learn(self, event: LearnLeader, _: float) -> Iterator[object]:
+    def _learn(self, event: UpdateLeader, _: float) -> Iterator[object]:
         if self.view.learn(event):
             yield MetadataChanged(frozenset({event.topic}))
 
@@ -217,17 +225,17 @@ class Network:
         """Take what is the network's own out of the effects; the rest is for others."""
         for effect in effects:
             match effect:
-                case Answered() if effect.ask.owner == OWN:
+                case ResponseReceived() if effect.ask.owner == OWN:
                     self._carry(self._own_answered(effect, now), now, out)
-                case Unanswered() if effect.ask.owner == OWN:
+                case NoResponse() if effect.ask.owner == OWN:
                     self._carry(self._own_unanswered(effect, now), now, out)
-                case Ask():
+                case SendRequest():
                     self._carry(self._ask(effect, now), now, out)
                 case Found(broker=broker, waiting=waiting):
                     line = self._line(broker, Purpose.COORDINATION)
                     for each in waiting:
                         line.put(each)
-                case LineEnded():
+                case BrokerConnectionClosed():
                     self._carry(self._line_ended(effect), now, out)
                 case Connect(connection=number, node=node):
                     self._by_connection[number] = self._connected_line(node, number)
@@ -235,14 +243,14 @@ class Network:
                 case _:
                     out.append(effect)
 
-    def _connected_line(self, node: int, number: int) -> Line:
+    def _connected_line(self, node: int, number: int) -> BrokerConnection:
         for purpose in Purpose:
-            line = self._lines.get(LineKey(node, purpose))
+            line = self._lines.get(BrokerConnectionKey(node, purpose))
             if line is not None and line.connection and line.connection.number == number:
                 return line
         raise LocalProtocolError(f"connection {number} belongs to no line")
 
-    def _own_answered(self, event: Answered, now: float) -> Iterator[object]:
+    def _own_answered(self, event: ResponseReceived, now: float) -> Iterator[object]:
         if event.ask.key != REFRESH:
             yield from self._coordinators.answered(event, now)
             return
@@ -263,7 +271,7 @@ class Network:
             yield from self._prune(now)
             yield MetadataChanged(changed)
 
-    def _own_unanswered(self, event: Unanswered, now: float) -> Iterator[object]:
+    def _own_unanswered(self, event: NoResponse, now: float) -> Iterator[object]:
         if event.ask.key != REFRESH:
             yield from self._coordinators.unanswered(event, now)
             return
@@ -271,7 +279,7 @@ class Network:
         if not event.retriable and event.reason is not Reason.CLOSED:
             yield ClusterFailed(event.reason, event.detail)
 
-    def _line_ended(self, effect: LineEnded) -> Iterator[object]:
+    def _line_ended(self, effect: BrokerConnectionClosed) -> Iterator[object]:
         key, ended = effect.key, effect.ended
         self._by_connection = {
             number: line
@@ -302,12 +310,12 @@ class Network:
 
     # Who gets what.
 
-    def _line(self, broker: Broker, purpose: Purpose) -> Line:
-        key = LineKey(broker.node_id, purpose)
+    def _line(self, broker: Broker, purpose: Purpose) -> BrokerConnection:
+        key = BrokerConnectionKey(broker.node_id, purpose)
         line = self._lines.get(key)
         if line is None:
             settings = self._settings
-            line = self._lines[key] = Line(
+            line = self._lines[key] = BrokerConnection(
                 key,
                 broker,
                 settings.connection,
@@ -317,7 +325,7 @@ class Network:
             )
         return line
 
-    def _candidates(self) -> list[Line]:
+    def _candidates(self) -> list[BrokerConnection]:
         """Lines to any broker, from which the least loaded is chosen."""
         brokers = self._bootstrap if self._bootstrapping else self.view.brokers
         return [self._line(broker, Purpose.DATA) for broker in brokers.values()]
@@ -329,7 +337,7 @@ class Network:
         self._carry(iter(self._refreshing.advance(now)), now, out)
         while self._anywhere:
             lines = self._candidates()
-            line = least_loaded(lines, now, self._draws.lot)
+            line = least_loaded(lines, now, self._draws.rng)
             if line is None:
                 self._none_left(lines)
                 break
@@ -343,7 +351,7 @@ class Network:
             if line.queue:
                 self._carry(line.pump(now), now, out)
 
-    def _none_left(self, lines: Sequence[Line]) -> None:
+    def _none_left(self, lines: Sequence[BrokerConnection]) -> None:
         """Go back to the first addresses where every broker that is known has failed (KIP-899)."""
         if self._settings.rebootstrap and all(
             line.connection is None and line.failures for line in lines
@@ -354,10 +362,10 @@ class Network:
 N = Network
 
 HANDLERS: Final[Mapping[type, Callable[..., Iterator[object]]]] = {
-    Ask: N._ask,
+    SendRequest: N._ask,
     TrackTopics: N._track,
-    WantMetadata: N._want,
-    LearnLeader: N._learn,
+    RequestMetadataUpdate: N._want,
+    UpdateLeader: N._learn,
     ForgetCoordinator: N._forget,
     ConnectionMade: N._of_connection,
     ConnectionLost: N._of_connection,

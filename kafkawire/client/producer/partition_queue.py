@@ -30,7 +30,7 @@ class Identity:
     producer_epoch: int
 
 
-class Lane:
+class PartitionQueue:
     """The batches of a partition.
 
     not_before: when the next may be sent, after one failed. reset: whether what was numbered must

@@ -17,8 +17,8 @@ from typing import Final
 from ...errors import LocalProtocolError
 from ...messages.api_key import ApiKey
 from ...messages.init_producer_id_response import InitProducerIdResponse
-from ..network.backoff import Backoff, Lot
-from ..requests import LEAST_LOADED, Answered, Ask, Unanswered, error_of
+from ..network.backoff import Backoff, Rng
+from ..requests import LEAST_LOADED, NoResponse, ResponseReceived, SendRequest, error_of
 from .events import Failure
 from .partition_queue import Identity
 from .produce_requests import ASK_IDENTITY
@@ -49,7 +49,7 @@ LEGAL: Final[Mapping[IdentityState, frozenset[IdentityState]]] = {
 class Identities:
     """Gets an identity when it is first needed, and a newer one when that is needed."""
 
-    def __init__(self, owner: str, timeout_s: float, backoff: Backoff, lot: Lot) -> None:
+    def __init__(self, owner: str, timeout_s: float, backoff: Backoff, rng: Rng) -> None:
         self.state = S.NONE
         self.current: Identity | None = None
         self.failure: Failure | None = None
@@ -57,7 +57,7 @@ class Identities:
         self._owner = owner
         self._timeout_s = timeout_s
         self._backoff = backoff
-        self._lot = lot
+        self._rng = rng
         self._failures = 0
 
     def ask(self, now: float) -> list[object]:
@@ -66,9 +66,11 @@ class Identities:
             return []
         self._become(S.ASKED)
         api = ApiKey.INIT_PRODUCER_ID
-        return [Ask(self._owner, IDENTITY, LEAST_LOADED, api, ASK_IDENTITY, self._timeout_s)]
+        return [
+            SendRequest(self._owner, IDENTITY, LEAST_LOADED, api, ASK_IDENTITY, self._timeout_s)
+        ]
 
-    def answered(self, event: Answered, now: float) -> None:
+    def answered(self, event: ResponseReceived, now: float) -> None:
         """Take the broker's answer."""
         assert isinstance(event.message, InitProducerIdResponse)
         code = error_of(event.message.error_code)
@@ -81,7 +83,7 @@ class Identities:
         else:
             self._refuse(Failure(code, None, "no producer id for idempotent writes"))
 
-    def unanswered(self, event: Unanswered, now: float) -> None:
+    def unanswered(self, event: NoResponse, now: float) -> None:
         """Take that there is no answer."""
         if event.retriable:
             self._later(now)
@@ -104,7 +106,7 @@ class Identities:
 
     def _later(self, now: float) -> None:
         self._failures += 1
-        self.again_at = now + self._backoff.after(self._failures, self._lot)
+        self.again_at = now + self._backoff.after(self._failures, self._rng)
         self._become(S.NONE)
 
     def _refuse(self, failure: Failure) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterator
 from typing import Final, NamedTuple
 
 from ...protocol.error_code import ErrorCode
-from ..network.backoff import Lot
+from ..network.backoff import Rng
 from ..network.cluster import ClusterView, Topic
 from ..network.metadata import told
 from ..requests import Reason, error_of
@@ -22,7 +22,7 @@ from .batch import Batch
 from .configuration import ProducerSettings
 from .events import Failed, Failure, Parked, Placed, Send
 from .murmur2 import partition_of_key
-from .partition_queue import Lane
+from .partition_queue import PartitionQueue
 from .sticky import Sticky
 
 RECORD_OVERHEAD: Final = 36
@@ -43,23 +43,23 @@ class Held(NamedTuple):
     arrival: int
 
 
-class Intake:
+class RecordAccumulator:
     """Places records.
 
     view: the cluster. lanes: all partitions that have or had batches. busy: those with batches that
     have no result yet, by the time of their first.
     """
 
-    def __init__(self, settings: ProducerSettings, view: ClusterView, lot: Lot) -> None:
-        self.lanes: dict[LaneKey, Lane] = {}
-        self.busy: dict[LaneKey, Lane] = {}
+    def __init__(self, settings: ProducerSettings, view: ClusterView, rng: Rng) -> None:
+        self.lanes: dict[LaneKey, PartitionQueue] = {}
+        self.busy: dict[LaneKey, PartitionQueue] = {}
         self.used = 0
         self.topics: set[str] = set()
         self.starved = False
         self._settings = settings
         self._most = min(settings.max_request_size, settings.buffer_memory)
         self._view = view
-        self._lot = lot
+        self._rng = rng
         self._last = -1
         self.last_arrival = -1
         self._parked: dict[str, deque[Held]] = {}
@@ -187,7 +187,7 @@ class Intake:
         sticky = self._sticky.get(name)
         if sticky is None:
             stay, adaptive = max(self._settings.batch_size, 1), self._settings.adaptive
-            sticky = self._sticky[name] = Sticky(stay, adaptive, self._lot)
+            sticky = self._sticky[name] = Sticky(stay, adaptive, self._rng)
         before = sticky.partition
         if before is not None and sticky.stays(topic, size):
             return before
@@ -199,16 +199,16 @@ class Intake:
         return chosen
 
     def _queue_length(self, topic: str, partition: int) -> int:
-        lane = self.lanes.get((topic, partition))
-        return 0 if lane is None else len(lane.queued)
+        queue = self.lanes.get((topic, partition))
+        return 0 if queue is None else len(queue.queued)
 
     def _append(self, record: Send, partition: int, size: int, now: float) -> None:
         key = record.topic, partition
-        lane = self.lanes.get(key)
-        if lane is None:
-            lane = self.lanes[key] = Lane(record.topic, partition)
+        queue = self.lanes.get(key)
+        if queue is None:
+            queue = self.lanes[key] = PartitionQueue(record.topic, partition)
             self.topics.add(record.topic)
-        batch = lane.open
+        batch = queue.open
         token, _, _, content_key, value, timestamp, headers = record
         if batch is None or (
             batch.tokens and batch.builder.size + size > self._settings.batch_size
@@ -218,8 +218,8 @@ class Intake:
             before = batch.builder.size
             batch.builder.append(content_key, value, timestamp, headers)
             self._last += 1
-            lane.add(batch)
-            self.busy[key] = lane
+            queue.add(batch)
+            self.busy[key] = queue
             self.used += BATCH_OVERHEAD
         else:
             before = batch.builder.size

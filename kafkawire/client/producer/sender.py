@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from ..network.cluster import ClusterView
 from .batch import Batch
 from .configuration import ProducerSettings
-from .partition_queue import Lane
+from .partition_queue import PartitionQueue
 from .produce_requests import Produce, Row
 from .producer_id import Identities
-from .record_accumulator import Intake, LaneKey, unexpected
+from .record_accumulator import LaneKey, RecordAccumulator, unexpected
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,12 @@ class Load:
     """What one request carries."""
 
     node: int
-    batches: tuple[tuple[Lane, Batch], ...]
+    batches: tuple[tuple[PartitionQueue, Batch], ...]
     rows: tuple[Row, ...]
     body: Produce
 
 
-class Drain:
+class Sender:
     """Chooses what is sent.
 
     leaderless: whether something is ready whose partition has no leader that is known. unbuilt: how
@@ -41,14 +41,14 @@ class Drain:
         self,
         settings: ProducerSettings,
         view: ClusterView,
-        intake: Intake,
+        accumulator: RecordAccumulator,
         identities: Identities,
     ) -> None:
         self.leaderless = False
         self.unbuilt = 0
         self._settings = settings
         self._view = view
-        self._intake = intake
+        self._accumulator = accumulator
         self._identities = identities
         self._at_node: Counter[int] = Counter()
 
@@ -57,7 +57,7 @@ class Drain:
         itself.
         """
         return self._settings.linger_s == 0 or any(
-            self._ready(lane, now, -1) for lane in self._intake.busy.values()
+            self._ready(queue, now, -1) for queue in self._accumulator.busy.values()
         )
 
     def loads(self, now: float, flush_to: int) -> Iterator[Load]:
@@ -78,17 +78,17 @@ class Drain:
     def next_due(self, now: float, flush_to: int) -> float | None:
         """Say when a batch that waits for time alone will be ready."""
         found = [
-            self._ready_at(lane, flush_to)
-            for lane in self._intake.busy.values()
-            if self._allowed(lane)
+            self._ready_at(queue, flush_to)
+            for queue in self._accumulator.busy.values()
+            if self._allowed(queue)
         ]
         return min((at for at in found if at > now), default=None)
 
     def _round(self, now: float, flush_to: int) -> Iterator[Load]:
         """Make at most one request for each broker."""
         by_node: dict[int, list[LaneKey]] = {}
-        for key, lane in self._intake.busy.items():
-            if not self._ready(lane, now, flush_to) or not self._allowed(lane):
+        for key, queue in self._accumulator.busy.items():
+            if not self._ready(queue, now, flush_to) or not self._allowed(queue):
                 continue
             partition = self._view.partition(*key)
             if partition is None or partition.leader not in self._view.brokers:
@@ -102,28 +102,28 @@ class Drain:
                 yield load
 
     def _load(self, node: int, keys: list[LaneKey]) -> Load | None:
-        batches: list[tuple[Lane, Batch]] = []
+        batches: list[tuple[PartitionQueue, Batch]] = []
         rows: list[Row] = []
         size = 0
         for key in keys:
-            lane = self._intake.busy[key]
-            if batches and size + lane.queued[0].size > self._settings.max_request_size:
+            queue = self._accumulator.busy[key]
+            if batches and size + queue.queued[0].size > self._settings.max_request_size:
                 continue
-            if self._settings.idempotent and not self._numbered(lane):
+            if self._settings.idempotent and not self._numbered(queue):
                 continue
-            batch = lane.send()
+            batch = queue.send()
             try:
                 records = batch.build()
             except Exception as error:  # noqa: BLE001 - one batch's trouble stays its own
-                lane.in_flight.remove(batch)
+                queue.in_flight.remove(batch)
                 batch.fail(unexpected(error))
                 self.unbuilt += 1
                 continue
-            batches.append((lane, batch))
+            batches.append((queue, batch))
             size += batch.size
             rows.append(Row(*self._named(key), records))
             # the next request begins with others
-            self._intake.busy[key] = self._intake.busy.pop(key)
+            self._accumulator.busy[key] = self._accumulator.busy.pop(key)
         if not batches:
             return None
         settings = self._settings
@@ -135,21 +135,21 @@ class Drain:
         topic, partition = key
         return topic, self._view.topics[topic].topic_id, partition
 
-    def _numbered(self, lane: Lane) -> bool:
+    def _numbered(self, queue: PartitionQueue) -> bool:
         current = self._identities.current
         if current is None:
             return False
-        return lane.take_identity(current)
+        return queue.take_identity(current)
 
-    def _allowed(self, lane: Lane) -> bool:
-        return lane.may_send(self._settings.idempotent, self._settings.acks != 0)
+    def _allowed(self, queue: PartitionQueue) -> bool:
+        return queue.may_send(self._settings.idempotent, self._settings.acks != 0)
 
-    def _ready(self, lane: Lane, now: float, flush_to: int) -> bool:
-        return bool(lane.queued) and self._ready_at(lane, flush_to) <= now
+    def _ready(self, queue: PartitionQueue, now: float, flush_to: int) -> bool:
+        return bool(queue.queued) and self._ready_at(queue, flush_to) <= now
 
-    def _ready_at(self, lane: Lane, flush_to: int) -> float:
-        head = lane.queued[0]
-        wanted = head.number <= flush_to or self._intake.starved
+    def _ready_at(self, queue: PartitionQueue, flush_to: int) -> float:
+        head = queue.queued[0]
+        wanted = head.number <= flush_to or self._accumulator.starved
         if head.closed or wanted or head.size >= self._settings.batch_size:
-            return lane.not_before
-        return max(lane.not_before, head.created_at + self._settings.linger_s)
+            return queue.not_before
+        return max(queue.not_before, head.created_at + self._settings.linger_s)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 
-from ..network.backoff import Lot
+from ..network.backoff import Rng
 from ..network.cluster import Topic
 
 
@@ -21,10 +21,10 @@ class Sticky:
     are avoided.
     """
 
-    def __init__(self, stay_bytes: int, adaptive: bool, lot: Lot) -> None:
+    def __init__(self, stay_bytes: int, adaptive: bool, rng: Rng) -> None:
         self._stay_bytes = stay_bytes
         self._adaptive = adaptive
-        self._lot = lot
+        self._rng = rng
         self._partition: int | None = None
         self._bytes = 0
 
@@ -58,11 +58,11 @@ class Sticky:
         if self._adaptive:
             lengths = [queued(topic.name, index) for index in among]
             weights = [max(lengths) + 1 - length for length in lengths]
-        return drawn(among, weights, self._lot)
+        return drawn(among, weights, self._rng)
 
 
-def drawn(among: Sequence[int], weights: Sequence[int], lot: Lot) -> int:
+def drawn(among: Sequence[int], weights: Sequence[int], rng: Rng) -> int:
     """Draw one of them by weight."""
     sums = list(accumulate(weights))
-    at = int(lot() * sums[-1])
+    at = int(rng() * sums[-1])
     return next(each for each, upto in zip(among, sums, strict=True) if at < upto)

@@ -56,7 +56,7 @@ from ...messages.metadata_response import MetadataResponse, MetadataResponseTopi
 from ...primitives import Message
 from ..scoped import Scoped
 from . import configs, groups
-from .calls import Asker, check
+from .calls import CallRunner, check
 from .values import (
     BrokerInfo,
     ClusterInfo,
@@ -94,11 +94,11 @@ class Admin(Scoped):
     def __init__(self, config: Mapping[str, Setting]) -> None:
         self._values = read_config(ADMIN_KEYS, config)
         self._timeout_ms = round(seconds(self._values, "request.timeout.ms") * 1000)
-        self._asking: Asker | None = None
+        self._asking: CallRunner | None = None
 
     async def start(self) -> None:
         """Begin to connect; `async with` does it."""
-        self._asking = Asker(self._values)
+        self._asking = CallRunner(self._values)
 
     async def close(self) -> None:
         """End; calls that wait fail with ClientClosed."""
@@ -107,7 +107,7 @@ class Admin(Scoped):
             await asker.close()
 
     @property
-    def _asker(self) -> Asker:
+    def _asker(self) -> CallRunner:
         if self._asking is None:
             raise ClientClosed("the admin client")
         return self._asking

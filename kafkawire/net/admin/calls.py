@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from itertools import count
 from typing import Final, TypeVar
 
-from ...client.admin.calls import Asking, LeaderOf, Question, Replied, Unreplied
+from ...client.admin.calls import AdminCalls, Call, CallCompleted, CallFailed, LeaderOf
 from ...client.config import Values, backoff, seconds
 from ...client.failures import BrokerError, ClientClosed, ClientError, ClientFailed, RequestFailed
 from ...client.network.cluster import ClusterView
@@ -27,7 +27,7 @@ NEWEST: Final = 0x7FFF
 """No version of our own choosing: the newest that both sides have."""
 
 
-class Asker:
+class CallRunner:
     """Asks, on the running loop."""
 
     def __init__(self, values: Values) -> None:
@@ -65,7 +65,7 @@ class Asker:
         self._waiting[token] = future
         body = Varying(make, lowest, highest)
         try:
-            self._driver.handle(Question(token, to, api, body, found, self._timeout_s))
+            self._driver.handle(Call(token, to, api, body, found, self._timeout_s))
             message = await future
         finally:
             self._waiting.pop(token, None)
@@ -80,22 +80,22 @@ class Asker:
                 future.set_exception(ClientClosed("the admin client"))
 
     def _owners(self, view: ClusterView) -> Mapping[str, Machine]:
-        machine = Asking(
+        machine = AdminCalls(
             view,
             owner="admin",
             attempt_s=seconds(self._values, "request.timeout.ms"),
             backoff=backoff(self._values, "retry"),
-            lot=random.random,
+            rng=random.random,
         )
         return {"admin": machine}
 
     def _take(self, effect: object) -> None:
         match effect:
-            case Replied(token=token, message=message):
+            case CallCompleted(token=token, message=message):
                 future = self._waiting.get(token)
                 if future is not None and not future.done():
                     future.set_result(message)
-            case Unreplied(token=token):
+            case CallFailed(token=token):
                 future = self._waiting.get(token)
                 if future is not None and not future.done():
                     future.set_exception(raised(effect))
@@ -108,7 +108,7 @@ class Asker:
                 raise AssertionError(f"an admin client said {effect!r}")
 
 
-def raised(effect: Unreplied) -> ClientError:
+def raised(effect: CallFailed) -> ClientError:
     """Make the exception for a question without an answer."""
     if effect.reason is Reason.CLOSED:
         return ClientClosed("the admin client")

@@ -21,7 +21,7 @@ from ...messages.incremental_alter_configs_request import (
     IncrementalAlterConfigsRequest,
 )
 from ...messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
-from .calls import Asker, check
+from .calls import CallRunner, check
 from .values import ConfigEntry
 
 TOPIC: Final = 2
@@ -35,7 +35,7 @@ DEFAULTED: Final = frozenset({-1, 4, 5})
 TOPICS_OWN: Final = 1
 
 
-async def describe(asker: Asker, kind: int, name: str) -> dict[str, ConfigEntry]:
+async def describe(asker: CallRunner, kind: int, name: str) -> dict[str, ConfigEntry]:
     """Ask for all settings of one resource."""
     row = DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=None)
     to: Destination = int(name) if kind == BROKER else LEAST_LOADED
@@ -51,7 +51,7 @@ async def describe(asker: Asker, kind: int, name: str) -> dict[str, ConfigEntry]
     return {each.name: entry(each, kind) for each in found.configs}
 
 
-async def alter(asker: Asker, kind: int, name: str, changes: Mapping[str, str | None]) -> None:
+async def alter(asker: CallRunner, kind: int, name: str, changes: Mapping[str, str | None]) -> None:
     """Change settings of one resource, and no others (KIP-339)."""
     rows = [
         AlterableConfig(name=key, config_operation=DELETE if value is None else SET, value=value)

@@ -31,7 +31,7 @@ from ...messages.offset_fetch_response import (
     OffsetFetchResponsePartitions,
 )
 from ...primitives import Message
-from .calls import Asker, check
+from .calls import CallRunner, check
 from .values import CommittedOffset, GroupInfo, GroupListing, MemberInfo
 
 GROUPS_FROM: Final = 8
@@ -44,7 +44,7 @@ def coordinator(group_id: str) -> Coordinator:
     return Coordinator(CoordinatorKind.GROUP, group_id)
 
 
-async def listed(asker: Asker, brokers: Iterable[int]) -> list[GroupListing]:
+async def listed(asker: CallRunner, brokers: Iterable[int]) -> list[GroupListing]:
     """Ask every broker for the groups that it coordinates."""
 
     async def at(broker: int) -> list[GroupListing]:
@@ -65,7 +65,7 @@ async def listed(asker: Asker, brokers: Iterable[int]) -> list[GroupListing]:
     return sorted({row for rows in found for row in rows})
 
 
-async def described(asker: Asker, group_id: str) -> GroupInfo:
+async def described(asker: CallRunner, group_id: str) -> GroupInfo:
     """Ask the coordinator who is in a group."""
     response = await asker.ask(
         coordinator(group_id),
@@ -95,7 +95,7 @@ def group_info(row: DescribedGroup) -> GroupInfo:
     return GroupInfo(row.group_id, row.group_state, row.protocol_type, row.protocol_data, members)
 
 
-async def deleted(asker: Asker, group_id: str) -> None:
+async def deleted(asker: CallRunner, group_id: str) -> None:
     """Have a group deleted."""
     response = await asker.ask(
         coordinator(group_id),
@@ -108,7 +108,7 @@ async def deleted(asker: Asker, group_id: str) -> None:
         check(row.error_code, f"group {group_id}", row.error_message)
 
 
-async def offsets(asker: Asker, group_id: str) -> dict[tuple[str, int], CommittedOffset]:
+async def offsets(asker: CallRunner, group_id: str) -> dict[tuple[str, int], CommittedOffset]:
     """Ask for all committed offsets of a group."""
 
     def make(version: int) -> Message:
@@ -152,7 +152,7 @@ def rows(
                 yield grouped.name, each
 
 
-async def forgotten(asker: Asker, group_id: str, partitions: list[tuple[str, int]]) -> None:
+async def forgotten(asker: CallRunner, group_id: str, partitions: list[tuple[str, int]]) -> None:
     """Have committed offsets deleted (KIP-496)."""
     by_topic: dict[str, list[OffsetDeleteRequestPartition]] = defaultdict(list)
     for topic, partition in partitions:

@@ -14,7 +14,12 @@ from typing import Any, Final
 
 from ...capture.engine import Located
 from ...capture.exchanges.exchanges import Ended, Exchange, Exchanges
-from ...capture.exchanges.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, Asked, FetchSessions
+from ...capture.exchanges.fetch_sessions import (
+    FINAL_EPOCH,
+    INITIAL_EPOCH,
+    FetchSessions,
+    InFlightRequest,
+)
 from ...capture.multifile import place_of
 from ...capture.rows import Row, Status
 from ...capture.tables import TABLES
@@ -102,7 +107,7 @@ class Memory:
     life: Values | None = None
     sessions: dict[int, Exchange] = field(default_factory=dict)
 
-    def note(self, exchange: Exchange, asked: Asked | None) -> None:
+    def note(self, exchange: Exchange, asked: InFlightRequest | None) -> None:
         """Take note of what an exchange makes of its fetch session, as FetchSessions does."""
         request = None if exchange.request is None else exchange.request.message
         if asked is None or not isinstance(request, FetchRequest):
@@ -116,7 +121,7 @@ class Memory:
             self.sessions[id] = reminder(exchange, id, asked)
 
 
-def reminder(exchange: Exchange, id: int, asked: Asked) -> Exchange:
+def reminder(exchange: Exchange, id: int, asked: InFlightRequest) -> Exchange:
     """Make the exchange after which a fetch session is what it is: one that opens it, or one of a
     session whose beginning is not there.
     """

@@ -20,10 +20,10 @@ import pyarrow as pa
 from ...capture.engine import located
 from ...capture.exchanges.exchanges import MAX_OPEN, MAX_OPEN_BYTES, Ended, Exchange, Exchanges
 from ...capture.exchanges.fetch_sessions import FetchSessions
-from ...capture.frames.decoding import Sealed
-from ...capture.frames.serialised import Parcel, Told, pack, unpack
+from ...capture.frames.decoding import RawFrame
+from ...capture.frames.serialised import LocatedItem, SerialisedFrames, pack, unpack
 from ...capture.rows import Row
-from ...capture.tables.extraction.messages import Hearing
+from ...capture.tables.extraction.messages import Extractor
 from ...capture.tables.passes import EXCHANGES, Columnar, has_a_place
 from ...messages.api_key import ApiKey
 from ..plan.facts import Facts
@@ -42,9 +42,9 @@ class Chunk(NamedTuple):
     back fetch sessions.
     """
 
-    parcel: Parcel
+    parcel: SerialisedFrames
     ended: dict[int, Ended]
-    requests: list[Told]
+    requests: list[LocatedItem]
     sessions: list[Exchange]
 
 
@@ -54,7 +54,7 @@ class Asking(NamedTuple):
     packet: int
     correlation_id: int | None
     length: int
-    told: Told
+    told: LocatedItem
     row: Row | None
 
 
@@ -83,16 +83,16 @@ class Cutting:
         self.base = 0
         self._facts = facts
         self._context = context
-        self._hearing = Hearing(context.names, context.limits, False)
+        self._hearing = Extractor(context.names, context.limits, False)
         self._sessions = FetchSessions(context.names)
         self._memories: dict[int, Memory] = {}
         self._open: dict[int, Waiting] = {}
         self._silent: dict[int, bool] = {}
 
-    def take(self, told: Told) -> None:
+    def take(self, told: LocatedItem) -> None:
         """Take what is told next."""
         item = told.item
-        if not isinstance(item, Sealed) or (asked := item.asked) is None or item.body < 0:
+        if not isinstance(item, RawFrame) or (asked := item.asked) is None or item.body < 0:
             row = self._opened(told)
             if told.connection is not None and has_a_place(row):
                 number, length = row.correlation_id, row.length
@@ -153,13 +153,13 @@ class Cutting:
         self._open.pop(connection, None)
         self._memories.pop(connection, None)
 
-    def before(self) -> tuple[list[Told], list[Exchange]]:
+    def before(self) -> tuple[list[LocatedItem], list[Exchange]]:
         """Say what the next chunk must know."""
         asking = [one.told for each in self._open.values() for one in each.requests]
         kept = [one for each in self._memories.values() for one in each.sessions.values()]
         return asking, kept
 
-    def _opened(self, told: Told) -> Row:
+    def _opened(self, told: LocatedItem) -> Row:
         row = located(told).row
         self._facts.at = self.base + told.known_at
         self._context.learn(row)
@@ -169,12 +169,12 @@ class Cutting:
 def cut(context: Gathering, traffic: Traffic, size: int) -> Iterator[bytes]:
     """Cut what a bucket tells into chunks of about `size` bytes, pickled; names are noted."""
     cutting = Cutting(context, traffic.facts)
-    told: list[Told] = []
+    told: list[LocatedItem] = []
     ended: dict[int, Ended] = {}
     before = cutting.before()
     held = 0
     for batch in traffic.batches():
-        if batch and isinstance(batch[0], Told):
+        if batch and isinstance(batch[0], LocatedItem):
             cutting.base = traffic.facts.at - batch[0].known_at
         for item in batch:
             if isinstance(item, Ended):
@@ -183,7 +183,7 @@ def cut(context: Gathering, traffic: Traffic, size: int) -> Iterator[bytes]:
                 continue
             told.append(item)
             cutting.take(item)
-            held += len(item.item.frame) if isinstance(item.item, Sealed) else len(item.item.raw)
+            held += len(item.item.frame) if isinstance(item.item, RawFrame) else len(item.item.raw)
             if held >= size:
                 yield pickle.dumps(tuple(Chunk(pack(told), ended, *before)))
                 told, ended, held = [], {}, 0
@@ -200,7 +200,7 @@ def columns(
     if table == EXCHANGES:
         for one in chunk.sessions:
             again = [each for each in (one.request, one.response) if each is not None]
-            made.take([Told(one.connection, one.client, one.broker, row) for row in again])
+            made.take([LocatedItem(one.connection, one.client, one.broker, row) for row in again])
         for _ in made.batches(last=True):
             pass  # those that remind are in other chunks
         made.take([*chunk.requests])
@@ -229,7 +229,7 @@ def portion(
     return made
 
 
-def items(chunk: Chunk) -> list[Told | Ended]:
+def items(chunk: Chunk) -> list[LocatedItem | Ended]:
     """Give the items of a chunk, in order."""
     told, ended = unpack(chunk.parcel), chunk.ended
     rest = iter(told)

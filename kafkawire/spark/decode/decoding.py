@@ -22,7 +22,7 @@ from ...capture.engine import Engine, Located, located
 from ...capture.exchanges.conversation import Conversation
 from ...capture.exchanges.exchanges import Ended
 from ...capture.files.blocks import Ints
-from ...capture.frames.serialised import Told
+from ...capture.frames.serialised import LocatedItem
 from ...capture.multifile import FILE_BITS, about, place_of
 from ...capture.packets.parser import Segments
 from ...capture.rows import Row
@@ -95,17 +95,17 @@ class Traffic:
 
     def __iter__(self) -> Iterator[Located | Ended]:
         for one in self.sealed():
-            yield located(one) if isinstance(one, Told) else one
+            yield located(one) if isinstance(one, LocatedItem) else one
 
-    def sealed(self) -> Iterator[Told | Ended]:
+    def sealed(self) -> Iterator[LocatedItem | Ended]:
         """Read the connections, and leave the bodies of messages unread."""
         for batch in self.batches():
             for one in batch:
-                if isinstance(one, Told):
+                if isinstance(one, LocatedItem):
                     self.facts.at = self._base + one.known_at
                 yield one
 
-    def batches(self) -> Iterator[list[Told | Ended]]:
+    def batches(self) -> Iterator[list[LocatedItem | Ended]]:
         """Do as `sealed`, some rows at a time."""
         current: int | None = None
         for segments in self._segments:
@@ -129,7 +129,7 @@ class Traffic:
             by_packet=True,
         )
 
-    def _told(self, segments: Segments | None) -> Iterator[list[Told | Ended]]:
+    def _told(self, segments: Segments | None) -> Iterator[list[LocatedItem | Ended]]:
         """Feed the engine, or with None end it."""
         facts = self.facts
         self._base = END if segments is None else 0
@@ -140,7 +140,7 @@ class Traffic:
             yield [*batch]
         yield from self._ended()
 
-    def _ended(self) -> Iterator[list[Told | Ended]]:
+    def _ended(self) -> Iterator[list[LocatedItem | Ended]]:
         ended = self.facts.endings.drained()
         if ended:
             yield [*ended]
@@ -269,10 +269,12 @@ class Notices:
         notice = Notice(before.problems + told.problems, before.once + once)
         self._by_file[file] = max(last, packet), notice
 
-    def told(self, options: Options, place: Callable[[int], tuple[str, int]]) -> Iterator[Told]:
+    def told(
+        self, options: Options, place: Callable[[int], tuple[str, int]]
+    ) -> Iterator[LocatedItem]:
         """Say what is wrong with files, each at its last packet. Raises Unreadable, if asked to."""
         for packet, told in self._by_file.values():
             for text in [*told.problems, *(said for _, said in told.once)]:
                 if options.fail_on_error:
                     raise Unreadable(place(packet)[0], text)
-                yield Told(None, None, None, about(text, packet))
+                yield LocatedItem(None, None, None, about(text, packet))

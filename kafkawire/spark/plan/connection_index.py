@@ -80,7 +80,7 @@ class Seen(NamedTuple):
         return np.frombuffer(self.ids, np.uint64)
 
 
-class Herd(NamedTuple):
+class ConnectionSet(NamedTuple):
     """Connections (mixed, sorted) that one task decodes, which visits the splits that have packets
     of them: those, by their place among all. size: bytes of the connections.
     """
@@ -97,7 +97,7 @@ class Shares(NamedTuple):
     """
 
     moved: tuple[Mixed | None, ...]
-    herds: tuple[Herd, ...]
+    herds: tuple[ConnectionSet, ...]
     large: tuple[int, ...]
     handed: int
 
@@ -171,7 +171,9 @@ def in_herds(herds: Sequence[Some]) -> Mixed:
     return np.sort(np.concatenate([np.empty(0, np.uint64), *(herd.ids for herd in herds)]))
 
 
-def _herds(ids: Mixed, sizes: Ints, sharing: Sharing, splits: Sequence[Seen]) -> list[Herd]:
+def _herds(
+    ids: Mixed, sizes: Ints, sharing: Sharing, splits: Sequence[Seen]
+) -> list[ConnectionSet]:
     """Choose the connections that are visited: large ones, one by one; and the others together, a
     herd for each core, where reading all for each of them costs less than moving theirs.
     """
@@ -206,9 +208,9 @@ def _dealt(sizes: Ints, count: int) -> list[Ints]:
     return [mine for mine in dealt if len(mine)]
 
 
-def _herd(ids: Mixed, size: int, splits: Sequence[Seen]) -> Herd:
+def _herd(ids: Mixed, size: int, splits: Sequence[Seen]) -> ConnectionSet:
     places = [at for at, seen in enumerate(splits) if is_among(seen.numbers, ids).any()]
-    return Herd(ids, size, (*places,))
+    return ConnectionSet(ids, size, (*places,))
 
 
 def _largest(sizes: Ints, least: int) -> Ints:

@@ -20,8 +20,8 @@ import numpy as np
 from ...capture.exchanges.endings import Endings, weigh
 from ...capture.exchanges.topic_ids import Topic, TopicNames
 from ...capture.files.blocks import Ints
-from ...capture.frames.decoding import Sealed
-from ...capture.frames.serialised import Told
+from ...capture.frames.decoding import RawFrame
+from ...capture.frames.serialised import LocatedItem
 from ...capture.multifile import place_of
 from ...capture.rows import Row, Status
 from ...capture.tables.connections import OTHER
@@ -55,14 +55,14 @@ class Facts:
     messages: int = 0
     message_bytes: int = 0
 
-    def items(self, told: list[Told]) -> None:
+    def items(self, told: list[LocatedItem]) -> None:
         """Take note of the bytes of rows, and of frames that will be rows."""
         count, size = weigh(told)
         self.messages += count
         self.message_bytes += size + SIZE * count
         if count < len(told):
             for one in told:
-                if not isinstance(one.item, Sealed):
+                if not isinstance(one.item, RawFrame):
                     self.row(one.item)
 
     def row(self, row: Row) -> None:

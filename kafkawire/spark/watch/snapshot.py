@@ -18,18 +18,18 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any, Final
 
-from ...capture.engine import _Talk
+from ...capture.engine import _ConversationState
 from ...capture.exchanges.conversation import Conversation
 from ...capture.frames.decoding import RequestHeads
 from ...capture.frames.stream import Mark, Stream
 from ...capture.tcp.connection import Connection
 from ...capture.tcp.connection_table import ConnectionTable
 from ...capture.tcp.flow import Flow
-from ...capture.tcp.gap_policy import Patience
+from ...capture.tcp.gap_policy import GapPolicy
 from ...capture.tcp.limits import DEFAULT_REASSEMBLY, Budget, Totals
-from ...capture.tcp.out_of_order import Backlog
+from ...capture.tcp.out_of_order import OutOfOrderSegments
 from ...capture.tcp.reassembly import Reassembler
-from ...capture.tcp.retransmission import Past
+from ...capture.tcp.retransmission import DeliveredBytes
 from ...capture.tcp.segment_columns import KEY
 
 KEPT: Final = "kafkawire."
@@ -106,20 +106,20 @@ def _blank(cls: Any) -> Any:
 _BUDGET: Final = Budget()
 _CONNECTION: Final = Connection(0, bytes(KEY.itemsize), DEFAULT_REASSEMBLY, _BUDGET, 0, 0)
 _BLANKS: Final[dict[Any, tuple[Any, ...]]] = {
-    Backlog: (),
+    OutOfOrderSegments: (),
     Budget: (),
     Connection: (0, _CONNECTION.key, DEFAULT_REASSEMBLY, _BUDGET, 0, 0),
     ConnectionTable: (DEFAULT_REASSEMBLY,),
     Conversation: (),
     Flow: (_CONNECTION, 0, DEFAULT_REASSEMBLY, _BUDGET),
     Mark: (0, 0, 0),
-    Past: (0,),
-    Patience: (DEFAULT_REASSEMBLY,),
+    DeliveredBytes: (0,),
+    GapPolicy: (DEFAULT_REASSEMBLY,),
     Reassembler: (),
     RequestHeads: (),
     Stream: (False,),
     Totals: (),
-    _Talk: (_CONNECTION, 0, Conversation()),
+    _ConversationState: (_CONNECTION, 0, Conversation()),
 }
 """What makes one of each class; of it nothing stays."""
 

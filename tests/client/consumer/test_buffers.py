@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkawire.client.consumer import ConsumerRecord, FetchFailed, TopicPartition
-from kafkawire.client.consumer.fetch.completed_fetch import Buffer
+from kafkawire.client.consumer.fetch.completed_fetch import CompletedFetch
 from kafkawire.client.consumer.offsets.partition_state import Position
 from kafkawire.messages.fetch_response import AbortedTransaction
 from kafkawire.records import BatchBuilder, Compression, end_txn_batch
@@ -94,7 +94,7 @@ def test_records_come_once_in_order_from_the_position(
 ) -> None:
     log = Log(writes)
     # a broker's answer begins with the batch that has the offset
-    buffer = Buffer(WHERE, Position(start), log.data, log.aborted if committed else None)
+    buffer = CompletedFetch(WHERE, Position(start), log.data, log.aborted if committed else None)
     expected = [each for each in (log.kept if committed else log.all) if each >= start]
     read: list[ConsumerRecord] = []
     while True:
@@ -117,7 +117,7 @@ def test_records_come_once_in_order_from_the_position(
 def test_an_abort_that_ended_before_the_position_takes_nothing_along() -> None:
     steps = [(1, "write", 1), (1, "abort", 1), (PLAIN, "write", 1), (1, "write", 2)]
     log = Log([(*step, 0, Compression.NONE) for step in [*steps, (1, "commit", 1)]])
-    buffer = Buffer(WHERE, Position(2), log.data, log.aborted)
+    buffer = CompletedFetch(WHERE, Position(2), log.data, log.aborted)
     assert [each.offset for each in buffer.take(9)] == [2]
     assert [each.offset for each in buffer.take(9)] == [3, 4]
     assert buffer.done
@@ -128,20 +128,20 @@ def test_a_corrupt_batch_is_told_behind_what_comes_before_it() -> None:
     size = len(log.data) // 3
     data = bytearray(log.data)
     data[2 * size - 2] ^= 1  # in the second batch's last value
-    buffer = Buffer(WHERE, Position(0), bytes(data))
+    buffer = CompletedFetch(WHERE, Position(0), bytes(data))
     assert [each.offset for each in buffer.take(10)] == [0, 1]
     assert buffer.position.offset == 2
     for _ in range(2):  # and it is never passed over
         with pytest.raises(FetchFailed, match=r"offset 2 on .* checksum") as found:
             buffer.take(10)
         assert found.value.partitions == (WHERE,)
-    unchecked = Buffer(WHERE, Position(2), bytes(data), check_crcs=False)
+    unchecked = CompletedFetch(WHERE, Position(2), bytes(data), check_crcs=False)
     assert [each.offset for each in unchecked.take(10)] == [2, 3]
 
 
 def test_a_cut_batch_at_the_end_is_no_record() -> None:
     log = Log([(PLAIN, "write", 2, 0, Compression.NONE)] * 2)
-    buffer = Buffer(WHERE, Position(1), log.data[:-1])
+    buffer = CompletedFetch(WHERE, Position(1), log.data[:-1])
     assert [each.offset for each in buffer.take(10)] == [1]
     assert buffer.done
     assert buffer.position.offset == 2

@@ -22,7 +22,13 @@ from kafkawire.client.consumer.offsets.committing import (
     Committed,
     Committing,
 )
-from kafkawire.client.requests import Answered, Ask, ForgetCoordinator, Reason, Unanswered
+from kafkawire.client.requests import (
+    ForgetCoordinator,
+    NoResponse,
+    Reason,
+    ResponseReceived,
+    SendRequest,
+)
 from kafkawire.messages.offset_commit_request import OffsetCommitRequest
 from kafkawire.messages.offset_commit_response import (
     OffsetCommitResponse,
@@ -41,9 +47,9 @@ class Desk:
     """Commits, and a coordinator that the test plays; stored: what it has taken, in order."""
 
     def __init__(self) -> None:
-        self.it = Committing(ConsumerConfig(group_id="g"), owner="consumer", lot=Random(0).random)
+        self.it = Committing(ConsumerConfig(group_id="g"), owner="consumer", rng=Random(0).random)
         self.now = 0.0
-        self.asks: list[Ask] = []
+        self.asks: list[SendRequest] = []
         self.done: list[Committed] = []
         self.said: list[object] = []
         self.stored: list[int] = []
@@ -59,27 +65,29 @@ class Desk:
             self.stored.append(self.asked(ask))
         partition = OffsetCommitResponsePartition(partition_index=0, error_code=code)
         topic = OffsetCommitResponseTopic(name="orders", partitions=[partition])
-        self.hear(self.it.handle(Answered(ask, 9, OffsetCommitResponse(topics=[topic])), self.now))
+        self.hear(
+            self.it.handle(ResponseReceived(ask, 9, OffsetCommitResponse(topics=[topic])), self.now)
+        )
 
     def lose(self, *, stores: bool) -> None:
         ask = self.asks.pop(0)
         if stores:
             self.stored.append(self.asked(ask))
-        self.hear(self.it.handle(Unanswered(ask, Reason.DISCONNECTED, True), self.now))
+        self.hear(self.it.handle(NoResponse(ask, Reason.DISCONNECTED, True), self.now))
 
     def pass_time(self, seconds: float) -> None:
         self.now += seconds
         self.hear(self.it.advance(self.now))
 
-    def asked(self, ask: Ask) -> int:
+    def asked(self, ask: SendRequest) -> int:
         message = ask.body.build(9)
         assert isinstance(message, OffsetCommitRequest)
         return message.topics[0].partitions[0].committed_offset
 
     def hear(self, effects: list[object]) -> None:
-        self.asks += [each for each in effects if isinstance(each, Ask)]
+        self.asks += [each for each in effects if isinstance(each, SendRequest)]
         self.done += [each for each in effects if isinstance(each, Committed)]
-        self.said += [each for each in effects if not isinstance(each, Ask | Committed)]
+        self.said += [each for each in effects if not isinstance(each, SendRequest | Committed)]
 
     @property
     def results(self) -> list[tuple[object, int]]:

@@ -18,13 +18,13 @@ from kafkawire.client.consumer.fetch.errors import FetchError, fetch_error
 from kafkawire.client.consumer.offsets.partition_state import FetchState
 from kafkawire.client.network.cluster import Broker, Partition, Topic
 from kafkawire.client.requests import (
-    Answered,
-    Ask,
-    LearnLeader,
     MetadataChanged,
+    NoResponse,
     Reason,
-    Unanswered,
-    WantMetadata,
+    RequestMetadataUpdate,
+    ResponseReceived,
+    SendRequest,
+    UpdateLeader,
 )
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.messages.fetch_request import FetchRequest
@@ -71,12 +71,12 @@ class Reader:
     def __init__(self, *partitions: TopicPartition) -> None:
         self.view = view()
         self.now = 0.0
-        self.asks: dict[int, Ask] = {}
+        self.asks: dict[int, SendRequest] = {}
         self.said: list[object] = []
         self.it = Consumer(
             ConsumerConfig(client_rack="here"),
             self.view,
-            lot=Random(0).random,
+            rng=Random(0).random,
             clock_ms=lambda: 0,
         )
         self.tell(events.Assign(partitions))
@@ -93,7 +93,7 @@ class Reader:
 
     def hear(self, effects: list[object]) -> None:
         for each in effects:
-            if isinstance(each, Ask) and each.api is ApiKey.FETCH:
+            if isinstance(each, SendRequest) and each.api is ApiKey.FETCH:
                 assert isinstance(each.to, int)
                 assert each.to not in self.asks, "two fetches in flight to one broker"
                 self.asks[each.to] = each
@@ -110,7 +110,7 @@ class Reader:
         topic = FetchableTopicResponse(topic_id=ID, partitions=list(data))
         known = [NodeEndpoint(node_id=9, host="broker9", port=9)] if endpoints else []
         response = FetchResponse(session_id=7, responses=[topic], node_endpoints=known)
-        self.tell(Answered(self.asks.pop(node), 17, response, node))
+        self.tell(ResponseReceived(self.asks.pop(node), 17, response, node))
 
     def take(self) -> list[tuple[int, int]]:
         """Poll, and stop; what came."""
@@ -182,11 +182,11 @@ def test_every_error_of_a_partition(code: int) -> None:
     assert 1 not in reader.asks  # never at once again
     match fetch_error(code):
         case FetchError.REFRESH:
-            assert WantMetadata(frozenset({"orders"})) in said
+            assert RequestMetadataUpdate(frozenset({"orders"})) in said
         case FetchError.AGAIN:
             assert not said
         case FetchError.OUT_OF_RANGE:
-            assert any(isinstance(e, Ask) and e.api is ApiKey.LIST_OFFSETS for e in said)
+            assert any(isinstance(e, SendRequest) and e.api is ApiKey.LIST_OFFSETS for e in said)
             return
         case FetchError.FAIL:
             reader.pass_time(10.0)
@@ -214,7 +214,7 @@ def test_a_leader_that_is_named_is_learnt() -> None:
         partition_index=0, error_code=E.NOT_LEADER_OR_FOLLOWER, current_leader=leader
     )
     reader.answer(1, data, endpoints=True)
-    assert LearnLeader("orders", 0, 9, 6, (Broker(9, "broker9", 9),)) in reader.said
+    assert UpdateLeader("orders", 0, 9, 6, (Broker(9, "broker9", 9),)) in reader.said
 
 
 def test_a_follower_that_is_named_is_read_from_until_it_lags() -> None:
@@ -230,7 +230,7 @@ def test_a_follower_that_is_named_is_read_from_until_it_lags() -> None:
 
 def test_a_lost_answer_is_asked_for_again_after_a_while() -> None:
     reader = Reader(A)
-    reader.tell(Unanswered(reader.asks.pop(1), Reason.DISCONNECTED, True))
+    reader.tell(NoResponse(reader.asks.pop(1), Reason.DISCONNECTED, True))
     assert 1 not in reader.asks
     due = reader.it.next_deadline()
     assert due is not None
@@ -246,7 +246,7 @@ def test_a_new_leader_is_asked_as_soon_as_it_is_known() -> None:
     reader.tell(MetadataChanged(frozenset({"orders"})))
     reader.answer(1)
     assert not reader.asks
-    assert WantMetadata(frozenset({"orders"})) in reader.said
+    assert RequestMetadataUpdate(frozenset({"orders"})) in reader.said
     reader.said.clear()
     reader.tell(MetadataChanged(frozenset({"orders"})))
     assert not reader.asks
@@ -261,19 +261,19 @@ def test_where_a_log_begins_is_asked_as_soon_as_its_leader_is_known() -> None:
     topics, known = reader.view.topics, reader.view.topics.pop("orders")
     reader.said.clear()
     reader.tell(events.SeekTo((A, B), ResetPolicy(Reset.EARLIEST)))
-    assert [type(each) for each in reader.said] == [WantMetadata]
+    assert [type(each) for each in reader.said] == [RequestMetadataUpdate]
     reader.said.clear()
     reader.tell(MetadataChanged(frozenset()))
     assert not reader.said, "nothing is known of its leader: that is asked for again after a while"
     topics["orders"] = Topic("orders", ID, partitions={0: Partition("orders", 0, 1, 5)})
     reader.tell(MetadataChanged(frozenset({"orders"})))
-    asked = [each for each in reader.said if isinstance(each, Ask)]
+    asked = [each for each in reader.said if isinstance(each, SendRequest)]
     assert [(each.to, each.api) for each in asked] == [(1, ApiKey.LIST_OFFSETS)]
-    assert reader.said[1:] == [WantMetadata(frozenset({"orders"}))], "B has no leader yet"
+    assert reader.said[1:] == [RequestMetadataUpdate(frozenset({"orders"}))], "B has no leader yet"
     reader.said.clear()
     topics["orders"] = known
     reader.tell(MetadataChanged(frozenset({"orders"})))
-    assert [(each.to, each.api) for each in reader.said if isinstance(each, Ask)] == [
+    assert [(each.to, each.api) for each in reader.said if isinstance(each, SendRequest)] == [
         (1, ApiKey.LIST_OFFSETS)
     ]
 
@@ -282,7 +282,7 @@ def test_where_a_log_begins_is_asked_as_soon_as_its_leader_is_known() -> None:
 def test_a_session_that_is_refused_begins_anew_at_once(code: ErrorCode) -> None:
     reader = Reader(A)
     reader.answer(1)
-    reader.tell(Answered(reader.asks.pop(1), 17, FetchResponse(error_code=code), 1))
+    reader.tell(ResponseReceived(reader.asks.pop(1), 17, FetchResponse(error_code=code), 1))
     message = reader.asks[1].body.build(17)
     assert isinstance(message, FetchRequest)
     assert message.session_epoch == 0
@@ -301,25 +301,25 @@ def test_a_leader_that_cannot_say_yet_is_asked_again_with_a_new_picture(
     reader = Reader(A)
     reader.said.clear()
     reader.tell(events.SeekTo((A,), ResetPolicy(Reset.EARLIEST)))
-    [asked] = [each for each in reader.said if isinstance(each, Ask)]
+    [asked] = [each for each in reader.said if isinstance(each, SendRequest)]
     reader.said.clear()
     rows = [] if code is None else [ListOffsetsPartitionResponse(error_code=code)]
     topic = ListOffsetsTopicResponse(name="orders", partitions=rows)
-    reader.tell(Answered(asked, 9, ListOffsetsResponse(topics=[topic]), 1))
-    assert WantMetadata(frozenset({"orders"})) in reader.said
-    assert not any(isinstance(each, Ask) for each in reader.said), "not at once"
+    reader.tell(ResponseReceived(asked, 9, ListOffsetsResponse(topics=[topic]), 1))
+    assert RequestMetadataUpdate(frozenset({"orders"})) in reader.said
+    assert not any(isinstance(each, SendRequest) for each in reader.said), "not at once"
     partitions = dict(reader.view.topics["orders"].partitions)
     partitions[0] = Partition("orders", 0, 2, 6)
     reader.view.topics["orders"] = Topic("orders", ID, partitions=partitions)
     reader.said.clear()
     reader.tell(MetadataChanged(frozenset({"orders"})))
     reader.pass_time(1.0)
-    [again] = [each for each in reader.said if isinstance(each, Ask)]
+    [again] = [each for each in reader.said if isinstance(each, SendRequest)]
     assert (again.to, again.api) == (2, ApiKey.LIST_OFFSETS)
     found = ListOffsetsPartitionResponse(offset=30, leader_epoch=6)
     topic = ListOffsetsTopicResponse(name="orders", partitions=[found])
-    reader.tell(Answered(again, 9, ListOffsetsResponse(topics=[topic]), 2))
-    reader.tell(Unanswered(reader.asks.pop(1), Reason.DISCONNECTED, True))
+    reader.tell(ResponseReceived(again, 9, ListOffsetsResponse(topics=[topic]), 2))
+    reader.tell(NoResponse(reader.asks.pop(1), Reason.DISCONNECTED, True))
     assert reader.asked(2) == {0: 30}
 
 
@@ -327,11 +327,13 @@ def test_a_leader_that_says_nothing_is_asked_again_after_a_while() -> None:
     reader = Reader(A)
     reader.said.clear()
     reader.tell(events.SeekTo((A,), ResetPolicy(Reset.EARLIEST)))
-    [asked] = [each for each in reader.said if isinstance(each, Ask)]
+    [asked] = [each for each in reader.said if isinstance(each, SendRequest)]
     reader.said.clear()
-    reader.tell(Unanswered(asked, Reason.DISCONNECTED, True))
-    assert reader.said == [WantMetadata(frozenset({"orders"}))]
+    reader.tell(NoResponse(asked, Reason.DISCONNECTED, True))
+    assert reader.said == [RequestMetadataUpdate(frozenset({"orders"}))]
     reader.tell(MetadataChanged(frozenset({"orders"})))
-    assert not any(isinstance(each, Ask) for each in reader.said), "the same leader: not at once"
+    assert not any(isinstance(each, SendRequest) for each in reader.said), (
+        "the same leader: not at once"
+    )
     reader.pass_time(1.0)
-    assert [each.to for each in reader.said if isinstance(each, Ask)] == [1]
+    assert [each.to for each in reader.said if isinstance(each, SendRequest)] == [1]

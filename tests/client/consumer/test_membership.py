@@ -37,7 +37,13 @@ from kafkawire.client.consumer.group.membership import (
 )
 from kafkawire.client.consumer.group.recovery import RECOVERY, Recovery, recovery
 from kafkawire.client.consumer.group.requests import Identity, Offer
-from kafkawire.client.requests import Answered, Ask, ForgetCoordinator, Reason, Unanswered
+from kafkawire.client.requests import (
+    ForgetCoordinator,
+    NoResponse,
+    Reason,
+    ResponseReceived,
+    SendRequest,
+)
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.messages.heartbeat_response import HeartbeatResponse
 from kafkawire.messages.join_group_request import JoinGroupRequest
@@ -61,13 +67,13 @@ CONFIG = ConsumerConfig(
 OFFER = Offer(("orders",))
 
 
-class Seat:
+class GroupMember:
     """A member with a coordinator's seat opposite it, filled by the test."""
 
     def __init__(self, config: ConsumerConfig = CONFIG) -> None:
-        self.it = Membership(config, owner="consumer", lot=Random(0).random)
+        self.it = Membership(config, owner="consumer", rng=Random(0).random)
         self.now = 0.0
-        self.asks: list[Ask] = []
+        self.asks: list[SendRequest] = []
         self.said: list[object] = []
 
     def handle(self, event: object) -> list[object]:
@@ -91,13 +97,13 @@ class Seat:
             ApiKey.HEARTBEAT: HeartbeatResponse,
             ApiKey.LEAVE_GROUP: LeaveGroupResponse,
         }
-        return self.handle(Answered(ask, ask.body.highest, kinds[api](**fields)))
+        return self.handle(ResponseReceived(ask, ask.body.highest, kinds[api](**fields)))
 
     def fail(self, api: ApiKey, reason: Reason = Reason.DISCONNECTED) -> list[object]:
         retriable = reason is not Reason.AUTHENTICATION_FAILED
-        return self.handle(Unanswered(self.take(api), reason, retriable))
+        return self.handle(NoResponse(self.take(api), reason, retriable))
 
-    def take(self, api: ApiKey) -> Ask:
+    def take(self, api: ApiKey) -> SendRequest:
         ask = next(each for each in self.asks if each.api is api)
         self.asks.remove(ask)
         return ask
@@ -106,8 +112,8 @@ class Seat:
         return any(each.api is api for each in self.asks)
 
     def _heard(self, effects: list[object]) -> list[object]:
-        self.asks += [each for each in effects if isinstance(each, Ask)]
-        self.said += [each for each in effects if not isinstance(each, Ask)]
+        self.asks += [each for each in effects if isinstance(each, SendRequest)]
+        self.said += [each for each in effects if not isinstance(each, SendRequest)]
         return effects
 
     # Ways into the group.
@@ -170,7 +176,7 @@ def test_every_error_of_every_request_has_its_place(api: ApiKey) -> None:
 
 
 def test_a_member_joins_only_when_its_user_polls() -> None:
-    seat = Seat()
+    seat = GroupMember()
     assert seat.handle(JoinWanted("new")) == []
     assert seat.handle(Polled()) == [Prepare()]
     assert not seat.asks
@@ -183,7 +189,7 @@ def test_a_member_joins_only_when_its_user_polls() -> None:
 
 
 def test_the_member_id_that_a_broker_gives_is_taken_at_once() -> None:
-    seat = Seat()
+    seat = GroupMember()
     seat.prepare()
     seat.answer(ApiKey.JOIN_GROUP, error_code=E.MEMBER_ID_REQUIRED, member_id="given")
     message = seat.asks[0].body.build(9)
@@ -193,7 +199,7 @@ def test_the_member_id_that_a_broker_gives_is_taken_at_once() -> None:
 
 
 def test_the_leader_computes_for_all() -> None:
-    seat = Seat()
+    seat = GroupMember()
     seat.prepare()
     (compute,) = seat.join(leader="me")
     assert isinstance(compute, ComputeAssignments)
@@ -208,7 +214,7 @@ def test_the_leader_computes_for_all() -> None:
 
 
 def test_a_leader_that_is_told_to_skip_the_assignment_asks_for_its_own() -> None:
-    seat = Seat()
+    seat = GroupMember()
     seat.prepare()
     seat.answer(
         ApiKey.JOIN_GROUP,
@@ -222,7 +228,7 @@ def test_a_leader_that_is_told_to_skip_the_assignment_asks_for_its_own() -> None
 
 
 def test_heartbeats_go_on_while_the_user_is_busy() -> None:
-    seat = Seat()
+    seat = GroupMember()
     assert seat.settle() == [PartitionsAssigned(1, (ORDERS,))]
     seat.handle(Busy())
     for _ in range(10):
@@ -232,7 +238,7 @@ def test_heartbeats_go_on_while_the_user_is_busy() -> None:
 
 
 def test_a_rebalance_waits_for_the_user_with_heartbeats() -> None:
-    seat = Seat()
+    seat = GroupMember()
     seat.settle()
     seat.handle(Busy())
     seat.pass_time(3.0)
@@ -251,7 +257,7 @@ def test_a_rebalance_waits_for_the_user_with_heartbeats() -> None:
     ("code", "member_id"), [(E.ILLEGAL_GENERATION, "me"), (E.UNKNOWN_MEMBER_ID, "")]
 )
 def test_what_is_lost_is_lost_at_once(code: ErrorCode, member_id: str) -> None:
-    seat = Seat()
+    seat = GroupMember()
     seat.settle()
     seat.handle(Busy())
     seat.pass_time(3.0)
@@ -263,7 +269,7 @@ def test_what_is_lost_is_lost_at_once(code: ErrorCode, member_id: str) -> None:
 
 
 def test_a_member_that_is_stuck_leaves_and_comes_back_with_a_poll() -> None:
-    seat = Seat()
+    seat = GroupMember()
     seat.settle()
     seat.handle(Busy())
     heard: list[object] = []
@@ -280,7 +286,7 @@ def test_a_member_that_is_stuck_leaves_and_comes_back_with_a_poll() -> None:
 
 
 def test_a_static_member_says_no_goodbye() -> None:
-    seat = Seat(ConsumerConfig(group_id="g", group_instance_id="one"))
+    seat = GroupMember(ConsumerConfig(group_id="g", group_instance_id="one"))
     seat.settle()
     assert seat.handle(LeaveWanted("closed")) == [Left()]
     assert not seat.asks
@@ -289,7 +295,7 @@ def test_a_static_member_says_no_goodbye() -> None:
 
 
 def test_a_fenced_static_member_stays_out() -> None:
-    seat = Seat(ConsumerConfig(group_id="g", group_instance_id="one"))
+    seat = GroupMember(ConsumerConfig(group_id="g", group_instance_id="one"))
     seat.settle()
     seat.pass_time(3.0)
     lost, refused = seat.answer(ApiKey.HEARTBEAT, error_code=E.FENCED_INSTANCE_ID)
@@ -302,7 +308,7 @@ def test_a_fenced_static_member_stays_out() -> None:
 
 
 def test_another_failure_is_tried_again_with_the_next_poll() -> None:
-    seat = Seat()
+    seat = GroupMember()
     seat.prepare()
     heard = seat.answer(ApiKey.JOIN_GROUP, error_code=E.GROUP_AUTHORIZATION_FAILED)
     assert isinstance(heard[-1], GroupRefused)
@@ -310,7 +316,7 @@ def test_another_failure_is_tried_again_with_the_next_poll() -> None:
 
 
 def test_a_coordinator_that_moved_is_looked_for_and_the_join_repeated() -> None:
-    seat = Seat()
+    seat = GroupMember()
     seat.prepare()
     assert seat.answer(ApiKey.JOIN_GROUP, error_code=E.NOT_COORDINATOR) == [
         ForgetCoordinator(seat.it.coordinator)
@@ -320,24 +326,24 @@ def test_a_coordinator_that_moved_is_looked_for_and_the_join_repeated() -> None:
 
 
 def test_a_silent_coordinator_is_given_up_after_a_session() -> None:
-    seat = Seat()
+    seat = GroupMember()
     seat.settle()
     assert ForgetCoordinator(seat.it.coordinator) in seat.pass_time(10.0)
     assert seat.it.state is S.STABLE
 
 
 def test_an_answer_that_is_no_longer_ours_is_dropped() -> None:
-    seat = Seat()
+    seat = GroupMember()
     seat.prepare()
     stale = seat.take(ApiKey.JOIN_GROUP)
     seat.handle(LeaveWanted("unsubscribed"))
     late = JoinGroupResponse(generation_id=7, member_id="me", protocol_name="range")
-    assert seat.handle(Answered(stale, 9, late)) == []
+    assert seat.handle(ResponseReceived(stale, 9, late)) == []
     assert seat.it.identity == Identity()
 
 
 def test_what_is_wanted_during_a_rebalance_is_done_after_it() -> None:
-    seat = Seat()
+    seat = GroupMember()
     seat.prepare()
     seat.join()
     seat.handle(JoinWanted("subscribed to more"))
@@ -346,7 +352,7 @@ def test_what_is_wanted_during_a_rebalance_is_done_after_it() -> None:
 
 
 def test_a_commit_that_was_refused_tells_of_the_membership_if_it_is_still_ours() -> None:
-    seat = Seat()
+    seat = GroupMember()
     seat.settle()
     before = seat.it.identity
     assert seat.it.suspect(E.ILLEGAL_GENERATION, before._replace(generation_id=0), seat.now) == []
@@ -355,7 +361,7 @@ def test_a_commit_that_was_refused_tells_of_the_membership_if_it_is_still_ours()
 
 
 def test_assignments_that_cannot_be_read_are_a_failure() -> None:
-    seat = Seat()
+    seat = GroupMember()
     seat.prepare()
     seat.join()
     heard = seat.answer(ApiKey.SYNC_GROUP, assignment=b"\x00")
@@ -379,7 +385,7 @@ class Coordinated(RuleBasedStateMachine):
     @initialize(static=st.booleans())
     def begin(self, static: bool) -> None:
         instance = "one" if static else None
-        self.seat = Seat(
+        self.seat = GroupMember(
             ConsumerConfig(group_id="g", group_instance_id=instance, max_poll_interval_s=60.0)
         )
         self.generation = 0

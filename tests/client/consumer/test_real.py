@@ -237,7 +237,7 @@ def test_read_committed(kafka: Broker, topic: str) -> None:
     producer.abort_transaction(PATIENCE_S)
 
 
-class Heard:
+class ExtractedMessage:
     """A listener that remembers, and commits when partitions are taken away."""
 
     def __init__(self, it: Consumer) -> None:
@@ -297,7 +297,7 @@ def test_a_static_member_comes_back_to_what_it_had(kafka: Broker, topic: str) ->
     async def story() -> None:
         sink: list[ConsumerRecord] = []
         async with consumer(kafka, group_id=topic) as other:
-            heard = Heard(other)
+            heard = ExtractedMessage(other)
             other.subscribe([topic], heard)
             async with reading(other, sink):
                 await until(lambda: len(other.assignment()) == 3, other.assignment)

@@ -299,7 +299,7 @@ def test_the_last_commit_is_waited_for_behind_one_that_is_on_its_way() -> None:
     one.close()
     it.run(lambda: one.closed)
     two = User(it, "two", config())
-    two.tell(events.AskCommitted("asked", (FIRST,), 10.0))
+    two.tell(events.GetCommitted("asked", (FIRST,), 10.0))
     it.run(lambda: "asked" in two.answers)
     found = two.answers["asked"]
     assert isinstance(found, events.CommittedFound)

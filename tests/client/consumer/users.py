@@ -35,11 +35,11 @@ def consumer_client(
     network = Network(
         network_settings(values, SOFTWARE),
         bootstrap,
-        lot=random.random,
+        rng=random.random,
         nonce=lambda: f"{random.getrandbits(128):032x}",
     )
     machine = Consumer(
-        consumer_config(values), network.view, lot=random.random, clock_ms=lambda: WALL_MS
+        consumer_config(values), network.view, rng=random.random, clock_ms=lambda: WALL_MS
     )
     return Client(network, {"consumer": machine}), machine
 
@@ -111,7 +111,7 @@ class User:
     def crash(self) -> None:
         """Be gone, without a word."""
         self.closed = True
-        self.world.tell_network(self.name, CloseNetwork())
+        self.world.to_network(self.name, CloseNetwork())
 
     def offsets(self, partition: TopicPartition) -> list[int]:
         return [each.offset for each in self.read if each[:2] == partition]
@@ -130,7 +130,7 @@ class User:
             case events.Closed():
                 self.closed = True
                 self.world.at(
-                    self.world.now, lambda: self.world.tell_network(self.name, CloseNetwork())
+                    self.world.now, lambda: self.world.to_network(self.name, CloseNetwork())
                 )
             case events.Done() | events.CommittedFound() | events.OffsetsFound():
                 self.answers[effect.key] = effect

@@ -9,7 +9,7 @@ import pytest
 
 from kafkawire.client.producer import Delivered, Failed, Flush, Flushed, Send
 from kafkawire.client.producer.batch import Batch
-from kafkawire.client.producer.record_accumulator import Intake
+from kafkawire.client.producer.record_accumulator import RecordAccumulator
 from kafkawire.errors import EncodeError, InvalidValue, OutOfRange
 from kafkawire.records import RecordBatches
 
@@ -114,14 +114,14 @@ def test_an_exception_over_one_parked_record_is_that_records_result(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Whatever a check has overlooked: it must not return with every response."""
-    place = Intake._place
+    place = RecordAccumulator._place
 
-    def failing(self: Intake, one: Send, size: int, now: float) -> bool:
+    def failing(self: RecordAccumulator, one: Send, size: int, now: float) -> bool:
         if one.value == b"bad" and "t" in self._view.topics:
             raise TypeError("overlooked")
         return place(self, one, size, now)
 
-    monkeypatch.setattr(Intake, "_place", failing)
+    monkeypatch.setattr(RecordAccumulator, "_place", failing)
     stage = Stage()
     for token, value in enumerate((b"good", b"bad", b"good")):
         stage.world.tell("p", record(token, value=value))

@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from kafkawire.client.producer.batch import Batch
-from kafkawire.client.producer.partition_queue import SEQUENCES, Identity, Lane
+from kafkawire.client.producer.partition_queue import SEQUENCES, Identity, PartitionQueue
 from kafkawire.records import Compression
 
 ME = Identity(7, 0)
@@ -21,30 +21,30 @@ def batch(records: int) -> Batch:
     return made
 
 
-def sent(lane: Lane, records: int) -> Batch:
+def sent(queue: PartitionQueue, records: int) -> Batch:
     """Number a batch of so many records and send it."""
-    lane.add(batch(records))
-    assert lane.take_identity(ME)
-    return lane.send()
+    queue.add(batch(records))
+    assert queue.take_identity(ME)
+    return queue.send()
 
 
 @pytest.mark.parametrize("before_the_end", [0, 1, 2, 3])
 def test_numbers_begin_again_behind_the_last(before_the_end: int) -> None:
     """As brokers count (KIP-98): 2147483647 is followed by 0, in a batch or between two."""
-    lane = Lane("t", 0)
-    assert sent(lane, 1).sequence == 0
-    lane._next_sequence = (SEQUENCES - before_the_end) % SEQUENCES
-    numbers = [sent(lane, 2).sequence for _ in range(3)]
+    queue = PartitionQueue("t", 0)
+    assert sent(queue, 1).sequence == 0
+    queue._next_sequence = (SEQUENCES - before_the_end) % SEQUENCES
+    numbers = [sent(queue, 2).sequence for _ in range(3)]
     start = numbers[0]
     assert numbers == [start, (start + 2) % SEQUENCES, (start + 4) % SEQUENCES]
     assert all(0 <= each < SEQUENCES for each in numbers)
 
 
 def test_halves_of_a_batch_have_its_numbers_over_the_end_too() -> None:
-    lane = Lane("t", 0)
-    sent(lane, 1)
-    lane._next_sequence = SEQUENCES - 2
-    whole = sent(lane, 4)
-    lane.split(whole)
-    assert [each.sequence for each in lane.queued] == [SEQUENCES - 2, 0]
-    assert [each.builder.base_sequence for each in lane.queued] == [SEQUENCES - 2, 0]
+    queue = PartitionQueue("t", 0)
+    sent(queue, 1)
+    queue._next_sequence = SEQUENCES - 2
+    whole = sent(queue, 4)
+    queue.split(whole)
+    assert [each.sequence for each in queue.queued] == [SEQUENCES - 2, 0]
+    assert [each.builder.base_sequence for each in queue.queued] == [SEQUENCES - 2, 0]

@@ -30,7 +30,7 @@ from kafkawire.client.producer import (
 from kafkawire.client.producer.partition_queue import Identity
 from kafkawire.client.producer.produce_requests import ANSWERS, Verdict, verdict
 from kafkawire.client.producer.producer_id import LEGAL, Identities, IdentityState
-from kafkawire.client.requests import Ask, Reason, Sent
+from kafkawire.client.requests import Reason, SendRequest, Sent
 from kafkawire.errors import LocalProtocolError
 from kafkawire.protocol.error_code import ErrorCode
 from tests.client.consumer.test_subscription import View
@@ -125,13 +125,16 @@ def test_no_more_requests_are_at_a_broker_than_the_limit(most: int) -> None:
     topic = Topic("t", partitions={0: Partition("t", 0, 1)})
     view = View({"t": topic}, {1: Broker(1, "broker1", 9092)})
     machine = Producer(
-        producer_settings(read_config(PRODUCER_KEYS, config)), view, lot=Random(1).random
+        producer_settings(read_config(PRODUCER_KEYS, config)), view, rng=Random(1).random
     )
     said = [each for n in range(9) for each in machine.handle(Send(n, "t", 0, None, b"v", n), 0.0)]
-    asked = [each for each in said if isinstance(each, Ask)]
+    asked = [each for each in said if isinstance(each, SendRequest)]
     assert len(asked) == most
     more = machine.handle(Sent(asked[0], 9), 0.0)
-    assert [type(each) for each in more if isinstance(each, Ask | Delivered)] == [Delivered, Ask]
+    assert [type(each) for each in more if isinstance(each, SendRequest | Delivered)] == [
+        Delivered,
+        SendRequest,
+    ]
 
 
 def test_flush_is_for_what_was_taken_before() -> None:

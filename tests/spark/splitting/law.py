@@ -31,7 +31,7 @@ from kafkawire.spark.splitting import (
 )
 
 
-class Told(NamedTuple):
+class LocatedItem(NamedTuple):
     """number, offset in the file, bytes, time, length on the wire, link type of every packet; the
     problems in the order of the file.
     """
@@ -56,14 +56,14 @@ def in_order(problems: Iterable[CaptureError]) -> list[tuple[str, int, str]]:
     return sorted((type(each).__name__, each.offset, each.reason) for each in problems)
 
 
-def serially(path: Path) -> Told:
+def serially(path: Path) -> LocatedItem:
     """Read a file with the one reader whose word is the law."""
     capture = read_capture(path)
     try:
         packets = told(capture)
     except CaptureError as problem:
-        return Told([], in_order([problem]))
-    return Told(packets, in_order(capture.problems))
+        return LocatedItem([], in_order([problem]))
+    return LocatedItem(packets, in_order(capture.problems))
 
 
 def probed(splits: Sequence[Split]) -> Iterator[Proof]:
@@ -73,11 +73,13 @@ def probed(splits: Sequence[Split]) -> Iterator[Proof]:
         yield proof
 
 
-def split_up(file: InputFile, split_bytes: int, walk: bool | None = None) -> tuple[Told, Stitched]:
+def split_up(
+    file: InputFile, split_bytes: int, walk: bool | None = None
+) -> tuple[LocatedItem, Stitched]:
     """Read a file in splits, proven first."""
     stitched = prove(plan(file, split_bytes, walk=walk), probed)
     packets = [packet for split in stitched.splits for packet in told(read(split))]
-    return Told(packets, in_order(stitched.problems.get(file, []))), stitched
+    return LocatedItem(packets, in_order(stitched.problems.get(file, []))), stitched
 
 
 def obeys(path: Path, split_bytes: int, walk: bool | None = None) -> Stitched:

@@ -30,7 +30,7 @@ BY_GROUP: Final = [("group_id", "ascending"), ("at", "ascending"), ("n", "ascend
 
 
 @dataclass
-class Told:
+class LocatedItem:
     """Rows of all batches, as yet without names and numbers; given_up: connections."""
 
     rows: dict[str, list[pa.RecordBatch]] = field(default_factory=lambda: defaultdict(list))
@@ -74,9 +74,9 @@ def told(
     state_bytes: int = 1 << 24,
     idle_ns: int = 1 << 62,
     size: int = 1000,
-) -> Told:
+) -> LocatedItem:
     """Decode batch after batch; a last one, without packets, closes all."""
-    made = Told(names=names)
+    made = LocatedItem(names=names)
     states: list[pa.RecordBatch] = []
     groups: list[pa.RecordBatch] = []
     newest = NO_TIME

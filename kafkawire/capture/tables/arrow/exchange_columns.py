@@ -19,12 +19,12 @@ from ...exchanges.fetch_sessions import MAX_SESSIONS, Sessions
 from ...exchanges.topic_ids import Topic
 from ...files.blocks import NO_TIME
 from ...multifile import FILE_BITS, Traffic
-from ..extraction.body_facts import NO_GROUPS, NONE, OK, Groups, Notes, Session
-from ..extraction.messages import Heard
+from ..extraction.body_facts import NO_GROUPS, NONE, OK, BodyFacts, Groups, Session
+from ..extraction.messages import ExtractedMessage
 from .buffers import Lists, Numbers
 
 NUMBER: Final = (1 << 40) - 1
-NOTHING_SAID: Final = Notes(OK)
+NOTHING_SAID: Final = BodyFacts(OK)
 """What a message says that is not there."""
 
 
@@ -46,7 +46,7 @@ class Waiting:
         self.connection: i64 = connection
         self.client: str = client
         self.broker: str = broker
-        self.requests: list[Heard] = []
+        self.requests: list[ExtractedMessage] = []
         self.bytes: i64 = 0
 
 
@@ -107,7 +107,7 @@ class ExchangeColumns:
 
     # -- pairing
 
-    def take(self, connection: int, client: str, broker: str, heard: Heard) -> None:
+    def take(self, connection: int, client: str, broker: str, heard: ExtractedMessage) -> None:
         """Take the next message of a connection."""
         waiting = self.open.get(connection)
         if waiting is None:
@@ -158,7 +158,9 @@ class ExchangeColumns:
 
     # -- rows
 
-    def add(self, waiting: Waiting, request: Heard | None, response: Heard | None) -> None:
+    def add(
+        self, waiting: Waiting, request: ExtractedMessage | None, response: ExtractedMessage | None
+    ) -> None:
         """Add an exchange."""
         filled = self.filled
         filled.rows += 1
@@ -199,7 +201,7 @@ class ExchangeColumns:
         filled.is_fetch.append(1)
         filled.complete.append(complete)
 
-    def add_request(self, filled: Filled, request: Heard | None) -> None:
+    def add_request(self, filled: Filled, request: ExtractedMessage | None) -> None:
         if request is None:
             filled.file.append(None)
             filled.packet.none64()
@@ -216,7 +218,7 @@ class ExchangeColumns:
         filled.request_bytes.put32(request.length)
         filled.request_status.append(request.status)
 
-    def add_response(self, filled: Filled, response: Heard | None) -> None:
+    def add_response(self, filled: Filled, response: ExtractedMessage | None) -> None:
         if response is None:
             filled.response_file.append(None)
             filled.response_packet.none64()

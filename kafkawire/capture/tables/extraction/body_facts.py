@@ -1,6 +1,6 @@
 """What bodies say that tables need, and how notes of it are taken from a decoded message.
 
-Law: notes of a message are what `Mentions`, `places` and `topic_ids` find in it, and nothing else:
+Law: notes of a message are what `Entities`, `places` and `topic_ids` find in it, and nothing else:
 `body_reader`, which takes them of bytes, is held to these.
 
     Row, TopicNames --> Notes: topics, groups, transactional ids, error codes, throttling;
@@ -19,8 +19,8 @@ from ...exchanges.fetch_sessions import forgotten_by, listed_by
 from ...exchanges.topic_ids import Topic, TopicNames
 from ...rows import Row, Status
 from ..columns import partitions_of
-from .entities import Mentions
-from .partition_fields import asked_partitions
+from .entities import Entities
+from .partition_fields import requested_partitions
 from .record_batches import Carried, carried
 
 OK: Final = Status.OK.value
@@ -56,7 +56,7 @@ class Session:
 
 @final
 @mypyc_attr(acyclic=True)
-class Notes:
+class BodyFacts:
     """What a body says, and how far it was understood (as in Row, the body taken for itself). Never
     changed once made: bodies that are alike share one.
     """
@@ -73,13 +73,13 @@ class Notes:
         self.fields: list[Carried] = NO_FIELDS
 
 
-def notes_of(row: Row, names: TopicNames, records: bool) -> Notes:
+def body_facts_of(row: Row, names: TopicNames, records: bool) -> BodyFacts:
     """Take notes of a row's message; records: whether of those that it carries, too."""
-    made = Notes(row.status.value)
+    made = BodyFacts(row.status.value)
     message = row.message
     if message is None:
         return made
-    said = Mentions(names)
+    said = Entities(names)
     said.add(row)
     made.topics = list(said.topics.values())
     made.groups = list(said.groups)
@@ -88,7 +88,7 @@ def notes_of(row: Row, names: TopicNames, records: bool) -> Notes:
     if said.throttle_time_ms is not None:
         made.throttle_time_ms = said.throttle_time_ms
     if row.direction == "request":
-        made.partitions = partitions_of(asked_partitions(row, names))
+        made.partitions = partitions_of(requested_partitions(row, names))
     if records:
         made.fields = list(carried(row, names))
     if isinstance(message, FetchRequest):

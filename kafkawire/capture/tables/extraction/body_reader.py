@@ -15,7 +15,7 @@ from mypy_extensions import i64
 
 from ...exchanges.fetch_sessions import FINAL_EPOCH
 from ...exchanges.topic_ids import ZERO, Topic, TopicNames
-from .body_facts import NO_FIELDS, NONE, OK, Notes, Session
+from .body_facts import NO_FIELDS, NONE, OK, BodyFacts, Session
 from .body_values import BodyValues, Odd
 from .layouts import (
     ANSWER,
@@ -73,7 +73,7 @@ class Reader(BodyValues):
 
     def read(
         self, layout: Layout, data: bytes, start: int, elements: int, asks: bool, is_fetch: bool
-    ) -> Notes | None:
+    ) -> BodyFacts | None:
         """Take notes of the body that begins at `start`; None where it is left to the decoder.
 
         asks: whether it is a request, so that its partitions are noted. is_fetch: whether it speaks
@@ -92,12 +92,12 @@ class Reader(BodyValues):
             plain = False
         if self.pos != self.end:
             self.doubts = []
-        notes: Notes | None = self.noted() if plain else None
+        notes: BodyFacts | None = self.noted() if plain else None
         self.clear()
         return notes
 
-    def noted(self) -> Notes:
-        made = Notes(OK)
+    def noted(self) -> BodyFacts:
+        made = BodyFacts(OK)
         if self.topics:
             made.topics = list(self.topics)
         if self.groups:

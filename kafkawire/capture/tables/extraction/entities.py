@@ -20,7 +20,7 @@ from ...exchanges.topic_ids import Topic, TopicNames
 from ...rows import Row
 
 
-class Mentions:
+class Entities:
     """What an exchange speaks of, each once, in the order of first mention."""
 
     def __init__(self, names: TopicNames) -> None:
@@ -86,7 +86,7 @@ class Mentions:
 
 class _Step(NamedTuple):
     attribute: str
-    note: Callable[[Mentions, Any], None] | None
+    note: Callable[[Entities, Any], None] | None
     inner: tuple[Any, ...]
 
 
@@ -114,18 +114,18 @@ def _plan(cls: type[Structure], version: int) -> tuple[_Step, ...]:
     return _plans[cls, version]
 
 
-def _each(note: Callable[[Mentions, Any], None]) -> Callable[[Mentions, Any], None]:
-    def note_all(self: Mentions, values: list[Any]) -> None:
+def _each(note: Callable[[Entities, Any], None]) -> Callable[[Entities, Any], None]:
+    def note_all(self: Entities, values: list[Any]) -> None:
         for value in values:
             note(self, value)
 
     return note_all
 
 
-ENTITIES: Final[dict[str, Callable[[Mentions, Any], None]]] = {
-    "topicName": Mentions.topic,
-    "groupId": Mentions.group,
-    "transactionalId": Mentions.transactional_id,
+ENTITIES: Final[dict[str, Callable[[Entities, Any], None]]] = {
+    "topicName": Entities.topic,
+    "groupId": Entities.group,
+    "transactionalId": Entities.transactional_id,
 }
 """Entity type of a field -> how its value is noted."""
 
@@ -141,39 +141,39 @@ UNMARKED_GROUPS: Final = frozenset(
 """Structs whose `group_id` Kafka's schemas do not mark as one: the state of share groups."""
 
 
-def role(owner: str, row: FieldRow) -> Callable[[Mentions, Any], None] | None:
+def role(owner: str, row: FieldRow) -> Callable[[Entities, Any], None] | None:
     """Return how a field of the struct `owner` is noted; None for one that says nothing here."""
     note = ENTITIES.get(row.entity_type)
     if note is not None:
         return note
     name, kind = row.attribute, row.type.removeprefix("[]")
     if kind == "string":
-        return Mentions.group if name == "group_id" and owner in UNMARKED_GROUPS else None
+        return Entities.group if name == "group_id" and owner in UNMARKED_GROUPS else None
     if kind == "uuid":
-        return Mentions._topic_id if name == "topic_id" else None
+        return Entities._topic_id if name == "topic_id" else None
     if kind == "int16" and name.endswith("error_code"):
-        return Mentions._error
-    return Mentions._throttled if name == "throttle_time_ms" else None
+        return Entities._error
+    return Entities._throttled if name == "throttle_time_ms" else None
 
 
 # -- fields whose meaning another field says
 
-COORDINATOR_OF: Final = {0: Mentions.group, 1: Mentions.transactional_id}
+COORDINATOR_OF: Final = {0: Entities.group, 1: Entities.transactional_id}
 """What a FindCoordinator's key is, by its key_type; 2 is a group with topic id and partition."""
 
 TOPIC_RESOURCE: Final = 2
 """The resource type of topics, in the messages about configurations."""
 
 
-def _coordinator(mentions: Mentions, message: Message) -> None:
+def _coordinator(mentions: Entities, message: Message) -> None:
     note = COORDINATOR_OF.get(getattr(message, "key_type", 0))
     if note is not None:
         for key in [getattr(message, "key", ""), *getattr(message, "coordinator_keys", [])]:
             note(mentions, key)
 
 
-def _resources(attribute: str) -> Callable[[Mentions, Message], None]:
-    def note(mentions: Mentions, message: Message) -> None:
+def _resources(attribute: str) -> Callable[[Entities, Message], None]:
+    def note(mentions: Entities, message: Message) -> None:
         for resource in getattr(message, attribute) or ():
             if resource.resource_type == TOPIC_RESOURCE:
                 mentions.topic(resource.resource_name)
@@ -181,7 +181,7 @@ def _resources(attribute: str) -> Callable[[Mentions, Message], None]:
     return note
 
 
-SPECIAL: Final[dict[tuple[int | None, str], Callable[[Mentions, Message], None]]] = {
+SPECIAL: Final[dict[tuple[int | None, str], Callable[[Entities, Message], None]]] = {
     (ApiKey.FIND_COORDINATOR, "request"): _coordinator,
     (ApiKey.DESCRIBE_CONFIGS, "request"): _resources("resources"),
     (ApiKey.DESCRIBE_CONFIGS, "response"): _resources("results"),

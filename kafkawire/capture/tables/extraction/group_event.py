@@ -54,7 +54,7 @@ REMOVED: Final = frozenset(
 """Error codes that tell a member that it is none."""
 
 
-class Happening(NamedTuple):
+class GroupEvent(NamedTuple):
     """One row of the `group_events` table, but for where it was seen.
 
     row: the message that shows it; of the start of a rebalance the request that caused it, if that
@@ -82,7 +82,7 @@ class Happening(NamedTuple):
     noticed_ns: int | None = None
 
 
-def refused(about: Happening, code: int) -> Happening:
+def refused(about: GroupEvent, code: int) -> GroupEvent:
     """Say that the broker refused: the member is none, or something else is wrong."""
     what = What.REMOVED if code in REMOVED else What.FAILED
     api = about.exchange.told.api_name

@@ -18,7 +18,7 @@ from mypy_extensions import i64
 
 from ....primitives import FieldRow, Structure
 from ...exchanges.topic_ids import topic_name_fields
-from .entities import SPECIAL, Mentions, role
+from .entities import SPECIAL, Entities, role
 from .partition_fields import REQUESTS, RESPONSES, Place
 from .record_batches import CARRIERS
 
@@ -61,13 +61,13 @@ FORGOTTEN: Final = 10
 ANSWER: Final = 11
 CARRIED: Final = 12
 
-NOTES: Final[dict[Callable[[Mentions, Any], None], int]] = {
-    Mentions.topic: TOPIC,
-    Mentions.group: GROUP,
-    Mentions.transactional_id: TRANSACTIONAL_ID,
-    Mentions._topic_id: TOPIC_ID,
-    Mentions._error: ERROR,
-    Mentions._throttled: THROTTLE,
+NOTES: Final[dict[Callable[[Entities, Any], None], int]] = {
+    Entities.topic: TOPIC,
+    Entities.group: GROUP,
+    Entities.transactional_id: TRANSACTIONAL_ID,
+    Entities._topic_id: TOPIC_ID,
+    Entities._error: ERROR,
+    Entities._throttled: THROTTLE,
 }
 """How a field is noted of a decoded message -> what it is called here."""
 

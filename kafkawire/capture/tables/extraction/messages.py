@@ -20,9 +20,9 @@ from ....protocol.header import response_header_version
 from ...exchanges.topic_ids import TopicNames, may_name
 from ...files.blocks import NO_TIME
 from ...frames.apis import api
-from ...frames.decoding import API_VERSIONS, Asked, Sealed
+from ...frames.decoding import API_VERSIONS, InFlightRequest, RawFrame
 from ...rows import Row, Status
-from .body_facts import NONE, Notes, notes_of
+from .body_facts import NONE, BodyFacts, body_facts_of
 from .body_reader import Reader
 from .layouts import Layout, layout_of
 from .record_batches import CARRIERS
@@ -40,7 +40,7 @@ KEPT: Final = 1 << 8
 
 @final
 @mypyc_attr(acyclic=True)
-class Heard:
+class ExtractedMessage:
     """A message: as in Row, and what its body says. NONE stands for numbers that are not there,
     NO_TIME for times; request_packet, request_ns: of a response.
     """
@@ -59,7 +59,7 @@ class Heard:
         request_packet: i64,
         request_ns: i64,
         status: str,
-        notes: Notes,
+        notes: BodyFacts,
     ) -> None:
         self.is_request: bool = is_request
         self.packet: i64 = packet
@@ -73,7 +73,7 @@ class Heard:
         self.request_packet: i64 = request_packet
         self.request_ns: i64 = request_ns
         self.status: str = status
-        self.notes: Notes = notes
+        self.notes: BodyFacts = notes
 
 
 @final
@@ -85,7 +85,7 @@ class Head:
     bodies.
     """
 
-    def __init__(self, asked: Asked, is_request: bool) -> None:
+    def __init__(self, asked: InFlightRequest, is_request: bool) -> None:
         key, version = asked.api_key, asked.api_version
         known = api(key)
         side = known.request if is_request else known.response
@@ -96,7 +96,7 @@ class Head:
         self.tagged: bool = False
         self.plain_if_zero: bool = not is_request and key == API_VERSIONS
         self.is_fetch: bool = key == FETCH
-        self.kept: dict[bytes, Notes] = {}
+        self.kept: dict[bytes, BodyFacts] = {}
         if side is None or not side.first <= version <= side.last:
             return
         cls = side.load()
@@ -107,7 +107,7 @@ class Head:
 
 
 @final
-class Hearing:
+class Extractor:
     """Hears the messages of one capture. records: whether those that messages carry, too."""
 
     def __init__(self, names: TopicNames, limits: Limits, records: bool) -> None:
@@ -117,7 +117,7 @@ class Hearing:
         self.reader: Reader = Reader(names, records)
         self.heads: dict[int, Head] = {}
 
-    def head(self, asked: Asked, is_request: bool) -> Head:
+    def head(self, asked: InFlightRequest, is_request: bool) -> Head:
         """Look up what is known of a message, as far as its header tells."""
         number = (asked.api_key << 16 | asked.api_version & 0xFFFF) << 1 | is_request
         found = self.heads.get(number)
@@ -125,7 +125,7 @@ class Hearing:
             found = self.heads[number] = Head(asked, is_request)
         return found
 
-    def hear(self, sealed: Sealed, row: Row | None = None) -> Heard:
+    def hear(self, sealed: RawFrame, row: Row | None = None) -> ExtractedMessage:
         """Hear a frame; row: what it is, if it was opened already."""
         asked = sealed.asked
         if asked is None or sealed.body < 0:
@@ -134,7 +134,7 @@ class Hearing:
         head = self.head(asked, is_request)
         frame = sealed.frame
         at: i64 = sealed.body
-        notes: Notes | None = None
+        notes: BodyFacts | None = None
         if head.names or len(frame) - at > KEPT_BYTES:  # names are stated each time anew
             notes = self.unsealed(head, sealed, row)
         else:
@@ -154,7 +154,7 @@ class Hearing:
         if not is_request:
             request_packet = asked.packet
             request_ns = asked.time_ns
-        return Heard(
+        return ExtractedMessage(
             is_request,
             sealed.packet,
             sealed.time_ns,
@@ -170,12 +170,12 @@ class Hearing:
             notes,
         )
 
-    def unsealed(self, head: Head, sealed: Sealed, row: Row | None) -> Notes:
+    def unsealed(self, head: Head, sealed: RawFrame, row: Row | None) -> BodyFacts:
         """Take notes of a frame's body."""
         reader = self.reader
         reader.doubts = []
         layout = head.layout
-        notes: Notes | None = None
+        notes: BodyFacts | None = None
         if layout is not None:
             frame = sealed.frame
             at = sealed.body
@@ -198,18 +198,18 @@ class Hearing:
             notes = self.opened(row)
         return notes
 
-    def opened(self, row: Row) -> Notes:
+    def opened(self, row: Row) -> BodyFacts:
         """Take notes of a row, and learn the names that it states."""
         is_guess = row.status is Status.GUESSED  # a guess is shown, not built upon
         if row.message is not None and row.body_version is not None and not is_guess:
             self.names.learn(row.message, row.body_version)
-        return notes_of(row, self.names, self.records)
+        return body_facts_of(row, self.names, self.records)
 
-    def row(self, row: Row) -> Heard:
+    def row(self, row: Row) -> ExtractedMessage:
         """Hear what is a row already."""
         notes = self.opened(row)
         request_ns = row.request_time_ns
-        return Heard(
+        return ExtractedMessage(
             row.direction == "request",
             row.packet,
             row.time_ns,

@@ -31,7 +31,7 @@ class Place(NamedTuple):
     name: str = "name"
 
 
-class Spoken(NamedTuple):
+class PartitionReference(NamedTuple):
     """A partition that a message speaks of; what: its struct, None where there is but a number."""
 
     topic: Topic
@@ -104,7 +104,7 @@ RESPONSES: Final[dict[int, tuple[Place, ...]]] = {
 """API key -> where its response speaks of partitions."""
 
 
-def spoken(row: Row | None, names: TopicNames) -> Iterator[Spoken]:
+def spoken(row: Row | None, names: TopicNames) -> Iterator[PartitionReference]:
     """Give the partitions that a message speaks of, in wire order."""
     if row is None or row.message is None or row.api_key is None:
         return
@@ -115,9 +115,9 @@ def spoken(row: Row | None, names: TopicNames) -> Iterator[Spoken]:
             found = names.topic(name, getattr(topic, "topic_id", None))
             for one in getattr(topic, place.partitions) or ():
                 if isinstance(one, int):
-                    yield Spoken(found, one, None, group_id)
+                    yield PartitionReference(found, one, None, group_id)
                 else:
-                    yield Spoken(found, getattr(one, place.number), one, group_id)
+                    yield PartitionReference(found, getattr(one, place.number), one, group_id)
 
 
 def _topics(
@@ -131,7 +131,7 @@ def _topics(
             yield from _topics(one, way[1:], group_id)
 
 
-def asked_partitions(row: Row | None, names: TopicNames) -> list[tuple[Topic, int]]:
+def requested_partitions(row: Row | None, names: TopicNames) -> list[tuple[Topic, int]]:
     """List the (topic, partition) pairs that a request asks for."""
     return [(one.topic, one.partition) for one in spoken(row, names)]
 

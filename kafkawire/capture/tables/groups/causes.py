@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from ...engine import Located
 from ...exchanges.exchanges import Exchange
-from ..extraction.group_event import Happening, What
+from ..extraction.group_event import GroupEvent, What
 
 Key = tuple[int, int, int | None]
 """Connection, packet and correlation id of a request."""
@@ -119,7 +119,7 @@ def _key(exchange: Exchange) -> Key:
     return exchange.connection, told.packet, told.correlation_id
 
 
-def started(cause: Cause, shown: Happening) -> Happening:
+def started(cause: Cause, shown: GroupEvent) -> GroupEvent:
     """Make the start of a rebalance of its cause. shown: what shows it, at the time it does."""
     return shown._replace(
         exchange=cause.exchange,
@@ -136,7 +136,7 @@ def started(cause: Cause, shown: Happening) -> Happening:
     )
 
 
-def started_unseen(shown: Happening, reason: str = NOT_CAPTURED) -> Happening:
+def started_unseen(shown: GroupEvent, reason: str = NOT_CAPTURED) -> GroupEvent:
     """Make the start of a rebalance whose cause is no request in the capture."""
     return shown._replace(
         what=What.REBALANCE_STARTED,

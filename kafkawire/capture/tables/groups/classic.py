@@ -21,7 +21,7 @@ from ...exchanges.exchanges import Exchange
 from ...exchanges.topic_ids import Topic
 from ...rows import Row
 from ..context import Context
-from ..extraction.group_event import Happening, Protocol, What, refused, text
+from ..extraction.group_event import GroupEvent, Protocol, What, refused, text
 from .causes import NOT_CAPTURED, cause_of, started, started_unseen
 from .classic_members import Group, Member, kind_of_join, subscription_of
 
@@ -77,7 +77,7 @@ class ClassicGroups:
             )
         )
 
-    def take(self, exchange: Exchange) -> Iterator[Happening]:
+    def take(self, exchange: Exchange) -> Iterator[GroupEvent]:
         """Take an exchange; say what it shows."""
         request, response = exchange.request, exchange.response
         told = HANDLERS.get(exchange.told.api_key or 0)
@@ -88,7 +88,7 @@ class ClassicGroups:
         if response is None:
             group.causes.settle(exchange)
             return
-        about = Happening(
+        about = GroupEvent(
             exchange,
             response,
             Protocol.CLASSIC,
@@ -103,13 +103,13 @@ class ClassicGroups:
             group.moved = True
         yield from told(self, group, about, message, response.message)
 
-    def alive(self, about: Happening) -> None:
+    def alive(self, about: GroupEvent) -> None:
         """Take a request that the coordinator took of a member: its session goes on."""
         group = self._groups.get(about.group_id)
         if group is not None and about.member_id in group.members:
             group.seen(about)
 
-    def in_progress(self, about: Happening) -> Iterator[Happening]:
+    def in_progress(self, about: GroupEvent) -> Iterator[GroupEvent]:
         """Take a response REBALANCE_IN_PROGRESS, to whatever request of a member: it notices a
         rebalance that something else caused.
         """
@@ -134,7 +134,7 @@ class ClassicGroups:
             reason = f"{NOT_CAPTURED}; a {api} response shows it"
             yield started_unseen(about, reason)
 
-    def _expired(self, group: Group, about: Happening, member_id: str) -> Happening:
+    def _expired(self, group: Group, about: GroupEvent, member_id: str) -> GroupEvent:
         """Make the start of a rebalance by the end of a session: no request shows that."""
         member = group.members[member_id]
         group.started = about.row.time_ns
@@ -150,8 +150,8 @@ class ClassicGroups:
     # -- API by API
 
     def _join(
-        self, group: Group, about: Happening, request: Any, answer: Any
-    ) -> Iterator[Happening]:
+        self, group: Group, about: GroupEvent, request: Any, answer: Any
+    ) -> Iterator[GroupEvent]:
         if answer is None or answer.error_code:
             group.causes.refused(about.exchange)
             if answer is not None and answer.error_code != ErrorCode.MEMBER_ID_REQUIRED:
@@ -177,7 +177,7 @@ class ClassicGroups:
         yield about._replace(what=What.JOINED)
         yield from self._missing(group, about, answer)
 
-    def _new_generation(self, group: Group, about: Happening) -> Iterator[Happening]:
+    def _new_generation(self, group: Group, about: GroupEvent) -> Iterator[GroupEvent]:
         group.generation = about.generation or 0
         group.generation_ns = about.row.time_ns
         group.joined, group.synced = set(), set()
@@ -196,7 +196,7 @@ class ClassicGroups:
             start = started(cause, about)
         yield start._replace(noticed_ns=about.exchange.told.time_ns)
 
-    def _missing(self, group: Group, about: Happening, answer: Any) -> Iterator[Happening]:
+    def _missing(self, group: Group, about: GroupEvent, answer: Any) -> Iterator[GroupEvent]:
         """Say who is gone: the leader is told all members of the generation."""
         if not answer.members:
             return
@@ -215,8 +215,8 @@ class ClassicGroups:
             group.add(member_id, text(instance))
 
     def _sync(
-        self, group: Group, about: Happening, request: Any, answer: Any
-    ) -> Iterator[Happening]:
+        self, group: Group, about: GroupEvent, request: Any, answer: Any
+    ) -> Iterator[GroupEvent]:
         if answer is None or answer.error_code:
             if answer is not None:
                 yield from self._refuse(about, answer.error_code)
@@ -239,8 +239,8 @@ class ClassicGroups:
             )
 
     def _heartbeat(
-        self, group: Group, about: Happening, _request: Any, answer: Any
-    ) -> Iterator[Happening]:
+        self, group: Group, about: GroupEvent, _request: Any, answer: Any
+    ) -> Iterator[GroupEvent]:
         if answer is None:
             return
         if answer.error_code:
@@ -252,8 +252,8 @@ class ClassicGroups:
             group.causes.stable(about.exchange.told.time_ns)
 
     def _leave(
-        self, group: Group, about: Happening, request: Any, answer: Any
-    ) -> Iterator[Happening]:
+        self, group: Group, about: GroupEvent, request: Any, answer: Any
+    ) -> Iterator[GroupEvent]:
         if answer is not None and answer.error_code:
             group.causes.refused(about.exchange)
             yield from self._refuse(about, answer.error_code)
@@ -270,7 +270,7 @@ class ClassicGroups:
                 reason=text(getattr(member, "reason", None)),
             )
 
-    def _refuse(self, about: Happening, code: int) -> Iterator[Happening]:
+    def _refuse(self, about: GroupEvent, code: int) -> Iterator[GroupEvent]:
         if code == ErrorCode.REBALANCE_IN_PROGRESS:
             yield from self.in_progress(about)
         else:
@@ -291,7 +291,7 @@ class ClassicGroups:
         return [(names.topic(one.topic), list(one.partitions)) for one in topics]
 
 
-_Handler = Callable[[ClassicGroups, Group, Happening, Any, Any], Iterator[Happening]]
+_Handler = Callable[[ClassicGroups, Group, GroupEvent, Any, Any], Iterator[GroupEvent]]
 
 HANDLERS: Final[dict[int, _Handler]] = {
     ApiKey.JOIN_GROUP: ClassicGroups._join,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 from zlib import crc32
 
-from ..extraction.group_event import Happening, text
+from ..extraction.group_event import GroupEvent, text
 from .causes import Causes
 
 MEMBER_ID_REQUIRED: Final = 4
@@ -48,7 +48,7 @@ class Group:
         self.causes = Causes()
         self.moved = False
 
-    def seen(self, about: Happening) -> Member:
+    def seen(self, about: GroupEvent) -> Member:
         """Note that a member is alive; get it."""
         found = self.add(about.member_id or "")
         found.client_id = found.client_id or about.client_id

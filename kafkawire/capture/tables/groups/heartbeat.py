@@ -18,7 +18,7 @@ from ...engine import Located
 from ...exchanges.exchanges import Exchange
 from ...exchanges.topic_ids import Topic
 from ..context import Context
-from ..extraction.group_event import Happening, Protocol, What, refused, text
+from ..extraction.group_event import GroupEvent, Protocol, What, refused, text
 from .causes import Causes, cause_of, started, started_unseen
 
 PROTOCOLS: Final[dict[int, Protocol]] = {
@@ -78,7 +78,7 @@ class HeartbeatGroups:
         cause = cause_of(item, what, text(message.member_id), _instance(message), True)
         self._group(protocol, message.group_id).causes.sent(cause)
 
-    def take(self, exchange: Exchange) -> Iterator[Happening]:
+    def take(self, exchange: Exchange) -> Iterator[GroupEvent]:
         """Take an exchange; say what it shows."""
         protocol = PROTOCOLS.get(exchange.told.api_key or 0)
         request, response = exchange.request, exchange.response
@@ -90,7 +90,7 @@ class HeartbeatGroups:
             group.causes.settle(exchange)
             return
         answer: Any = response.message
-        about = Happening(
+        about = GroupEvent(
             exchange,
             response,
             protocol,
@@ -118,15 +118,15 @@ class HeartbeatGroups:
         seen = (p for p in PROTOCOLS.values() if (p, group_id) in self._groups)
         return next(seen, Protocol.CLASSIC)
 
-    def _leave(self, group: _Group, about: Happening, epoch: int) -> Iterator[Happening]:
+    def _leave(self, group: _Group, about: GroupEvent, epoch: int) -> Iterator[GroupEvent]:
         group.at(about.member_id or "", None)
         group.causes.settle(about.exchange)
         reason = "static member, may come back" if epoch == STATIC_LEAVE else None
         yield about._replace(what=What.LEFT, reason=reason)
 
     def _beat(
-        self, group: _Group, about: Happening, request: Any, answer: Any
-    ) -> Iterator[Happening]:
+        self, group: _Group, about: GroupEvent, request: Any, answer: Any
+    ) -> Iterator[GroupEvent]:
         member, epoch = about.member_id or "", answer.member_epoch
         if not group.epoch and request.member_epoch == epoch:
             group.epoch = epoch  # seen from the middle of its life: nothing has changed just now

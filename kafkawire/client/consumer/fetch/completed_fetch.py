@@ -26,7 +26,7 @@ from ..partitions import ConsumerRecord, TopicPartition
 EMPTY: Final[tuple[ConsumerRecord, ...]] = ()
 
 
-class Buffer:
+class CompletedFetch:
     """Records of one partition that wait for the user.
 
     position: of the next record to come out; where the user is, when nothing else has moved it.

@@ -15,15 +15,15 @@ from ..failures import FetchFailed
 from ..offsets.partition_state import FetchState
 from ..offsets.positions import Positions
 from ..partitions import ConsumerRecord, TopicPartition
-from .completed_fetch import Buffer
+from .completed_fetch import CompletedFetch
 
 
-class Shelf:
+class FetchBuffer:
     """The buffers of one consumer."""
 
     def __init__(self, positions: Positions) -> None:
         self._positions = positions
-        self._buffers: deque[Buffer] = deque()
+        self._buffers: deque[CompletedFetch] = deque()
 
     @property
     def partitions(self) -> set[TopicPartition]:
@@ -34,7 +34,7 @@ class Shelf:
         """Give those of which the user could read something now."""
         return (buffer.partition for buffer in self._buffers if self._readable(buffer))
 
-    def put(self, buffer: Buffer) -> None:
+    def put(self, buffer: CompletedFetch) -> None:
         """Take in what was fetched of a partition, in place of what is here of it."""
         self.drop([buffer.partition])
         self._buffers.append(buffer)
@@ -49,7 +49,7 @@ class Shelf:
         Raises FetchFailed where the next record cannot be read.
         """
         taken: list[ConsumerRecord] = []
-        kept: deque[Buffer] = deque()
+        kept: deque[CompletedFetch] = deque()
         try:
             while self._buffers and len(taken) < most:
                 buffer = self._buffers[0]
@@ -68,18 +68,18 @@ class Shelf:
             self._buffers.extendleft(reversed(kept))
         return taken
 
-    def _take_from(self, buffer: Buffer, most: int) -> list[ConsumerRecord]:
+    def _take_from(self, buffer: CompletedFetch, most: int) -> list[ConsumerRecord]:
         records = buffer.take(most)
         self._positions.read(buffer.partition, buffer.position)
         return records
 
-    def _readable(self, buffer: Buffer) -> bool:
+    def _readable(self, buffer: CompletedFetch) -> bool:
         if not self._still_wanted(buffer):
             return False
         place = self._positions[buffer.partition]
         return place.state is FetchState.FETCHING and not place.paused
 
-    def _still_wanted(self, buffer: Buffer) -> bool:
+    def _still_wanted(self, buffer: CompletedFetch) -> bool:
         if buffer.partition not in self._positions:
             return False
         at = self._positions[buffer.partition].position
@@ -98,7 +98,7 @@ class Shelf:
                 continue  # the user has gone elsewhere since
             buffer = next((each for each in self._buffers if each.partition == partition), None)
             if buffer is None:
-                buffer = Buffer(partition, behind, b"")
+                buffer = CompletedFetch(partition, behind, b"")
                 self._buffers.appendleft(buffer)
             buffer.give_back(theirs)
             self._positions.read(partition, buffer.position)

@@ -19,17 +19,23 @@ from ....messages.api_key import ApiKey
 from ....messages.fetch_response import FetchResponse, PartitionData
 from ....protocol.error_code import ErrorCode
 from ....records import RecordBatches
-from ...network.backoff import Backoff, Lot
+from ...network.backoff import Backoff, Rng
 from ...network.cluster import Broker, ClusterView
-from ...requests import Answered, Ask, LearnLeader, Unanswered, WantMetadata
+from ...requests import (
+    NoResponse,
+    RequestMetadataUpdate,
+    ResponseReceived,
+    SendRequest,
+    UpdateLeader,
+)
 from ..configuration import ConsumerConfig, IsolationLevel
 from ..failures import ConsumerError, FetchFailed
 from ..offsets.partition_state import FetchState, PositionFailed
 from ..offsets.positions import Positions
 from ..partitions import TopicPartition
-from .completed_fetch import Buffer
+from .completed_fetch import CompletedFetch
 from .errors import SESSION_ERRORS, FetchError, fetch_error
-from .fetch_buffer import Shelf
+from .fetch_buffer import FetchBuffer
 from .sessions import NEWEST_BY_NAME, FetchSession, SessionRequest, Wanted, fetch
 
 Effects: TypeAlias = list[object]
@@ -52,17 +58,17 @@ class Fetcher:
         positions: Positions,
         *,
         owner: str,
-        lot: Lot,
+        rng: Rng,
     ) -> None:
         self._config = config
         self._view = view
         self._positions = positions
         self._owner = owner
-        self._lot = lot
+        self._rng = rng
         self._backoff = Backoff(config.retry_backoff_s, config.retry_backoff_max_s)
         self._sessions: dict[int, FetchSession] = {}
         self._in_flight: dict[int, tuple[int, SessionRequest]] = {}
-        self.shelf = Shelf(positions)
+        self.fetch_buffer = FetchBuffer(positions)
         self._replicas: dict[TopicPartition, tuple[int, float]] = {}
         self._node_retry: dict[int, float] = {}
         self._failures: dict[int, int] = {}
@@ -91,7 +97,7 @@ class Fetcher:
             for node, what in sorted(wanted.items())
             if node not in full or any(self._lags(each) for each in what)
         ]
-        return effects + ([WantMetadata(frozenset(leaderless))] if leaderless else [])
+        return effects + ([RequestMetadataUpdate(frozenset(leaderless))] if leaderless else [])
 
     def look_around(self, now: float) -> None:
         """Take in that the picture of the cluster is newer: what had no leader need not wait."""
@@ -102,7 +108,7 @@ class Fetcher:
 
     def _full_nodes(self, now: float) -> frozenset[int]:
         """Find the brokers of whose partitions something waits for the user."""
-        return frozenset(self._node(each, now) for each in self.shelf.readable())
+        return frozenset(self._node(each, now) for each in self.fetch_buffer.readable())
 
     def _lags(self, partition: TopicPartition) -> bool:
         """Whether there is more to read, or may be for all that is known."""
@@ -119,9 +125,9 @@ class Fetcher:
             if request is not None:
                 body = fetch(self._config, request, by_id=session.by_id)
                 key, timeout = (PART, 0), self._config.request_timeout_s
-                effects.append(Ask(self._owner, key, node, ApiKey.FETCH, body, timeout))
+                effects.append(SendRequest(self._owner, key, node, ApiKey.FETCH, body, timeout))
         self._sessions.clear()
-        self.shelf.clear()
+        self.fetch_buffer.clear()
         return effects
 
     def next_deadline(self) -> float | None:
@@ -134,7 +140,7 @@ class Fetcher:
         return self.fetch(now)
 
     def _fetchable(self, now: float) -> Iterable[TopicPartition]:
-        waiting = self.shelf.partitions
+        waiting = self.fetch_buffer.partitions
         for each in self._positions:
             place = self._positions[each]
             if place.state is not FetchState.FETCHING or place.paused or place.failed:
@@ -161,7 +167,7 @@ class Fetcher:
         assert position is not None
         return Wanted(topic.topic_id, position.offset, known.leader_epoch)
 
-    def _ask(self, node: int, wanted: Mapping[TopicPartition, Wanted]) -> Ask:
+    def _ask(self, node: int, wanted: Mapping[TopicPartition, Wanted]) -> SendRequest:
         session = self._sessions.setdefault(node, FetchSession())
         request = session.next(wanted)
         self._serial += 1
@@ -169,11 +175,11 @@ class Fetcher:
         body = fetch(self._config, request, by_id=session.by_id)
         key = PART, self._serial
         timeout = self._config.request_timeout_s + self._config.fetch_max_wait_s
-        return Ask(self._owner, key, node, ApiKey.FETCH, body, timeout)
+        return SendRequest(self._owner, key, node, ApiKey.FETCH, body, timeout)
 
     # -- what comes back
 
-    def handle(self, event: Answered | Unanswered, now: float) -> Effects:
+    def handle(self, event: ResponseReceived | NoResponse, now: float) -> Effects:
         """Take the answer to a fetch."""
         node = event.ask.to
         assert isinstance(node, int)
@@ -182,7 +188,7 @@ class Fetcher:
         if request is None or serial != event.ask.key[1]:
             return []
         del self._in_flight[node]
-        if isinstance(event, Unanswered):
+        if isinstance(event, NoResponse):
             return self._lost(node, event, request, now)
         assert isinstance(event.message, FetchResponse)
         if event.message.error_code != ErrorCode.NONE:
@@ -190,13 +196,13 @@ class Fetcher:
         self._failures.pop(node, None)
         return self._take_in(node, event.message, event.version, request, now)
 
-    def _lost(self, node: int, event: Unanswered, request: SessionRequest, now: float) -> Effects:
+    def _lost(self, node: int, event: NoResponse, request: SessionRequest, now: float) -> Effects:
         self._sessions[node].lost()
         if not event.retriable:
             why = f"FETCH: {event.reason.value} {event.detail}".rstrip()
             return self._fail(request.everything, FetchFailed(why, event.code, request.everything))
         self._back_off(node, now)
-        return [WantMetadata(frozenset(each.topic for each in request.everything))]
+        return [RequestMetadataUpdate(frozenset(each.topic for each in request.everything))]
 
     def _refused(self, node: int, code: int, request: SessionRequest, now: float) -> Effects:
         self._sessions[node].refused(code)
@@ -206,7 +212,7 @@ class Fetcher:
             why = FetchFailed("a broker refused to be read from", code, request.everything)
             return self._fail(request.everything, why)
         self._back_off(node, now)
-        return [WantMetadata(frozenset(each.topic for each in request.everything))]
+        return [RequestMetadataUpdate(frozenset(each.topic for each in request.everything))]
 
     def _take_in(
         self, node: int, response: FetchResponse, version: int, request: SessionRequest, now: float
@@ -251,11 +257,13 @@ class Fetcher:
         committed = self._config.isolation_level is IsolationLevel.READ_COMMITTED
         aborted = (data.aborted_transactions or []) if committed else None
         check = self._config.check_crcs
-        self.shelf.put(Buffer(partition, at, data.records, aborted, check_crcs=check))
+        self.fetch_buffer.put(
+            CompletedFetch(partition, at, data.records, aborted, check_crcs=check)
+        )
         if version < SINCE_WHOLE_BATCHES and RecordBatches(data.records).cut_tail == len(
             data.records
         ):
-            self.shelf.drop([partition])
+            self.fetch_buffer.drop([partition])
             why = f"the record at {at.offset} is larger than max.partition.fetch.bytes"
             return self._fail([partition], FetchFailed(why, partitions=[partition]))
         return []
@@ -282,10 +290,10 @@ class Fetcher:
             return self._fail([partition], why)
         if what is FetchError.AGAIN:
             return []
-        effects: Effects = [WantMetadata(frozenset({partition.topic}))]
+        effects: Effects = [RequestMetadataUpdate(frozenset({partition.topic}))]
         if data.current_leader.leader_id >= 0:
             leader, epoch = data.current_leader.leader_id, data.current_leader.leader_epoch
-            effects.insert(0, LearnLeader(*partition, leader, epoch, endpoints))
+            effects.insert(0, UpdateLeader(*partition, leader, epoch, endpoints))
         return effects
 
     def _fail(self, partitions: Iterable[TopicPartition], error: ConsumerError) -> Effects:
@@ -297,9 +305,9 @@ class Fetcher:
 
     def _hold(self, partition: TopicPartition, now: float) -> None:
         place = self._positions[partition]
-        place.hold_until = now + self._backoff.after(1, self._lot)
+        place.hold_until = now + self._backoff.after(1, self._rng)
         self._held = min(self._held or place.hold_until, place.hold_until)
 
     def _back_off(self, node: int, now: float) -> None:
         self._failures[node] = self._failures.get(node, 0) + 1
-        self._node_retry[node] = now + self._backoff.after(self._failures[node], self._lot)
+        self._node_retry[node] = now + self._backoff.after(self._failures[node], self._rng)

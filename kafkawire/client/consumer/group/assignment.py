@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 from .. import events
 from ..assignors import RebalanceProtocol, protocol_of
-from ..components import Parts
+from ..components import Components
 from ..failures import GroupFailed
 from ..offsets.commits import Commits
 from ..partitions import TopicPartition
@@ -30,7 +30,7 @@ class Assignment:
     be closed, if it is closing; ended: whether it is.
     """
 
-    def __init__(self, parts: Parts, commits: Commits) -> None:
+    def __init__(self, parts: Components, commits: Commits) -> None:
         self._parts = parts
         self._commits = commits
         self._protocol = protocol_of(parts.config.assignors)
@@ -148,7 +148,7 @@ class Assignment:
         gone = frozenset(partitions)
         self._owned -= gone
         self._parts.positions.drop(gone)
-        self._parts.fetcher.shelf.drop(gone)
+        self._parts.fetcher.fetch_buffer.drop(gone)
         self._commits.forget(gone)
 
     def _take(self, step: Step, _now: float) -> tuple[bool, Effects]:

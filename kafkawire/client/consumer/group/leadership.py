@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from ....messages.api_key import ApiKey
 from ..assignors.soundness import unsound
-from ..components import Parts
+from ..components import Components
 from ..failures import GroupFailed
 from . import member_states
 from .recovery import Recovery
@@ -22,7 +22,7 @@ Effects: TypeAlias = list[object]
 class Leadership:
     """The work of a leader, in the generations in which we lead."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Components) -> None:
         self._parts = parts
         self._computing: member_states.ComputeAssignments | None = None
         self._counts: dict[str, int] | None = None

@@ -9,7 +9,14 @@ from __future__ import annotations
 from typing import Final, TypeAlias
 
 from ....messages.api_key import ApiKey
-from ...requests import Answered, Ask, Body, Coordinator, CoordinatorKind, Unanswered
+from ...requests import (
+    Body,
+    Coordinator,
+    CoordinatorKind,
+    NoResponse,
+    ResponseReceived,
+    SendRequest,
+)
 from ..configuration import ConsumerConfig
 from . import requests as say
 from .member_states import LEGAL, HeartbeatDue, MemberState, SessionExpired
@@ -21,7 +28,7 @@ PART: Final = "membership"
 """The first half of the keys of our requests."""
 
 
-class Seat:
+class GroupMember:
     """What a membership stands on.
 
     owner: the machine's name towards the network. identity: who we are in the group now; what a
@@ -48,7 +55,7 @@ class Seat:
     def next_deadline(self) -> float | None:
         return min(self._deadlines.values(), default=None)
 
-    def _counts(self, event: Answered | Unanswered) -> bool:
+    def _counts(self, event: ResponseReceived | NoResponse) -> bool:
         """Whether the answer is to a question that is still ours; it is no longer, then."""
         if self._current.get(event.ask.api) != event.ask.key:
             return False
@@ -74,10 +81,10 @@ class Seat:
         for each in deadlines:
             self._deadlines.pop(each, None)
 
-    def _ask(self, api: ApiKey, body: Body, timeout_s: float) -> Ask:
+    def _ask(self, api: ApiKey, body: Body, timeout_s: float) -> SendRequest:
         self._serial += 1
         key = self._current[api] = PART, self._serial
-        return Ask(self._owner, key, self.coordinator, api, body, timeout_s)
+        return SendRequest(self._owner, key, self.coordinator, api, body, timeout_s)
 
     def _alive(self, now: float) -> None:
         self._deadlines[SessionExpired] = now + self.config.session_timeout_s

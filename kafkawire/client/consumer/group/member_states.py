@@ -100,7 +100,7 @@ class Synced:
 
 
 @dataclass(frozen=True, slots=True)
-class HeartbeatAnswered:
+class HeartbeatResponded:
     """The coordinator knows us."""
 
 
@@ -149,7 +149,7 @@ EVENTS: Final = (
     Joined,
     AssignmentsComputed,
     Synced,
-    HeartbeatAnswered,
+    HeartbeatResponded,
     Refused,
     HeartbeatDue,
     SessionExpired,

@@ -18,13 +18,13 @@ from typing import Final, TypeAlias
 from ....errors import WireError
 from ....messages.api_key import ApiKey
 from ....protocol.error_code import ErrorCode
-from ...network.backoff import Backoff, Lot
-from ...requests import Answered, Ask, ForgetCoordinator, Unanswered
+from ...network.backoff import Backoff, Rng
+from ...requests import ForgetCoordinator, NoResponse, ResponseReceived, SendRequest
 from ..assignors import Assignments
 from ..configuration import ConsumerConfig
 from ..failures import ConsumerError, GroupFailed
 from . import requests as say
-from .member import Effects, Seat
+from .member import Effects, GroupMember
 from .member_states import (
     EVENTS,
     TABLE,
@@ -69,15 +69,15 @@ def blamed(name: str, error: Exception) -> GroupFailed:
     return made
 
 
-class Membership(Seat):
+class Membership(GroupMember):
     """One member of a group. lot: draws from 0 up to 1, for backoff."""
 
-    def __init__(self, config: ConsumerConfig, *, owner: str, lot: Lot) -> None:
+    def __init__(self, config: ConsumerConfig, *, owner: str, rng: Rng) -> None:
         super().__init__(config, owner=owner)
         self.reason = ""
         self.polling = False
         self.error: ConsumerError | None = None
-        self._lot = lot
+        self._rng = rng
         self._backoff = Backoff(config.retry_backoff_s, config.retry_backoff_max_s)
         self._assignors = say.named(config.assignors)
         self._offer = Offer(())
@@ -89,7 +89,7 @@ class Membership(Seat):
 
     def handle(self, event: object, now: float) -> Effects:
         """Take in an event of this module, or the answer to one of our requests."""
-        if isinstance(event, Answered | Unanswered):
+        if isinstance(event, ResponseReceived | NoResponse):
             if not self._counts(event):
                 return []
             if event.ask.api is ApiKey.LEAVE_GROUP:
@@ -198,7 +198,7 @@ class Membership(Seat):
             return []
         return [self._sync(event.assignments)]
 
-    def _sync(self, assignments: Assignments) -> Ask:
+    def _sync(self, assignments: Assignments) -> SendRequest:
         body = say.sync(self.group_id, self.identity, self._protocol, assignments)
         return self._ask(ApiKey.SYNC_GROUP, body, self.config.max_poll_interval_s + JOIN_GRACE_S)
 
@@ -253,7 +253,7 @@ class Membership(Seat):
         if event.api not in (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP):
             return []  # the next heartbeat is due soon enough
         self._failures += 1
-        self._deadlines[RetryDue] = now + self._backoff.after(self._failures, self._lot)
+        self._deadlines[RetryDue] = now + self._backoff.after(self._failures, self._rng)
         self._become(S.REJOIN_NEEDED)
         if self.in_group:  # the user may be away for long: what we hold must not expire
             self._alive(now)

@@ -12,18 +12,18 @@ from ....messages.heartbeat_response import HeartbeatResponse
 from ....messages.join_group_response import JoinGroupResponse
 from ....messages.sync_group_response import SyncGroupResponse
 from ....protocol.error_code import ErrorCode
-from ...requests import Answered, Unanswered
+from ...requests import NoResponse, ResponseReceived
 from ..failures import GroupFailed
-from .member_states import HeartbeatAnswered, Joined, Refused, Synced
+from .member_states import HeartbeatResponded, Joined, Refused, Synced
 from .recovery import Recovery, recovery
 
 
 def read_answer(
-    event: Answered | Unanswered, protocols: Container[str]
-) -> Joined | Synced | HeartbeatAnswered | Refused:
+    event: ResponseReceived | NoResponse, protocols: Container[str]
+) -> Joined | Synced | HeartbeatResponded | Refused:
     """Read the answer to a JoinGroup, SyncGroup or Heartbeat; protocols: those that we offered."""
     api = event.ask.api
-    if isinstance(event, Unanswered):
+    if isinstance(event, NoResponse):
         what = Recovery.RETRY if event.retriable else Recovery.FATAL
         why = f"{api.name}: {event.reason.value} {event.detail}".rstrip()
         return Refused(api, what, GroupFailed(why, event.code))
@@ -36,7 +36,7 @@ def read_answer(
     if isinstance(message, SyncGroupResponse):
         return Synced(message)
     if isinstance(message, HeartbeatResponse):
-        return HeartbeatAnswered()
+        return HeartbeatResponded()
     if (message.protocol_name or "") not in protocols:
         error = GroupFailed(f"the group chose {message.protocol_name!r}, which we do not have")
         return Refused(ApiKey.JOIN_GROUP, Recovery.FATAL, error)

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from ....errors import LocalProtocolError
 from ....protocol.error_code import ErrorCode
 from .. import events
-from ..components import Parts
+from ..components import Components
 from ..failures import CommitFailed
 from ..group.member_states import MemberState
 from ..group.requests import Identity
@@ -29,7 +29,7 @@ STEP: Final = "step"
 class Commits:
     """The commits of one consumer; due_at: when the next one by itself is."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Components) -> None:
         self._parts = parts
         self._last: dict[TopicPartition, OffsetAndMetadata] = {}
         self.due_at = 0.0

@@ -20,14 +20,14 @@ from ....messages.offset_fetch_request import (
 from ....messages.offset_fetch_response import OffsetFetchResponse
 from ....primitives import Message
 from ....protocol.error_code import ErrorCode
-from ...network.backoff import Backoff, Lot
+from ...network.backoff import Backoff, Rng
 from ...requests import (
-    Answered,
-    Ask,
     Coordinator,
     CoordinatorKind,
     ForgetCoordinator,
-    Unanswered,
+    NoResponse,
+    ResponseReceived,
+    SendRequest,
     Varying,
 )
 from ..configuration import ConsumerConfig, IsolationLevel
@@ -69,12 +69,12 @@ class CommittedFetched:
 class CommittedOffsets:
     """The questions of one consumer about what its group committed."""
 
-    def __init__(self, config: ConsumerConfig, *, owner: str, lot: Lot) -> None:
+    def __init__(self, config: ConsumerConfig, *, owner: str, rng: Rng) -> None:
         self._config = config
         self._group_id = config.group_id or ""
         self._coordinator = Coordinator(CoordinatorKind.GROUP, self._group_id)
         self._owner = owner
-        self._lot = lot
+        self._rng = rng
         self._backoff = Backoff(config.retry_backoff_s, config.retry_backoff_max_s)
         self._open: dict[Hashable, FetchCommitted] = {}
         self._asked: dict[Hashable, int] = {}
@@ -88,7 +88,7 @@ class CommittedOffsets:
             case FetchCommitted():
                 self._open[event.key] = event
                 return self._send(now)
-            case Answered() | Unanswered():
+            case ResponseReceived() | NoResponse():
                 assert isinstance(event.ask.key, tuple)
                 _, serial, key = event.ask.key
                 if self._asked.get(key) != serial:
@@ -124,7 +124,7 @@ class CommittedOffsets:
         waiting = [each for key, each in self._open.items() if key not in self._asked]
         return [self._ask(each) for each in waiting]
 
-    def _ask(self, event: FetchCommitted) -> Ask:
+    def _ask(self, event: FetchCommitted) -> SendRequest:
         self._serial += 1
         self._asked[event.key] = self._serial
         topics = by_topic(event.partitions)
@@ -150,10 +150,12 @@ class CommittedOffsets:
         key = PART, self._serial, event.key
         body = Varying(make, SINCE_KAFKA, NEWEST_BY_NAME)
         timeout = self._config.request_timeout_s
-        return Ask(self._owner, key, self._coordinator, ApiKey.OFFSET_FETCH, body, timeout)
+        return SendRequest(self._owner, key, self._coordinator, ApiKey.OFFSET_FETCH, body, timeout)
 
-    def _take(self, asked: FetchCommitted, event: Answered | Unanswered, now: float) -> Effects:
-        if isinstance(event, Unanswered):
+    def _take(
+        self, asked: FetchCommitted, event: ResponseReceived | NoResponse, now: float
+    ) -> Effects:
+        if isinstance(event, NoResponse):
             if event.retriable:
                 return self._later(now)
             why = f"OffsetFetch: {event.reason.value} {event.detail}".rstrip()
@@ -175,7 +177,7 @@ class CommittedOffsets:
     def _later(self, now: float) -> Effects:
         self._failures += 1
         if self._retry_at is None:
-            self._retry_at = now + self._backoff.after(self._failures, self._lot)
+            self._retry_at = now + self._backoff.after(self._failures, self._rng)
         return []
 
     def _end(self, asked: FetchCommitted, found: Found, error: ConsumerError | None) -> Effects:
@@ -184,7 +186,7 @@ class CommittedOffsets:
 
 
 def _read(
-    event: Answered,
+    event: ResponseReceived,
 ) -> tuple[int, dict[TopicPartition, OffsetAndMetadata | None], dict[TopicPartition, int]]:
     """Read an answer: the group's error, what is committed, and partitions with errors.
 

@@ -25,15 +25,15 @@ from ....messages.offset_commit_request import (
 )
 from ....messages.offset_commit_response import OffsetCommitResponse
 from ....protocol.error_code import ErrorCode
-from ...network.backoff import Backoff, Lot
+from ...network.backoff import Backoff, Rng
 from ...requests import (
-    Answered,
-    Ask,
     Coordinator,
     CoordinatorKind,
     ForgetCoordinator,
+    NoResponse,
+    ResponseReceived,
     Same,
-    Unanswered,
+    SendRequest,
 )
 from ..configuration import ConsumerConfig
 from ..failures import CommitFailed, ConsumerError
@@ -100,12 +100,12 @@ class CommitRefused:
 class Committing:
     """The commits of one consumer."""
 
-    def __init__(self, config: ConsumerConfig, *, owner: str, lot: Lot) -> None:
+    def __init__(self, config: ConsumerConfig, *, owner: str, rng: Rng) -> None:
         self._config = config
         self._group_id = config.group_id or ""
         self._coordinator = Coordinator(CoordinatorKind.GROUP, self._group_id)
         self._owner = owner
-        self._lot = lot
+        self._rng = rng
         self._backoff = Backoff(config.retry_backoff_s, config.retry_backoff_max_s)
         self._waiting: deque[CommitOffsets] = deque()
         self._sent: list[CommitOffsets] = []
@@ -124,9 +124,9 @@ class Committing:
             case CommitOffsets():
                 self._waiting.append(event)
                 return self._send(now)
-            case Answered():
+            case ResponseReceived():
                 return self._answered(event, now) if self._is_ours(event) else []
-            case Unanswered():
+            case NoResponse():
                 return self._unanswered(event, now) if self._is_ours(event) else []
         return []
 
@@ -139,7 +139,7 @@ class Committing:
         self._retry_at = None
         return self._send(now)
 
-    def _is_ours(self, event: Answered | Unanswered) -> bool:
+    def _is_ours(self, event: ResponseReceived | NoResponse) -> bool:
         return bool(self._sent) and event.ask.key == (PART, self._serial)
 
     def _send(self, now: float) -> Effects:
@@ -159,7 +159,7 @@ class Committing:
 
     def _ask(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], me: Identity, now: float
-    ) -> Ask:
+    ) -> SendRequest:
         self._serial += 1
         message = OffsetCommitRequest(
             group_id=self._group_id,
@@ -184,9 +184,9 @@ class Committing:
         if last.kind is CommitKind.SYNC:
             timeout = max(min(timeout, last.deadline - now), 0.001)
         key = PART, self._serial
-        return Ask(self._owner, key, self._coordinator, ApiKey.OFFSET_COMMIT, body, timeout)
+        return SendRequest(self._owner, key, self._coordinator, ApiKey.OFFSET_COMMIT, body, timeout)
 
-    def _answered(self, event: Answered, now: float) -> Effects:
+    def _answered(self, event: ResponseReceived, now: float) -> Effects:
         assert isinstance(event.message, OffsetCommitResponse)
         wrong: dict[int, list[TopicPartition]] = {}
         for topic in event.message.topics:
@@ -207,7 +207,7 @@ class Committing:
         effects += self._end(error, now) if for_good else self._again(error, now)
         return [*effects, *(CommitRefused(code, sent_as) for code in for_good)]
 
-    def _unanswered(self, event: Unanswered, now: float) -> Effects:
+    def _unanswered(self, event: NoResponse, now: float) -> Effects:
         why = f"offsets may not be committed: {event.reason.value} {event.detail}".rstrip()
         code = event.code
         if event.retriable and code == ErrorCode.NONE:
@@ -219,7 +219,7 @@ class Committing:
         """Try the one commit again that somebody waits for, if there is time; end the others."""
         last = self._sent[-1]
         self._failures += 1
-        at = now + self._backoff.after(self._failures, self._lot)
+        at = now + self._backoff.after(self._failures, self._rng)
         if last.kind is not CommitKind.SYNC or at >= last.deadline:
             return self._end(error, now)
         ended = [Committed(each, error) for each in self._sent[:-1]]

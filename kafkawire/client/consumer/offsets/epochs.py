@@ -20,7 +20,7 @@ from ....messages.offset_for_leader_epoch_request import (
 )
 from ....messages.offset_for_leader_epoch_response import OffsetForLeaderEpochResponse
 from ....protocol.error_code import ErrorCode
-from ...requests import Answered, Body, Same
+from ...requests import Body, ResponseReceived, Same
 from ..partitions import TopicPartition, by_topic
 from .leader_requests import Answer, Point, verdict
 
@@ -57,7 +57,7 @@ class EpochEnds:
         )
         return Same(message, SINCE_CURRENT_EPOCH, 4)
 
-    def read(self, event: Answered) -> Iterator[tuple[TopicPartition, Answer]]:
+    def read(self, event: ResponseReceived) -> Iterator[tuple[TopicPartition, Answer]]:
         assert isinstance(event.message, OffsetForLeaderEpochResponse)
         for topic in event.message.topics:
             for each in topic.partitions:

@@ -16,10 +16,18 @@ from typing import Final, Protocol, TypeAlias
 
 from ....messages.api_key import ApiKey
 from ....protocol.error_code import ErrorCode
-from ...network.backoff import Backoff, Lot
+from ...network.backoff import Backoff, Rng
 from ...network.cluster import ClusterView
 from ...network.metadata import told
-from ...requests import Answered, Ask, Body, MetadataChanged, Reason, Unanswered, WantMetadata
+from ...requests import (
+    Body,
+    MetadataChanged,
+    NoResponse,
+    Reason,
+    RequestMetadataUpdate,
+    ResponseReceived,
+    SendRequest,
+)
 from ..configuration import ConsumerConfig
 from ..failures import ConsumerError, LookupFailed, RequestTimedOut
 from ..partitions import NO_EPOCH, TopicPartition
@@ -57,7 +65,7 @@ class Subject(Protocol):
         """Make the request to one leader."""
         ...
 
-    def read(self, event: Answered) -> Iterable[tuple[TopicPartition, Answer]]:
+    def read(self, event: ResponseReceived) -> Iterable[tuple[TopicPartition, Answer]]:
         """Read the leader's answer."""
         ...
 
@@ -67,7 +75,7 @@ class Subject(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class AskLeaders:
+class RequestFromLeaders:
     """wanted: what the subject asks of each partition. deadline: when to give up, in the machine's
     time; None is never.
     """
@@ -79,7 +87,7 @@ class AskLeaders:
 
 
 @dataclass(frozen=True, slots=True)
-class LeadersAnswered:
+class LeadersResponded:
     """found: what the subject made of the answers. failed: why, where there is none."""
 
     key: Hashable
@@ -98,21 +106,21 @@ def verdict(code: int, partition: TopicPartition, what: str) -> ConsumerError | 
 class _Open:
     """A question at work; left: what is not answered; asked: partition -> the request it is in."""
 
-    event: AskLeaders
+    event: RequestFromLeaders
     left: dict[TopicPartition, int]
     found: dict[TopicPartition, Answer] = field(default_factory=dict)
     failed: dict[TopicPartition, ConsumerError] = field(default_factory=dict)
     asked: dict[TopicPartition, int] = field(default_factory=dict)
 
 
-class Leaders:
+class LeaderRequests:
     """All open questions of one consumer."""
 
-    def __init__(self, config: ConsumerConfig, view: ClusterView, *, owner: str, lot: Lot) -> None:
+    def __init__(self, config: ConsumerConfig, view: ClusterView, *, owner: str, rng: Rng) -> None:
         self._config = config
         self._view = view
         self._owner = owner
-        self._lot = lot
+        self._rng = rng
         self._backoff = Backoff(config.retry_backoff_s, config.retry_backoff_max_s)
         self._open: dict[Hashable, _Open] = {}
         self._failures = 0
@@ -123,11 +131,11 @@ class Leaders:
     def handle(self, event: object, now: float) -> Effects:
         """Take an AskLeaders, an answer, or MetadataChanged."""
         match event:
-            case AskLeaders():
+            case RequestFromLeaders():
                 self._open[event.key] = _Open(event, dict(event.wanted))
-            case Answered():
+            case ResponseReceived():
                 return self._answered(event, now)
-            case Unanswered():
+            case NoResponse():
                 return self._unanswered(event, now)
             case MetadataChanged() if self._leaderless and self._any_led():
                 self._retry_at = None
@@ -186,8 +194,8 @@ class Leaders:
         """Come back after a while, with a new picture of these topics."""
         self._failures += 1
         if self._retry_at is None:
-            self._retry_at = now + self._backoff.after(self._failures, self._lot)
-        return [WantMetadata(topics)]
+            self._retry_at = now + self._backoff.after(self._failures, self._rng)
+        return [RequestMetadataUpdate(topics)]
 
     def _any_led(self) -> bool:
         """Whether a leader is known by now of something that is in no request."""
@@ -197,20 +205,20 @@ class Leaders:
             for each in open.left.keys() - open.asked.keys()
         )
 
-    def _ask(self, open: _Open, leader: int, partitions: list[TopicPartition]) -> Ask:
+    def _ask(self, open: _Open, leader: int, partitions: list[TopicPartition]) -> SendRequest:
         self._serial += 1
         open.asked |= dict.fromkeys(partitions, self._serial)
         points = {each: Point(open.left[each], self._epoch(each)) for each in partitions}
         subject = open.event.subject
         key = PART, self._serial, open.event.key
         timeout = self._config.request_timeout_s
-        return Ask(self._owner, key, leader, subject.api, subject.body(points), timeout)
+        return SendRequest(self._owner, key, leader, subject.api, subject.body(points), timeout)
 
     def _epoch(self, partition: TopicPartition) -> int:
         known = self._view.partition(*partition)
         return NO_EPOCH if known is None else known.leader_epoch
 
-    def _answered(self, event: Answered, now: float) -> Effects:
+    def _answered(self, event: ResponseReceived, now: float) -> Effects:
         open, asked = self._of(event)
         if open is None:
             return []
@@ -225,7 +233,7 @@ class Leaders:
         self._failures = 0
         return self._go_on(now)
 
-    def _unanswered(self, event: Unanswered, now: float) -> Effects:
+    def _unanswered(self, event: NoResponse, now: float) -> Effects:
         open, asked = self._of(event)
         if open is None:
             return []
@@ -240,7 +248,7 @@ class Leaders:
             self._settle(open, each, answer)
         return self._go_on(now)
 
-    def _of(self, event: Answered | Unanswered) -> tuple[_Open | None, set[TopicPartition]]:
+    def _of(self, event: ResponseReceived | NoResponse) -> tuple[_Open | None, set[TopicPartition]]:
         """Find what was asked; it may be asked again from here on."""
         assert isinstance(event.ask.key, tuple)
         _, serial, key = event.ask.key
@@ -265,4 +273,4 @@ class Leaders:
         if self._open.get(open.event.key) is not open:
             return []
         del self._open[open.event.key]
-        return [LeadersAnswered(open.event.key, open.found, open.failed)]
+        return [LeadersResponded(open.event.key, open.found, open.failed)]

@@ -19,7 +19,7 @@ from ....messages.list_offsets_request import (
 )
 from ....messages.list_offsets_response import ListOffsetsPartitionResponse, ListOffsetsResponse
 from ....protocol.error_code import ErrorCode
-from ...requests import Answered, Body, Same
+from ...requests import Body, ResponseReceived, Same
 from ..configuration import IsolationLevel
 from ..failures import LookupFailed
 from ..partitions import OffsetAndTimestamp, TopicPartition, by_topic
@@ -63,7 +63,7 @@ class OffsetsByTime:
             lowest = SINCE_MAX_TIMESTAMP
         return Same(message, lowest, 11)
 
-    def read(self, event: Answered) -> Iterator[tuple[TopicPartition, Answer]]:
+    def read(self, event: ResponseReceived) -> Iterator[tuple[TopicPartition, Answer]]:
         assert isinstance(event.message, ListOffsetsResponse)
         for topic in event.message.topics:
             for each in topic.partitions:

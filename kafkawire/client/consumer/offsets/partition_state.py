@@ -51,7 +51,7 @@ class Position(NamedTuple):
 
 
 @dataclass(slots=True)
-class Place:
+class PartitionState:
     """All that is known of one assigned partition.
 
     asked: the serial of what is being found out, 0 for nothing. failed: it cannot be found out;

@@ -17,9 +17,9 @@ from ..failures import ConsumerError, LogTruncated, NoOffset, OffsetOutOfRange
 from ..partitions import NO_EPOCH, OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 from .committed import CommittedFetched, FetchCommitted
 from .epochs import EpochEnd, EpochEnds
-from .leader_requests import AskLeaders, LeadersAnswered
+from .leader_requests import LeadersResponded, RequestFromLeaders
 from .lookups import EARLIEST, LATEST, OffsetsByTime
-from .partition_state import LEGAL, FetchState, Place, Position, PositionFailed
+from .partition_state import LEGAL, FetchState, PartitionState, Position, PositionFailed
 
 Effects: TypeAlias = list[object]
 
@@ -50,7 +50,7 @@ class Positions:
         self._in_group = in_group
         self._offsets = offsets
         self._clock_ms = clock_ms
-        self._places: dict[TopicPartition, Place] = {}
+        self._places: dict[TopicPartition, PartitionState] = {}
         self._serial = 0
         self._changed = False  # whether there may be something to find out
 
@@ -62,7 +62,7 @@ class Positions:
     def __iter__(self) -> Iterator[TopicPartition]:
         return iter(self._places)
 
-    def __getitem__(self, partition: TopicPartition) -> Place:
+    def __getitem__(self, partition: TopicPartition) -> PartitionState:
         return self._places[partition]
 
     def position(self, partition: TopicPartition) -> Position | None:
@@ -88,7 +88,7 @@ class Positions:
         """Begin with partitions that are newly ours."""
         self._changed = True
         for each in partitions:
-            self._places.setdefault(each, Place())
+            self._places.setdefault(each, PartitionState())
 
     def drop(self, partitions: Iterable[TopicPartition]) -> None:
         """Forget partitions that are no longer ours."""
@@ -144,7 +144,7 @@ class Positions:
                     self._become(place, F.AWAIT_VALIDATION)
                     place.checking_epoch = known.leader_epoch
 
-    def handle(self, event: CommittedFetched | LeadersAnswered) -> Effects:
+    def handle(self, event: CommittedFetched | LeadersResponded) -> Effects:
         """Take what was found out."""
         if isinstance(event, CommittedFetched):
             return self._committed(event)
@@ -197,7 +197,7 @@ class Positions:
             known = self._view.partition(*each)
             self._places[each].checking_epoch = NO_EPOCH if known is None else known.leader_epoch
         serial = self._ask(self._places[each] for each in times)
-        return [AskLeaders((PART, serial), self._offsets, times)]
+        return [RequestFromLeaders((PART, serial), self._offsets, times)]
 
     def _want_checks(self) -> Effects:
         epochs = {
@@ -211,7 +211,7 @@ class Positions:
         if not epochs:
             return []
         serial = self._ask(self._places[each] for each in epochs)
-        return [AskLeaders((PART, serial), EpochEnds(), epochs)]
+        return [RequestFromLeaders((PART, serial), EpochEnds(), epochs)]
 
     def _time(self, policy: ResetPolicy) -> int:
         if policy.kind is Reset.DURATION:
@@ -219,13 +219,13 @@ class Positions:
         ends = {Reset.EARLIEST: EARLIEST, Reset.LATEST: LATEST}
         return ends.get(policy.kind, policy.ms)
 
-    def _ask(self, places: Iterable[Place]) -> int:
+    def _ask(self, places: Iterable[PartitionState]) -> int:
         self._serial += 1
         for place in places:
             place.asked = self._serial
         return self._serial
 
-    def _waiting(self, serial: int) -> dict[TopicPartition, Place]:
+    def _waiting(self, serial: int) -> dict[TopicPartition, PartitionState]:
         """Find who still waits for that question, and let it be asked again."""
         found = {each: place for each, place in self._places.items() if place.asked == serial}
         for place in found.values():
@@ -256,7 +256,9 @@ class Positions:
         why = "nothing is committed, and auto.offset.reset is none; seek, or set a policy"
         return [PositionFailed(NoOffset(why, partitions=partitions))] if partitions else []
 
-    def _reached(self, places: Mapping[TopicPartition, Place], event: LeadersAnswered) -> Effects:
+    def _reached(
+        self, places: Mapping[TopicPartition, PartitionState], event: LeadersResponded
+    ) -> Effects:
         """Begin where the policy led; at the end, where no record is as young as was asked for."""
         late: list[TopicPartition] = []
         for each, place in places.items():
@@ -269,7 +271,9 @@ class Positions:
         self.reset(late, FROM_LATEST)
         return self._want_resets() if late else []
 
-    def _checked(self, places: Mapping[TopicPartition, Place], event: LeadersAnswered) -> Effects:
+    def _checked(
+        self, places: Mapping[TopicPartition, PartitionState], event: LeadersResponded
+    ) -> Effects:
         effects: Effects = []
         for each, place in places.items():
             end = event.found[each]
@@ -282,7 +286,9 @@ class Positions:
                 place.checked_epoch = place.checking_epoch
         return effects
 
-    def _truncated(self, partition: TopicPartition, place: Place, end: EpochEnd) -> Effects:
+    def _truncated(
+        self, partition: TopicPartition, place: PartitionState, end: EpochEnd
+    ) -> Effects:
         assert place.position is not None
         if self._policy.kind is Reset.NONE:
             why = f"offset {place.position.offset} was the next to read; the log lost it"
@@ -298,18 +304,18 @@ class Positions:
 
     # -- the one place where states change
 
-    def _arrive(self, place: Place, position: Position) -> None:
+    def _arrive(self, place: PartitionState, position: Position) -> None:
         self._changed = True
         place.position = position
         place.checked_epoch = NO_EPOCH
         place.state = F.FETCHING
         place.asked, place.failed = 0, False
 
-    def _await_reset(self, place: Place, policy: ResetPolicy) -> None:
+    def _await_reset(self, place: PartitionState, policy: ResetPolicy) -> None:
         self._become(place, F.AWAIT_RESET)
         place.policy, place.position = policy, None
 
-    def _become(self, place: Place, state: FetchState) -> None:
+    def _become(self, place: PartitionState, state: FetchState) -> None:
         assert state in LEGAL[place.state], f"from {place.state.value} to {state.value}"
         self._changed = True
         place.state = state

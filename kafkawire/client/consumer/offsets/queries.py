@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from ....errors import LocalProtocolError
 from .. import events
-from ..components import Parts
+from ..components import Components
 from ..partitions import OffsetAndTimestamp
 from . import committed
 from . import leader_requests as leaders
@@ -18,26 +18,26 @@ from .commits import USER
 Effects: TypeAlias = list[object]
 
 
-class Questions:
+class OffsetQueries:
     """The open questions of one consumer's user."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Components) -> None:
         self._parts = parts
-        self._positions: dict[object, events.AskPosition] = {}
+        self._positions: dict[object, events.GetPosition] = {}
 
-    def ask_committed(self, event: events.AskCommitted, now: float) -> Effects:
+    def ask_committed(self, event: events.GetCommitted, now: float) -> Effects:
         """Ask what the group has committed."""
         if self._parts.config.group_id is None:
             raise LocalProtocolError("committed offsets need a group.id")
         key, deadline = (USER, event.key), now + event.timeout_s
         return [committed.FetchCommitted(key, event.partitions, deadline)]
 
-    def ask_offsets(self, event: events.AskOffsets, now: float) -> Effects:
+    def ask_offsets(self, event: events.GetOffsets, now: float) -> Effects:
         """Ask for offsets by time."""
         key, deadline = (USER, event.key), now + event.timeout_s
-        return [leaders.AskLeaders(key, self._parts.offsets, event.times, deadline)]
+        return [leaders.RequestFromLeaders(key, self._parts.offsets, event.times, deadline)]
 
-    def ask_position(self, event: events.AskPosition) -> None:
+    def ask_position(self, event: events.GetPosition) -> None:
         """Ask where a partition is read next."""
         self._positions[event.key] = event
 
@@ -62,7 +62,7 @@ class Questions:
             return [events.CommittedFound(event.key[1], event.found, event.error)]
         return self._parts.positions.handle(event)
 
-    def leaders_answered(self, event: leaders.LeadersAnswered) -> Effects:
+    def leaders_answered(self, event: leaders.LeadersResponded) -> Effects:
         """Take what leaders said to who asked."""
         assert isinstance(event.key, tuple)
         if event.key[0] == USER:
