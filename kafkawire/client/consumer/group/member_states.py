@@ -167,7 +167,7 @@ Prepared             -        -        prepared  -        -        -        -
 Joined               -        -        -         joined   -        -        -
 AssignmentsComputed  -        -        -         -        computed -        -
 Synced               -        -        -         -        synced   -        -
-HeartbeatAnswered    -        known    known     -        known    known    -
+HeartbeatResponded   -        known    known     -        known    known    -
 Refused              -        refused  refused   refused  refused  refused  -
 HeartbeatDue         -        beat     beat      -        beat     beat     -
 SessionExpired       -        silent   silent    -        silent   silent   -
