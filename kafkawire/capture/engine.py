@@ -26,7 +26,6 @@ from .packets.parser import PacketParser, Segments
 from .rows import Row, Status
 from .tcp.connection import Connection, Endpoint
 from .tcp.events import Closed, Conflict, Discarded, Event, Gap
-from .tcp.flow import UNKNOWN
 from .tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 from .tcp.reassembly import Reassembler
 from .tcp.run import Run
@@ -135,7 +134,7 @@ class Engine:
                 conversation = self._talks.pop(ended.connection).conversation
                 self.on_end(ended.connection, conversation.client or 0)
         if segments is None:
-            reassembler.part()
+            reassembler.release()
 
     def _hear(self, events: list[Event], start: i64, batch: list[LocatedItem]) -> i64:
         """Take events from an index on, to the end or until that makes a batch, or to the end of a
@@ -175,10 +174,9 @@ class Engine:
 
     def _open(self, connection: Connection) -> Conversation:
         broker = self._broker(connection)
-        first, second = connection.flows
         return Conversation(
             client=connection.client if broker is None else 1 - broker,
-            in_step=(first.initial != UNKNOWN, second.initial != UNKNOWN),
+            in_step=tuple(connection.syn_seen),
             known_kafka=broker is not None,
             limits=self.limits,
         )

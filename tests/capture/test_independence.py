@@ -23,7 +23,7 @@ from .wire import pcap, read
 PORTS = (50001, 50002, 50003)
 QUICK = replace(
     DEFAULT_REASSEMBLY,
-    patience_ns=30_000_000,
+    gap_timeout_ns=30_000_000,
     reorder_ns=3_000_000,
     silence_ns=5_000_000_000,
     max_window_bytes=100_000,

@@ -156,7 +156,7 @@ def test_tight_limits_lose_nothing_silently(
         max_held_segments=segments,
         max_total_bytes=held,
         remembered_bytes=held // 10,
-        patience_ns=5_000_000,
+        gap_timeout_ns=5_000_000,
         reorder_ns=1_000_000,
     )
     _, seen = story(ordeal)

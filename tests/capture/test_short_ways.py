@@ -20,7 +20,6 @@ from kafkawire.capture.packets.parser import PacketParser
 from kafkawire.capture.rows import Row
 from kafkawire.capture.tcp.connection import Connection
 from kafkawire.capture.tcp.events import Closed, Gap
-from kafkawire.capture.tcp.flow import UNKNOWN
 from kafkawire.capture.tcp.reassembly import Reassembler
 from kafkawire.capture.tcp.run import Run
 from tests.conftest import FIXTURES
@@ -40,7 +39,7 @@ def events(path: Path) -> list[Run | Gap | Closed]:
 
 def opened(connection: Connection) -> Conversation:
     """Begin a conversation as the engine does."""
-    in_step = tuple(flow.initial != UNKNOWN for flow in connection.flows)
+    in_step = tuple(connection.syn_seen)
     return Conversation(client=connection.client, in_step=in_step)
 
 
