@@ -54,7 +54,7 @@ class Tap:
 
 
 def seen_from_the_start() -> Tap:
-    return Tap(Conversation(client=CLIENT, in_step=(True, True)))
+    return Tap(Conversation(client=CLIENT, in_sync=(True, True)))
 
 
 def seen_from_the_middle() -> Tap:

@@ -81,7 +81,7 @@ def test_a_good_part_of_real_responses_is_told() -> None:
 
 
 def alone(*frames: bytes) -> list[Row]:
-    conversation = Conversation(client=CLIENT, in_step=(True, True), known_kafka=True)
+    conversation = Conversation(client=CLIENT, in_sync=(True, True), known_kafka=True)
     rows = []
     for packet, frame in enumerate(frames, 1):
         rows += conversation.feed(BROKER, frame, packet, packet)
@@ -123,7 +123,7 @@ def test_a_response_that_several_apis_write_alike_is_not_told() -> None:
 
 def test_of_several_the_one_that_was_seen_on_the_connection_is_told() -> None:
     topics = [{"name": "orders", "partitions": [{"partitionIndex": 0, "errorCode": 0}]}]
-    conversation = Conversation(client=CLIENT, in_step=(True, True))
+    conversation = Conversation(client=CLIENT, in_sync=(True, True))
     rows = conversation.feed(CLIENT, request("OffsetCommit", 7, 1, groupId="g"), 1, 1)
     rows += conversation.feed(BROKER, response("OffsetCommit", 7, 1, topics=topics), 2, 2)
     rows += conversation.feed(BROKER, response("OffsetCommit", 7, 9, topics=topics), 3, 3)
@@ -173,7 +173,7 @@ def unknown_version(body: bytes, version: int = 99) -> Row:
     frame = request("Heartbeat", 4, 1, groupId="group", memberId="member")
     head = frame[4:6] + version.to_bytes(2, "big") + frame[8:12] + frame[12:20] + b"\0"
     framed = head + body
-    conversation = Conversation(client=CLIENT, in_step=(True, True), known_kafka=True)
+    conversation = Conversation(client=CLIENT, in_sync=(True, True), known_kafka=True)
     rows = conversation.feed(CLIENT, len(framed).to_bytes(4, "big") + framed, 1, 1)
     return (rows + conversation.finish())[0]
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from kafkawire.capture.engine import located, read_raw_frames
 from kafkawire.capture.jsonl import writer as quick_text
-from kafkawire.capture.jsonl.records import batch_body, counted_place, opened_place, shown_value
+from kafkawire.capture.jsonl.records import batch_body, counts_of, records_of, shown_value
 from kafkawire.capture.jsonl.rows import Lines
 from kafkawire.capture.jsonl.wire_layouts import program_of
 from kafkawire.capture.jsonl.writer import Program, Text
@@ -39,7 +39,7 @@ NATIVE = not str(quick_text.__file__).endswith(".py")
 
 
 def text() -> Text:
-    return Text(shown_value, opened_place, batch_body, True)
+    return Text(shown_value, records_of, batch_body, True)
 
 
 def written(program: Program, data: bytes) -> str | None:
@@ -240,10 +240,10 @@ def test_values_are_shown_as_the_decoder_shows_them(data: bytes) -> None:
 
 
 def check_records(data: bytes) -> None:
-    for place_text in (opened_place, counted_place):
-        out = Text(shown_value, place_text, batch_body, place_text is opened_place)
+    for field_text in (records_of, counts_of):
+        out = Text(shown_value, field_text, batch_body, field_text is records_of)
         out.place("a[0].records", "t", 0, data)
-        assert bytes(out.view()).decode() == place_text("a[0].records", "t", 0, data)
+        assert bytes(out.view()).decode() == field_text("a[0].records", "t", 0, data)
 
 
 @given(st.lists(batches(), min_size=1, max_size=2), st.integers(0, 1 << 40).map(random.Random))
@@ -278,10 +278,10 @@ def test_what_is_plain_is_not_left_to_python(
 
     def noted(*place: Any) -> str:
         left.append(place)
-        return opened_place(*place)
+        return records_of(*place)
 
     data = b"".join(batch.encode() for batch in some)
     out = Text(shown_value, noted, batch_body, True)
     out.place("records", topic, partition, data)
-    assert bytes(out.view()).decode() == opened_place("records", topic, partition, data)
+    assert bytes(out.view()).decode() == records_of("records", topic, partition, data)
     assert len(left) == (0 if NATIVE else 1)

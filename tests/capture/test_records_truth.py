@@ -11,7 +11,7 @@ import pytest
 
 from kafkawire.capture.engine import decode_capture
 from kafkawire.capture.jsonl import records as record_text
-from kafkawire.capture.jsonl.records import Count, places
+from kafkawire.capture.jsonl.records import Count, records_fields
 from kafkawire.records import Record, RecordBatches
 
 from . import truth
@@ -52,7 +52,7 @@ def test_records_are_those_that_another_implementation_reads(path: Path) -> None
     ours = []
     for number, row in enumerate(rows):
         if row.message is not None and row.body_version is not None:
-            for place in record_text.places(row.message, row.body_version):
+            for place in record_text.records_fields(row.message, row.body_version):
                 if place.data:
                     ours.append((number, place))
     wanted = truth.lines(records_of(path))
@@ -85,7 +85,7 @@ def test_columns_hold_the_same_records() -> None:
             row = found.row
             if row.message is None or row.body_version is None:
                 continue
-            for place in places(row.message, row.body_version):
+            for place in records_fields(row.message, row.body_version):
                 records = list(RecordBatches(place.data).records())
                 table = RecordBatches(place.data).columns().to_arrow()
                 assert table.column("offset").to_pylist() == [r.offset for r in records]

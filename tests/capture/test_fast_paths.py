@@ -39,33 +39,37 @@ def events(path: Path) -> list[Run | Gap | Closed]:
 
 def opened(connection: Connection) -> Conversation:
     """Begin a conversation as the engine does."""
-    in_step = tuple(connection.syn_seen)
-    return Conversation(client=connection.client, in_step=in_step)
+    in_sync = tuple(connection.syn_seen)
+    return Conversation(client=connection.client, in_sync=in_sync)
 
 
 def rows(path: Path, flips: random.Random | None, share: float, short: bool) -> list[Row]:
     """Say what a capture says, some bits of it turned, with the short way or without."""
-    talks: dict[Connection, Conversation] = {}
-    said: list[Row] = []
+    conversations: dict[Connection, Conversation] = {}
+    found_rows: list[Row] = []
     for event in events(path):
-        talk = talks.get(event.connection)
-        if talk is None:
-            talk = talks[event.connection] = opened(event.connection)
+        conversation = conversations.get(event.connection)
+        if conversation is None:
+            conversation = conversations[event.connection] = opened(event.connection)
         if isinstance(event, Gap):
-            said += talk.gap(event.side, event.length, event.packet, event.time_ns)
+            found_rows += conversation.gap(event.side, event.length, event.packet, event.time_ns)
         elif isinstance(event, Closed):
-            said += talk.finish()
+            found_rows += conversation.finish()
         else:
             data = event.data
             if flips is not None and flips.random() < share:
                 at = flips.randrange(min(len(data), 24))
                 data = data[:at] + bytes([data[at] ^ 1 << flips.randrange(8)]) + data[at + 1 :]
-            sealed = talk.whole(event.side, data, event.packet, event.time_ns) if short else None
-            if sealed is None:
-                said += talk.feed(event.side, data, event.packet, event.time_ns)
+            raw_frame = (
+                conversation.take_single_frame(event.side, data, event.packet, event.time_ns)
+                if short
+                else None
+            )
+            if raw_frame is None:
+                found_rows += conversation.feed(event.side, data, event.packet, event.time_ns)
             else:
-                said.append(sealed.open())
-    return said
+                found_rows.append(raw_frame.decode())
+    return found_rows
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
@@ -80,49 +84,49 @@ def test_a_frame_that_is_a_packet_and_wrong(seed: int, path: Path, share: float)
     assert short == rows(path, random.Random(seed), share, short=False)
 
 
-def values(sealed: RawFrame) -> tuple[object, ...]:
-    asked = sealed.asked
-    assert asked is not None
+def values(raw_frame: RawFrame) -> tuple[object, ...]:
+    request = raw_frame.request
+    assert request is not None
     return (
-        sealed.__reduce__()[1][:4],
-        asked.__reduce__()[1],
-        sealed.body,
-        sealed.error,
+        raw_frame.__reduce__()[1][:4],
+        request.__reduce__()[1],
+        raw_frame.body,
+        raw_frame.error,
     )
 
 
-def head(lots: random.Random) -> bytes:
+def head(rng: random.Random) -> bytes:
     """Make what begins like a request, mostly."""
-    key = lots.choice([lots.randrange(-2, 100), 0, 1, 3, 7, 18])
-    version = lots.choice([lots.randrange(-2, 20), 0, 1, 3, 12])
-    client = lots.choice(
-        [b"", b"client", b"a" * 300, "größe".encode(), b"\xff\xfe", lots.randbytes(5)]
+    key = rng.choice([rng.randrange(-2, 100), 0, 1, 3, 7, 18])
+    version = rng.choice([rng.randrange(-2, 20), 0, 1, 3, 12])
+    client = rng.choice(
+        [b"", b"client", b"a" * 300, "größe".encode(), b"\xff\xfe", rng.randbytes(5)]
     )
-    length = lots.choice([len(client)] * 5 + [-1, -2, -11, 3, 32767])
-    numbers = (key, version), (lots.randrange(-(1 << 31), 1 << 31),), (length,)
+    length = rng.choice([len(client)] * 5 + [-1, -2, -11, 3, 32767])
+    numbers = (key, version), (rng.randrange(-(1 << 31), 1 << 31),), (length,)
     made = b"".join(
         number.to_bytes(size, "big", signed=True)
         for size, some in zip((2, 4, 2), numbers, strict=True)
         for number in some
     )
-    rest = lots.choice([b"\0", b"\0\0\0\0\0", b"\1\0\1x", lots.randbytes(8), b""])
+    rest = rng.choice([b"\0", b"\0\0\0\0\0", b"\1\0\1x", rng.randbytes(8), b""])
     whole = made + client + rest
-    return whole[: lots.choice([len(whole)] * 4 + [lots.randrange(len(whole) + 1)])]
+    return whole[: rng.choice([len(whole)] * 4 + [rng.randrange(len(whole) + 1)])]
 
 
 @settings(max_examples=1000, deadline=None)
 @given(FLIPS)
-def test_a_header_that_is_as_it_should_be(lots: random.Random) -> None:
+def test_a_header_that_is_as_it_should_be(rng: random.Random) -> None:
     heads = RequestHeads()
     for _ in range(3):
-        frame = head(lots)
-        short = heads.seal(frame, 5, 1 << 60)
+        frame = head(rng)
+        short = heads.read(frame, 5, 1 << 60)
         if short is not None:
             assert values(short) == values(raw_request(frame, Mark(0, 5, 1 << 60)))
 
 
 def test_most_headers_are_read_the_short_way() -> None:
     frame = bytes.fromhex("0003000c0000000700026162000100")
-    sealed = RequestHeads().seal(frame, 1, 2)
-    assert sealed is not None
-    assert values(sealed) == values(raw_request(frame, Mark(0, 1, 2)))
+    raw_frame = RequestHeads().read(frame, 1, 2)
+    assert raw_frame is not None
+    assert values(raw_frame) == values(raw_request(frame, Mark(0, 1, 2)))
