@@ -1,4 +1,4 @@
-"""The short ways of the engine say what the long ones would: segments that continue their side,
+"""The fast ways of the engine say what the long ones would: segments that continue their side,
 frames that are one packet, headers that are as they should be.
 """
 
@@ -30,27 +30,27 @@ FLIPS = st.integers(0, 1 << 32).map(random.Random)
 
 @cache
 def events(path: Path) -> list[Run | Gap | Closed]:
-    """Take the runs and gaps of a capture."""
+    """Return the runs, gaps and closes of a capture."""
     reassembler, parser = Reassembler(), PacketParser()
     found = [e for block in read_capture(path) for e in reassembler.feed(parser.parse(block))]
     found += reassembler.finish()
     return [event for event in found if isinstance(event, Run | Gap | Closed)]
 
 
-def opened(connection: Connection) -> Conversation:
-    """Begin a conversation as the engine does."""
+def new_conversation(connection: Connection) -> Conversation:
+    """Create a conversation as the engine does."""
     in_sync = tuple(connection.syn_seen)
     return Conversation(client=connection.client, in_sync=in_sync)
 
 
-def rows(path: Path, flips: random.Random | None, share: float, short: bool) -> list[Row]:
-    """Say what a capture says, some bits of it turned, with the short way or without."""
+def rows(path: Path, flips: random.Random | None, share: float, fast: bool) -> list[Row]:
+    """Decode a capture, with some bits flipped, with the fast path or without."""
     conversations: dict[Connection, Conversation] = {}
     found_rows: list[Row] = []
     for event in events(path):
         conversation = conversations.get(event.connection)
         if conversation is None:
-            conversation = conversations[event.connection] = opened(event.connection)
+            conversation = conversations[event.connection] = new_conversation(event.connection)
         if isinstance(event, Gap):
             found_rows += conversation.gap(event.side, event.length, event.packet, event.time_ns)
         elif isinstance(event, Closed):
@@ -62,7 +62,7 @@ def rows(path: Path, flips: random.Random | None, share: float, short: bool) -> 
                 data = data[:at] + bytes([data[at] ^ 1 << flips.randrange(8)]) + data[at + 1 :]
             raw_frame = (
                 conversation.take_single_frame(event.side, data, event.packet, event.time_ns)
-                if short
+                if fast
                 else None
             )
             if raw_frame is None:
@@ -74,14 +74,14 @@ def rows(path: Path, flips: random.Random | None, share: float, short: bool) -> 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
 def test_a_frame_that_is_a_packet(path: Path) -> None:
-    assert rows(path, None, 0, short=True) == rows(path, None, 0, short=False)
+    assert rows(path, None, 0, fast=True) == rows(path, None, 0, fast=False)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 1 << 32), st.sampled_from(CAPTURES), st.sampled_from([0.01, 0.1, 0.5]))
 def test_a_frame_that_is_a_packet_and_wrong(seed: int, path: Path, share: float) -> None:
-    short = rows(path, random.Random(seed), share, short=True)
-    assert short == rows(path, random.Random(seed), share, short=False)
+    fast = rows(path, random.Random(seed), share, fast=True)
+    assert fast == rows(path, random.Random(seed), share, fast=False)
 
 
 def values(raw_frame: RawFrame) -> tuple[object, ...]:
@@ -96,7 +96,7 @@ def values(raw_frame: RawFrame) -> tuple[object, ...]:
 
 
 def head(rng: random.Random) -> bytes:
-    """Make what begins like a request, mostly."""
+    """Make bytes that mostly begin like a request."""
     key = rng.choice([rng.randrange(-2, 100), 0, 1, 3, 7, 18])
     version = rng.choice([rng.randrange(-2, 20), 0, 1, 3, 12])
     client = rng.choice(
@@ -116,16 +116,16 @@ def head(rng: random.Random) -> bytes:
 
 @settings(max_examples=1000, deadline=None)
 @given(FLIPS)
-def test_a_header_that_is_as_it_should_be(rng: random.Random) -> None:
+def test_a_valid_header(rng: random.Random) -> None:
     heads = RequestHeads()
     for _ in range(3):
         frame = head(rng)
-        short = heads.read(frame, 5, 1 << 60)
-        if short is not None:
-            assert values(short) == values(raw_request(frame, Mark(0, 5, 1 << 60)))
+        fast = heads.read(frame, 5, 1 << 60)
+        if fast is not None:
+            assert values(fast) == values(raw_request(frame, Mark(0, 5, 1 << 60)))
 
 
-def test_most_headers_are_read_the_short_way() -> None:
+def test_most_headers_take_the_fast_path() -> None:
     frame = bytes.fromhex("0003000c0000000700026162000100")
     raw_frame = RequestHeads().read(frame, 1, 2)
     assert raw_frame is not None

@@ -25,7 +25,7 @@ def records_of(path: Path) -> Path:
 CAPTURES = [path for path in truth.captures() if records_of(path).exists()]
 
 
-def told(data: bytes | None) -> str | None:
+def as_text(data: bytes | None) -> str | None:
     return None if data is None else base64.b64encode(data).decode()
 
 
@@ -33,9 +33,9 @@ def as_told(record: Record, control: bool) -> dict[str, Any]:
     made: dict[str, Any] = {
         "o": record.offset,
         "ts": None if record.timestamp == -1 else record.timestamp,
-        "k": told(record.key),
-        "v": told(record.value),
-        "h": [[name, told(value)] for name, value in record.headers],
+        "k": as_text(record.key),
+        "v": as_text(record.value),
+        "h": [[name, as_text(value)] for name, value in record.headers],
     }
     if control:
         made["control"] = True
@@ -74,7 +74,8 @@ def test_records_are_those_that_another_implementation_reads(path: Path) -> None
             assert [{"h": [], **one} for one in theirs["records"]] == mine
         if "sha1" in theirs:
             lines = "\n".join(
-                f"{record.offset}|{told(record.key)}|{told(record.value)}" for record, _ in records
+                f"{record.offset}|{as_text(record.key)}|{as_text(record.value)}"
+                for record, _ in records
             )
             assert hashlib.sha1(lines.encode()).hexdigest() == theirs["sha1"]
 

@@ -1,4 +1,4 @@
-"""Sealed frames on their way: what another process opens is what would have been opened here."""
+"""Serialised raw frames decode in another process to the same rows as here."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ CAPTURES = sorted((FIXTURES / "captures").glob("*.pcap*"))
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
-def test_real_traffic_is_the_same_behind_a_parcel(path: object) -> None:
-    told = list(read_raw_frames(str(path)))
+def test_real_traffic_survives_serialisation(path: object) -> None:
+    items = list(read_raw_frames(str(path)))
     wanted = list(decode_capture(str(path)))
-    assert [located(one) for one in told] == wanted
-    parcels: list[SerialisedFrames] = []
-    rest = iter(told)
+    assert [located(item) for item in items] == wanted
+    serialised: list[SerialisedFrames] = []
+    rest = iter(items)
     while some := list(islice(rest, 17)):
-        parcels.append(pickle.loads(pickle.dumps(pack(some))))
-    assert [located(one) for parcel in parcels for one in unpack(parcel)] == wanted
+        serialised.append(pickle.loads(pickle.dumps(pack(some))))
+    assert [located(item) for each in serialised for item in unpack(each)] == wanted
 
 
-def test_a_sealed_frame_pickles_by_itself() -> None:
-    for told in read_raw_frames(str(CAPTURES[0])):
-        copy = pickle.loads(pickle.dumps(told))
-        assert located(copy) == located(told)
+def test_a_raw_frame_pickles() -> None:
+    for items in read_raw_frames(str(CAPTURES[0])):
+        copy = pickle.loads(pickle.dumps(items))
+        assert located(copy) == located(items)
 
 
 def test_extreme_numbers_and_frames_without_a_header_survive() -> None:
-    asked = InFlightRequest(-(1 << 15), (1 << 15) - 1, -(1 << 31), None, 1, -(1 << 63))
-    sealed = [
+    request = InFlightRequest(-(1 << 15), (1 << 15) - 1, -(1 << 31), None, 1, -(1 << 63))
+    raw_frames = [
         RawFrame(True, b"", 1, 0, None, -1, "too short"),
-        RawFrame(False, b"\0\0\0\1x", (1 << 40), (1 << 62), asked, 4, ""),
-        RawFrame(True, b"\x80\0\x7f\xff\x80\0\0\0\xff\xffrest", 2, -1, asked, 10, ""),
+        RawFrame(False, b"\0\0\0\1x", (1 << 40), (1 << 62), request, 4, ""),
+        RawFrame(True, b"\x80\0\x7f\xff\x80\0\0\0\xff\xffrest", 2, -1, request, 10, ""),
         RawFrame(True, b"", 3, 0, None, -1, "too short"),
     ]
-    told = [LocatedItem(at, "c" * at, None, one) for at, one in enumerate(sealed)]
-    rows = [located(one) for one in told]
-    assert [one.row.status for one in rows] == [
+    items = [LocatedItem(at, "c" * at, None, item) for at, item in enumerate(raw_frames)]
+    rows = [located(item) for item in items]
+    assert [item.row.status for item in rows] == [
         Status.MALFORMED,
         Status.UNKNOWN_API,
         Status.UNKNOWN_API,
         Status.MALFORMED,
     ]
-    assert [located(one) for one in unpack(pack(told))] == rows
+    assert [located(item) for item in unpack(pack(items))] == rows

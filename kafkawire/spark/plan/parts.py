@@ -204,7 +204,7 @@ def select(block: PacketBlock, rows: Ints) -> PacketBlock:
 
 
 def _fragments(parser: PacketParser) -> int:
-    return sum(parser.passed_over[kind] for kind in FRAGMENTS)
+    return sum(parser.skipped[kind] for kind in FRAGMENTS)
 
 
 def _find(block: PacketBlock, at: int) -> list[int]:
