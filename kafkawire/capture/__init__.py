@@ -1,10 +1,10 @@
-"""From packets to Kafka messages: captures, TCP reassembly, conversations.
+"""Decodes captures: from packets through TCP reassembly and conversations to Kafka messages.
 
-Law: a capture never makes it fail, nothing is invented, nothing disappears.
+Law: no capture makes it fail, nothing is invented, nothing is lost.
 
-    decode_capture(path)  -> located rows: one a message, one a run of bytes that is none
-    decode_frames(data)   -> rows of size-delimited frames without packets around them
-    read_capture(path)    -> packet blocks, for whoever wants packets only
+    decode_capture(path)  -> located rows: one per message, one per run of other bytes
+    decode_frames(data)   -> rows of bare, size-delimited frames
+    read_capture(path)    -> packet blocks
 """
 
 from .engine import Engine, Located, decode_capture

@@ -1,7 +1,7 @@
-"""A capture in, located rows out: packets, flows and conversations put together.
+"""Decodes a capture into located rows: combines packets, TCP flows and conversations.
 
-Law: content never raises and never stops the rest; a file that is cut or corrupt is a row that says
-where, and what was read before it stands.
+Law: content never raises and never stops the rest; a truncated or corrupt file is reported as a
+row, after the rows before the damage.
 
     file --> packet blocks --> segments --> connections --> conversations --> located rows
 """
@@ -26,7 +26,6 @@ from .packets.parser import PacketParser, Segments
 from .rows import Row, Status
 from .tcp.connection import Connection, Endpoint
 from .tcp.events import Closed, Conflict, Discarded, Event, Gap
-from .tcp.flow import UNKNOWN
 from .tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 from .tcp.reassembly import Reassembler
 from .tcp.run import Run
@@ -37,7 +36,7 @@ class Located(NamedTuple):
 
     connection: number of the TCP connection in the capture, from 0 in order of appearance (as
     tshark's tcp.stream); None for a row about the capture itself. client, broker: `address:port`;
-    where it is not known which is which, the end that was seen first is called the client.
+    if the roles are not known, the endpoint that was seen first is called the client.
     """
 
     connection: int | None
@@ -48,14 +47,14 @@ class Located(NamedTuple):
 
 BATCH_ROWS: Final = 512
 BATCH_BYTES: Final = 1 << 17
-"""Rows, or bytes of payload, that are given at a time at most."""
+"""Rows, or bytes of payload, in a batch at most."""
 
 
 def endpoint(text: str) -> Endpoint:
-    """Read `address:port` as rows show it, an IPv6 address in brackets. Raises ValueError."""
+    """Parse `address:port` as rows show it, an IPv6 address in brackets. Raises ValueError."""
     address, _, port = text.rpartition(":")
     if not (port.isascii() and port.isdigit() and 0 < int(port) < 1 << 16):
-        raise ValueError(f"{text!r} is no address:port")
+        raise ValueError(f"invalid address {text!r}: expected address:port")
     if address[:1] + address[-1:] == "[]":
         return Endpoint(int(IPv6Address(address[1:-1])), int(port))
     number = ip_address(address)
@@ -64,13 +63,13 @@ def endpoint(text: str) -> Endpoint:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Engine:
-    """Decodes a capture: feed it segments, take its rows.
+    """Decodes a capture: segments in, rows out.
 
-    ports, brokers: ports of brokers, and brokers as `address:port`, where they are known; otherwise
-    Kafka is recognised on any port. Raises ValueError for a broker that is no `address:port`.
-    on_end: told of each connection behind its last row, with the side that was the client.
-    by_packet: rows name connections by their first packets, not by number.
-    known_at: the packet that made known what is being told.
+    ports, brokers: known ports of brokers, and brokers as `address:port`; otherwise Kafka is
+    detected on any port. Raises ValueError for an invalid `address:port`.
+    on_end: called for each closed connection after its last row, with the side that was the client.
+    by_packet: rows identify connections by their first packets, not by number.
+    known_at: the packet after which the current row was reported.
     """
 
     def __init__(
@@ -88,103 +87,102 @@ class Engine:
         self.by_packet = by_packet
         self.limits = limits
         self._reassembler = Reassembler(reassembly)
-        self._talks: dict[Connection, _ConversationState] = {}
+        self._conversations: dict[Connection, _ConversationState] = {}
         self.known_at = 0
 
     def feed(self, segments: Segments) -> Iterator[Located]:
-        """Take the next segments of the capture, in packet order."""
-        return self._opened(self.take(segments))
+        """Handle the next segments of the capture, in packet order."""
+        return self._decoded(self.take(segments))
 
     def finish(self) -> Iterator[Located]:
-        """Close the capture: what is still held goes out as what it is."""
-        return self._opened(self.end())
+        """Handle the end of the capture: buffered data is flushed as rows."""
+        return self._decoded(self.end())
 
-    def _opened(self, told: Iterator[LocatedItem]) -> Iterator[Located]:
+    def _decoded(self, items: Iterator[LocatedItem]) -> Iterator[Located]:
         limits = self.limits
-        for one in told:
-            yield located(one, limits)
+        for item in items:
+            yield located(item, limits)
 
-    # -- the same, and frames stay sealed: whoever asks for their rows may do that elsewhere
+    # -- the same with raw frames: bodies stay undecoded
 
     def take(self, segments: Segments) -> Iterator[LocatedItem]:
-        """Take the next segments of the capture, in packet order."""
-        return self._one_by_one(self.batches(segments))
+        """Handle the next segments of the capture, in packet order."""
+        return self._flat(self.batches(segments))
 
     def end(self) -> Iterator[LocatedItem]:
-        """Close the capture: what is still held goes out as what it is."""
-        return self._one_by_one(self.batches(None))
+        """Handle the end of the capture: buffered data is flushed as rows."""
+        return self._flat(self.batches(None))
 
-    def _one_by_one(self, batches: Iterator[list[LocatedItem]]) -> Iterator[LocatedItem]:
+    def _flat(self, batches: Iterator[list[LocatedItem]]) -> Iterator[LocatedItem]:
         for batch in batches:
-            for told in batch:
-                self.known_at = told.known_at
-                yield told
+            for item in batch:
+                self.known_at = item.known_at
+                yield item
 
     def batches(self, segments: Segments | None) -> Iterator[list[LocatedItem]]:
-        """Do as `take`, or with None as `end`, and give some rows at a time."""
+        """Do as `take`, or with None as `end`, in batches."""
         reassembler = self._reassembler
         events = reassembler.finish() if segments is None else reassembler.feed(segments)
         at = 0
         while at < len(events):
             batch: list[LocatedItem] = []
-            at = self._hear(events, at, batch)
+            at = self._handle(events, at, batch)
             if batch:
                 yield batch
             ended = events[at - 1]
             if self.on_end is not None and isinstance(ended, Closed):
-                conversation = self._talks.pop(ended.connection).conversation
+                conversation = self._conversations.pop(ended.connection).conversation
                 self.on_end(ended.connection, conversation.client or 0)
         if segments is None:
-            reassembler.part()
+            reassembler.release()
 
-    def _hear(self, events: list[Event], start: i64, batch: list[LocatedItem]) -> i64:
-        """Take events from an index on, to the end or until that makes a batch, or to the end of a
-        connection, if somebody has to be told. Returns the index reached.
+    def _handle(self, events: list[Event], start: i64, batch: list[LocatedItem]) -> i64:
+        """Handle events from an index on, until the batch is full, or until a connection closes if
+        there is an `on_end`. Returns the index of the next event.
         """
-        tells_end = self.on_end is not None
+        has_callback = self.on_end is not None
         held: i64 = 0
         at = start
         end: i64 = len(events)
-        talk: _ConversationState | None = None
+        state: _ConversationState | None = None
         while at < end and held < BATCH_BYTES and len(batch) < BATCH_ROWS:
             event = events[at]
             at += 1
-            if talk is None or talk.connection is not event.connection:
-                talk = self._talk(event.connection)
+            if state is None or state.connection is not event.connection:
+                state = self._state_of(event.connection)
             if isinstance(event, Run):
                 held += len(event.data)
-                talk.hear(event, batch)
+                state.handle_run(event, batch)
                 continue
-            for item in _tell(talk.conversation, event):
-                batch.append(talk.tells(item, event.packet))
+            for item in _handle_event(state.conversation, event):
+                batch.append(state.locate(item, event.packet))
             if isinstance(event, Closed):
-                if tells_end:
+                if has_callback:
                     break
-                del self._talks[event.connection]
-                talk = None
+                del self._conversations[event.connection]
+                state = None
         return at
 
-    def _talk(self, connection: Connection) -> _ConversationState:
-        talk = self._talks.get(connection)
-        if talk is None:
+    def _state_of(self, connection: Connection) -> _ConversationState:
+        state = self._conversations.get(connection)
+        if state is None:
             number = connection.first_packet if self.by_packet else connection.id
-            talk = self._talks[connection] = _ConversationState(
-                connection, number, self._open(connection)
+            state = self._conversations[connection] = _ConversationState(
+                connection, number, self._new_conversation(connection)
             )
-        return talk
+        return state
 
-    def _open(self, connection: Connection) -> Conversation:
+    def _new_conversation(self, connection: Connection) -> Conversation:
         broker = self._broker(connection)
-        first, second = connection.flows
         return Conversation(
             client=connection.client if broker is None else 1 - broker,
-            in_step=(first.initial != UNKNOWN, second.initial != UNKNOWN),
+            in_sync=tuple(connection.syn_seen),
             known_kafka=broker is not None,
             limits=self.limits,
         )
 
     def _broker(self, connection: Connection) -> int | None:
-        """Say which side is known to be a broker, if exactly one is."""
+        """Return the side that is known to be a broker, if exactly one is."""
         if not self.ports and not self.brokers:
             return None
         at = [
@@ -197,7 +195,7 @@ class Engine:
 
 @final
 class _ConversationState:
-    """A connection, what it is called, its conversation, and who they are in words."""
+    """A connection, its number, its conversation, and its endpoints as text."""
 
     def __init__(self, connection: Connection, number: int, conversation: Conversation) -> None:
         self.connection: Connection = connection
@@ -207,20 +205,20 @@ class _ConversationState:
         self._client: str = ""
         self._broker: str = ""
 
-    def hear(self, run: Run, batch: list[LocatedItem]) -> None:
-        """Take bytes of a side; what they tell goes into the batch."""
+    def handle_run(self, run: Run, batch: list[LocatedItem]) -> None:
+        """Handle bytes of a side; append the items to the batch."""
         conversation, known = self.conversation, run.known
         data, side, packet, time_ns = run.data, run.side, run.packet, run.time_ns
-        sealed = conversation.whole(side, data, packet, time_ns)
-        if sealed is not None:
-            batch.append(self.tells(sealed, known))
+        raw_frame = conversation.take_single_frame(side, data, packet, time_ns)
+        if raw_frame is not None:
+            batch.append(self.locate(raw_frame, known))
             return
         for item in conversation.take(side, data, packet, time_ns):
-            batch.append(self.tells(item, known))
+            batch.append(self.locate(item, known))
 
-    def tells(self, item: Item, known_at: i64) -> LocatedItem:
-        """Say whose item that is; the ends are written anew only where they turn out to be the
-        other way.
+    def locate(self, item: Item, known_at: i64) -> LocatedItem:
+        """Add the connection to an item; the endpoints are formatted again only if client and
+        broker turn out to be swapped.
         """
         client = self.conversation.client
         side: i64 = 0 if client is None else client
@@ -234,20 +232,22 @@ class _ConversationState:
 _make: Final[Any] = tuple.__new__
 
 
-def located(told: LocatedItem, limits: Limits = DEFAULT_LIMITS) -> Located:
-    """Open what is sealed."""
-    item = told.item
-    row = item.open(limits) if isinstance(item, RawFrame) else item
-    made: Located = _make(Located, (told.connection, told.client, told.broker, row))
-    return made
+def located(entry: LocatedItem, limits: Limits = DEFAULT_LIMITS) -> Located:
+    """Decode the body of an item that is a raw frame."""
+    item = entry.item
+    row = item.decode(limits) if isinstance(item, RawFrame) else item
+    result: Located = _make(Located, (entry.connection, entry.client, entry.broker, row))
+    return result
 
 
-def _tell(conversation: Conversation, event: Gap | Conflict | Discarded | Closed) -> list[Item]:
+def _handle_event(
+    conversation: Conversation, event: Gap | Conflict | Discarded | Closed
+) -> list[Item]:
     match event:
         case Gap(side=side, length=length, packet=packet, time_ns=time_ns):
-            return conversation.lose(side, length, packet, time_ns, event.reason)
+            return conversation.take_gap(side, length, packet, time_ns, event.reason)
         case Conflict(length=length, packet=packet, time_ns=time_ns):
-            reason = "sent again with other bytes; the first ones stand"
+            reason = "retransmission with different bytes; the first ones are kept"
             status = Status.CONFLICT
         case Discarded(length=length, packet=packet, time_ns=time_ns):
             reason, status = event.reason.value, Status.DISCARDED
@@ -266,12 +266,13 @@ def decode_capture(
     brokers: Collection[str] = (),
     watch: Watch | None = None,
 ) -> Iterator[Located]:
-    """Decode a capture file, or a stream that is still being written; rows come as they complete.
+    """Decode a capture file, or a stream that is still being written; rows are yielded as soon as
+    they are complete.
 
-    ports, brokers: as in `Engine`. watch: told how far reading is. Raises BadMagic,
-    TruncatedCapture where the source is no capture at all; ValueError as Engine does.
+    ports, brokers: as in `Engine`. watch: called with the progress. Raises BadMagic or
+    TruncatedCapture if the source is not a capture; ValueError as Engine does.
     """
-    told = read_raw_frames(
+    items = read_raw_frames(
         source,
         ports=ports,
         limits=limits,
@@ -279,8 +280,8 @@ def decode_capture(
         brokers=brokers,
         watch=watch,
     )
-    for one in told:
-        yield located(one, limits)
+    for item in items:
+        yield located(item, limits)
 
 
 def read_raw_frames(
@@ -292,8 +293,8 @@ def read_raw_frames(
     brokers: Collection[str] = (),
     watch: Watch | None = None,
 ) -> Iterator[LocatedItem]:
-    """Read a capture as `decode_capture` does, and leave the bodies of messages unread: `located`
-    opens them, also in another process (see `parcels`).
+    """Read a capture as `decode_capture` does, but leave bodies undecoded: `located` decodes them,
+    also in another process (see `frames.serialised`).
     """
     for batch in read_batches(
         source, ports=ports, limits=limits, reassembly=reassembly, brokers=brokers, watch=watch
@@ -310,7 +311,7 @@ def read_batches(
     brokers: Collection[str] = (),
     watch: Watch | None = None,
 ) -> Iterator[list[LocatedItem]]:
-    """Do as `read_raw_frames`, some rows at a time."""
+    """Do as `read_raw_frames`, in batches."""
     capture = read_capture(source, watch)
     parser = PacketParser()
     engine = Engine(ports, limits, reassembly, brokers=brokers)
@@ -321,8 +322,8 @@ def read_batches(
     yield from engine.batches(None)
     problems = [*capture.problems, *parser.problems]
     if problems:
-        yield [_about(problem, packets) for problem in problems]
+        yield [_problem(problem, packets) for problem in problems]
 
 
-def _about(problem: CaptureError, packets: int) -> LocatedItem:
+def _problem(problem: CaptureError, packets: int) -> LocatedItem:
     return LocatedItem(None, None, None, Row(packets, 0, "", 0, Status.UNREADABLE, str(problem)))

@@ -1,11 +1,11 @@
-"""Captures in, located rows out: one file, a stream, or a rotated set read as one capture.
+"""Reads one file, a stream, or a rotated set of files as one capture.
 
 Law: files of a set are read in the order of their first packets (then of their names) by one
-engine, so a connection or a message may span them; a packet is known by its file and its number
-there, and one integer says both.
+engine, so a connection or a message may span them; a packet id, one integer, is the index of a
+file and the number of the packet in that file.
 
     file 0 --.
-    file 1 --+--> blocks, numbered on --> engine --> Located | Ended
+    file 1 --+--> blocks, packet ids --> engine --> Located | Ended
     file 2 --'                            packet     | file (23 bits) | number in the file (40) |
 """
 
@@ -32,16 +32,16 @@ from .tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 Source = str | Path | BinaryIO
 
 FILE_BITS: Final = 40
-"""Bits of a packet's number that count packets of its file; the file's place stands above them."""
+"""Bits of a packet id for the number of the packet in its file; the file's index is above."""
 
 
-def numbered(file: int, packet: int) -> int:
-    """Number a packet of the file at that place of the set."""
+def packet_id(file: int, packet: int) -> int:
+    """Return the id of a packet of the file with that index."""
     return (file << FILE_BITS) + packet
 
 
-def place_of(packet: int) -> tuple[int, int]:
-    """Say which file of the set a packet is in, and its number there."""
+def file_and_packet(packet: int) -> tuple[int, int]:
+    """Split a packet id into the index of the file and the number of the packet in it."""
     return packet >> FILE_BITS, packet & ((1 << FILE_BITS) - 1)
 
 
@@ -54,10 +54,10 @@ class Blocks(Protocol):
 
 
 class Traffic:
-    """Captures that are read as one.
+    """One or more captures that are read as one.
 
     sources: paths, in any order, or one binary stream. ports, brokers, reassembly: as in `Engine`.
-    watch: told how far reading is. Iterate it once, or anew for each pass where `repeatable`.
+    watch: called with the progress. Iterate it once; several times only if `repeatable`.
     """
 
     def __init__(
@@ -71,7 +71,9 @@ class Traffic:
         reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
     ) -> None:
         self.repeatable = all(isinstance(source, str | Path) for source in sources)
-        self.sources = sorted(sources, key=_when) if len(sources) > 1 else list(sources)
+        self.sources = (
+            sorted(sources, key=_first_time_and_name) if len(sources) > 1 else list(sources)
+        )
         self.ports = ports
         self.limits = limits
         self.brokers = brokers
@@ -79,20 +81,20 @@ class Traffic:
         self.reassembly = reassembly
 
     def __iter__(self) -> Iterator[Located | Ended]:
-        """Read the captures. Raises BadMagic, TruncatedCapture where a file is none at all, OSError
-        where it cannot be opened.
+        """Read the captures. Raises BadMagic or TruncatedCapture if a file is not a capture,
+        OSError if it does not open.
         """
         limits = self.limits
-        for one in self.sealed():
-            yield located(one, limits) if isinstance(one, LocatedItem) else one
+        for item in self.raw_frames():
+            yield located(item, limits) if isinstance(item, LocatedItem) else item
 
-    def sealed(self) -> Iterator[LocatedItem | Ended]:
-        """Read the captures, and leave the bodies of messages unread."""
+    def raw_frames(self) -> Iterator[LocatedItem | Ended]:
+        """Read the captures, and leave bodies undecoded."""
         for batch in self.batches():
             yield from batch
 
     def batches(self) -> Iterator[list[LocatedItem | Ended]]:
-        """Do as `sealed`, some rows at a time."""
+        """Do as `raw_frames`, in batches."""
         ended: list[Ended] = []
 
         def end(connection: Connection, client: int) -> None:
@@ -108,9 +110,9 @@ class Traffic:
         for file, source in enumerate(self.sources):
             capture = self.open(source)
             parser = PacketParser()
-            last = numbered(file, 0)
+            last = packet_id(file, 0)
             for block in capture:
-                first = numbered(file, block.first)
+                first = packet_id(file, block.first)
                 last = first + len(block) - 1
                 for batch in engine.batches(parser.parse(replace(block, first=first))):
                     yield [*_drained(ended), *batch]
@@ -118,18 +120,20 @@ class Traffic:
                     yield _drained(ended)
             problems = [*capture.problems, *parser.problems]
             if problems:
-                yield [LocatedItem(None, None, None, about(str(one), last)) for one in problems]
+                yield [
+                    LocatedItem(None, None, None, problem_row(str(each), last)) for each in problems
+                ]
         for batch in engine.batches(None):
             yield list(batch)
         if ended:
             yield _drained(ended)
 
     def open(self, source: Source) -> Blocks:
-        """Begin to read a file."""
+        """Open a file."""
         return read_capture(source, self.watch)
 
     def again(self) -> Traffic:
-        """Make another reading of the same captures, for a second pass beside this one."""
+        """Return another reader of the same captures, for a second, parallel pass."""
         return Traffic(
             self.sources,
             self.ports,
@@ -140,14 +144,14 @@ class Traffic:
         )
 
     def place(self, packet: int) -> tuple[str, int]:
-        """Say in which file a packet is, and its number there, from 1."""
-        file, number = place_of(packet)
+        """Return the file of a packet, and its number there, from 1."""
+        file, number = file_and_packet(packet)
         source = self.sources[file]
         return str(source) if isinstance(source, str | Path) else "-", number
 
 
-def about(problem: str, packet: int) -> Row:
-    """Say what is wrong with a file, at the last packet that was read of it (0 for none)."""
+def problem_row(problem: str, packet: int) -> Row:
+    """Make the row of a problem of a file, at its last packet (0 for none)."""
     return Row(packet, NO_TIME, "", 0, Status.UNREADABLE, problem)
 
 
@@ -158,12 +162,12 @@ def _drained(ended: list[Ended]) -> list[LocatedItem | Ended]:
 
 
 def first_time(source: Source) -> int:
-    """Say when a file's first packet was captured; NO_TIME where that is not said."""
+    """Return the time of a file's first packet; NO_TIME if unknown."""
     for block in read_capture(source):
         if len(block):
             return int(block.ts[0])
     return NO_TIME
 
 
-def _when(source: Source) -> tuple[int, str]:
+def _first_time_and_name(source: Source) -> tuple[int, str]:
     return first_time(source), str(source)

@@ -1,6 +1,6 @@
 """Replaces fields of a message's JSON form by their length.
 
-Law: what secrets are is said in `protocol.secrets`; this hides what the caller names.
+Law: `protocol.secrets` defines what is secret; this module hides the fields that the caller names.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from ..protocol.secrets import placeholder
 
 
 def redacted(value: Any, hidden: Container[str]) -> Any:
-    """Replace texts of hidden fields by their length; everything else is kept as it is."""
+    """Replace the text of hidden fields by its length."""
     if isinstance(value, dict):
         return {
-            key: placeholder(len(inner), "character")
-            if key in hidden and isinstance(inner, str)
-            else redacted(inner, hidden)
-            for key, inner in value.items()
+            key: placeholder(len(field), "character")
+            if key in hidden and isinstance(field, str)
+            else redacted(field, hidden)
+            for key, field in value.items()
         }
-    return [redacted(inner, hidden) for inner in value] if isinstance(value, list) else value
+    return [redacted(field, hidden) for field in value] if isinstance(value, list) else value

@@ -1,8 +1,7 @@
-"""What the conversation machine says: a row for each message, and for each run of bytes that is
-none.
+"""The rows of a decoded capture: one for each message, and one for each run of other bytes.
 
-Law: every byte given to a conversation is in exactly one row, or counted in it: nothing disappears,
-nothing is invented.
+Law: every byte of a conversation is in exactly one row, or counted in it: nothing is lost, nothing
+is invented.
 """
 
 from __future__ import annotations
@@ -15,57 +14,55 @@ from ..primitives import Message
 
 
 class Status(StrEnum):
-    """How far a row's bytes were understood."""
+    """How far the bytes of a row were decoded."""
 
     OK = "ok"
     """Decoded, byte for byte."""
     LENIENT = "lenient"
-    """Decoded, but something had to be bent (trailing bytes, invalid text); `error` says what."""
+    """Decoded leniently (trailing bytes, invalid text); `error` names the deviation."""
     MALFORMED = "malformed"
-    """Key and version are known and the body is not what they say; `error` says where it stops."""
+    """API key and version are known, and the body does not decode; `error` has the position."""
     UNKNOWN_API = "unknown_api"
-    """The header only: no API has that key."""
+    """The header only: unknown API key."""
     UNKNOWN_VERSION = "unknown_version"
-    """The header only: the API is known, that version is not; `error` says how far the nearest
-    one fits.
-    """
+    """Unknown version; `error` says how far the nearest version decodes."""
     GUESSED = "guessed"
-    """The API is known, that version is not; decoded as the nearest one, which `error` names."""
+    """The version is unknown; decoded as the nearest version, which `error` names."""
     UNPAIRED = "unpaired"
-    """A response whose request was not seen: its correlation id is all that can be said; `error`
-    lists what it may be.
+    """A response whose request was not captured: only its correlation id is known; `error` lists
+    candidates.
     """
     INFERRED = "inferred"
-    """The same, decoded as the only thing that its content can be; `api_version` is None where
-    several versions are written alike, and `error` names them.
+    """The same, decoded as the only response that its content fits; `api_version` is None if
+    several versions have the same wire format, and `error` names them.
     """
     SASL_TOKEN = "sasl_token"
-    """A raw token after a SaslHandshake of version 0: a size, and no header."""
+    """A raw token after a SaslHandshake of version 0: a size without a header."""
     TRUNCATED = "truncated"
-    """The capture ends, or loses bytes, inside the frame."""
+    """The capture ends, or has a gap, inside the frame."""
     GAP = "gap"
     """Bytes that were sent and not captured."""
     CONFLICT = "conflict"
-    """Bytes sent again that differ from those that were there first."""
+    """Retransmitted bytes that differ from those captured first."""
     DISCARDED = "discarded"
-    """Captured bytes that came too late, or belong to no connection's stream."""
+    """Captured bytes that arrived too late, or are out of the window."""
     UNPARSED = "unparsed"
-    """Captured bytes that are no frame, or could not be placed in one."""
+    """Captured bytes that are not a frame, or not in a known place of one."""
     UNREADABLE = "unreadable"
-    """The capture itself is cut, corrupt, or of a kind that is not read; `error` says where."""
+    """The capture itself is truncated, corrupt or of an unsupported type; `error` says where."""
     OTHER_PROTOCOL = "other_protocol"
-    """The connection speaks something else; `error` names it where it is known."""
+    """The connection has another protocol; `error` names it if known."""
 
 
 class Row(NamedTuple):
-    """One message, or one run of bytes that is none.
+    """One message, or one run of other bytes.
 
-    packet: 1-based number of the packet whose arrival completes it; time_ns: when that was, since
-    the epoch. direction: request or response; for rows that are no message, the side the bytes came
-    from. length: the int32 in front of the message, so without its own 4 bytes; for other rows the
-    number of bytes. body_version: the version the body is written in (see `protocol.Frame`).
-    message: the decoded body; where there is none, `raw` holds the bytes of the body.
-    request_packet, request_time_ns: of the request that a response answers.
+    packet: 1-based number of the packet that completes it; time_ns: its time, since the epoch.
+    direction: request or response; for rows that are not messages, of the side that sent the bytes.
+    length: the size in front of the message, without its own 4 bytes; for other rows the number of
+    bytes. body_version: the version of the body (see `protocol.Frame`). message: the decoded body;
+    if None, `raw` has the bytes of the body. request_packet, request_time_ns: of the request of a
+    response.
     """
 
     packet: int
@@ -87,7 +84,7 @@ class Row(NamedTuple):
 
     @property
     def is_message(self) -> bool:
-        """Whether the row is a whole frame of a Kafka connection."""
+        """Whether the row is a complete frame of a Kafka connection."""
         return self.status in MESSAGES
 
 
@@ -107,7 +104,7 @@ MESSAGES = frozenset(
 
 
 def time_text(time_ns: int) -> str | None:
-    """Write a capture time as ISO 8601 in UTC with nanoseconds; None where there is none."""
+    """Format a capture time as ISO 8601 in UTC with nanoseconds; None if unknown."""
     if time_ns <= 0:  # frames without packets, and packets without a time
         return None
     seconds, rest = divmod(time_ns, 1_000_000_000)

@@ -102,8 +102,8 @@ def wants_no_answer(exchange: Exchange) -> bool:
 
 BY: Final[dict[str, Callable[[Exchange], str | None]]] = {
     "api": lambda exchange: None,  # noqa: ARG005  # the API is always told apart
-    "version": lambda exchange: _version(exchange.told.api_version),
-    "client": lambda exchange: exchange.told.client_id,
+    "version": lambda exchange: _version(exchange.main_row.api_version),
+    "client": lambda exchange: exchange.main_row.client_id,
     "broker": lambda exchange: exchange.broker,
 }
 """What calls can be told apart by, besides their API."""
@@ -129,7 +129,7 @@ class Apis(Collector):
 
     def exchange(self, exchange: Exchange, said: Entities) -> None:
         """Take the next exchange."""
-        told = exchange.told
+        told = exchange.main_row
         key = told.api_key, self._of(exchange)
         found = self._found.get(key)
         if found is None:

@@ -212,10 +212,10 @@ class Clients(Collector):
         here = self._open.get(exchange.connection)
         if here is None or exchange.request is None:
             return
-        client = here.client(exchange.told.client_id)
+        client = here.client(exchange.main_row.client_id)
         client.errors += bool(said.error_codes)
         client.groups |= said.groups
-        if exchange.told.api_key == ApiKey.API_VERSIONS and exchange.response is not None:
+        if exchange.main_row.api_key == ApiKey.API_VERSIONS and exchange.response is not None:
             offered = getattr(exchange.response.message, "api_keys", None)
             if offered:
                 self.offers[exchange.broker] = {one.api_key: one.max_version for one in offered}

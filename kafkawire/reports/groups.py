@@ -74,7 +74,7 @@ class Groups(Collector):
 
     def _beat(self, exchange: Exchange) -> None:
         """Take note of a member that is shown by the answer to its heartbeat."""
-        generation = BEATS.get(exchange.told.api_key or -1)
+        generation = BEATS.get(exchange.main_row.api_key or -1)
         request, response = exchange.request, exchange.response
         if generation is None or request is None or response is None:
             return
@@ -129,7 +129,7 @@ class Groups(Collector):
             member.partitions = one.partitions
 
     def _committed(self, life: GroupHistory, one: GroupEvent) -> None:
-        client_id = one.exchange.told.client_id
+        client_id = one.exchange.main_row.client_id
         if one.member_id is not None:
             member = self._member(life, one.member_id, one.exchange)
             member.commits += 1
@@ -160,7 +160,7 @@ class Groups(Collector):
     def _member(self, life: GroupHistory, member_id: str, exchange: Exchange) -> Member:
         member = life.members.get(member_id)
         if member is None:
-            member = Member(member_id, exchange.told.client_id, host(exchange.client))
+            member = Member(member_id, exchange.main_row.client_id, host(exchange.client))
             life.members[member_id] = member
         if member.software is None:
             member.software = self._clients.software(exchange.connection)
@@ -175,7 +175,7 @@ def _whose(one: GroupEvent, member: Member | None) -> str | None:
 
 
 def _refusal(one: GroupEvent) -> str:
-    return f"{one.exchange.told.api_name} answered {ErrorCode.name_of(one.error_code or 0)}"
+    return f"{one.exchange.main_row.api_name} answered {ErrorCode.name_of(one.error_code or 0)}"
 
 
 def _moment(one: GroupEvent, life: GroupHistory) -> TimelineEvent:

@@ -20,7 +20,7 @@ BROKEN: Final = {
     "v1_response_missing_throttle_time": "kafkajs: made to lack a field",
     "listPartitionReassignments/fixtures/v0_request": "kafkajs: partitions not in compact form",
     "listPartitionReassignments/fixtures/v0_response": "kafkajs: partitions not in compact form",
-    "apiVersionsResponseUnsupportedVersionV1V2": "an answer in version 0 to another version",
+    "apiVersionsResponseUnsupportedVersionV1V2": "a response in version 0 to another version",
     "apiVersionsResponseUnsupportedVersionV3": "sarama: no version has these bytes",
     "apiVersionsResponseUnsupportedVersionV4": "sarama: no version has these bytes",
     "describeLogDirsResponseEmptyV2": "sarama: null for an array that is not nullable",
@@ -74,9 +74,9 @@ def bodies(path: Path) -> Iterator[Body]:
     read = _of_sarama if "sarama" in path.name else _of_kafkajs
     for line in path.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        said = read(row)
-        if said is not None and said[0] in known:
-            yield Body(said[2], known[said[0]], said[1], bytes.fromhex(row["hex"]))
+        parsed = read(row)
+        if parsed is not None and parsed[0] in known:
+            yield Body(parsed[2], known[parsed[0]], parsed[1], bytes.fromhex(row["hex"]))
 
 
 def files() -> list[Path]:

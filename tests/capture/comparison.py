@@ -49,7 +49,7 @@ class Seen(NamedTuple):
     request: Place | None
 
 
-class LocatedItem(NamedTuple):
+class ExpectedMessage(NamedTuple):
     """A message as truth has it. lost_request: its request is not in the capture at all; beyond:
     nor enough of it to know what this answers, so that nothing tells it from other bytes.
     """
@@ -102,28 +102,28 @@ def _name(path: Path) -> str:
 # -- what truth says
 
 
-def told(case: Case) -> list[LocatedItem]:
+def expected_messages(case: Case) -> list[ExpectedMessage]:
     """Read the messages that are wholly in a capture."""
     rows = truth.lines(case.truth)
     places = _places(case, rows)
-    asked: dict[object, deque[tuple[str, Place | None]]] = defaultdict(deque)
-    made: list[LocatedItem] = []
+    requests: dict[object, deque[tuple[str, Place | None]]] = defaultdict(deque)
+    made: list[ExpectedMessage] = []
     for row, place in zip(rows, places, strict=True):
         captured, key = row.get("captured", "full"), (row["stream"], row["correlation_id"])
         request: tuple[str, Place | None] = ("none", None)
         if row["dir"] == "req":
-            asked[key].append((captured, place))
-        elif asked[key]:
-            request = asked[key].popleft()
+            requests[key].append((captured, place))
+        elif requests[key]:
+            request = requests[key].popleft()
         if captured == "full":
-            made.append(_told(row, place, *request))
+            made.append(_expected(row, place, *request))
     return made
 
 
-def _told(
-    row: dict[str, Any], place: Place | None, asked: str, request: Place | None
-) -> LocatedItem:
-    """asked: how much of the request is captured."""
+def _expected(
+    row: dict[str, Any], place: Place | None, request_part: str, request: Place | None
+) -> ExpectedMessage:
+    """request_part: how much of the request is captured."""
     seen = Seen(
         row.get("client_port", row["stream"]),
         row["dir"],
@@ -132,10 +132,10 @@ def _told(
         row["correlation_id"],
         row["len"],
         place,
-        request if asked == "full" else None,
+        request if request_part == "full" else None,
     )
-    lost = row["dir"] == "resp" and asked == "none"
-    return LocatedItem(seen, lost, row.get("request_captured") is False)
+    lost = row["dir"] == "resp" and request_part == "none"
+    return ExpectedMessage(seen, lost, row.get("request_captured") is False)
 
 
 def _places(case: Case, rows: list[dict[str, Any]]) -> list[Place | None]:
@@ -178,7 +178,7 @@ def ours(case: Case, *, by_port: bool) -> Iterator[Seen]:
 
 def compare(case: Case) -> Verdict:
     """Hold what we find in a capture against its truth."""
-    wanted = told(case)
+    wanted = expected_messages(case)
     by_port = "captured" in truth.lines(case.truth)[0]
     mine = list(ours(case, by_port=by_port))
     pairs = _pair(mine, wanted)
@@ -199,7 +199,7 @@ def compare(case: Case) -> Verdict:
     )
 
 
-def _pair(mine: list[Seen], wanted: list[LocatedItem]) -> list[int | None]:
+def _pair(mine: list[Seen], wanted: list[ExpectedMessage]) -> list[int | None]:
     """Find the message of truth that each of ours is: on its own connection, else on any."""
     pairs: list[int | None] = [None] * len(mine)
     for anywhere in (False, True):
@@ -228,7 +228,7 @@ def _is(seen: Seen, wanted: Seen) -> bool:
     return all(known)
 
 
-def _paired(seen: Seen, wanted: LocatedItem) -> bool:
+def _paired(seen: Seen, wanted: ExpectedMessage) -> bool:
     """Whether a response has its own request; one that is cut may pair or not."""
     if wanted.seen.request is not None or wanted.lost_request:
         return seen.request == wanted.seen.request

@@ -1,4 +1,4 @@
-"""A TCP connection told packet by packet, and what reassembly made of it, side by side."""
+"""TCP connections as lists of sent packets, and the events of their reassembly."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def hello(acked: bool = True, **fields: object) -> list[Sent]:
 
 
 def packets(story: Sequence[Sent]) -> list[Packet]:
-    """Write the packets of a story."""
+    """Build the packets of a list of sent segments."""
     now = START_NS
     out = []
     for sent in story:
@@ -89,13 +89,13 @@ def packets(story: Sequence[Sent]) -> list[Packet]:
 
 
 def known(event: Event) -> int:
-    """Tell the packet after which an event was known."""
+    """Return the packet after which an event was reported."""
     return event.known if isinstance(event, Run) else event.packet
 
 
-class LocatedItem:
-    """Events, by connection and side; checks on the way that runs and gaps leave nothing out, and
-    that those told together come in the order in which they became known.
+class ReassembledEvents:
+    """Events by connection and side; checks that runs and gaps are contiguous, and that events
+    reported together are in the order in which they became known.
     """
 
     def __init__(self) -> None:
@@ -167,15 +167,15 @@ class LocatedItem:
         return [(e.connection.id, e.reason) for e in self.events if isinstance(e, Closed)]
 
 
-def tell(
-    told: Sequence[Packet],
+def reassemble(
+    packets_in: Sequence[Packet],
     limits: ReassemblyLimits = DEFAULT_REASSEMBLY,
     step: int = 1 << 15,
     link: int = 1,
-) -> LocatedItem:
+) -> ReassembledEvents:
     """Reassemble packets, `step` of them in a block."""
-    (block,) = read(pcap(told, link=link, magic=0xA1B23C4D))[0] if told else (None,)
-    result = LocatedItem()
+    (block,) = read(pcap(packets_in, link=link, magic=0xA1B23C4D))[0] if packets_in else (None,)
+    result = ReassembledEvents()
     parser, reassembler = PacketParser(), Reassembler(limits)
     if block is not None:
         for at in range(0, len(block), step):

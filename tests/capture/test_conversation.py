@@ -54,14 +54,14 @@ class Tap:
 
 
 def seen_from_the_start() -> Tap:
-    return Tap(Conversation(client=CLIENT, in_step=(True, True)))
+    return Tap(Conversation(client=CLIENT, in_sync=(True, True)))
 
 
 def seen_from_the_middle() -> Tap:
     return Tap(Conversation())
 
 
-def said(rows: Iterable[Row]) -> list[tuple[str, str | None, int | None, str]]:
+def summary(rows: Iterable[Row]) -> list[tuple[str, str | None, int | None, str]]:
     return [(r.direction, r.api_name, r.correlation_id, r.status.value) for r in rows]
 
 
@@ -81,7 +81,7 @@ def exchange(tap: Tap) -> Tap:
 @pytest.mark.parametrize("tap", [seen_from_the_start, seen_from_the_middle])
 def test_an_ordinary_exchange(tap: Callable[[], Tap]) -> None:
     rows = exchange(tap()).ends()
-    assert said(rows) == WHOLE
+    assert summary(rows) == WHOLE
     assert [r.packet for r in rows] == [1, 2, 3, 4]
     assert rows[3].request_packet == 3
     assert rows[3].client_id == "tester"
@@ -92,7 +92,7 @@ def test_every_way_to_cut_two_frames_into_two_packets() -> None:
     for cut in range(1, len(stream)):
         tap = seen_from_the_start().sends(CLIENT, stream[:cut]).sends(CLIENT, stream[cut:])
         rows = tap.ends()
-        assert said(rows) == [WHOLE[0], WHOLE[2]], cut
+        assert summary(rows) == [WHOLE[0], WHOLE[2]], cut
         assert [r.packet for r in rows] == [1 if cut >= len(METADATA) else 2, 2], cut
 
 
@@ -106,23 +106,23 @@ def test_byte_by_byte() -> None:
 def test_responses_pair_by_order_and_correlation_id() -> None:
     tap = seen_from_the_start().sends(CLIENT, METADATA + HEARTBEAT)
     rows = tap.sends(BROKER, HEARTBEAT_ANSWER).ends()
-    assert said(rows)[-1] == ("response", "Heartbeat", 2, "ok")
+    assert summary(rows)[-1] == ("response", "Heartbeat", 2, "ok")
 
 
 def test_a_response_to_a_request_that_was_not_seen_is_kept() -> None:
     tap = seen_from_the_start().sends(CLIENT, METADATA)
     rows = tap.sends(BROKER, response("Fetch", 12, 99)).ends()
-    assert said(rows)[-1] == ("response", None, 99, "unpaired")
+    assert summary(rows)[-1] == ("response", None, 99, "unpaired")
     assert len(rows[-1].raw) == rows[-1].length - 4
 
 
-@pytest.mark.parametrize("answered", [False, True])
-def test_a_produce_without_acks_may_or_may_not_be_answered(answered: bool) -> None:
+@pytest.mark.parametrize("has_response", [False, True])
+def test_a_produce_without_acks_may_or_may_not_have_a_response(has_response: bool) -> None:
     tap = seen_from_the_start().sends(CLIENT, request("Produce", 7, 1, acks=0, timeoutMs=1))
-    if answered:
+    if has_response:
         tap.sends(BROKER, response("Produce", 7, 1))
     rows = tap.sends(CLIENT, HEARTBEAT).sends(BROKER, HEARTBEAT_ANSWER).ends()
-    assert said(rows)[-1] == WHOLE[3]
+    assert summary(rows)[-1] == WHOLE[3]
     assert {r.status for r in rows} == {Status.OK}
 
 
@@ -131,7 +131,7 @@ def test_unknown_keys_and_versions_keep_their_header_and_bytes() -> None:
     unknown_version = bytes.fromhex("0000000c000c00630000000600017800")
     tap = seen_from_the_start().sends(CLIENT, METADATA).sends(CLIENT, unknown_api)
     rows = tap.sends(CLIENT, unknown_version).ends()
-    assert said(rows)[1:] == [
+    assert summary(rows)[1:] == [
         ("request", None, 5, "unknown_api"),
         ("request", "Heartbeat", 6, "unknown_version"),
     ]
@@ -159,7 +159,7 @@ def test_a_malformed_body_is_a_row_with_the_reason() -> None:
 def test_a_client_id_that_is_not_utf8_bends_the_request_and_pairs() -> None:
     raw = HEARTBEAT.replace(b"tester", b"te\xdfter")
     rows = seen_from_the_start().sends(CLIENT, raw).sends(BROKER, HEARTBEAT_ANSWER).ends()
-    assert said(rows) == [
+    assert summary(rows) == [
         ("request", "Heartbeat", 2, "lenient"),
         ("response", "Heartbeat", 2, "ok"),
     ]
@@ -172,7 +172,7 @@ def test_a_header_that_fails_behind_its_numbers_keeps_them_and_pairs() -> None:
     raw = HEARTBEAT.replace(b"\x00\x06tester", b"\x7f\xfftester")
     tap = seen_from_the_start().sends(CLIENT, METADATA).sends(BROKER, METADATA_ANSWER)
     rows = tap.sends(CLIENT, raw).sends(BROKER, HEARTBEAT_ANSWER).ends()[2:]
-    assert said(rows) == [
+    assert summary(rows) == [
         ("request", "Heartbeat", 2, "malformed"),
         ("response", "Heartbeat", 2, "ok"),
     ]
@@ -182,7 +182,7 @@ def test_a_header_that_fails_behind_its_numbers_keeps_them_and_pairs() -> None:
 # -- holes
 
 
-def test_a_hole_inside_a_frame_costs_that_frame_alone() -> None:
+def test_a_gap_inside_a_frame_costs_that_frame_alone() -> None:
     tap = seen_from_the_start().sends(CLIENT, METADATA).sends(CLIENT, HEARTBEAT[:10])
     tap.loses(CLIENT, 5).sends(CLIENT, HEARTBEAT[15:]).sends(CLIENT, METADATA)
     rows = tap.ends()
@@ -193,10 +193,10 @@ def test_a_hole_inside_a_frame_costs_that_frame_alone() -> None:
 def test_the_response_to_a_broken_request_is_still_decoded() -> None:
     tap = seen_from_the_start().sends(CLIENT, HEARTBEAT[:30]).loses(CLIENT, len(HEARTBEAT) - 30)
     rows = tap.sends(BROKER, HEARTBEAT_ANSWER).ends()
-    assert said(rows)[-1] == WHOLE[3]
+    assert summary(rows)[-1] == WHOLE[3]
 
 
-def test_after_a_hole_of_unknown_shape_the_stream_finds_its_step_again() -> None:
+def test_after_a_gap_of_unknown_shape_the_stream_finds_its_step_again() -> None:
     tap = seen_from_the_start().sends(CLIENT, METADATA).loses(CLIENT, 1000)
     tap.sends(CLIENT, b"\x00\x01\x02 the tail of some frame" + HEARTBEAT).sends(CLIENT, METADATA)
     rows = tap.ends()
@@ -207,7 +207,7 @@ def test_after_a_hole_of_unknown_shape_the_stream_finds_its_step_again() -> None
 def test_responses_find_their_step_by_a_request_that_waits() -> None:
     tap = seen_from_the_start().sends(CLIENT, METADATA + HEARTBEAT).loses(BROKER, 77)
     rows = tap.sends(BROKER, METADATA_ANSWER[9:] + HEARTBEAT_ANSWER).ends()
-    assert said(rows)[-1] == WHOLE[3]
+    assert summary(rows)[-1] == WHOLE[3]
     assert [r.status.value for r in rows[2:]] == ["gap", "unparsed", "ok"]
 
 
@@ -215,7 +215,7 @@ def test_every_start_in_the_middle_finds_the_second_frame_and_invents_none() -> 
     stream = METADATA + HEARTBEAT
     for cut in range(1, len(METADATA)):
         rows = seen_from_the_middle().sends(CLIENT, stream[cut:]).ends()
-        assert said(r for r in rows if r.is_message) == [WHOLE[2]], cut
+        assert summary(r for r in rows if r.is_message) == [WHOLE[2]], cut
         assert sum(r.length + 4 * r.is_message for r in rows) == len(stream) - cut, cut
 
 

@@ -79,31 +79,31 @@ def survive(data: bytes, step: int) -> None:
     assert len(capture.problems) < 1000
 
 
-def flip(data: bytes, lots: random.Random) -> bytes:
+def flip(data: bytes, rng: random.Random) -> bytes:
     out = bytearray(data)
-    for _ in range(lots.choice([1, 2, 10, 200])):
-        out[lots.randrange(len(out))] ^= 1 << lots.randrange(8)
+    for _ in range(rng.choice([1, 2, 10, 200])):
+        out[rng.randrange(len(out))] ^= 1 << rng.randrange(8)
     return bytes(out)
 
 
-def overwrite(data: bytes, lots: random.Random) -> bytes:
-    at, size = lots.randrange(len(data)), lots.choice([1, 4, 100])
-    filling = lots.choice([b"\0", b"\xff", b"\x7f"]) * size
-    return data[:at] + lots.choice([filling, lots.randbytes(size)]) + data[at + size :]
+def overwrite(data: bytes, rng: random.Random) -> bytes:
+    at, size = rng.randrange(len(data)), rng.choice([1, 4, 100])
+    filling = rng.choice([b"\0", b"\xff", b"\x7f"]) * size
+    return data[:at] + rng.choice([filling, rng.randbytes(size)]) + data[at + size :]
 
 
-def cut(data: bytes, lots: random.Random) -> bytes:
-    return data[: lots.randrange(len(data))]
+def cut(data: bytes, rng: random.Random) -> bytes:
+    return data[: rng.randrange(len(data))]
 
 
-def remove(data: bytes, lots: random.Random) -> bytes:
-    at = lots.randrange(len(data))
-    return data[:at] + data[at + lots.choice([1, 3, 16, 500]) :]
+def remove(data: bytes, rng: random.Random) -> bytes:
+    at = rng.randrange(len(data))
+    return data[:at] + data[at + rng.choice([1, 3, 16, 500]) :]
 
 
-def noise(data: bytes, lots: random.Random) -> bytes:
-    keep = lots.choice([4, 24, 40, 200])
-    return data[:keep] + lots.randbytes(lots.choice([0, 10, 5000]))
+def noise(data: bytes, rng: random.Random) -> bytes:
+    keep = rng.choice([4, 24, 40, 200])
+    return data[:keep] + rng.randbytes(rng.choice([0, 10, 5000]))
 
 
 DAMAGES: list[Callable[[bytes, random.Random], bytes]] = [flip, overwrite, cut, remove, noise]
@@ -118,11 +118,11 @@ DAMAGES: list[Callable[[bytes, random.Random], bytes]] = [flip, overwrite, cut, 
 @pytest.mark.parametrize("name", FILES)
 def test_damage(
     name: str,
-    lots: random.Random,
+    rng: random.Random,
     damage: Callable[[bytes, random.Random], bytes],
     step: int,
 ) -> None:
-    survive(damage(FILES[name], lots), step)
+    survive(damage(FILES[name], rng), step)
 
 
 @settings(max_examples=200, deadline=None)

@@ -77,10 +77,10 @@ def survive(data: bytes, table: str) -> None:
 def test_damage(
     name: str,
     table: str,
-    lots: random.Random,
+    rng: random.Random,
     damage: Callable[[bytes, random.Random], bytes],
 ) -> None:
-    survive(damage(FILES[name], lots), table)
+    survive(damage(FILES[name], rng), table)
 
 
 @pytest.mark.timeout(120)

@@ -1,4 +1,4 @@
-"""Captures are told from other files alike by the library, the command line and Spark."""
+"""The library, the command line and Spark accept the same files as captures."""
 
 from __future__ import annotations
 

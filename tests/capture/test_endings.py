@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kafkawire.capture.engine import Engine
-from kafkawire.capture.exchanges.endings import Endings, as_ended, weigh
+from kafkawire.capture.exchanges.endings import Endings, as_ended, count_frames
 from kafkawire.capture.exchanges.exchanges import Ended
 from kafkawire.capture.files.source import read_capture
 from kafkawire.capture.frames.decoding import RawFrame
@@ -50,5 +50,5 @@ def test_connections_go_by_their_first_packets_and_nothing_else_differs() -> Non
     assert endings.firsts == [one.first_packet for one in expected]
     assert endings.repeated_bytes == sum(one.repeated_bytes for one in expected)
     frames = [one.item.frame for one in by_packet if isinstance(one.item, RawFrame)]
-    assert weigh(by_packet) == (len(frames), sum(map(len, frames)))
-    assert weigh([]) == (0, 0)
+    assert count_frames(by_packet) == (len(frames), sum(map(len, frames)))
+    assert count_frames([]) == (0, 0)

@@ -1,4 +1,4 @@
-"""What is said of a connection depends on its own packets alone: not on how the capture is cut into
+"""The events of a connection depend on its own packets alone: not on how the capture is split into
 blocks, nor on what lies between them. It is what lets Spark move packets by connection.
 """
 
@@ -23,13 +23,13 @@ from .wire import pcap, read
 PORTS = (50001, 50002, 50003)
 QUICK = replace(
     DEFAULT_REASSEMBLY,
-    patience_ns=30_000_000,
+    gap_timeout_ns=30_000_000,
     reorder_ns=3_000_000,
     silence_ns=5_000_000_000,
     max_window_bytes=100_000,
 )
 
-Said = list[tuple[Any, ...]]
+ConnectionEvents = list[tuple[Any, ...]]
 
 
 def parsed(story: list[Sent]) -> Segments:
@@ -57,10 +57,12 @@ def values(event: Event) -> tuple[Any, ...]:
     return event[1:]
 
 
-def said(segments: Segments, steps: list[int], limits: ReassemblyLimits) -> dict[int, Said]:
-    """What is said of each connection, in order, by its first packet; `steps`: sizes of blocks."""
+def events_by_connection(
+    segments: Segments, steps: list[int], limits: ReassemblyLimits
+) -> dict[int, ConnectionEvents]:
+    """The events of each connection, by its first packet; `steps`: sizes of blocks."""
     reassembler = Reassembler(limits)
-    found: dict[int, Said] = {}
+    found: dict[int, ConnectionEvents] = {}
     at = turn = 0
     batches = []
     while at < len(segments):
@@ -80,44 +82,46 @@ def said(segments: Segments, steps: list[int], limits: ReassemblyLimits) -> dict
     return found
 
 
-def a_story(lots: random.Random) -> list[Sent]:
-    """Connections that speak, are heard badly, reset and opened again, all at the same time."""
+def a_story(rng: random.Random) -> list[Sent]:
+    """Interleaved connections with loss, disorder, resets and port reuse."""
     at = {(port, side): 0 for port in PORTS for side in (0, 1)}
     story: list[Sent] = []
-    order = lots.random() < 0.5
-    for _ in range(lots.randint(1, 150)):
-        port, side = lots.choice(PORTS), lots.randrange(2)
+    order = rng.random() < 0.5
+    for _ in range(rng.randint(1, 150)):
+        port, side = rng.choice(PORTS), rng.randrange(2)
         mine = (port, side)
-        chance = lots.random()
-        payload = lots.randbytes(lots.choice([0, 1, 30, 30, 500]))
-        acked = lots.choice([at[port, 1 - side], at[port, 1 - side], lots.randint(0, 4000)])
-        after = lots.choice([0, 1, 1, 1, 20, 1200 if lots.random() < 0.2 else 1])
+        chance = rng.random()
+        payload = rng.randbytes(rng.choice([0, 1, 30, 30, 500]))
+        acked = rng.choice([at[port, 1 - side], at[port, 1 - side], rng.randint(0, 4000)])
+        after = rng.choice([0, 1, 1, 1, 20, 1200 if rng.random() < 0.2 else 1])
         where, flags = at[mine], 0
         if not order and chance < 0.25:
-            where += lots.choice([-400, -30, -1, 30, 500, 200_000, -(1 << 30)])
+            where += rng.choice([-400, -30, -1, 30, 500, 200_000, -(1 << 30)])
         elif chance < 0.29:
-            flags = lots.choice([1, 2, 0x12, 4])
+            flags = rng.choice([1, 2, 0x12, 4])
         else:
             at[mine] += len(payload)
-        if lots.random() < 0.1 and not order:
+        if rng.random() < 0.1 and not order:
             continue
         story.append(Sent(side, where, payload, acked, flags, after, ports=(port, 9092)))
-    if not order and lots.random() < 0.3:
-        places = sorted(range(len(story)), key=lambda i: i + lots.random() * 4)
+    if not order and rng.random() < 0.3:
+        places = sorted(range(len(story)), key=lambda i: i + rng.random() * 4)
         story = [story[i] for i in places]
     return story or [Sent(0, 0, b"x", ports=(PORTS[0], 9092))]
 
 
 @settings(max_examples=300)
 @given(st.integers(0, 1 << 48).map(random.Random))
-def test_blocks_and_other_connections_do_not_matter(lots: random.Random) -> None:
-    segments = parsed(a_story(lots))
-    one_by_one = said(segments, [1], QUICK)
-    assert said(segments, [1 << 15], QUICK) == one_by_one
-    assert said(segments, [lots.randint(1, 40) for _ in range(5)], QUICK) == one_by_one
-    apart: dict[int, Said] = {}
+def test_blocks_and_other_connections_do_not_matter(rng: random.Random) -> None:
+    segments = parsed(a_story(rng))
+    one_by_one = events_by_connection(segments, [1], QUICK)
+    assert events_by_connection(segments, [1 << 15], QUICK) == one_by_one
+    assert (
+        events_by_connection(segments, [rng.randint(1, 40) for _ in range(5)], QUICK) == one_by_one
+    )
+    apart: dict[int, ConnectionEvents] = {}
     for port in PORTS:
         own = ((segments.ports >> 16) == port) | ((segments.ports & 0xFFFF) == port)
         if own.any():
-            apart |= said(rows(segments, own), [lots.randint(1, 40)], QUICK)
+            apart |= events_by_connection(rows(segments, own), [rng.randint(1, 40)], QUICK)
     assert apart == one_by_one

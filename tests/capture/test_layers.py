@@ -117,7 +117,7 @@ def test_every_encapsulation(name: str) -> None:
     assert (found.seq.tolist(), found.ack.tolist()) == ([1000], [77])
     assert found.flags.tolist() == [PSH | ACK]
     assert found.ports.tolist() == [50000 << 16 | 9092]
-    assert parser.passed_over.total() == 0
+    assert parser.skipped.total() == 0
     assert parser.problems == []
     if SIX in data or ("ipv6" in name and FOUR not in data):
         ends = ip_address("fd00::1"), ip_address("fd00::2")
@@ -174,7 +174,7 @@ def test_what_is_no_segment_is_counted(name: str) -> None:
     parser = PacketParser()
     found = segments([Packet(ethernet(FOUR)), Packet(data), Packet(ethernet(FOUR))], parser)
     assert found.packet.tolist() == [1, 3]
-    assert +parser.passed_over == {kind: 1}
+    assert +parser.skipped == {kind: 1}
 
 
 @pytest.mark.parametrize("captured", range(54, 54 + len(PAYLOAD) + 1))
@@ -196,7 +196,7 @@ def test_link_types_that_are_not_read_are_reported_once() -> None:
     parser = PacketParser()
     found = segments([Packet(bytes(60))] * 3, parser, link=147)
     assert len(found) == 0
-    assert parser.passed_over == {Kind.LINK_TYPE: 3}
+    assert parser.skipped == {Kind.LINK_TYPE: 3}
     assert [type(problem) for problem in parser.problems] == [UnsupportedLinkType]
     assert "147" in str(parser.problems[0])
 
@@ -242,7 +242,7 @@ def test_ipv4_fragments(order: list[int]) -> None:
     found = segments([pieces[i] for i in order], parser)
     assert payloads(found) == [LONG[20:]]
     assert found.packet.tolist() == [len(order)]
-    assert parser.passed_over[Kind.FRAGMENT4] == len(order) - 1
+    assert parser.skipped[Kind.FRAGMENT4] == len(order) - 1
 
 
 def test_ipv6_fragments() -> None:
@@ -273,17 +273,17 @@ def test_a_fragment_that_the_snaplen_cut_is_counted() -> None:
     cut = Packet(first.data[:100], original=len(first.data))
     parser = PacketParser()
     assert len(segments([cut, second], parser)) == 0
-    assert parser.passed_over == {Kind.CUT: 1, Kind.FRAGMENT4: 1}
+    assert parser.skipped == {Kind.CUT: 1, Kind.FRAGMENT4: 1}
 
 
 def test_fragments_that_wait_are_bounded() -> None:
     defragmenter = Defragmenter(max_waiting=10, max_bytes=1000)
     for i in range(100):
         assert defragmenter.add(Fragment((i,), 0, False, b"12345678")) is None
-    assert defragmenter.given_up == 90
+    assert defragmenter.dropped == 90
     for i in range(100):
         assert defragmenter.add(Fragment((1000,), i * 800, False, bytes(800))) is None
-    assert defragmenter.given_up > 180
+    assert defragmenter.dropped > 180
     assert defragmenter.add(Fragment((1,), 0xFFF8, True, bytes(100))) is None
 
 

@@ -76,7 +76,7 @@ def test_packets_are_found_behind_any_amount_of_damage(size: int) -> None:
     blocks, capture = read(before + damage + behind, 1 << 16)
     assert packets_of(blocks) == [packet.data for packet in many]
     assert [problem.args for problem in capture.problems] == [
-        (f"{len(damage)} bytes are no packets", len(before))
+        (f"{len(damage)} bytes are not packets", len(before))
     ]
 
 
@@ -112,7 +112,7 @@ def test_zeros_at_the_end_are_no_packets(step: int) -> None:
     blocks, capture = read(pcap(PACKETS) + bytes(100_000), step)
     assert len(packets_of(blocks)) == len(PACKETS)
     assert [str(problem) for problem in capture.problems] == [
-        f"100000 bytes are no packets (at byte {len(pcap(PACKETS))})"
+        f"100000 bytes are not packets (at byte {len(pcap(PACKETS))})"
     ]
 
 

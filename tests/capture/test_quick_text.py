@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from kafkawire.capture.engine import located, read_raw_frames
 from kafkawire.capture.jsonl import writer as quick_text
-from kafkawire.capture.jsonl.records import batch_body, counted_place, opened_place, shown_value
+from kafkawire.capture.jsonl.records import batch_body, counts_of, records_of, shown_value
 from kafkawire.capture.jsonl.rows import Lines
 from kafkawire.capture.jsonl.wire_layouts import program_of
 from kafkawire.capture.jsonl.writer import Program, Text
@@ -39,7 +39,7 @@ NATIVE = not str(quick_text.__file__).endswith(".py")
 
 
 def text() -> Text:
-    return Text(shown_value, opened_place, batch_body, True)
+    return Text(shown_value, records_of, batch_body, True)
 
 
 def written(program: Program, data: bytes) -> str | None:
@@ -55,11 +55,11 @@ def written(program: Program, data: bytes) -> str | None:
 
 def damaged(data: bytes) -> Iterator[bytes]:
     """Give the bytes with one or two of them changed, the same each time."""
-    lots = random.Random(data)
+    rng = random.Random(data)
     for _ in range(40 if data else 0):
         bad = bytearray(data)
-        for _ in range(lots.randint(1, 2)):
-            bad[lots.randrange(len(bad))] = lots.choice([0, 1, 2, 127, 128, 255])
+        for _ in range(rng.randint(1, 2)):
+            bad[rng.randrange(len(bad))] = rng.choice([0, 1, 2, 127, 128, 255])
         yield bytes(bad)
 
 
@@ -72,10 +72,10 @@ def test_what_is_written_of_vectors_is_their_json() -> None:
             version, data = row["version"], bytes.fromhex(row["hex"])
             program = program_of(cls, version, info.is_flexible(version), True)
             count += 1
-            told = None if program is None else written(program, data)
-            if told is not None:
+            text = None if program is None else written(program, data)
+            if text is not None:
                 plain += 1
-                assert told == to_json_text(cls.decode(data, version), version), row
+                assert text == to_json_text(cls.decode(data, version), version), row
     assert plain > count // 3 if NATIVE else plain == 0
 
 
@@ -105,12 +105,12 @@ def test_nothing_is_written_of_what_the_decoder_refuses() -> None:
 @pytest.mark.parametrize("truth", captures(), ids=lambda path: path.name)
 @pytest.mark.parametrize("options", [(False, True), (True, False)])
 def test_lines_of_frames_are_those_of_rows(truth: Path, options: tuple[bool, bool]) -> None:
-    told = list(read_raw_frames(capture_of(truth)))
+    items = list(read_raw_frames(capture_of(truth)))
     straight = Lines("c", *options)
-    # each by itself: what was written before is not asked
-    expected = [Lines("c", *options).line(*located(one)) for one in told]
+    # each with its own writer, without cached texts
+    expected = [Lines("c", *options).line(*located(one)) for one in items]
     for _ in range(2):  # what nulls are allowed is known the second time, and what was kept
-        assert straight.text(told).decode().splitlines() == expected
+        assert straight.text(items).decode().splitlines() == expected
 
 
 def test_what_a_payload_is_depends_on_more_than_its_bytes() -> None:
@@ -121,9 +121,9 @@ def test_what_a_payload_is_depends_on_more_than_its_bytes() -> None:
         for name in ("sticky", "cooperative-sticky", "mine"):
             protocol = JoinGroupRequestProtocol(name=name, metadata=metadata)
             message = JoinGroupRequest(protocol_type=protocol_type, protocols=[protocol])
-            said = json.loads(f"{{{lines.message_text(message, 5)}}}")
+            decoded = json.loads(f"{{{lines.message_text(message, 5)}}}")
             payloads = {one.path: one.to_json() for one in embedded_payloads(message, 5)}
-            assert said.get("embedded", {}) == payloads
+            assert decoded.get("embedded", {}) == payloads
             made.append(json.dumps(payloads))
     assert len(set(made)) == 5, "three subscriptions, a worker's metadata, nothing"
 
@@ -173,10 +173,10 @@ TREES = st.recursive(
 def values(draw: st.DrawFn) -> bytes:
     """JSON as programs write it, and the same with a few bytes changed."""
     tree = draw(st.lists(TREES, max_size=3) | st.dictionaries(st.text(max_size=3), TREES))
-    told: Any = json.dumps(
+    text: Any = json.dumps(
         tree, ensure_ascii=draw(st.booleans()), indent=draw(st.sampled_from([None, 1]))
     )
-    data = bytearray(told.encode())
+    data = bytearray(text.encode())
     for _ in range(draw(st.integers(0, 2))):
         at = draw(st.integers(0, len(data) - 1))
         data[at] = draw(st.sampled_from(list(b'{}[],:"\\0123456789.eE-+ \n\xc3\xa9tfnu')))
@@ -240,32 +240,30 @@ def test_values_are_shown_as_the_decoder_shows_them(data: bytes) -> None:
 
 
 def check_records(data: bytes) -> None:
-    for place_text in (opened_place, counted_place):
-        out = Text(shown_value, place_text, batch_body, place_text is opened_place)
+    for field_text in (records_of, counts_of):
+        out = Text(shown_value, field_text, batch_body, field_text is records_of)
         out.place("a[0].records", "t", 0, data)
-        assert bytes(out.view()).decode() == place_text("a[0].records", "t", 0, data)
+        assert bytes(out.view()).decode() == field_text("a[0].records", "t", 0, data)
 
 
 @given(st.lists(batches(), min_size=1, max_size=2), st.integers(0, 1 << 40).map(random.Random))
-def test_records_are_shown_as_the_decoder_shows_them(
-    some: list[Batch], lots: random.Random
-) -> None:
+def test_records_are_shown_as_the_decoder_shows_them(some: list[Batch], rng: random.Random) -> None:
     data = bytearray(b"".join(batch.encode() for batch in some))
     check_records(bytes(data))
-    data[lots.randrange(len(data))] = lots.randrange(256)
+    data[rng.randrange(len(data))] = rng.randrange(256)
     check_records(bytes(data))
-    check_records(bytes(data[: lots.randrange(len(data))]))
+    check_records(bytes(data[: rng.randrange(len(data))]))
 
 
 @given(batches(magic=2), st.integers(0, 1 << 40).map(random.Random))
 def test_damaged_records_are_shown_as_the_decoder_shows_them(
-    batch: Batch, lots: random.Random
+    batch: Batch, rng: random.Random
 ) -> None:
     """Under a checksum that is right, so that only header and records are wrong."""
     data = bytearray(batch._replace(compression=Compression.NONE).encode())
-    for _ in range(lots.randint(1, 2)):
-        at = lots.randrange(lots.choice([21, 61]), len(data))
-        data[at] = lots.choice([0, 1, 2, 127, 128, 255, data[at] ^ 1, lots.randrange(256)])
+    for _ in range(rng.randint(1, 2)):
+        at = rng.randrange(rng.choice([21, 61]), len(data))
+        data[at] = rng.choice([0, 1, 2, 127, 128, 255, data[at] ^ 1, rng.randrange(256)])
     data[17:21] = crc32c(bytes(data), 21, len(data)).to_bytes(4, "big")
     check_records(bytes(data))
 
@@ -278,10 +276,10 @@ def test_what_is_plain_is_not_left_to_python(
 
     def noted(*place: Any) -> str:
         left.append(place)
-        return opened_place(*place)
+        return records_of(*place)
 
     data = b"".join(batch.encode() for batch in some)
     out = Text(shown_value, noted, batch_body, True)
     out.place("records", topic, partition, data)
-    assert bytes(out.view()).decode() == opened_place("records", topic, partition, data)
+    assert bytes(out.view()).decode() == records_of("records", topic, partition, data)
     assert len(left) == (0 if NATIVE else 1)

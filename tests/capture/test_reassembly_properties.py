@@ -13,7 +13,7 @@ from kafkawire.capture.tcp.events import Discarded
 from kafkawire.capture.tcp.limits import DEFAULT_REASSEMBLY
 from kafkawire.capture.tcp.run import Run
 
-from .dialogue import LocatedItem, Sent, hello, packets, tell
+from .dialogue import ReassembledEvents, Sent, hello, packets, reassemble
 
 STREAMS = tuple(random.Random(side).randbytes(4000) for side in (0, 1))
 
@@ -47,28 +47,28 @@ BLOCKS = st.sampled_from([1, 2, 7, 50, 1 << 15])
 
 def story(ordeal: Ordeal) -> tuple[list[Sent], list[Sent]]:
     """Tell what was sent (without the opening), and what the tap has of it."""
-    lots = random.Random(ordeal.seed)
+    rng = random.Random(ordeal.seed)
     size = 100 * min(ordeal.largest, 40)
     at = [0, 0]
     sent = []
     while min(at) < size:
-        side = lots.randrange(2)
+        side = rng.randrange(2)
         if at[side] >= size:
             continue
         start = at[side]
-        at[side] = min(size, start + lots.randint(1, ordeal.largest))
-        if start and lots.randrange(100) < ordeal.widened:
-            start -= lots.randint(1, min(start, 40))
+        at[side] = min(size, start + rng.randint(1, ordeal.largest))
+        if start and rng.randrange(100) < ordeal.widened:
+            start -= rng.randint(1, min(start, 40))
         acked = at[1 - side] if ordeal.acknowledged else 0
         sent.append(Sent(side, start, STREAMS[side][start : at[side]], acked))
     seen = []
     for one in sent:
-        if lots.randrange(100) >= ordeal.lost:
-            copies = 2 if lots.randrange(100) < ordeal.doubled else 1
-            if lots.randrange(100) < ordeal.cut:
-                one = one._replace(captured=lots.randint(0, len(one.payload)))
+        if rng.randrange(100) >= ordeal.lost:
+            copies = 2 if rng.randrange(100) < ordeal.doubled else 1
+            if rng.randrange(100) < ordeal.cut:
+                one = one._replace(captured=rng.randint(0, len(one.payload)))
             seen += [one] * copies
-    order = sorted(range(len(seen)), key=lambda i: i + lots.random() * ordeal.displaced)
+    order = sorted(range(len(seen)), key=lambda i: i + rng.random() * ordeal.displaced)
     return sent, [seen[i] for i in order]
 
 
@@ -82,52 +82,52 @@ def captured(seen: list[Sent], side: int) -> set[int]:
     }
 
 
-def check_bytes(told: LocatedItem) -> None:
+def check_bytes(result: ReassembledEvents) -> None:
     for side in (0, 1):
-        data = told.data(side)
+        data = result.data(side)
         assert all(STREAMS[side][at] == byte for at, byte in data.items())
 
 
-def check_totals(told: LocatedItem, seen: list[Sent]) -> None:
-    for side, totals in enumerate(told.connections[0].totals):
+def check_totals(result: ReassembledEvents, seen: list[Sent]) -> None:
+    for side, totals in enumerate(result.connections[0].totals):
         sizes = [
             len(one.payload) if one.captured is None else one.captured
             for one in seen
             if one.side == side
         ]
         assert totals.captured == sum(sizes)
-        assert totals.delivered == len(told.joined(side))
-        assert totals.missing == len(told.missing(side))
+        assert totals.delivered == len(result.joined(side))
+        assert totals.missing == len(result.missing(side))
 
 
 @settings(max_examples=80, deadline=None)
 @given(ORDEALS, BLOCKS)
 def test_the_right_bytes_or_a_gap(ordeal: Ordeal, step: int) -> None:
     _, seen = story(ordeal)
-    told = tell(packets([*hello(), *seen]), step=step)
-    check_bytes(told)
-    check_totals(told, seen)
-    assert told.conflicts == []
+    result = reassemble(packets([*hello(), *seen]), step=step)
+    check_bytes(result)
+    check_totals(result, seen)
+    assert result.conflicts == []
     for side in (0, 1):
-        late = late_bytes(told, side)
-        assert set(told.data(side)) | probes(told, seen, side) | late == captured(seen, side)
-        assert told.missing(side).isdisjoint(told.data(side))
+        late = late_bytes(result, side)
+        assert set(result.data(side)) | probes(result, seen, side) | late == captured(seen, side)
+        assert result.missing(side).isdisjoint(result.data(side))
         if not ordeal.cut and not (ordeal.lost and ordeal.widened):
             # Packets are displaced by less than what is waited for, and nothing is sent again.
             assert late == set()
 
 
-def probes(told: LocatedItem, seen: list[Sent], side: int) -> set[int]:
-    """Single bytes that cannot be told from keep-alive probes."""
-    if not told.connections[0].totals[side].keep_alive:
+def probes(result: ReassembledEvents, seen: list[Sent], side: int) -> set[int]:
+    """Single bytes that cannot be result from keep-alive probes."""
+    if not result.connections[0].totals[side].keep_alive:
         return set()
     return {one.at for one in seen if one.side == side and len(one.payload) == 1}
 
 
-def late_bytes(told: LocatedItem, side: int) -> set[int]:
+def late_bytes(result: ReassembledEvents, side: int) -> set[int]:
     return {
         at
-        for event in told.discarded
+        for event in result.discarded
         if event.side == side
         for at in range(event.position, event.position + event.length)
     }
@@ -137,8 +137,8 @@ def late_bytes(told: LocatedItem, side: int) -> set[int]:
 @given(ORDEALS, st.integers(1, 60))
 def test_blocks_do_not_matter(ordeal: Ordeal, step: int) -> None:
     _, seen = story(ordeal)
-    told_packets = packets([*hello(), *seen])
-    slow, fast = tell(told_packets, step=1), tell(told_packets, step=step)
+    altered = packets([*hello(), *seen])
+    slow, fast = reassemble(altered, step=1), reassemble(altered, step=step)
     for side in (0, 1):
         assert fast.data(side) == slow.data(side)
         assert fast.missing(side) == slow.missing(side)
@@ -156,13 +156,13 @@ def test_tight_limits_lose_nothing_silently(
         max_held_segments=segments,
         max_total_bytes=held,
         remembered_bytes=held // 10,
-        patience_ns=5_000_000,
+        gap_timeout_ns=5_000_000,
         reorder_ns=1_000_000,
     )
     _, seen = story(ordeal)
-    told = tell(packets([*hello(), *seen]), limits, step)
-    check_bytes(told)
-    check_totals(told, seen)
+    result = reassemble(packets([*hello(), *seen]), limits, step)
+    check_bytes(result)
+    check_totals(result, seen)
 
 
 @settings(max_examples=50, deadline=None)
@@ -170,10 +170,10 @@ def test_tight_limits_lose_nothing_silently(
 def test_joined_in_the_middle(ordeal: Ordeal, skipped: int, step: int) -> None:
     _, seen = story(ordeal)
     seen = seen[skipped:]
-    told = tell(packets(seen), step=step)
-    for connection in told.connections:
+    result = reassemble(packets(seen), step=step)
+    for connection in result.connections:
         for side, totals in enumerate(connection.totals):
-            events = [e for e in told.events if e.connection is connection]
+            events = [e for e in result.events if e.connection is connection]
             runs = [e for e in events if isinstance(e, Run) and e.side == side]
             lost = [e for e in events if isinstance(e, Discarded) and e.side == side]
             assert totals.delivered == sum(len(run.data) for run in runs)
@@ -187,20 +187,20 @@ def test_joined_in_the_middle(ordeal: Ordeal, skipped: int, step: int) -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(st.integers(0, 1 << 32).map(random.Random), BLOCKS)
-def test_random_segments_break_nothing(lots: random.Random, step: int) -> None:
+def test_random_segments_break_nothing(rng: random.Random, step: int) -> None:
     story = []
-    for _ in range(lots.randint(1, 120)):
-        near = lots.random() < 0.8
-        at = lots.randint(-200, 4000) if near else lots.randint(-(1 << 31), 1 << 31)
-        acked = lots.choice([None, 0, lots.randint(0, 4000), lots.randint(0, 1 << 31)])
-        payload = lots.randbytes(lots.choice([0, 0, 1, 1, 10, 100, 1000]))
-        flags = lots.choice([0] * 6 + [1, 2, 4, 0x12, 0xFF])
-        cut = lots.randint(0, len(payload)) if lots.random() < 0.1 else None
-        after = lots.choice([0, 1, 1, 100, 100_000, 1_000_000])
-        ports = (lots.choice([1, 2]), 9092)
-        story.append(Sent(lots.randrange(2), at, payload, acked, flags, after, cut, ports=ports))
-    told = tell(packets(story), step=step)
+    for _ in range(rng.randint(1, 120)):
+        near = rng.random() < 0.8
+        at = rng.randint(-200, 4000) if near else rng.randint(-(1 << 31), 1 << 31)
+        acked = rng.choice([None, 0, rng.randint(0, 4000), rng.randint(0, 1 << 31)])
+        payload = rng.randbytes(rng.choice([0, 0, 1, 1, 10, 100, 1000]))
+        flags = rng.choice([0] * 6 + [1, 2, 4, 0x12, 0xFF])
+        cut = rng.randint(0, len(payload)) if rng.random() < 0.1 else None
+        after = rng.choice([0, 1, 1, 100, 100_000, 1_000_000])
+        ports = (rng.choice([1, 2]), 9092)
+        story.append(Sent(rng.randrange(2), at, payload, acked, flags, after, cut, ports=ports))
+    result = reassemble(packets(story), step=step)
     there = sum(len(one.payload) if one.captured is None else one.captured for one in story)
-    sides = [side for connection in told.connections for side in connection.totals]
+    sides = [side for connection in result.connections for side in connection.totals]
     assert sum(side.captured for side in sides) == there
-    assert sorted(number for number, _ in told.closed) == list(range(len(told.connections)))
+    assert sorted(number for number, _ in result.closed) == list(range(len(result.connections)))

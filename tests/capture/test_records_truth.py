@@ -11,7 +11,7 @@ import pytest
 
 from kafkawire.capture.engine import decode_capture
 from kafkawire.capture.jsonl import records as record_text
-from kafkawire.capture.jsonl.records import Count, places
+from kafkawire.capture.jsonl.records import Count, records_fields
 from kafkawire.records import Record, RecordBatches
 
 from . import truth
@@ -25,7 +25,7 @@ def records_of(path: Path) -> Path:
 CAPTURES = [path for path in truth.captures() if records_of(path).exists()]
 
 
-def told(data: bytes | None) -> str | None:
+def as_text(data: bytes | None) -> str | None:
     return None if data is None else base64.b64encode(data).decode()
 
 
@@ -33,9 +33,9 @@ def as_told(record: Record, control: bool) -> dict[str, Any]:
     made: dict[str, Any] = {
         "o": record.offset,
         "ts": None if record.timestamp == -1 else record.timestamp,
-        "k": told(record.key),
-        "v": told(record.value),
-        "h": [[name, told(value)] for name, value in record.headers],
+        "k": as_text(record.key),
+        "v": as_text(record.value),
+        "h": [[name, as_text(value)] for name, value in record.headers],
     }
     if control:
         made["control"] = True
@@ -52,7 +52,7 @@ def test_records_are_those_that_another_implementation_reads(path: Path) -> None
     ours = []
     for number, row in enumerate(rows):
         if row.message is not None and row.body_version is not None:
-            for place in record_text.places(row.message, row.body_version):
+            for place in record_text.records_fields(row.message, row.body_version):
                 if place.data:
                     ours.append((number, place))
     wanted = truth.lines(records_of(path))
@@ -74,7 +74,8 @@ def test_records_are_those_that_another_implementation_reads(path: Path) -> None
             assert [{"h": [], **one} for one in theirs["records"]] == mine
         if "sha1" in theirs:
             lines = "\n".join(
-                f"{record.offset}|{told(record.key)}|{told(record.value)}" for record, _ in records
+                f"{record.offset}|{as_text(record.key)}|{as_text(record.value)}"
+                for record, _ in records
             )
             assert hashlib.sha1(lines.encode()).hexdigest() == theirs["sha1"]
 
@@ -85,7 +86,7 @@ def test_columns_hold_the_same_records() -> None:
             row = found.row
             if row.message is None or row.body_version is None:
                 continue
-            for place in places(row.message, row.body_version):
+            for place in records_fields(row.message, row.body_version):
                 records = list(RecordBatches(place.data).records())
                 table = RecordBatches(place.data).columns().to_arrow()
                 assert table.column("offset").to_pylist() == [r.offset for r in records]

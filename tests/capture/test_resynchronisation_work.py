@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
+from kafkawire import capture
 from kafkawire.capture.exchanges import conversation
 from kafkawire.capture.exchanges.conversation import Conversation
 from kafkawire.capture.files import pcapng
 from kafkawire.capture.files import resynchronisation as resync
 from kafkawire.capture.files.pcap import PcapDecoder
 from kafkawire.capture.files.pcapng import PcapngDecoder
-from kafkawire.capture.frames import detection as recognise
+from kafkawire.capture.frames import detection
 from kafkawire.primitives import DEFAULT_LIMITS
 from tests.capture import wire
 
@@ -77,20 +78,20 @@ def test_bytes_judged_are_linear(
     write: Callable[[int], bytes],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    judged = 0
+    checked = 0
 
     class Counting(resync.Search):
         def _next(self) -> None:
-            nonlocal judged
+            nonlocal checked
             before = self.searched
             super()._next()
-            judged += self.searched - before
+            checked += self.searched - before
 
     monkeypatch.setattr(resync, "Search", Counting)
     monkeypatch.setattr(pcapng, "Search", Counting)
     data = write(20_000)
     read(make(), data)
-    assert judged <= 3 * len(data), "once, and again for what was left over of a piece"
+    assert checked <= 3 * len(data), "once, and again for what was left over of a piece"
 
 
 def test_a_place_of_every_word_is_no_call_of_its_own() -> None:
@@ -108,7 +109,7 @@ def test_packets_between_damage_are_all_found() -> None:
 
 def interpreted(name: str) -> Any:
     """Load a module of `kafkawire.capture` from its source: native code hides its calls."""
-    path = Path(conversation.__file__).with_name(f"{name}.py")
+    path = Path(capture.__file__).parent.joinpath(*name.split(".")).with_suffix(".py")
     spec = spec_from_file_location(f"kafkawire.capture.{name}", path)
     assert spec is not None
     assert spec.loader is not None
@@ -120,30 +121,31 @@ def interpreted(name: str) -> Any:
 def spent(
     data: bytes, piece: int, monkeypatch: pytest.MonkeyPatch, **given: Any
 ) -> tuple[int, int]:
-    """Feed a stream; returns how often a position was judged, and how many bytes were decoded."""
-    judged = decoded = 0
-    recognise, machines = interpreted("recognise"), interpreted("conversation")
-    monkeypatch.setattr(machines, "scan_request", recognise.scan_request)
-    monkeypatch.setattr(machines, "find_request", recognise.find_request)
-    judge, spend_it = recognise.judge_request, recognise.Effort.spend
+    """Feed a stream; returns how often a position was checked, and how many bytes were decoded."""
+    checked = decoded = 0
+    source = interpreted("frames.detection")
+    machines = interpreted("exchanges.conversation")
+    monkeypatch.setattr(machines, "scan_request", source.scan_request)
+    monkeypatch.setattr(machines, "find_request", source.find_request)
+    check, spend_it = source.check_request, source.Effort.spend
 
     def counted(*arguments: Any) -> Any:
-        nonlocal judged
-        judged += 1
-        return judge(*arguments)
+        nonlocal checked
+        checked += 1
+        return check(*arguments)
 
     def spend(self: Any, done: int, copied: int) -> None:
         nonlocal decoded
         decoded += done
         spend_it(self, done, copied)
 
-    monkeypatch.setattr(recognise, "judge_request", counted)
-    monkeypatch.setattr(recognise.Effort, "spend", spend)
+    monkeypatch.setattr(detection, "check_request", counted)
+    monkeypatch.setattr(source.Effort, "spend", spend)
     machine = machines.Conversation(**given)
     for at in range(0, len(data), piece):
         machine.feed(0, data[at : at + piece], at // piece + 1, 1)
     machine.finish()
-    return judged, decoded
+    return checked, decoded
 
 
 def endless(size: int) -> bytes:
@@ -159,7 +161,7 @@ def heads(size: int) -> bytes:
 
 
 @pytest.mark.parametrize("write", [endless, heads, bytes])
-@pytest.mark.parametrize("given", [{}, {"client": 0, "in_step": (False, False)}])
+@pytest.mark.parametrize("given", [{}, {"client": 0, "in_sync": (False, False)}])
 def test_bytes_decoded_are_linear(
     write: Callable[[int], bytes], given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,7 +170,7 @@ def test_bytes_decoded_are_linear(
     many = spent(write(large), 100, monkeypatch, **given)
     for before, after in zip(few, many, strict=True):
         assert after <= SLACK * MORE * before + 1000
-    assert many[1] <= 12 * large + recognise.LEAST_EFFORT
+    assert many[1] <= 12 * large + detection.MIN_EFFORT
 
 
 def test_the_effort_of_one_search_is_bounded() -> None:
@@ -177,15 +179,15 @@ def test_the_effort_of_one_search_is_bounded() -> None:
     head = struct.pack(">ihhih", 15 + 2 * names, 3, 1, 0x7FFFFFFF, 1) + b"c"
     data = (head + struct.pack(">i", names - 10) + b"\0\0" * names) * 3000
     limit = DEFAULT_LIMITS.max_frame_bytes
-    found = recognise.scan_request(data, limit).found
+    found = detection.scan_request(data, limit).found
     assert found is None or not found.proven
-    effort = recognise.Effort(1000)
+    effort = detection.Effort(1000)
     for at in range(0, len(data), len(head) + 4 + 2 * names):
-        recognise.judge_request(data, at, limit, effort)
+        detection.check_request(data, at, limit, effort)
         if effort.left < 0:
             break
     assert effort.left < 0, "what it takes is counted"
-    assert at <= recognise.LEAST_EFFORT + 8 * 1000
+    assert at <= detection.MIN_EFFORT + 8 * 1000
 
 
 @pytest.mark.parametrize("piece", [1, 7, 1460])
@@ -211,9 +213,9 @@ def test_a_request_is_found_behind_bytes_that_look_like_one(piece: int) -> None:
 
 
 def test_looks_grow_with_the_bytes() -> None:
-    assert conversation._more(0) == 1
+    assert conversation._retry_bytes(0) == 1
     looks, held = 0, 0
     while held < 1 << 20:
-        held += conversation._more(held)
+        held += conversation._retry_bytes(held)
         looks += 1
     assert looks < 200

@@ -1,4 +1,4 @@
-"""What a file is, told by its bytes; compression taken off; streams read as they come."""
+"""Format detection, decompression, and streams that are read while they are written."""
 
 from __future__ import annotations
 

@@ -260,9 +260,9 @@ def test_most_apis_are_noted_without_decoding() -> None:
 def fields_of(path: Path) -> list[Carried]:
     found: list[Carried] = []
     context = Context(Traffic([path]))
-    for item in context.traffic.sealed():
+    for item in context.traffic.raw_frames():
         if not isinstance(item, Ended) and isinstance(item.item, RawFrame):
-            row = item.item.open()
+            row = item.item.decode()
             found += body_facts_of(row, context.names, True).fields
     return found
 

@@ -31,7 +31,7 @@ RUN_STATUSES = {Status.UNPARSED, Status.OTHER_PROTOCOL}
 
 
 class PartitionReference(NamedTuple):
-    """A connection of a recording: who said what, one after the other, and what it meant."""
+    """A recorded connection: the bytes of each side in order, and their messages."""
 
     pieces: tuple[tuple[int, bytes], ...]
     rows: tuple[Row, ...]
@@ -43,17 +43,17 @@ def spoken(name: str) -> list[PartitionReference]:
     path = FIXTURES / "captures" / f"{name}.pcap"
     parser, reassembler = PacketParser(), Reassembler()
     events = [e for block in read_capture(path) for e in reassembler.feed(parser.parse(block))]
-    said: dict[int, list[tuple[int, bytes]]] = {}
+    sent_by: dict[int, list[tuple[int, bytes]]] = {}
     for event in events + reassembler.finish():
         if isinstance(event, Run):
-            said.setdefault(event.connection.id, []).append((event.side, bytes(event.data)))
+            sent_by.setdefault(event.connection.id, []).append((event.side, bytes(event.data)))
     rows: dict[int, list[Row]] = {}
     for found in decoded(path)[0]:
         if found.connection is not None:
             rows.setdefault(found.connection, []).append(found.row)
     return [
         PartitionReference(tuple(pieces), tuple(rows[number]))
-        for number, pieces in said.items()
+        for number, pieces in sent_by.items()
         if all(row.is_message for row in rows[number])
         and 200 < sum(len(data) for _, data in pieces) < 4_000
     ]
@@ -90,63 +90,63 @@ def decoded(source: Path | bytes, step: int = 1 << 15) -> tuple[list[Located], E
 
 def account(found: list[Located], ending: Ending, payload: int) -> None:
     """Every payload byte is in exactly one row, or captured a second time."""
-    told: Counter[tuple[int, int, str]] = Counter()
+    result: Counter[tuple[int, int, str]] = Counter()
     for located in found:
         row, connection = located.row, located.connection
         assert connection is not None
         client = ending.clients[connection]
         side = client if row.direction == "request" else 1 - client
         if row.is_message:
-            told[connection, side, "delivered"] += row.length + 4
+            result[connection, side, "delivered"] += row.length + 4
         elif row.status is Status.TRUNCATED:
             size = 4 if row.length > len(row.raw) else 0  # of a frame, else of a size cut off
-            told[connection, side, "delivered"] += size + len(row.raw)
+            result[connection, side, "delivered"] += size + len(row.raw)
         elif row.status in RUN_STATUSES:
-            told[connection, side, "delivered"] += row.length
+            result[connection, side, "delivered"] += row.length
         elif row.status is Status.GAP:
-            told[connection, side, "missing"] += row.length
+            result[connection, side, "missing"] += row.length
         elif row.status is Status.DISCARDED:
-            told[connection, side, "discarded"] += row.length
+            result[connection, side, "discarded"] += row.length
         else:
             assert row.status is Status.CONFLICT
-            told[connection, side, "conflicting"] += row.length
+            result[connection, side, "conflicting"] += row.length
     captured = 0
     for (connection, side), ended in ending.sides.items():
         totals = ended.totals[side]
         captured += totals.captured
         for kind in ("delivered", "missing", "discarded", "conflicting"):
-            assert told.pop((connection, side, kind), 0) == getattr(totals, kind), (
+            assert result.pop((connection, side, kind), 0) == getattr(totals, kind), (
                 connection,
                 side,
                 kind,
             )
-    assert not told
+    assert not result
     assert captured == payload
 
 
 def suffer(one: PartitionReference, ordeal: Ordeal) -> bytes:
     """Send what was spoken in other segments over a bad network, before a bad tap."""
-    lots = random.Random(ordeal.seed)
+    rng = random.Random(ordeal.seed)
     at = [0, 0]
     sent: list[Sent] = []
     for side, data in one.pieces:
         rest = data
         while rest:
-            size = lots.randint(1, max(ordeal.largest, len(data) // 40))
+            size = rng.randint(1, max(ordeal.largest, len(data) // 40))
             acked = at[1 - side] if ordeal.acknowledged else 0
             sent.append(Sent(side, at[side], rest[:size], acked))
             at[side] += len(rest[:size])
             rest = rest[size:]
     seen: list[Sent] = []
     for each in sent:
-        if lots.randrange(100) >= ordeal.lost:
-            copies = 2 if lots.randrange(100) < ordeal.doubled else 1
-            if lots.randrange(100) < ordeal.cut:
-                each = each._replace(captured=lots.randint(0, len(each.payload)))
+        if rng.randrange(100) >= ordeal.lost:
+            copies = 2 if rng.randrange(100) < ordeal.doubled else 1
+            if rng.randrange(100) < ordeal.cut:
+                each = each._replace(captured=rng.randint(0, len(each.payload)))
             seen += [each] * copies
-    order = sorted(range(len(seen)), key=lambda i: i + lots.random() * ordeal.displaced)
-    told = [*hello(), *(seen[i] for i in order), *goodbye(*at)]
-    return pcap(packets(told), magic=0xA1B23C4D)
+    order = sorted(range(len(seen)), key=lambda i: i + rng.random() * ordeal.displaced)
+    result = [*hello(), *(seen[i] for i in order), *goodbye(*at)]
+    return pcap(packets(result), magic=0xA1B23C4D)
 
 
 def names(row: Row) -> tuple[object, ...]:
@@ -154,7 +154,7 @@ def names(row: Row) -> tuple[object, ...]:
 
 
 def check_truth(one: PartitionReference, found: list[Located]) -> None:
-    """What is said to be a message was sent, as what it is said to be."""
+    """Each reported message was sent, with the reported API and version."""
     sent = Counter(names(row) for row in one.rows)
     known = [(names(row), row.api_key, row.api_version, row.message) for row in one.rows]
     messages = [located.row for located in found if located.row.is_message]

@@ -46,7 +46,7 @@ def header_size(frame: bytes, direction: str, api: str, version: int) -> int:
 
 def rows(asked: bytes, answered: bytes) -> list[Row]:
     """Decode one exchange, as far as it is there."""
-    machine = Conversation(client=0, in_step=(True, True), known_kafka=True)
+    machine = Conversation(client=0, in_sync=(True, True), known_kafka=True)
     made = machine.feed(0, asked, 1, 1)
     if answered:
         made += machine.feed(1, answered, 2, 2)

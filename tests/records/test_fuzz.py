@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 
 from kafkawire.capture.exchanges.topic_ids import Topic
-from kafkawire.capture.jsonl.records import batch_body, opened_place, shown_value
+from kafkawire.capture.jsonl.records import batch_body, records_of, shown_value
 from kafkawire.capture.jsonl.writer import Text
 from kafkawire.capture.tables.arrow.record_columns import RecordColumns
 from kafkawire.capture.tables.extraction.record_batches import Broken, Carried, batches_in
@@ -124,11 +124,11 @@ def test_text_and_tables_give_the_same(seed: int) -> None:
     with replayable(seed):
         data = sealed(field(random.Random(seed)))
         records, faults = read_both(data)
-        text = opened_place("records", "t", 0, data)
+        text = records_of("records", "t", 0, data)
         made: dict[str, Any] = json.loads(text)
         assert [each["offset"] for each in made["content"]] == [each.offset for each in records]
         assert ("error" in made) == bool(faults)
-        out = Text(shown_value, opened_place, batch_body, True)
+        out = Text(shown_value, records_of, batch_body, True)
         out.place("records", "t", 0, data)
         assert bytes(out.view()).decode() == text
 

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from kafkawire.capture.exchanges.topic_ids import Topic
-from kafkawire.capture.jsonl.records import Count, batch_body, opened_place, shown_value
+from kafkawire.capture.jsonl.records import Count, batch_body, records_of, shown_value
 from kafkawire.capture.jsonl.writer import Text
 from kafkawire.capture.tables.arrow.record_columns import RecordColumns
 from kafkawire.capture.tables.extraction.record_batches import Broken, Carried, batches_in
@@ -237,14 +237,14 @@ SHOWN: Final = [*FIVE, *FIVE, b"value 0", b"value 1"]
 
 def test_decode_shows_records_and_fault() -> None:
     data = damaged_field()
-    made = json.loads(opened_place("records", "t", 0, data))
+    made = json.loads(records_of("records", "t", 0, data))
     assert [each["value"] for each in made["content"]] == [
         {"text": value.decode()} for value in SHOWN
     ]
     assert made["error"].startswith("batch[0].record[5]: ")
     assert made["error"].endswith("; 1 more error")
     assert (made["batches"], made["records"]) == (3, 8 + 5 + 2)
-    out = Text(shown_value, opened_place, batch_body, True)
+    out = Text(shown_value, records_of, batch_body, True)
     out.place("records", "t", 0, data)
     assert json.loads(bytes(out.view())) == made
     assert Count(data).error is not None

@@ -125,7 +125,7 @@ def test_a_malformed_file_among_good_ones(spark: SparkSession, tmp_path: Path) -
     problems = of_frame(read(spark, files, "problems", sets="file"))
     said = {row["file"]: row["error"] for row in problems if row["kind"] == "unreadable"}
     assert set(said) == {str(bad), str(cut)}
-    assert "no capture format" in said[str(bad)]
+    assert "not a capture file" in said[str(bad)]
     exchanges = of_frame(read(spark, files, "exchanges", sets="file"))
     assert counted(row for row in exchanges if row["file"] == good) == counted(
         rows_of([good], "exchanges")
@@ -136,7 +136,7 @@ def test_a_malformed_file_fails_the_job_where_asked(spark: SparkSession, tmp_pat
     bad = tmp_path / "b\u00e4d.pcap"
     bad.write_bytes(b"this is no capture at all")
     good = str(FIXTURES / "captures" / "kcat-kf.pcap")
-    with pytest.raises(Exception, match=r"d\.pcap: .*no capture format"):
+    with pytest.raises(Exception, match=r"d\.pcap: .*not a capture file"):
         read(spark, [good, str(bad)], "exchanges", failOnError=True)
     cut = tmp_path / "cut.pcap"
     cut.write_bytes(Path(good).read_bytes()[:-7])

@@ -101,7 +101,7 @@ def test_a_name_that_is_no_text_is_told_and_hangs_nothing(
     reader = spark.read.format("kafkapcap")
     rows = of_frame(reader.load(str(tmp_path / "good")))
     assert {Path(row["file"]).name for row in rows} == {r"caf\udce9.pcap"}
-    with pytest.raises(Exception, match=r"Unreadable: .*caf.udce9\.pcap: no capture format"):
+    with pytest.raises(Exception, match=r"Unreadable: .*caf.udce9\.pcap: not a capture file"):
         reader.option("failOnError", "true").load(str(tmp_path / "bad")).collect()
 
 

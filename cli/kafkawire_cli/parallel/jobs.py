@@ -66,11 +66,11 @@ def decoded(files: Sequence[Path], asked: DecodeOptions, jobs: int) -> Iterator[
 def decoded_as_one(files: Sequence[Path], asked: DecodeOptions) -> Iterator[Printed]:
     """Decode captures that are one, in the order of their first packets."""
     from kafkawire.capture.frames.serialised import LocatedItem
-    from kafkawire.capture.multifile import Traffic, place_of
+    from kafkawire.capture.multifile import Traffic, file_and_packet
     from kafkawire.errors import CaptureError
 
     def file_of(told: LocatedItem) -> int:
-        return place_of(told.item.packet)[0]
+        return file_and_packet(told.item.packet)[0]
 
     try:
         with progress(files, drawn=_drawn()) as watch:
@@ -89,10 +89,10 @@ def decoded_as_one(files: Sequence[Path], asked: DecodeOptions) -> Iterator[Prin
 def _within(told: LocatedItem) -> LocatedItem:
     """Number a packet as its file does."""
     from kafkawire.capture.frames.decoding import RawFrame
-    from kafkawire.capture.multifile import place_of
+    from kafkawire.capture.multifile import file_and_packet
 
     item = told.item
-    number = place_of(item.packet)[1]
+    number = file_and_packet(item.packet)[1]
     if isinstance(item, RawFrame):
         item.packet = number
     else:

@@ -58,7 +58,7 @@ def body(entry: Entry, view: View) -> Any:
     """Make the body of a row: a JSON object where it was decoded, with a few words for what records
     fields hold, else its bytes in hex.
     """
-    from kafkawire.capture.jsonl.records import in_words, places, replaced
+    from kafkawire.capture.jsonl.records import records_fields, records_summary, replace_records
     from kafkawire.capture.jsonl.rows import raw_text
     from kafkawire.capture.rows import Status
     from kafkawire.protocol.json_text import shown_json
@@ -66,21 +66,21 @@ def body(entry: Entry, view: View) -> Any:
     row = entry.row
     if row.message is None or row.body_version is None:
         return raw_text(row, secrets=view.secrets, redact=view.redact)
-    found = places(row.message, row.body_version)
+    found = records_fields(row.message, row.body_version)
     doubtful = row.status is not Status.OK
     made = shown_json(row.message, row.body_version, view.secrets, doubtful)
-    return replaced(made, map(in_words, found))
+    return replace_records(made, map(records_summary, found))
 
 
 def records(entry: Entry, view: View) -> list[dict[str, Any]]:
     """Open every records field of a row."""
-    from kafkawire.capture.jsonl.records import opened, places
+    from kafkawire.capture.jsonl.records import records_fields, records_json
 
     row = entry.row
     if row.message is None or row.body_version is None:
         return []
-    found = places(row.message, row.body_version)
-    return [json.loads(opened(place, view.redact, view.secrets)) for place in found]
+    found = records_fields(row.message, row.body_version)
+    return [json.loads(records_json(place, view.redact, view.secrets)) for place in found]
 
 
 def embedded(entry: Entry, view: View) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def took(entry: Entry) -> str:
 
 def content(entry: Entry) -> str:
     """Say in a few words what a row holds."""
-    from kafkawire.capture.jsonl.records import Count, places
+    from kafkawire.capture.jsonl.records import Count, records_fields
     from kafkawire.capture.rows import Status
     from kafkawire.protocol.secrets import SECRET_APIS
 
@@ -144,7 +144,8 @@ def content(entry: Entry) -> str:
     if row.message is not None and row.body_version is not None and not doubtful:
         summary = str(facts(row.message, row.body_version))
         said += [summary] if summary else []
-        held = [Count(place.data).records for place in places(row.message, row.body_version)]
+        fields = records_fields(row.message, row.body_version)
+        held = [Count(field.data).records for field in fields]
         if held:
             said.append(f"{sum(held)} records")
     if row.error:

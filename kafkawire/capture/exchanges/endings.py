@@ -1,11 +1,10 @@
-"""Connections that ended, and the bytes of what was told, for whoever adds up many parts of a
-capture.
+"""Collects closed connections and frame counts, for captures that are read in several parts.
 
-Law: a connection goes by its first packet here, which is the same however a capture is cut; its
-number in order of appearance is known only when all parts are.
+Law: a connection is identified by its first packet here, which does not depend on how a capture is
+split; its number in order of appearance is known only when all parts are read.
 
     Engine(by_packet=True) --on_end--> Endings --drained--> Ended
-                          `--[Told]--> weigh --> frames, and their bytes
+                          `--[LocatedItem]--> count_frames --> frames, and their bytes
 """
 
 from __future__ import annotations
@@ -24,10 +23,9 @@ _make: Final[Any] = tuple.__new__
 
 @final
 class Endings:
-    """See the module.
+    """Collects closed connections.
 
-    firsts: of each connection that ended its first packet. repeated_bytes: of all of them, as in
-    `Ended`.
+    firsts: their first packets. repeated_bytes: their sum, as in `Ended`.
     """
 
     def __init__(self) -> None:
@@ -36,22 +34,22 @@ class Endings:
         self._new: list[Ended] = []
 
     def end(self, connection: Connection, client: int) -> None:
-        """Take that nothing more comes of a connection; client: the side that was the client."""
+        """Handle the end of a connection; client: the side that was the client."""
         first = connection.first_packet
         self.firsts.append(first)
         self.repeated_bytes += connection.repeated_bytes
         self._new.append(as_ended(connection, client, first))
 
     def drained(self) -> list[Ended]:
-        """Give those that were not given yet."""
+        """Return the closed connections since the last call."""
         new = self._new
         self._new = []
         return new
 
 
 def as_ended(connection: Connection, client: int, number: int) -> Ended:
-    """Say that nothing more comes of a connection; client: the side that was the client; number:
-    what the connection goes by.
+    """Make the event of a closed connection; client: the side that was the client; number: the id
+    of the connection.
     """
     ended: Ended = _make(
         Ended,
@@ -71,12 +69,12 @@ def as_ended(connection: Connection, client: int, number: int) -> Ended:
     return ended
 
 
-def weigh(told: list[LocatedItem]) -> tuple[int, int]:
-    """Count the frames that are sealed still, and their bytes, without those of their lengths."""
+def count_frames(items: list[LocatedItem]) -> tuple[int, int]:
+    """Count the raw frames, and their bytes without the size prefixes."""
     count: i64 = 0
     size: i64 = 0
-    for one in told:
-        item = one.item
+    for each in items:
+        item = each.item
         if isinstance(item, RawFrame):
             count += 1
             size += len(item.frame)

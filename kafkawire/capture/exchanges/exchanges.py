@@ -1,11 +1,12 @@
-"""Requests and the responses that answered them, put together from located rows.
+"""Pairs request rows and response rows into exchanges.
 
-Law: each request row and each response row is in exactly one exchange; an exchange goes out as soon
-as nothing can be added to it, and what waits is bounded.
+Law: each request row and each response row is in exactly one exchange; an exchange is returned as
+soon as it is complete, and the number of waiting requests is bounded.
 
     request A ----.
-    request B --. |          a response to B: A goes out alone (brokers answer in order),
-    response B -' |          then B with its response; the connection ends: what waits goes out
+    request B --. |        a response to B: A is returned without one (brokers respond in order),
+    response B -' |        then B with its response; the connection ends: the waiting ones are
+                  |        returned
 """
 
 from __future__ import annotations
@@ -18,23 +19,23 @@ from ..engine import Located
 from ..rows import Row, Status
 
 MAX_OPEN: Final = 1 << 12
-"""Requests of a connection that may wait for their response."""
+"""Requests of a connection that wait for their response, at most."""
 
 MAX_OPEN_BYTES: Final = 1 << 23
-"""Bytes of such requests, before the oldest go out alone."""
+"""Bytes of such requests; the oldest are returned without a response."""
 
 NO_HEADER: Final = frozenset({Status.SASL_TOKEN})
-"""Messages that no header numbers: they belong to no exchange."""
+"""Messages without a correlation id: they are in no exchange."""
 
 
 class Ended(NamedTuple):
-    """A connection of which nothing more comes.
+    """A closed connection.
 
-    first_packet, last_packet: of all its packets, those without payload too. first_ns, last_ns:
-    nanoseconds since the epoch. client, broker: as in `Located`; reset: whether a RST was seen.
-    captured_bytes: payload captured until then, of both sides; what comes later is in rows of
-    status `discarded`. repeated_bytes: those of them that were there before, with the same content,
-    and those of keep-alive probes: they are in no row.
+    first_packet, last_packet: of all its packets, also those without payload. first_ns, last_ns:
+    nanoseconds since the epoch. client, broker: as in `Located`. reset: whether a RST was seen.
+    captured_bytes: captured payload of both sides up to the close; later bytes are in rows of
+    status `discarded`. repeated_bytes: those in retransmissions with the same content and in
+    keep-alive probes, which are in no row.
     """
 
     connection: int
@@ -50,7 +51,7 @@ class Ended(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """A request with its response; one of them is None where it is not in the capture.
+    """A request with its response; one of them is None if it was not captured.
 
     A Produce with acks=0 is complete without a response.
     """
@@ -62,8 +63,8 @@ class Exchange(NamedTuple):
     response: Row | None
 
     @property
-    def told(self) -> Row:
-        """The row that says which API and version it is: the request's where there is one."""
+    def main_row(self) -> Row:
+        """The row with the API and version: the request if it was captured, else the response."""
         row = self.request or self.response
         assert row is not None
         return row
@@ -76,11 +77,11 @@ class Exchanges:
         self._open: dict[int, _Open] = {}
 
     def take(self, found: Located) -> list[Exchange]:
-        """Take the next row; give the exchanges that it completes."""
+        """Handle the next row; return the exchanges that it completes."""
         row = found.row
         if found.connection is None or found.client is None or found.broker is None:
             return []
-        if not _has_a_place(row):
+        if not _is_paired(row):
             return []
         waiting = self._open.get(found.connection)
         if waiting is None:
@@ -90,17 +91,17 @@ class Exchanges:
         return waiting.request(row) if row.direction == "request" else waiting.response(row)
 
     def end(self, connection: int) -> list[Exchange]:
-        """Give what a connection that ended leaves without a response."""
+        """Return the requests of a closed connection that have no response."""
         waiting = self._open.pop(connection, None)
         return [] if waiting is None else waiting.finish()
 
     def finish(self) -> list[Exchange]:
-        """Give what is left of all connections."""
+        """Return the waiting requests of all connections."""
         return [exchange for connection in list(self._open) for exchange in self.end(connection)]
 
 
 class _Open:
-    """The requests of one connection that may still be answered."""
+    """The requests of one connection that wait for their response."""
 
     def __init__(self, connection: int, client: str, broker: str) -> None:
         self.where = connection, client, broker
@@ -112,21 +113,21 @@ class _Open:
         self.bytes += row.length
         given_up: list[Exchange] = []
         while len(self.rows) > MAX_OPEN or (self.bytes > MAX_OPEN_BYTES and len(self.rows) > 1):
-            given_up.append(self._alone(None))
+            given_up.append(self._complete(None))
         return given_up
 
     def response(self, row: Row) -> list[Exchange]:
-        at = self._asked(row)
+        at = self._index_of(row)
         if at is None:
             return [Exchange(*self.where, None, row)]
-        found = [self._alone(None) for _ in range(at)]
-        found.append(self._alone(row))
+        found = [self._complete(None) for _ in range(at)]
+        found.append(self._complete(row))
         return found
 
     def finish(self) -> list[Exchange]:
-        return [self._alone(None) for _ in range(len(self.rows))]
+        return [self._complete(None) for _ in range(len(self.rows))]
 
-    def _asked(self, row: Row) -> int | None:
+    def _index_of(self, row: Row) -> int | None:
         for at, request in enumerate(self.rows):
             if (
                 request.packet == row.request_packet
@@ -135,21 +136,21 @@ class _Open:
                 return at
         return None
 
-    def _alone(self, response: Row | None) -> Exchange:
+    def _complete(self, response: Row | None) -> Exchange:
         row = self.rows.popleft()
         self.bytes -= row.length
         return Exchange(*self.where, row, response)
 
 
-def _has_a_place(row: Row) -> bool:
-    """Whether a row is a request or response, whole or cut, and not bytes of some other kind."""
+def _is_paired(row: Row) -> bool:
+    """Whether a row is a request or a response, complete or truncated."""
     if row.status is Status.TRUNCATED:
         return row.correlation_id is not None
     return row.is_message and row.status not in NO_HEADER
 
 
 def exchanges(traffic: Iterable[Located | Ended]) -> Iterator[Exchange]:
-    """Pair the rows of a capture; see `Traffic` for what to give."""
+    """Pair the rows of a capture, for example of a `Traffic`."""
     pairs = Exchanges()
     for item in traffic:
         if isinstance(item, Ended):

@@ -1,12 +1,12 @@
-"""Incremental fetch sessions (KIP-227) expanded: what a Fetch asks for, as the broker knows it.
+"""Expands incremental fetch sessions (KIP-227): all partitions that a Fetch requests.
 
-Law: a session is what its requests made it, one after the other, on one connection; where its
-beginning is not there, what is known of it is given and said to be incomplete. (Clients begin anew
-after a disconnect; and what is said of a connection never depends on another.)
+Law: the state of a session is the result of its requests, in order, on one connection. If the
+session was opened before the capture, its known partitions are marked incomplete. (Clients open a
+new session after a disconnect; and rows of a connection never depend on another connection.)
 
-    session 0, epoch 0   asks for what it lists; the response's id names the session it opens
-    session s, epoch n   what it lists is added or changed, what it forgets leaves
-    epoch -1             asks for what it lists; its session, if any, is closed
+    session 0, epoch 0   a full fetch; the response has the id of the new session
+    session s, epoch n   incremental: listed partitions are added or changed, forgotten ones removed
+    epoch -1             a full fetch; closes the session, if any
 """
 
 from __future__ import annotations
@@ -22,131 +22,135 @@ from .topic_ids import Topic, TopicNames
 FINAL_EPOCH: Final = -1
 INITIAL_EPOCH: Final = 0
 MAX_SESSIONS: Final = 1 << 14
-"""Sessions remembered; brokers keep 1000 each by default. The oldest go first."""
+"""Sessions stored; brokers keep 1000 each by default. The oldest are dropped first."""
 
 
-class Wanted(NamedTuple):
-    """A partition that a Fetch asks for. listed: whether this request says so itself."""
+class RequestedPartition(NamedTuple):
+    """A partition that a Fetch requests. listed: whether the request itself lists it."""
 
     topic: Topic
     partition: int
-    asked: FetchPartition
+    request: FetchPartition
     listed: bool
 
 
-class InFlightRequest(NamedTuple):
-    """All that a Fetch asks for; complete: whether the session was seen from its beginning."""
+class ExpandedFetch(NamedTuple):
+    """All partitions that a Fetch requests; complete: whether the whole session is known."""
 
-    partitions: tuple[Wanted, ...]
+    partitions: tuple[RequestedPartition, ...]
     complete: bool
 
 
 Key = tuple[object, int]
-"""What tells a partition from others: its topic's key, its number."""
+"""The key of a partition: its topic's key and its index."""
 
-Held = TypeVar("Held")
+State = TypeVar("State")
 
 
-class Sessions(Generic[Held]):
-    """The sessions of a capture, whatever is held of their partitions."""
+class Sessions(Generic[State]):
+    """The fetch sessions of a capture; State: what is stored of each partition."""
 
     def __init__(self) -> None:
-        self._sessions: dict[tuple[int, int], tuple[dict[Key, Held], bool]] = {}
+        self._sessions: dict[tuple[int, int], tuple[dict[Key, State], bool]] = {}
 
-    def turn(
+    def apply(
         self,
         connection: int,
         id: int,
         epoch: int,
-        listed: dict[Key, Held],
+        listed: dict[Key, State],
         forgotten: set[Key],
-        answer: tuple[int, int] | None,
-    ) -> tuple[dict[Key, Held], bool]:
-        """Take a Fetch; say what it asks for, and whether that is all. What is given back is not to
-        be changed; it is the same object as before while a session stays as it is.
+        response: tuple[int, int] | None,
+    ) -> tuple[dict[Key, State], bool]:
+        """Apply a Fetch to its session; return all requested partitions, and whether they are
+        complete. The result must not be modified; it is the same object as before if the session
+        did not change.
 
-        answer: error code and session id of the response.
+        response: error code and session id of the response.
         """
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             self._sessions.pop((connection, id), None)
-            wanted, complete = listed, True
+            requested, complete = listed, True
         else:
-            wanted, complete = self._sessions.pop((connection, id), ({}, False))
+            requested, complete = self._sessions.pop((connection, id), ({}, False))
             if listed or forgotten:
-                # what is forgotten leaves, unless the same request lists it anew
-                wanted = {
-                    key: one
-                    for key, one in (wanted | listed).items()
+                # forgotten partitions are removed, unless the same request lists them again
+                requested = {
+                    key: each
+                    for key, each in (requested | listed).items()
                     if key not in forgotten or key in listed
                 }
         if epoch != FINAL_EPOCH:
-            self._remember(connection, id, answer, wanted, complete)
-        return wanted, complete
+            self._remember(connection, id, response, requested, complete)
+        return requested, complete
 
     def _remember(
         self,
         connection: int,
         id: int,
-        answer: tuple[int, int] | None,
-        wanted: dict[Key, Held],
+        response: tuple[int, int] | None,
+        requested: dict[Key, State],
         complete: bool,
     ) -> None:
-        """Keep the session that the response names; without a response, the one that was asked."""
-        if answer is not None:
-            error_code, id = answer
+        """Store the session named by the response; without a response, by the request."""
+        if response is not None:
+            error_code, id = response
             if error_code:
-                return  # the broker knows no such session: the client begins anew
+                return  # the broker does not have the session: the client opens a new one
         if id:
-            self._sessions[connection, id] = wanted, complete
+            self._sessions[connection, id] = requested, complete
             if len(self._sessions) > MAX_SESSIONS:
                 del self._sessions[next(iter(self._sessions))]
 
 
 class FetchSessions:
-    """The sessions of all brokers of a capture."""
+    """The fetch sessions of all connections of a capture."""
 
     def __init__(self, names: TopicNames) -> None:
         self._names = names
-        self._sessions: Sessions[Wanted] = Sessions()
+        self._sessions: Sessions[RequestedPartition] = Sessions()
 
-    def expand(self, exchange: Exchange) -> InFlightRequest | None:
-        """Say what a Fetch asks for; None for other exchanges, and where its request cannot be
-        read. Give each exchange once, in order.
+    def expand(self, exchange: Exchange) -> ExpandedFetch | None:
+        """Return all partitions that a Fetch requests; None for other exchanges, and if the request
+        was not decoded. Call it once for each exchange, in order.
         """
-        told = exchange.request
-        if told is None or told.api_key != ApiKey.FETCH:
+        row = exchange.request
+        if row is None or row.api_key != ApiKey.FETCH:
             return None
-        request = told.message
+        request = row.message
         if not isinstance(request, FetchRequest):
             return None
-        answer = exchange.response.message if exchange.response is not None else None
+        response = exchange.response.message if exchange.response is not None else None
         listed = listed_by(request, self._names)
-        wanted, complete = self._sessions.turn(
+        requested, complete = self._sessions.apply(
             exchange.connection,
             request.session_id,
             request.session_epoch,
             listed,
             forgotten_by(request, self._names),
-            (answer.error_code, answer.session_id) if isinstance(answer, FetchResponse) else None,
+            (response.error_code, response.session_id)
+            if isinstance(response, FetchResponse)
+            else None,
         )
         partitions = tuple(
-            one if key in listed else one._replace(listed=False) for key, one in wanted.items()
+            each if key in listed else each._replace(listed=False)
+            for key, each in requested.items()
         )
-        return InFlightRequest(partitions, complete)
+        return ExpandedFetch(partitions, complete)
 
 
-def listed_by(request: FetchRequest, names: TopicNames) -> dict[Key, Wanted]:
-    """Find the partitions that a Fetch lists itself."""
-    made: dict[Key, Wanted] = {}
+def listed_by(request: FetchRequest, names: TopicNames) -> dict[Key, RequestedPartition]:
+    """Return the partitions that a Fetch lists itself."""
+    made: dict[Key, RequestedPartition] = {}
     for entry in request.topics:
         topic = names.topic(entry.topic, entry.topic_id)
-        for one in entry.partitions:
-            made[topic.key, one.partition] = Wanted(topic, one.partition, one, True)
+        for each in entry.partitions:
+            made[topic.key, each.partition] = RequestedPartition(topic, each.partition, each, True)
     return made
 
 
 def forgotten_by(request: FetchRequest, names: TopicNames) -> set[Key]:
-    """Find the partitions that a Fetch takes out of its session."""
+    """Return the partitions that a Fetch removes from its session."""
     return {
         (names.topic(entry.topic, entry.topic_id).key, partition)
         for entry in request.forgotten_topics_data

@@ -1,13 +1,13 @@
-"""What a response without its request must be, told from its content.
+"""Infers the API and version of a response without its request from its content.
 
-Law: no false message. A body counts as known only where one layout of all that Kafka has fits it to
-the last byte, encodes to the same bytes again, holds values that make sense and enough of them; or
-where several layouts fit and just one of them was seen on the same connection.
+Law: no false messages. A response is inferred only if exactly one layout of all Kafka responses
+decodes it to the last byte, encodes to the same bytes, and has enough plausible values; or if
+several layouts fit, and exactly one of them was seen on the same connection.
 
-    frame --> every layout that fits --> sensible, with evidence --> one left --> inferred
-                                                                `--> none, several --> unpaired
+    frame --> layouts that fit --> plausible, with evidence --> one: inferred
+                                                           `--> none or several: unpaired
 
-A layout is an API with the versions that are written alike: Metadata 5-6 is one.
+A layout is an API with versions of the same wire format: Metadata 5-6 is one.
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ from .pairing import Item
 
 SIZE: Final = 4
 
-LEAST_EVIDENCE: Final = 8
-"""Bytes of text or records, and 2 for every element of an array, that a body must have: less fits
-by chance.
+MIN_EVIDENCE: Final = 8
+"""Bytes of text or records, and 2 for each array element, that a body must have: less may fit by
+chance.
 """
 
-MOST_SEARCHES: Final = 256
-"""Responses of a connection that are tried against all layouts; others only against those seen."""
+MAX_SEARCHES: Final = 256
+"""Responses of a connection that are tried with all layouts; others only with those seen."""
 
-MOST_BYTES: Final = 1 << 20
-"""A response larger than this is only tried against layouts seen."""
+MAX_BYTES: Final = 1 << 20
+"""A response larger than this is only tried with layouts seen."""
 
-MOST_UNREAD: Final = 1 << 14
-"""Bytes of responses that are kept until somebody asks whether they can be read."""
+MAX_UNDECODED_BYTES: Final = 1 << 14
+"""Bytes of responses buffered before they are decoded to learn their layouts."""
 
-MOST_LISTED: Final = 6
-"""Candidates that are named."""
+MAX_LISTED: Final = 6
+"""Candidates that an error names."""
 
 _CODES: Final = frozenset(int(code) for code in ErrorCode)
-_LEAST: Final = {"throttle_time_ms": 0, "partition_index": 0, "port": -1}
-"""The least value that makes sense in a field of that name."""
+_MIN_VALUES: Final = {"throttle_time_ms": 0, "partition_index": 0, "port": -1}
+"""The least plausible value of a field of that name."""
 
 
 class Layout(NamedTuple):
-    """A response as versions first to last write it; api_name as in rows."""
+    """The wire format of a response in versions first to last; api_name as in rows."""
 
     api_key: int
     api_name: str
@@ -66,12 +66,12 @@ class Layout(NamedTuple):
         return f"{self.api_name} {self.first}" + (f"-{self.last}" if self.last > self.first else "")
 
     def covers(self, api_key: int, api_version: int) -> bool:
-        """Whether a response to such a request is written like this."""
+        """Whether a response to such a request has this layout."""
         return api_key == self.api_key and self.first <= api_version <= self.last
 
 
 class Fit(NamedTuple):
-    """A layout that fits a frame, and what the frame then says."""
+    """A layout that fits a frame, and the decoded message."""
 
     layout: Layout
     message: Message
@@ -80,61 +80,61 @@ class Fit(NamedTuple):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Inference:
-    """Infers the responses of one connection, and remembers what was seen on it."""
+    """Infers the responses of one connection, and remembers the layouts seen on it."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._seen: set[tuple[int, int]] = set()
         self._layouts: dict[Layout, None] = {}
         self._searches = 0
-        self._unread: list[RawFrame] = []
-        self._unread_bytes = 0
+        self._undecoded: list[RawFrame] = []
+        self._undecoded_bytes = 0
 
-    def settle(self, items: list[Item]) -> list[Item]:
-        """Learn from the responses that have their requests; infer those that have none."""
+    def infer_unpaired(self, items: list[Item]) -> list[Item]:
+        """Learn from paired responses; infer unpaired ones."""
         for at, item in enumerate(items):
             if isinstance(item, RawFrame):
-                if not item.is_request and item.asked is not None:
-                    self.keep(item, item.asked)
+                if not item.is_request and item.request is not None:
+                    self.add_response(item, item.request)
             elif item.status is Status.UNPAIRED:
                 items[at] = self.infer(item)
         return items
 
-    def keep(self, answer: RawFrame, asked: InFlightRequest) -> None:
-        """Keep a response unread: whether it can be read matters only once one is inferred."""
-        if self._seen and (asked.api_key, asked.api_version) in self._seen:
+    def add_response(self, response: RawFrame, request: InFlightRequest) -> None:
+        """Buffer a paired response; it is decoded only when an unpaired one must be inferred."""
+        if self._seen and (request.api_key, request.api_version) in self._seen:
             return
-        self._unread.append(answer)
-        self._unread_bytes += len(answer.frame)
-        if self._unread_bytes > MOST_UNREAD:
+        self._undecoded.append(response)
+        self._undecoded_bytes += len(response.frame)
+        if self._undecoded_bytes > MAX_UNDECODED_BYTES:
             self._learn()
 
     def _learn(self) -> None:
-        """Note the APIs of responses that can be read."""
-        for answer in self._unread:
-            asked = answer.asked
-            assert asked is not None
-            seen = (asked.api_key, asked.api_version) in self._seen
-            if not seen and answer.open(self._limits).status is Status.OK:
-                self._note(asked.api_key, asked.api_version)
-        self._unread = []
-        self._unread_bytes = 0
+        """Decode the buffered responses, and remember the layouts of valid ones."""
+        for response in self._undecoded:
+            request = response.request
+            assert request is not None
+            seen = (request.api_key, request.api_version) in self._seen
+            if not seen and response.decode(self._limits).status is Status.OK:
+                self._add_seen(request.api_key, request.api_version)
+        self._undecoded = []
+        self._undecoded_bytes = 0
 
     def infer(self, row: Row) -> Row:
-        """Say what a response is if that is certain; else give the row back with the candidates."""
+        """Infer a response if that is certain; otherwise name the candidates in the row's error."""
         self._learn()
         frame = (row.correlation_id or 0).to_bytes(4, "big", signed=True) + row.raw
         found = self._fits(frame)
-        sure = [fit for fit in found if fit.evidence >= LEAST_EVIDENCE]
+        certain_fits = [fit for fit in found if fit.evidence >= MIN_EVIDENCE]
         if len(found) > 1:
-            sure = [fit for fit in sure if self._known(fit.layout)]
-        if len(sure) != 1:
-            told = f"{row.error}; it may be {_listed(found)}" if found else row.error
-            return row._replace(error=told)
-        layout, message, _ = sure[0]
+            certain_fits = [fit for fit in certain_fits if self._is_seen(fit.layout)]
+        if len(certain_fits) != 1:
+            error = f"{row.error}; candidates: {_listed(found)}" if found else row.error
+            return row._replace(error=error)
+        layout, message, _ = certain_fits[0]
         self._layouts[layout] = None
         others = [one for one in found if one.layout is not layout]
-        also = f"; by itself it may also be {_listed(others)}" if others else ""
+        also = f"; its content also fits {_listed(others)}" if others else ""
         return row._replace(
             status=Status.INFERRED,
             error=f"{row.error}; inferred as {layout}{also}",
@@ -147,7 +147,7 @@ class Inference:
         )
 
     def _fits(self, frame: bytes) -> list[Fit]:
-        if self._searches < MOST_SEARCHES and len(frame) <= MOST_BYTES:
+        if self._searches < MAX_SEARCHES and len(frame) <= MAX_BYTES:
             self._searches += 1
             tried = layouts()
         else:
@@ -155,50 +155,50 @@ class Inference:
         found = (fit(frame, layout, self._limits) for layout in tried)
         return [one for one in found if one is not None]
 
-    def _note(self, api_key: int, api_version: int) -> None:
+    def _add_seen(self, api_key: int, api_version: int) -> None:
         if (api_key, api_version) not in self._seen:
             self._seen.add((api_key, api_version))
             self._layouts.update(dict.fromkeys(_of_api(api_key, api_version)))
 
-    def _known(self, layout: Layout) -> bool:
+    def _is_seen(self, layout: Layout) -> bool:
         return layout in self._layouts
 
     def _version(self, layout: Layout) -> int | None:
-        """Say the version, if there is but one, or just one of them was seen."""
+        """Return the version, if the layout has only one, or only one of them was seen."""
         if layout.first == layout.last:
             return layout.first
         seen = [version for key, version in self._seen if layout.covers(key, version)]
         return seen[0] if len(seen) == 1 else None
 
 
-class Walked(NamedTuple):
-    """How far a stream was walked, frame by frame, and whether one of them was certain."""
+class WalkResult(NamedTuple):
+    """How far a stream was walked, frame by frame, and whether one frame was certain."""
 
     end: int
     certain: bool
 
 
-def walk_responses(data: bytes, start: int, limits: Limits) -> Walked:
-    """Walk a stream of which no request is known, from frame to frame by their sizes, to the first
-    that can be but one response; that proves the walk as well.
+def walk_responses(data: bytes, start: int, limits: Limits) -> WalkResult:
+    """Walk a stream without known requests, from frame to frame by their sizes, up to the first
+    certain response, which also proves the walk.
     """
     inference = Inference(limits)
     while len(data) - start >= SIZE:
         size = int.from_bytes(data[start : start + SIZE], "big", signed=True)
-        if not SIZE <= size <= min(len(data) - start - SIZE, MOST_BYTES):
+        if not SIZE <= size <= min(len(data) - start - SIZE, MAX_BYTES):
             break
         frame = data[start + SIZE : start + SIZE + size]
         start += SIZE + size
         row = Row(0, 0, "response", size, Status.UNPAIRED, raw=frame[SIZE:])
         row = row._replace(correlation_id=int.from_bytes(frame[:SIZE], "big", signed=True))
         if inference.infer(row).status is Status.INFERRED:
-            return Walked(start, True)
-    return Walked(start, False)
+            return WalkResult(start, True)
+    return WalkResult(start, False)
 
 
 def _listed(found: list[Fit]) -> str:
-    more = f" or {len(found) - MOST_LISTED} others" if len(found) > MOST_LISTED else ""
-    return ", ".join(str(fit.layout) for fit in found[:MOST_LISTED]) + more
+    more = f" or {len(found) - MAX_LISTED} others" if len(found) > MAX_LISTED else ""
+    return ", ".join(str(fit.layout) for fit in found[:MAX_LISTED]) + more
 
 
 # -- layouts
@@ -206,7 +206,7 @@ def _listed(found: list[Fit]) -> str:
 
 @cache
 def layouts() -> tuple[Layout, ...]:
-    """List every layout that a response can have. Imports all responses."""
+    """List the layouts of all responses. Imports all response classes."""
     made: list[Layout] = []
     for info in REGISTRY:
         if info.type == "response" and info.api_key is not None:
@@ -240,7 +240,7 @@ def _of_api(api_key: int, api_version: int) -> list[Layout]:
 
 
 def _shape(cls: type[Structure], version: int) -> tuple[Any, ...]:
-    """List the fields that a version has, at every depth."""
+    """List the fields of a version, recursively."""
     module = sys.modules[cls.__module__]
     return tuple(
         (
@@ -258,7 +258,7 @@ def _shape(cls: type[Structure], version: int) -> tuple[Any, ...]:
 
 
 def fit(frame: bytes, layout: Layout, limits: Limits) -> Fit | None:
-    """Try a layout on a frame (without its size); None where it does not fit, or makes no sense."""
+    """Decode a frame (without its size) with a layout; None if it does not fit."""
     start = 4
     if layout.header_version == 1:
         if frame[4:5] != b"\0":  # brokers send no tagged fields in response headers
@@ -277,7 +277,7 @@ def fit(frame: bytes, layout: Layout, limits: Limits) -> Fit | None:
 
 
 def _evidence(struct: Structure, version: int) -> int | None:
-    """Weigh what a structure holds; None where a value makes no sense."""
+    """Add up the evidence of a structure; None if a value is implausible."""
     if getattr(struct, "unknown_tags", None):
         return None
     found = 0
@@ -305,7 +305,7 @@ def _weigh(attribute: str, type: str, value: Any, version: int) -> int | None:
     if isinstance(value, int):
         if attribute.endswith("error_code") and type == "int16" and value not in _CODES:
             return None
-        if value < _LEAST.get(attribute, value):
+        if value < _MIN_VALUES.get(attribute, value):
             return None
     return 0
 

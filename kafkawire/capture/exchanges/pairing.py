@@ -1,8 +1,8 @@
-"""Requests and the responses that answer them, on one connection.
+"""Pairs responses with in-flight requests, on one connection.
 
-Law: brokers answer in order, so an answer leaves every older request without one. A response whose
-request is not there waits: a tap may have the request's packet later, or behind a hole; once a
-later request is answered it can no longer come.
+Law: brokers respond in order, so a response leaves all older requests without one. A response
+without a request waits for it: the capture may have the request later, or behind a gap. Once a
+later request has its response, that request can no longer follow.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from ..frames.truncated import partial_response
 from ..rows import Row, Status
 
 Item: TypeAlias = Row | RawFrame
-"""What a conversation says: a row, or a frame that is one when it is opened."""
+"""An output of a conversation: a row, or a raw frame that decodes to one."""
 
 HANDSHAKE: Final = int(ApiKey.SASL_HANDSHAKE)
 
-MAX_ASKED: Final = 1 << 16
-"""Requests remembered without a response."""
+MAX_IN_FLIGHT: Final = 1 << 16
+"""In-flight requests at most; the oldest are dropped."""
 
 MAX_WAITING_BYTES: Final = 1 << 23
-"""Bytes of responses that wait for their request, before the oldest are given up."""
+"""Bytes of responses that wait for their request; the oldest are given up."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -41,7 +41,7 @@ class _Waiting:
 
 
 def correlation_id_of(frame: bytes) -> int:
-    """Read what a response begins with; of a shorter frame, the number that its bytes make."""
+    """Read the correlation id of a response; of a shorter frame, the integer of its bytes."""
     if len(frame) >= 4:
         return int(read_i32_be(frame, 0))
     return int.from_bytes(frame, "big", signed=True)
@@ -49,66 +49,69 @@ def correlation_id_of(frame: bytes) -> int:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Pairing:
-    """The requests of a connection without a response, and the responses without a request."""
+    """The in-flight requests of a connection, and its responses without a request."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits: Limits = limits
-        self._asked: deque[InFlightRequest] = deque()
+        self._in_flight: deque[InFlightRequest] = deque()
         self._waiting: deque[_Waiting] | None = None
         self._waiting_bytes: int = 0
 
     @property
-    def waits(self) -> bool:
+    def has_waiting(self) -> bool:
         """Whether a response waits for its request."""
         return bool(self._waiting)
 
-    def next(self, correlation_id: int) -> InFlightRequest | None:
-        """Give the oldest request without a response, if that is its number."""
-        if self._asked:
-            asked = self._asked[0]
-            if asked.correlation_id == correlation_id:
-                return asked
+    def oldest(self, correlation_id: int) -> InFlightRequest | None:
+        """Return the oldest in-flight request, if it has that correlation id."""
+        if self._in_flight:
+            request = self._in_flight[0]
+            if request.correlation_id == correlation_id:
+                return request
         return None
 
-    def ask(self, asked: InFlightRequest) -> None:
-        """Note a request for which no response can wait."""
-        self._asked.append(asked)
-        if len(self._asked) > MAX_ASKED:
-            self._asked.popleft()
+    def add(self, request: InFlightRequest) -> None:
+        """Add an in-flight request for which no response waits."""
+        self._in_flight.append(request)
+        if len(self._in_flight) > MAX_IN_FLIGHT:
+            self._in_flight.popleft()
 
-    def answer(self) -> None:
-        """Take note that the oldest request has its response."""
-        self._asked.popleft()
+    def complete_oldest(self) -> None:
+        """Remove the oldest in-flight request, which has its response."""
+        self._in_flight.popleft()
 
     @property
-    def awaits(self) -> bool:
-        """Whether there is a request without a response."""
-        return len(self._asked) > 0
+    def has_in_flight(self) -> bool:
+        """Whether there is an in-flight request."""
+        return len(self._in_flight) > 0
 
-    def awaited(self) -> dict[int, tuple[int, int]]:
-        """Correlation id -> API key and version of the requests without a response."""
-        return {a.correlation_id: (a.api_key, a.api_version) for a in reversed(self._asked)}
+    def in_flight(self) -> dict[int, tuple[int, int]]:
+        """Correlation id -> API key and version, of the in-flight requests."""
+        return {
+            each.correlation_id: (each.api_key, each.api_version)
+            for each in reversed(self._in_flight)
+        }
 
-    def request(self, asked: InFlightRequest | None) -> list[Item]:
-        """Note a request; returns the responses that waited for it."""
-        if asked is None:
+    def add_request(self, request: InFlightRequest | None) -> list[Item]:
+        """Add an in-flight request; return the responses that waited for it."""
+        if request is None:
             return []
-        self.ask(asked)
+        self.add(request)
         for at, waiting in enumerate(self._waiting or ()):
-            if waiting.correlation_id == asked.correlation_id:
+            if waiting.correlation_id == request.correlation_id:
                 items: list[Item] = [self._unpaired() for _ in range(at)]
-                found = self._release()
-                self._answered(found.frame)
-                items.append(raw_response(found.frame, found.mark, asked))
+                paired = self._pop_waiting()
+                self._find_request(paired.frame)
+                items.append(raw_response(paired.frame, paired.mark, request))
                 return items
         return []
 
-    def response(self, frame: bytes, mark: Mark) -> list[Item]:
-        """Take a response; nothing is said yet if its request is not there."""
-        asked = self._answered(frame)
-        if asked is not None:
+    def add_response(self, frame: bytes, mark: Mark) -> list[Item]:
+        """Pair a response; return nothing yet if its request is missing."""
+        request = self._find_request(frame)
+        if request is not None:
             items = self.finish()
-            items.append(raw_response(frame, mark, asked))
+            items.append(raw_response(frame, mark, request))
             return items
         if self._waiting is None:
             self._waiting = deque()
@@ -120,46 +123,46 @@ class Pairing:
         return given_up
 
     def partial_response(self, frame: bytes, size: int, mark: Mark) -> Row:
-        """Read what there is of a response of `size` bytes."""
-        asked = self._answered(frame) if len(frame) >= 4 else None
-        return partial_response(frame, size, mark, asked)
+        """Pair a truncated response of `size` bytes."""
+        request = self._find_request(frame) if len(frame) >= 4 else None
+        return partial_response(frame, size, mark, request)
 
     def finish(self) -> list[Item]:
-        """Give up the responses that wait: their requests are not in the capture."""
+        """Give up the waiting responses: their requests were not captured."""
         return [self._unpaired() for _ in range(len(self._waiting or ()))]
 
-    def _answered(self, frame: bytes) -> InFlightRequest | None:
+    def _find_request(self, frame: bytes) -> InFlightRequest | None:
         correlation_id = correlation_id_of(frame)
-        for at, asked in enumerate(self._asked):
-            if asked.correlation_id == correlation_id:
+        for at, request in enumerate(self._in_flight):
+            if request.correlation_id == correlation_id:
                 for _ in range(at + 1):
-                    self._asked.popleft()
-                return asked
+                    self._in_flight.popleft()
+                return request
         return None
 
-    def _release(self) -> _Waiting:
+    def _pop_waiting(self) -> _Waiting:
         assert self._waiting is not None
         waiting = self._waiting.popleft()
         self._waiting_bytes -= len(waiting.frame)
         return waiting
 
     def _unpaired(self) -> Row:
-        waiting = self._release()
+        waiting = self._pop_waiting()
         return Row(
             waiting.mark.packet,
             waiting.mark.time_ns,
             "response",
             len(waiting.frame),
             Status.UNPAIRED,
-            "its request is not in the capture",
+            "its request was not captured",
             correlation_id=waiting.correlation_id,
             raw=waiting.frame[4:],
         )
 
 
 def is_handshake_0(item: Item) -> bool:
-    """Whether a response answers a SaslHandshake of version 0, behind which come bare tokens."""
+    """Whether a response is to a SaslHandshake of version 0, which bare tokens follow."""
     if isinstance(item, RawFrame):
-        asked = item.asked
-        return asked is not None and asked.api_key == HANDSHAKE and asked.api_version == 0
+        request = item.request
+        return request is not None and request.api_key == HANDSHAKE and request.api_version == 0
     return item.api_key == HANDSHAKE and item.api_version == 0

@@ -1,12 +1,11 @@
-"""Names of topics that messages call by id: Fetch v13+, Produce v13+, OffsetCommit v10+, the share
-and KIP-848 messages.
+"""Resolves topic ids to names: Fetch v13+, Produce v13+, OffsetCommit v10+, share and KIP-848
+messages have ids only.
 
-Law: a name is learnt only from a structure that states id and name together, in whichever message,
-of either direction; it then holds for the whole capture, before and after, as an id is never used
-for a second topic.
+Law: a name is learned only from a structure with both id and name, in any message of either
+direction. It is valid for the whole capture, because a topic id is never reused.
 
-    {topic_id, name} anywhere --> learn --> Topic(id, name); the first statement stands
-    {topic_id} anywhere ---------> topic --> the same Topic, whose name may come later
+    {topic_id, name} anywhere --> learn --> Topic(id, name); the first name wins
+    {topic_id} anywhere ---------> topic --> the same Topic, whose name may be learned later
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ from ...primitives import Message, Structure
 from ...protocol.json_form import uuid_text
 
 ZERO: Final = bytes(16)
-"""What an id is that is not set."""
+"""The topic id that means: not set."""
 
 TOPIC_NAME: Final = "topicName"
-"""The entity type of fields that name topics: one beside a topic id names the same topic."""
+"""The entity type of topic name fields; one beside a topic id names the same topic."""
 
 
 class Topic:
-    """A topic as messages speak of it: by name, by id, or both; `name` is None until it is known.
+    """A topic that messages refer to by name, by id, or both; `name` is None until it is known.
 
-    There is one object per id: what is learnt later shows in all rows that hold it.
+    There is one object per id, so a name learned later shows in all rows with it.
     """
 
     __slots__ = ("id", "name")
@@ -38,38 +37,38 @@ class Topic:
 
     @property
     def id_text(self) -> str | None:
-        """The id as Kafka writes it, 22 characters; None where there is none."""
+        """The id as Kafka writes it, 22 characters; None if not set."""
         return None if self.id is None else uuid_text(self.id)
 
     @property
     def key(self) -> object:
-        """What tells one topic from another: the id where there is one."""
+        """The identity of the topic: its id if set, else its name."""
         return self.name if self.id is None else self.id
 
     def __repr__(self) -> str:
         return f"Topic({self.name!r}, {self.id_text!r})"
 
 
-class _Stated(Topic):
-    """A topic with a name that is only believed as long as no other was learnt for its id."""
+class _Named(Topic):
+    """A topic with a provisional name, which a name learned for its id replaces."""
 
-    __slots__ = ("_said", "_shared")
+    __slots__ = ("_own_name", "_shared")
 
-    def __init__(self, said: str, shared: Topic) -> None:
-        self._said = said
+    def __init__(self, name: str, shared: Topic) -> None:
+        self._own_name = name
         self._shared = shared
         self.id = shared.id
 
     @property
     def name(self) -> str | None:  # type: ignore[override]  # read-only here
-        return self._shared.name or self._said
+        return self._shared.name or self._own_name
 
 
 class TopicNames:
-    """What a capture has told about topics so far.
+    """The topic names of a capture so far.
 
-    Names grow with the topics of a cluster, not with the capture. named: ids in the order in which
-    their names were learnt.
+    Memory grows with the topics of the cluster, not with the capture. named: ids in the order in
+    which their names were learned.
     """
 
     def __init__(self) -> None:
@@ -78,7 +77,7 @@ class TopicNames:
         self._by_name: dict[str, Topic] = {}
 
     def topic(self, name: str | None, id: bytes | None = None) -> Topic:
-        """Get the topic that a structure speaks of; "" and the zero id count as not set."""
+        """Return the topic of a name and id; "" and the zero id mean not set."""
         if id is None or id == ZERO:
             found = self._by_name.get(name or "")
             if found is None:
@@ -87,17 +86,17 @@ class TopicNames:
         found = self._by_id.get(id)
         if found is None:
             found = self._by_id[id] = Topic(None, id)
-        return _Stated(name, found) if name and found.name is None else found
+        return _Named(name, found) if name and found.name is None else found
 
-    def state(self, name: str, id: bytes) -> None:
-        """Learn a name; the one that was learnt first stands."""
+    def add(self, name: str, id: bytes) -> None:
+        """Learn the name of an id; the first name wins."""
         found = self._by_id.setdefault(id, Topic(None, id))
         if found.name is None:
             found.name = name
             self.named.append(id)
 
     def learn(self, message: Message, version: int) -> None:
-        """Take the names that a message states for ids."""
+        """Learn the names of topic ids from a message."""
         steps = _steps(type(message), version)
         if steps:
             self._walk(message, steps)
@@ -106,9 +105,9 @@ class TopicNames:
         for attribute, inner, name in steps:
             value = getattr(struct, attribute)
             if inner is None:
-                said = getattr(struct, name)
-                if said and value != ZERO:
-                    self.state(said, value)
+                topic_name = getattr(struct, name)
+                if topic_name and value != ZERO:
+                    self.add(topic_name, value)
             elif isinstance(value, list):
                 for one in value:
                     self._walk(one, inner)
@@ -117,12 +116,12 @@ class TopicNames:
 
     @property
     def has_unknown(self) -> bool:
-        """Whether an id was spoken of and never named."""
+        """Whether there are ids without a known name."""
         return len(self.named) < len(self._by_id)
 
     @property
     def unknown(self) -> list[bytes]:
-        """The ids that were spoken of and never named."""
+        """The ids without a known name."""
         return [id for id, topic in self._by_id.items() if topic.name is None]
 
 
@@ -132,7 +131,7 @@ _known: Final[dict[tuple[type[Structure], int], tuple[_Step, ...]]] = {}
 
 
 def _steps(cls: type[Structure], version: int) -> tuple[_Step, ...]:
-    """Find where a message of that version states ids with names; () for most."""
+    """Find the fields of ids with names in a message of that version; () for most."""
     found = _known.get((cls, version))
     if found is None:
         found = _known[cls, version] = tuple(_find(cls, version))
@@ -154,7 +153,7 @@ def _find(cls: type[Structure], version: int) -> list[_Step]:
 
 
 def topic_name_fields(cls: type[Structure], version: int) -> list[str]:
-    """List the fields of a structure, at that version, that name one topic each."""
+    """List the fields of a structure, at that version, that are a topic name."""
     return [
         row.attribute
         for row in cls.__fields__
@@ -165,5 +164,5 @@ def topic_name_fields(cls: type[Structure], version: int) -> list[str]:
 
 
 def may_name(cls: type[Structure], version: int) -> bool:
-    """Whether a message of that version may state names for ids."""
+    """Whether a message of that version may have names of topic ids."""
     return bool(_steps(cls, version))

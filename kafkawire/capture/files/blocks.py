@@ -1,13 +1,12 @@
-"""A packet block: thousands of captured packets as columns over one buffer, the unit that capture
-readers hand on.
+"""Packet blocks: thousands of captured packets as columns over one buffer.
 
-Law: a block names every packet of its stretch of the file, in file order and with consecutive
-numbers; it copies none.
+Law: a block has all packets of its range of the file, in file order and with consecutive numbers;
+it copies none.
 
     data    [ header | packet | header | packet | ... ]      bytes of the file
     start            ^                 ^                     int64, index into data
-    captured         |--------|        |--------|            int64, bytes there are
-    original         |------------|    |--------|            int64, bytes there were on the wire
+    captured         |--------|        |--------|            int64, captured length
+    original         |------------|    |--------|            int64, length on the wire
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Octets: TypeAlias = npt.NDArray[np.uint8]
 
 NO_TIME: Final = -(1 << 63)
-"""The time of a packet that has none (a pcapng Simple Packet Block)."""
+"""The time of a packet without a timestamp (a pcapng Simple Packet Block)."""
 
 MAX_PACKETS: Final = 1 << 15
-"""Packets of one block at most."""
+"""Packets in a block at most."""
 
 MAX_PACKET_BYTES: Final = 1 << 18
-"""What libpcap writes at most for one packet; a header that says more is believed only if the
-file's snaplen does.
+"""The largest packet that libpcap writes; a larger one is accepted only if the file's snaplen
+allows it.
 """
 
 
@@ -41,8 +40,7 @@ class PacketBlock:
     """Packets `first`, `first + 1`, ... of a file.
 
     position: offset in the (uncompressed) file of data[0]. ts: nanoseconds since the epoch, or
-    NO_TIME.
-    link: the link type of each packet (LINKTYPE_ registry); -1 where the file does not say.
+    NO_TIME. link: the link type of each packet (LINKTYPE_ registry); -1 if the file has none.
     """
 
     data: bytes
@@ -58,7 +56,7 @@ class PacketBlock:
         return len(self.start)
 
     def __getitem__(self, rows: slice) -> PacketBlock:
-        """Take a stretch of the packets; the slice has step 1."""
+        """Return a range of the packets; the slice has step 1."""
         return PacketBlock(
             self.data,
             self.position,
@@ -72,24 +70,23 @@ class PacketBlock:
 
 
 class CaptureDecoder(Protocol):
-    """Bytes of a capture file in, packet blocks out, as far as the bytes go.
+    """Bytes of a capture file in, packet blocks out, as soon as their bytes are available.
 
-    problems: what could not be read so far, in file order; they are values, reading goes on where
-    it can.
+    problems: the errors so far, in file order; decoding continues behind them if possible.
     """
 
     problems: list[CaptureError]
 
     def feed(self, chunk: bytes) -> Iterator[PacketBlock]:
-        """Take the next bytes of the file; exhaust the iterator before feeding again."""
+        """Handle the next bytes of the file; exhaust the iterator before the next call."""
 
     def finish(self) -> Iterator[PacketBlock]:
-        """Take note that the file ends here."""
+        """Handle the end of the file."""
 
 
 def kinds(values: npt.NDArray[np.integer[Any]]) -> list[int]:
-    """List the values that occur, ascending. Mostly there is one; `np.unique` hashes all the same,
-    and loads what it knows of masked arrays.
+    """List the distinct values, ascending. Usually there is only one; `np.unique` would hash all of
+    them, and import masked arrays.
     """
     if not len(values):
         return []
@@ -99,7 +96,7 @@ def kinds(values: npt.NDArray[np.integer[Any]]) -> list[int]:
 
 
 def take_rows(data: bytes, at: Ints, dtype: np.dtype[np.void]) -> npt.NDArray[np.void]:
-    """Copy a structure of `dtype` from each offset of `data`; every one must lie inside."""
+    """Copy a structure of `dtype` from each offset of `data`; all must lie inside."""
     size = dtype.itemsize
     if not len(at):
         return np.empty(0, dtype)

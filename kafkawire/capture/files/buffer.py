@@ -1,14 +1,14 @@
-"""Bytes of a file that a decoder was given and has not consumed.
+"""Buffers the unconsumed input bytes of a decoder.
 
-Law: bytes are joined only when enough of them are there, so that a long packet which comes in small
-pieces is not copied once for each of them.
+Law: chunks are joined only when enough bytes are available, so a large packet in small chunks is
+not copied once per chunk.
 """
 
 from __future__ import annotations
 
 
-class Inbox:
-    """position: offset in the file of the first byte that is held."""
+class InputBuffer:
+    """Input bytes; position: the offset in the file of the first held byte."""
 
     def __init__(self, position: int = 0) -> None:
         self.position = position
@@ -20,20 +20,20 @@ class Inbox:
         return self._held
 
     def add(self, chunk: bytes) -> bytes | None:
-        """Take a chunk; returns all that is held, None where more is needed."""
+        """Append a chunk; return all held bytes, or None if more are needed."""
         self._chunks.append(chunk)
         self._held += len(chunk)
-        return self.take() if self._held >= self._need else None
+        return self.peek() if self._held >= self._need else None
 
-    def take(self) -> bytes:
-        """Look at all that is held; it stays held until `keep`."""
+    def peek(self) -> bytes:
+        """Return all held bytes; they are consumed by `consume` only."""
         if len(self._chunks) != 1:
             self._chunks = [b"".join(self._chunks)]
         return self._chunks[0]
 
-    def keep(self, start: int, need: int = 0) -> None:
-        """Consume what lies before `start`; look again when `need` bytes are held."""
-        rest = self.take()[start:]
+    def consume(self, start: int, need: int = 0) -> None:
+        """Consume the bytes before `start`; `add` returns None until `need` bytes are held."""
+        rest = self.peek()[start:]
         self.position += start
         self._chunks = [rest]
         self._held = len(rest)

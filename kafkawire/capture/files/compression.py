@@ -1,9 +1,9 @@
-"""Decompresses gzip and zstd as the bytes come.
+"""Decompresses gzip and zstd streams incrementally.
 
-Law: never more than STEP bytes are decompressed at a time, however small the input, so that a bomb
-costs time and no memory; a member or frame is read in pieces that double, so that what it leaves
-unread, which its decompressor copies, is not much more than it read: time is linear in the input.
-A stream that is cut or corrupt gives what it holds, then ends with the reason.
+Law: at most STEP bytes are decompressed at a time, so a decompression bomb costs time but no
+memory. A member or frame is read in chunks of doubling size, so that the unread rest, which the
+decompressor copies, is not much larger than the part read: time is linear in the input. The valid
+data before truncation or corruption is returned, then the problem.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ STEP: Final = 1 << 22
 GZIP: Final = b"\x1f\x8b"
 ZSTD: Final = b"\x28\xb5\x2f\xfd"
 SKIPPABLE: Final = 0x184D2A50
-"""zstd's skippable frames begin with this number, the last 4 bits free."""
+"""The magic number of zstd's skippable frames; its last 4 bits are arbitrary."""
 
 
 class _Unpacker(Protocol):
     """One member (gzip) or frame (zstd).
 
-    unread: bytes of the last piece that belong to what follows. fault: why nothing more comes out,
-    once `decompress` returned what came before it.
+    unread: bytes of the last chunk behind the member or frame. fault: the error, after `decompress`
+    returned the data before it. hungry: whether `decompress` needs more bytes.
     """
 
     @property
@@ -90,9 +90,9 @@ def _kind(head: bytes) -> Callable[[], _Unpacker] | None:
 
 
 class Unpacked:
-    """The bytes inside a compressed stream, all its members or frames one after another.
+    """The decompressed bytes of all members or frames of a stream.
 
-    Iterate it once; afterwards `problem` says whether the stream was whole.
+    Iterate it once; afterwards `problem` is None if the stream was complete and valid.
     """
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
@@ -111,7 +111,7 @@ class Unpacked:
                 # Zeros behind the last member are padding (tapes, preallocated files).
                 if self._chunk[self._at :].strip(b"\0"):
                     self.problem = CorruptCapture(
-                        "bytes behind the compressed data", self._position
+                        "trailing bytes behind the compressed data", self._position
                     )
                 return
             yield from self._member(kind())
@@ -124,19 +124,21 @@ class Unpacked:
                 data = self._piece(size)
                 size = min(2 * size, LARGEST_PIECE)
                 if not data:
-                    self.problem = TruncatedCapture("the compressed data is cut", self._position)
+                    self.problem = TruncatedCapture("truncated compressed data", self._position)
                     return
             out = unpacker.decompress(data, STEP)
             self._position += len(out)
             if out:
                 yield out
             if unpacker.fault is not None:
-                self.problem = CorruptCapture(f"compressed data: {unpacker.fault}", self._position)
+                self.problem = CorruptCapture(
+                    f"corrupt compressed data: {unpacker.fault}", self._position
+                )
                 return
         self._at -= unpacker.unread
 
     def _piece(self, most: int) -> bytes:
-        """Take up to so many bytes of what is there, or of what comes next; none at the end."""
+        """Return up to `most` bytes of the current or the next chunk; none at the end."""
         if self._at == len(self._chunk):
             self._chunk, self._at = next(self._chunks, b""), 0
         piece = self._chunk[self._at : self._at + most]

@@ -1,6 +1,6 @@
-"""A pcapng interface description: where packets were captured, and what their timestamps mean.
+"""Decodes pcapng interface description blocks: link type, snaplen, timestamp resolution.
 
-Law: options that are not understood are stepped over; those that are out of range are ignored.
+Law: unknown options are skipped; values out of range are ignored.
 
     link type u16 | reserved u16 | snaplen u32 | options: code u16, length u16, value, padding ...
 """
@@ -21,9 +21,7 @@ END_OF_OPTIONS: Final = 0
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """Where packets were captured. A timestamp t means t / (base ** exponent) seconds, plus
-    `offset` seconds.
-    """
+    """An interface of a section. A timestamp t means t / (base ** exponent) + `offset` seconds."""
 
     link: int
     snaplen: int
@@ -40,7 +38,7 @@ class Interface:
         else:
             shift = min(self.exponent, 62)
             fraction = units & ((1 << shift) - 1)
-            # 30 bits of a fraction are a nanosecond; more would not fit beside the factor.
+            # 30 bits of fraction resolve a nanosecond; more would overflow when multiplied.
             drop = max(0, shift - 32)
             ns = (units >> shift) * 10**9 + (((fraction >> drop) * 10**9) >> (shift - drop))
         shifted: Ints = ns + self.offset * 10**9
@@ -48,7 +46,7 @@ class Interface:
 
 
 def read_interface(body: bytes, order: str) -> Interface:
-    """Read the body of an interface description block, of 8 bytes or more."""
+    """Decode the body of an interface description block, of 8 bytes or more."""
     link, _, snaplen = struct.unpack_from(order + "HHI", body)
     base, exponent, offset = 10, 6, 0
     for code, value in _options(body, 8, order):

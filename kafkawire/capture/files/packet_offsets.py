@@ -1,9 +1,9 @@
-"""Where the packets of a capture begin: all that has to be found one by one, for each length tells
-where the next one is; everything else about them is done by columns.
+"""Finds the offsets of packets one by one, since each length gives the next offset; everything else
+is decoded by columns.
 
-Law: nothing outside the data is read; whether what stands at a place is sound is said by others.
+Law: nothing outside the data is read; the caller validates the packets.
 
-    length, bytes | length, bytes | length, ...  -->  places, as little-endian int64, and the end
+    length, bytes | length, bytes | length, ...  -->  offsets, as little-endian int64, and the end
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from mypy_extensions import i64
 
 
 def packets(data: bytes, start: i64, header: i64, big: bool, limit: i64) -> tuple[bytes, int]:
-    """Find the first `limit` packets of a pcap that lie whole in `data` from `start` on.
+    """Find the first `limit` complete packets of a pcap in `data` from `start` on.
 
     header: size of a packet's header; big: whether it is big-endian. Returns the offsets of the
     headers, and the offset behind the last packet.
     """
-    places = BytesWriter()
+    offsets = BytesWriter()
     at = start
     size: i64 = len(data)
     while limit > 0 and at + 12 <= size:
@@ -26,21 +26,21 @@ def packets(data: bytes, start: i64, header: i64, big: bool, limit: i64) -> tupl
         end = at + header + length
         if end > size:
             break
-        write_i64_le(places, at)
+        write_i64_le(offsets, at)
         at = end
         limit -= 1
-    return places.getvalue(), at
+    return offsets.getvalue(), at
 
 
 def blocks(
     data: bytes, start: i64, kind: i64, least: i64, big: bool, limit: i64
 ) -> tuple[bytes, int]:
-    """Find the blocks of one kind, of at least so many bytes, that follow one another in a pcapng
-    from `start` on; the last one may go on behind the data.
+    """Find the consecutive pcapng blocks of one type and at least `least` bytes from `start` on;
+    the last one may be incomplete.
 
     Returns their offsets, and the offset behind the last.
     """
-    places = BytesWriter()
+    offsets = BytesWriter()
     at = start
     size: i64 = len(data)
     while limit > 0 and at + 8 <= size:
@@ -48,7 +48,7 @@ def blocks(
         length = i64(read_i32_be(data, at + 4) if big else read_i32_le(data, at + 4)) & 0xFFFFFFFF
         if found != kind or length < least:
             break
-        write_i64_le(places, at)
+        write_i64_le(offsets, at)
         at += length
         limit -= 1
-    return places.getvalue(), at
+    return offsets.getvalue(), at

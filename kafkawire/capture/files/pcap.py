@@ -1,13 +1,12 @@
-"""Classic pcap: a file header, then packets, each behind a header of its own.
+"""Decodes classic pcap files: a file header, then packets, each with its own header.
 
-Law: what was read before the first doubt stands; what cannot be a packet is skipped, counted and
-reported.
+Law: damaged parts of a file are skipped, counted and reported; all packets before and behind them
+are decoded.
 
     magic | version | zone | accuracy | snaplen | link type | packet header, packet | ...
     packet header: seconds | fraction | captured | original | (8 bytes more in Kuznetzov's variant)
 
-Source: the IETF draft "PCAP Capture File Format"; the variants are those that libpcap and Wireshark
-read.
+Source: the IETF draft "PCAP Capture File Format"; the variants are those of libpcap and Wireshark.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ import numpy as np
 
 from ...errors import BadMagic, CaptureError, CorruptCapture, TruncatedCapture
 from .blocks import MAX_PACKET_BYTES, MAX_PACKETS, Ints, PacketBlock, take_rows
-from .buffer import Inbox
+from .buffer import InputBuffer
 from .packet_offsets import packets
 from .resynchronisation import Search, Shape, looks_wrong, packet_search
 
 
 class Variant(NamedTuple):
-    """What a magic number says: fractions of a second, size of the packet header, bytes added to
-    the file header.
+    """The format of a magic number: fractions of a second, size of the packet header, bytes added
+    to the file header.
     """
 
     fractions: int
@@ -46,10 +45,10 @@ VARIANTS: Final = {
 
 FILE_HEADER: Final = 24
 SEARCH_BYTES: Final = 4 * MAX_PACKET_BYTES
-"""How much is collected before searching for the next packet behind damage."""
+"""Bytes buffered before the search for the next packet behind damage."""
 
 PACKETS_BEHIND_DAMAGE: Final = 64
-"""How far is walked at first behind damage, then twice as far: there may be more of it."""
+"""Packets in the first block behind damage, then twice as many: there may be more damage."""
 
 MAX_SNAPLEN: Final = 1 << 27
 
@@ -73,7 +72,7 @@ class PcapHeader(NamedTuple):
 
     @property
     def shape(self) -> Shape:
-        """What its packet headers look like."""
+        """The shape of its packet headers."""
         snaplen = self.snaplen if self.snaplen <= MAX_SNAPLEN else 0
         return Shape(
             self.order,
@@ -84,21 +83,19 @@ class PcapHeader(NamedTuple):
 
 
 def read_header(head: bytes) -> PcapHeader:
-    """Read the file header from the file's first 24 bytes or more. Raises BadMagic,
-    TruncatedCapture.
-    """
+    """Decode the file header from the first 24 bytes or more. Raises BadMagic, TruncatedCapture."""
     for order in ("<", ">"):
         variant = VARIANTS.get(int.from_bytes(head[:4], "little" if order == "<" else "big"))
         if variant is not None:
             if len(head) < FILE_HEADER:
-                raise TruncatedCapture("the file ends inside its header", len(head))
+                raise TruncatedCapture("truncated file header", len(head))
             snaplen, link = struct.unpack_from(order + "II", head, 16)
             return PcapHeader(order, variant, snaplen, link & 0xFFFF)
-    raise BadMagic(f"not a pcap file: it begins with {head[:4].hex()}")
+    raise BadMagic(f"not a pcap file (starts with {head[:4].hex(' ')})")
 
 
 class PcapDecoder:
-    """Reads a pcap from its first byte, or from any packet on if the header is given.
+    """Decodes a pcap file from its first byte, or from any packet if the header is given.
 
     position: offset in the file of the first byte fed. first: number of the first packet.
     """
@@ -108,15 +105,15 @@ class PcapDecoder:
     ) -> None:
         self.problems: list[CaptureError] = []
         self._header = header
-        self._inbox = Inbox(position)
+        self._input = InputBuffer(position)
         self._number = first
         self._seconds: int | None = None
         self._damage: int | None = None
         self._searching: Search | None = None
 
     def feed(self, chunk: bytes) -> Iterator[PacketBlock]:
-        """Take the next bytes of the file."""
-        data = self._inbox.add(chunk)
+        """Handle the next bytes of the file."""
+        data = self._input.add(chunk)
         if data is None:
             return
         start = 0
@@ -127,16 +124,18 @@ class PcapDecoder:
         yield from self._packets(data, start, self._header.shape, ended=False)
 
     def finish(self) -> Iterator[PacketBlock]:
-        """Take note that the file ends here."""
-        inbox = self._inbox
+        """Handle the end of the file."""
+        input_buffer = self._input
         if self._header is None:
-            self.problems.append(TruncatedCapture("the file ends inside its header", len(inbox)))
+            self.problems.append(TruncatedCapture("truncated file header", len(input_buffer)))
             return
         if self._damage is not None:
-            yield from self._packets(inbox.take(), 0, self._header.shape, ended=True)
-        if len(inbox):
+            yield from self._packets(input_buffer.peek(), 0, self._header.shape, ended=True)
+        if len(input_buffer):
             self.problems.append(
-                TruncatedCapture(f"the file ends {len(inbox)} bytes into a packet", inbox.position)
+                TruncatedCapture(
+                    f"the file ends {len(input_buffer)} bytes into a packet", input_buffer.position
+                )
             )
 
     def _packets(
@@ -150,26 +149,26 @@ class PcapDecoder:
                     return
                 start, limit = begin, PACKETS_BEHIND_DAMAGE
             found, end = packets(data, start, shape.size, shape.order == ">", limit)
-            places = np.frombuffer(found, "<i8")
-            good = len(places)
+            offsets = np.frombuffer(found, "<i8")
+            good = len(offsets)
             if good:
-                block = self._block(data, places, shape)
+                block = self._block(data, offsets, shape)
                 good = len(block)
                 yield block
-            if good < len(places):
-                start = int(places[good])
+            if good < len(offsets):
+                start = int(offsets[good])
             elif len(data) - end >= shape.size and self._is_wrong(data, end, shape):
                 start = end
             elif good == limit:
                 start, limit = end, min(2 * limit, MAX_PACKETS)
                 continue
             else:
-                self._inbox.keep(end, self._needed(data, end, shape))
+                self._input.consume(end, self._needed(data, end, shape))
                 return
-            self._damage = self._inbox.position + start
+            self._damage = self._input.position + start
 
     def _needed(self, data: bytes, at: int, shape: Shape) -> int:
-        """Tell how many bytes the packet at an offset has, header included, as far as is known."""
+        """Return the size of the packet at an offset, with its header, as far as known."""
         if len(data) - at < shape.size:
             return shape.size
         header = take_rows(data, np.array([at]), shape.dtype)
@@ -178,25 +177,25 @@ class PcapDecoder:
     def _is_wrong(self, data: bytes, at: int, shape: Shape) -> bool:
         return bool(looks_wrong(take_rows(data, np.array([at]), shape.dtype), shape)[0])
 
-    def _block(self, data: bytes, places: Ints, shape: Shape) -> PacketBlock:
-        """Build the block of the packets before the first whose header cannot be right."""
+    def _block(self, data: bytes, offsets: Ints, shape: Shape) -> PacketBlock:
+        """Build the block of the packets before the first invalid header."""
         assert self._header is not None
-        headers = take_rows(data, places, shape.dtype)
+        headers = take_rows(data, offsets, shape.dtype)
         wrong = looks_wrong(headers, shape)
         if wrong.any():
             good = int(wrong.argmax())
-            places, headers = places[:good], headers[:good]
+            offsets, headers = offsets[:good], headers[:good]
         seconds = headers["seconds"].astype(np.int64)
         scale = 10**9 // self._header.variant.fractions
         block = PacketBlock(
             data=data,
-            position=self._inbox.position,
+            position=self._input.position,
             first=self._number,
             ts=seconds * 10**9 + headers["fraction"].astype(np.int64) * scale,
-            start=places + shape.size,
+            start=offsets + shape.size,
             captured=headers["captured"].astype(np.int64),
             original=headers["original"].astype(np.int64),
-            link=np.full(len(places), self._header.link, np.int64),
+            link=np.full(len(offsets), self._header.link, np.int64),
         )
         self._number += len(block)
         if len(block):
@@ -204,27 +203,27 @@ class PcapDecoder:
         return block
 
     def _search(self, data: bytes, start: int, shape: Shape, *, ended: bool) -> int | None:
-        """Find where packets begin again; None where more bytes are needed, or none come."""
+        """Find the next packet behind damage; None if more bytes are needed, or the file ended."""
         assert self._damage is not None
         if not ended and len(data) - start < SEARCH_BYTES:
-            # twice as many: what is left over is copied once for as many bytes that come
-            self._inbox.keep(start, 2 * SEARCH_BYTES)
+            # twice as many, so the rest is copied only once per as many new bytes
+            self._input.consume(start, 2 * SEARCH_BYTES)
             return None
         if self._searching is None or self._searching.data is not data:
             self._searching = packet_search(data, shape, ended=ended)
         found = self._searching.find(start, self._seconds)
         if found is None:
-            # A packet may begin in what was searched last, but the proof of it lie further on.
-            self._inbox.keep(len(data) if ended else len(data) - SEARCH_BYTES // 2, SEARCH_BYTES)
+            # A packet may begin in the last bytes searched, with its proof behind them.
+            self._input.consume(len(data) if ended else len(data) - SEARCH_BYTES // 2, SEARCH_BYTES)
             if ended:
-                self._report(self._inbox.position)
+                self._report(self._input.position)
             return None
-        self._report(self._inbox.position + found)
+        self._report(self._input.position + found)
         return found
 
     def _report(self, end: int) -> None:
         assert self._damage is not None
         self.problems.append(
-            CorruptCapture(f"{end - self._damage} bytes are no packets", self._damage)
+            CorruptCapture(f"{end - self._damage} bytes are not packets", self._damage)
         )
         self._damage = None

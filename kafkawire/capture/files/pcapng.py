@@ -23,10 +23,10 @@ import numpy.typing as npt
 
 from ...errors import CaptureError, CorruptCapture, TruncatedCapture, UnsupportedLinkType
 from .blocks import MAX_PACKETS, NO_TIME, Ints, PacketBlock, kinds, take_rows
-from .buffer import Inbox
+from .buffer import InputBuffer
 from .interfaces import Interface, read_interface
 from .packet_offsets import blocks
-from .resynchronisation import Judged, Search, words_at
+from .resynchronisation import Candidates, Search, words_at
 
 SECTION: Final = 0x0A0D0D0A
 MAGIC: Final = b"\x0a\x0d\x0d\x0a"
@@ -36,20 +36,20 @@ SIMPLE_PACKET: Final = 3
 ENHANCED_PACKET: Final = 6
 
 MAX_BLOCK: Final = 1 << 24
-"""Longest block that is believed."""
+"""The longest block that is accepted."""
 
 SEARCH_BYTES: Final = 1 << 20
-"""How much is collected before searching for the next block behind damage."""
+"""Bytes buffered before the search for the next block behind damage."""
 
 LEAST_BLOCK: Final = 12
 NO_INTERFACE: Final = -1
 INCOMPLETE: Final = -1
 WRONG: Final = -2
-"""In place of a block's type."""
+"""Returned in place of a block type."""
 
 
 class Layout(NamedTuple):
-    """How a kind of packet block begins: its fields, and where the packet's bytes start."""
+    """The fixed fields of a type of packet block, and the offset of the packet's bytes."""
 
     fields: list[tuple[str, str]]
     bytes_at: int
@@ -69,7 +69,7 @@ LAYOUTS: Final = {
 
 
 LEAST: Final = {kind: layout.bytes_at + 4 for kind, layout in LAYOUTS.items()} | {INTERFACE: 20}
-"""Bytes of the shortest block of each type that is read."""
+"""The shortest valid block of each decoded type, in bytes."""
 
 
 def is_pcapng(head: bytes) -> bool:
@@ -79,37 +79,37 @@ def is_pcapng(head: bytes) -> bool:
 
 @dataclass(slots=True)
 class Section:
-    """A section as far as it was read; `order` is struct's sign of its byte order."""
+    """A section with its interfaces so far; `order`: struct's character for its byte order."""
 
     order: str
     interfaces: list[Interface] = field(default_factory=list)
 
 
 class PcapngDecoder:
-    """Reads a pcapng from its first byte."""
+    """Decodes a pcapng file from its first byte."""
 
     def __init__(self) -> None:
         self.problems: list[CaptureError] = []
         self._section = Section("<")
-        self._inbox = Inbox()
+        self._input = InputBuffer()
         self._number = 1
         self._damage: int | None = None
         self._searching: tuple[str, Search] | None = None
         self._unknown: set[int] = set()
 
     def feed(self, chunk: bytes) -> Iterator[PacketBlock]:
-        """Take the next bytes of the file."""
-        data = self._inbox.add(chunk)
+        """Handle the next bytes of the file."""
+        data = self._input.add(chunk)
         if data is not None:
             yield from self._blocks(data, ended=False)
 
     def finish(self) -> Iterator[PacketBlock]:
-        """Take note that the file ends here."""
+        """Handle the end of the file."""
         if self._damage is not None:
-            yield from self._blocks(self._inbox.take(), ended=True)
-        if left := len(self._inbox):
+            yield from self._blocks(self._input.peek(), ended=True)
+        if left := len(self._input):
             self.problems.append(
-                TruncatedCapture(f"the file ends {left} bytes into a block", self._inbox.position)
+                TruncatedCapture(f"the file ends {left} bytes into a block", self._input.position)
             )
 
     def _blocks(self, data: bytes, *, ended: bool) -> Iterator[PacketBlock]:
@@ -122,29 +122,29 @@ class PcapngDecoder:
                 at = found
             at, kind = self._step_over(data, at)
             if kind == INCOMPLETE:
-                self._inbox.keep(at, self._needed(data, at))
+                self._input.consume(at, self._needed(data, at))
                 return
             if kind == WRONG:
-                self._damage = self._inbox.position + at
+                self._damage = self._input.position + at
                 at += 4
                 continue
-            places = self._run(data, at, kind)
-            yield self._columns(data, kind, places)
-            last = int(places[-1])
+            offsets = self._run(data, at, kind)
+            yield self._columns(data, kind, offsets)
+            last = int(offsets[-1])
             at = last + self._block_at(data, last)[1]
 
     def _needed(self, data: bytes, at: int) -> int:
-        """Tell how many bytes the block at an offset has, as far as is known."""
+        """Return the length of the block at an offset, as far as known."""
         if at + LEAST_BLOCK > len(data):
             return LEAST_BLOCK
         length: int = struct.unpack_from(self._section.order + "I", data, at + 4)[0]
         return length
 
     def _search(self, data: bytes, start: int, *, ended: bool) -> int | None:
-        """Find where blocks begin again; None where more bytes are needed, or none come."""
+        """Find the next block behind damage; None if more bytes are needed, or the file ended."""
         if not ended and len(data) - start < SEARCH_BYTES:
-            # twice as many: what is left over is copied once for as many bytes that come
-            self._inbox.keep(start, 2 * SEARCH_BYTES)
+            # twice as many, so the rest is copied only once per as many new bytes
+            self._input.consume(start, 2 * SEARCH_BYTES)
             return None
         order = self._section.order
         before = self._searching
@@ -152,25 +152,24 @@ class PcapngDecoder:
             before = self._searching = order, block_search(data, order)
         found = before[1].find(start)
         if found is not None:
-            self._report(self._inbox.position + found)
+            self._report(self._input.position + found)
             return found
-        self._inbox.keep(len(data) if ended else len(data) - SEARCH_BYTES // 2, SEARCH_BYTES)
+        self._input.consume(len(data) if ended else len(data) - SEARCH_BYTES // 2, SEARCH_BYTES)
         if ended:
-            self._report(self._inbox.position)
+            self._report(self._input.position)
         return None
 
     def _report(self, end: int) -> None:
         assert self._damage is not None
         self.problems.append(
-            CorruptCapture(f"{end - self._damage} bytes are no blocks", self._damage)
+            CorruptCapture(f"{end - self._damage} bytes are not pcapng blocks", self._damage)
         )
         self._damage = None
 
     def _step_over(self, data: bytes, at: int) -> tuple[int, int]:
-        """Step over blocks without packets, learning what they describe.
+        """Skip blocks without packets; store interface descriptions.
 
-        Returns where a packet block begins and its type, or where the blocks end: INCOMPLETE or
-        WRONG.
+        Returns the offset and type of a packet block, or the offset of an INCOMPLETE or WRONG one.
         """
         while True:
             kind, length = self._block_at(data, at)
@@ -182,7 +181,7 @@ class PcapngDecoder:
             at += length
 
     def _block_at(self, data: bytes, at: int) -> tuple[int, int]:
-        """Tell the type and the length of the block at an offset; a section is entered."""
+        """Return the type and length of the block at an offset; a section header is applied."""
         if at + LEAST_BLOCK > len(data):
             return INCOMPLETE, 0
         if data[at : at + 4] == MAGIC:
@@ -201,13 +200,13 @@ class PcapngDecoder:
         return kind, length
 
     def _run(self, data: bytes, start: int, kind: int) -> Ints:
-        """Find the blocks of one kind that follow one another from `start` on.
+        """Find the consecutive blocks of one type from `start` on.
 
-        Stepping is all that is done one by one; whether the blocks are sound is seen by columns.
+        Only their offsets are found one by one; the blocks are validated by columns.
         """
         big = self._section.order == ">"
-        places, at = blocks(data, start, kind, LEAST[kind], big, MAX_PACKETS)
-        starts = np.frombuffer(places, "<i8")
+        offsets, at = blocks(data, start, kind, LEAST[kind], big, MAX_PACKETS)
+        starts = np.frombuffer(offsets, "<i8")
         ends = np.append(starts[1:], at)
         sizes = ends - starts
         good = _leading((sizes <= MAX_BLOCK) & (sizes & 3 == 0) & (ends <= len(data)))
@@ -215,9 +214,9 @@ class PcapngDecoder:
         found: Ints = starts[: _leading(lengths[0] == lengths[1])]
         return found
 
-    def _columns(self, data: bytes, kind: int, places: Ints) -> PacketBlock:
+    def _columns(self, data: bytes, kind: int, offsets: Ints) -> PacketBlock:
         layout = LAYOUTS[kind]
-        rows = take_rows(data, places, layout.dtype(self._section.order))
+        rows = take_rows(data, offsets, layout.dtype(self._section.order))
         room = rows["length"].astype(np.int64) - layout.bytes_at - 4
         original = rows["original"].astype(np.int64)
         if kind == SIMPLE_PACKET:
@@ -232,13 +231,13 @@ class PcapngDecoder:
             captured = rows["captured"].astype(np.int64)
         block = PacketBlock(
             data=data,
-            position=self._inbox.position,
+            position=self._input.position,
             first=self._number,
             ts=ts,
-            start=places + layout.bytes_at,
+            start=offsets + layout.bytes_at,
             captured=np.minimum(captured, room),
             original=np.maximum(original, np.minimum(captured, room)),
-            link=self._links(interface, places),
+            link=self._links(interface, offsets),
         )
         self._number += len(block)
         return block
@@ -251,7 +250,7 @@ class PcapngDecoder:
             ts[rows] = (described or Interface(0, 0)).nanoseconds(units[rows])
         return ts
 
-    def _links(self, interface: Ints, places: Ints) -> Ints:
+    def _links(self, interface: Ints, offsets: Ints) -> Ints:
         link = np.full(len(interface), NO_INTERFACE, np.int64)
         for index in kinds(interface):
             described = self._described(index)
@@ -260,9 +259,9 @@ class PcapngDecoder:
                 link[rows] = described.link
             elif index not in self._unknown:
                 self._unknown.add(index)
-                where = self._inbox.position + int(places[rows.argmax()])
+                where = self._input.position + int(offsets[rows.argmax()])
                 self.problems.append(
-                    UnsupportedLinkType(f"interface {index} is described nowhere", where)
+                    UnsupportedLinkType(f"interface {index} has no description block", where)
                 )
         return link
 
@@ -277,16 +276,16 @@ _SOUGHT: Final = np.array([SECTION, INTERFACE, *LAYOUTS])
 
 
 def find_block(data: bytes, start: int, order: str) -> int | None:
-    """Find the first offset from `start` on where a section, interface or packet block lies whole,
-    its lengths equal.
+    """Find the first complete section, interface or packet block from `start` on, by its two equal
+    lengths.
     """
     return block_search(data, order).find(start)
 
 
 def block_search(data: bytes, order: str) -> Search:
-    """Make what finds such blocks."""
+    """Return the search for such blocks."""
 
-    def judge(window: range) -> Judged:
+    def find(window: range) -> Candidates:
         found, sizes = [], []
         for phase in range(4):
             kinds, lengths = words_at(data, window, phase, 2, order)
@@ -294,14 +293,14 @@ def block_search(data: bytes, order: str) -> Search:
             rows = np.flatnonzero(ok & (lengths & 3 == 0))
             found.append(rows * 4 + phase + window.start)
             sizes.append(lengths[rows].astype(np.int64))
-        places, size = np.concatenate(found), np.concatenate(sizes)
-        whole = places + size <= len(data)
-        places, size = places[whole], size[whole]
-        again = take_rows(data, places + size - 4, np.dtype([("length", order + "u4")]))
-        blocks = np.sort(places[again["length"] == size])
+        offsets, size = np.concatenate(found), np.concatenate(sizes)
+        whole = offsets + size <= len(data)
+        offsets, size = offsets[whole], size[whole]
+        again = take_rows(data, offsets + size - 4, np.dtype([("length", order + "u4")]))
+        blocks = np.sort(offsets[again["length"] == size])
         return blocks, np.zeros(len(blocks), np.int64)
 
-    return Search(data, judge)
+    return Search(data, find)
 
 
 def _leading(flags: npt.NDArray[np.bool_]) -> int:

@@ -1,10 +1,10 @@
-"""Tells captures from other files by their first bytes.
+"""Checks by its first bytes whether a file is a capture.
 
-Law: `kafkawire decode` and the Spark job refuse the same files, because both check them here; a
-file that is refused holds no packet for either.
+Law: `kafkawire decode` and the Spark job reject the same files, because both use this check; a
+rejected file has no packets.
 
     first bytes --> (gzip | zstd)* --> pcap | pcapng: a capture
-                                  `--> empty | corrupt | anything else: refused, with the reason
+                                  `--> empty | corrupt | anything else: rejected with the reason
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from .pcapng import is_pcapng
 from .source import MAX_NESTING
 
 HEAD: Final = 1 << 12
-"""Bytes of a file, as it is stored, that are looked at."""
+"""Bytes of a file, as stored, that are checked."""
 
 STEP: Final = 1 << 6
-"""Bytes decompressed at a time: what stands before damage is still seen."""
+"""Bytes decompressed at a time, so that data before damage is still checked."""
 
 
 def check_head(head: bytes) -> None:
-    """Check the first HEAD bytes of a file, as it is stored.
+    """Check the first HEAD bytes of a file, as stored.
 
-    Raises TruncatedCapture where there is nothing, CorruptCapture where no byte can be
-    decompressed, BadMagic where it is not a capture.
+    Raises TruncatedCapture if it is empty, CorruptCapture if no byte decompresses, BadMagic if it
+    is not a capture.
     """
     content = unpacked_head(head)
     if not content:
@@ -39,8 +39,8 @@ def check_head(head: bytes) -> None:
 
 
 def unpacked_head(head: bytes) -> bytes:
-    """Decompress the first bytes of a file; they are returned as they are where they are not
-    compressed. Raises CorruptCapture where no byte can be decompressed.
+    """Decompress the first bytes of a file, if they are compressed. Raises CorruptCapture if no
+    byte decompresses.
     """
     for _ in range(MAX_NESTING):
         if not is_compressed(head[:4]):

@@ -1,7 +1,7 @@
-"""Where packets begin in the middle of a pcap: behind damage, or at the edge of a split.
+"""Finds packets in the middle of a pcap: behind damage, or at the start of a split.
 
-Law: a chain of plausible headers is a guess and never a proof (a packet may carry a capture); who
-must be certain compares the guess with the end that the stretch before it reaches.
+Law: a chain of plausible headers is a guess and never a proof (a packet may contain a capture); a
+caller that needs certainty compares the guess with the end of the packets before it.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ import numpy.typing as npt
 from .blocks import Ints, take_rows
 
 CHAIN: Final = 4
-"""Headers that must follow one another before a place is believed."""
+"""Consecutive plausible headers that an offset needs."""
 
 LEAST_PACKET: Final = 14
 MAX_ORIGINAL: Final = 1 << 26
 SECONDS_APART: Final = 31 * 86400
 FIRST_WINDOW: Final = 1 << 12
 LAST_WINDOW: Final = 1 << 18
-"""Bytes of the first window that is searched for packets, and of the largest."""
+"""Bytes of the first window searched for packets, and of the largest."""
 
-FEW: Final = 16
-"""Chains whose times are compared first."""
+FIRST_CANDIDATES: Final = 16
+"""Chains whose times are compared at first."""
 
 
-Judged = tuple[Ints, Ints]
-"""Places in a window, sorted, and the seconds since the epoch that each says."""
+Candidates = tuple[Ints, Ints]
+"""Sorted offsets in a window, and the seconds since the epoch of each."""
 
 
 class Shape(NamedTuple):
-    """What the packet headers of a file look like: byte order, size, fractions of a second, longest
+    """The format of a file's packet headers: byte order, size, fractions of a second, longest
     packet.
     """
 
@@ -51,7 +51,7 @@ class Shape(NamedTuple):
 
 
 def looks_wrong(headers: npt.NDArray[np.void], shape: Shape) -> npt.NDArray[np.bool_]:
-    """Say which headers no writer wrote: a length beyond the longest packet, or only zeros."""
+    """Return which headers are invalid: a length beyond the longest packet, or only zeros."""
     captured = headers["captured"]
     empty = (captured == 0) & (headers["original"] == 0) & (headers["seconds"] == 0)
     wrong: npt.NDArray[np.bool_] = (captured > shape.longest) | empty
@@ -63,31 +63,30 @@ def find_packet(
 ) -> int | None:
     """Find the first offset from `start` on where a chain of packet headers begins.
 
-    near: seconds since the epoch that the packets' times are close to. ended: `data` reaches the
-    end of the file, so that a chain which ends exactly there is as good as a long one. None where
-    there is no such place.
+    near: seconds since the epoch that the packets' times must be close to. ended: `data` reaches
+    the end of the file, so a chain that ends exactly there is accepted. Returns None if there is
+    none.
     """
     return packet_search(data, shape, ended=ended).find(start, near)
 
 
 class Search:
-    """Finds one place after another in the same data, where packets or blocks begin again.
+    """Finds, one after another, the offsets in the same data where packets or blocks begin again.
 
-    Law: each byte is judged in one window, however often packets begin and end: the work is linear
-    in the data.
+    Law: each byte is searched in one window, however often packets begin and end: time is linear in
+    the data.
 
-    judge: gives the places in a window, sorted, and the seconds since the epoch that each says.
-    searched: bytes that were judged.
+    find: returns the candidates in a window. searched: bytes searched so far.
     """
 
-    def __init__(self, data: bytes, judge: Callable[[range], Judged]) -> None:
+    def __init__(self, data: bytes, find: Callable[[range], Candidates]) -> None:
         self.data = data
         self.searched = 0
-        self._judge = judge
+        self._find_in = find
         self._reset(0)
 
     def find(self, start: int, near: int | None = None) -> int | None:
-        """Find the first place from `start` on, and near that time; None where there is none."""
+        """Find the first offset from `start` on that is near that time; None if there is none."""
         if not self._begin <= start <= self._end:
             self._reset(start)
         while True:
@@ -101,49 +100,49 @@ class Search:
     def _reset(self, start: int) -> None:
         self._begin = self._end = start
         self._size = FIRST_WINDOW
-        self._places: Ints = np.empty(0, np.int64)
+        self._offsets: Ints = np.empty(0, np.int64)
         self._seconds: Ints = np.empty(0, np.int64)
 
     def _next(self) -> None:
-        """Judge the next window, larger than the last: packets are seldom far."""
+        """Search the next window, larger than the last: packets are usually close."""
         window = range(self._end, min(self._end + self._size, len(self.data)))
         self._begin, self._end = window.start, window.stop
         self._size = min(self._size * 8, LAST_WINDOW)
         self.searched += len(window)
-        self._places, self._seconds = self._judge(window)
+        self._offsets, self._seconds = self._find_in(window)
 
     def _first(self, start: int, near: int | None) -> int | None:
-        """Find the first chain of the window from `start` on whose time is near."""
-        at, size = int(np.searchsorted(self._places, start)), FEW
-        while at < len(self._places):
+        """Find the first chain in the window from `start` on whose time is near."""
+        at, size = int(np.searchsorted(self._offsets, start)), FIRST_CANDIDATES
+        while at < len(self._offsets):
             if near is None:
-                return int(self._places[at])
+                return int(self._offsets[at])
             fits = np.abs(self._seconds[at : at + size] - near) <= SECONDS_APART
             if fits.any():
-                return int(self._places[at + fits.argmax()])
+                return int(self._offsets[at + fits.argmax()])
             at += size
             size *= 8
         return None
 
 
 def packet_search(data: bytes, shape: Shape, *, ended: bool) -> Search:
-    """Make what finds chains of packet headers; `ended` as for `find_packet`."""
+    """Return the search for chains of packet headers; `ended` as in `find_packet`."""
 
-    def judge(window: range) -> Judged:
-        places = plausible(data, window, shape)
-        chains = places[_chains(data, places, shape, ended)]
+    def find(window: range) -> Candidates:
+        offsets = plausible(data, window, shape)
+        chains = offsets[_chains(data, offsets, shape, ended)]
         return chains, take_rows(data, chains, shape.dtype)["seconds"].astype(np.int64)
 
-    return Search(data, judge)
+    return Search(data, find)
 
 
 def words_at(
     data: bytes, window: range, phase: int, count: int, order: str
 ) -> list[npt.NDArray[np.uint32]]:
-    """Give the `count` 32-bit words that begin at each fourth offset of a window, from `phase` on.
+    """Return the `count` 32-bit words at each fourth offset of a window, from `phase` on.
 
-    Row i of word k lies at offset window.start + phase + 4 * (i + k); rows whose words do not lie
-    whole in `data` are left out.
+    Row i of word k is at offset window.start + phase + 4 * (i + k); rows with words outside of
+    `data` are omitted.
     """
     begin = window.start + phase
     rows = max(0, min(len(window) - phase + 3, len(data) - begin - 4 * count + 4) // 4)
@@ -154,7 +153,7 @@ def words_at(
 
 
 def plausible(data: bytes, window: range, shape: Shape) -> Ints:
-    """List the offsets in a window at which a packet header may stand, each judged alone."""
+    """List the offsets of plausible packet headers in a window, each checked alone."""
     found = []
     for phase in range(4):
         _, fraction, captured, original = words_at(data, window, phase, 4, shape.order)
@@ -164,17 +163,17 @@ def plausible(data: bytes, window: range, shape: Shape) -> Ints:
     return np.sort(np.concatenate(found))
 
 
-def _chains(data: bytes, places: Ints, shape: Shape, ended: bool) -> npt.NDArray[np.bool_]:
-    """Say at which places a chain begins: all are followed together, a link at a time."""
-    begins = np.zeros(len(places), np.bool_)
-    left = np.arange(len(places))
-    at = places.astype(np.int64)
+def _chains(data: bytes, offsets: Ints, shape: Shape, ended: bool) -> npt.NDArray[np.bool_]:
+    """Return at which offsets a chain begins; all are followed together, a header at a time."""
+    begins = np.zeros(len(offsets), np.bool_)
+    remaining = np.arange(len(offsets))
+    at = offsets.astype(np.int64)
     last: Ints | None = None
     for links in range(CHAIN):
         if ended and links:
-            begins[left[at == len(data)]] = True
+            begins[remaining[at == len(data)]] = True
         inside = at + shape.size <= len(data)
-        left, at = left[inside], at[inside]
+        remaining, at = remaining[inside], at[inside]
         headers = take_rows(data, at, shape.dtype)
         seconds = headers["seconds"].astype(np.int64)
         captured, original = headers["captured"], headers["original"]
@@ -182,7 +181,7 @@ def _chains(data: bytes, places: Ints, shape: Shape, ended: bool) -> npt.NDArray
         ok &= (original <= MAX_ORIGINAL) & (headers["fraction"] < shape.fractions)
         if last is not None:
             ok &= np.abs(seconds - last[inside]) <= SECONDS_APART
-        left, last = left[ok], seconds[ok]
+        remaining, last = remaining[ok], seconds[ok]
         at = at[ok] + shape.size + captured[ok]
-    begins[left] = True
+    begins[remaining] = True
     return begins

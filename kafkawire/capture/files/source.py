@@ -1,7 +1,7 @@
-"""A capture, from a path or a stream that may still be written: what it is, and its packets.
+"""Reads a capture from a path, or from a stream that is still being written.
 
-Law: the format is told by the first bytes, never by the name; packets come out as soon as their
-bytes are there.
+Law: the format is detected by the first bytes, never by the file name; packets are returned as soon
+as their bytes are available.
 
     file | stdin --> (gzip | zstd)* --> pcap | pcapng --> packet blocks
 """
@@ -22,23 +22,22 @@ CHUNK: Final = 1 << 23
 """Bytes read from a file at a time."""
 
 STREAM_CHUNK: Final = 1 << 20
-"""Bytes read at a time from a stream, which gives less when it has less, and from a file that
-somebody watches.
+"""Bytes read at a time from a stream, which may return fewer, and from a file with progress
+reports.
 """
 
 MAX_NESTING: Final = 3
-"""Compressions of a compression that are taken off."""
+"""Nested compressions that are decompressed."""
 
 Watch: TypeAlias = Callable[[int, int], None]
-"""Told as reading goes on: how many bytes of the source, how many packets more are done with."""
+"""Called with the progress: how many more bytes of the source, and packets, were read."""
 
 
 class Capture:
     """One capture file; iterate it once for its packet blocks.
 
-    chunks: the bytes of the file. watch: told how far reading is. Raises BadMagic from the
-    iteration if they are no capture at all; everything else that is wrong with them is in
-    `problems`, and what was read before it stands.
+    chunks: the bytes of the file. watch: called with the progress. The iteration raises BadMagic if
+    the file is not a capture; all other errors are in `problems`, after the packets before them.
     """
 
     def __init__(self, chunks: Iterable[bytes], watch: Watch | None = None) -> None:
@@ -52,8 +51,8 @@ class Capture:
         while is_compressed(head) and len(layers) < MAX_NESTING:
             layers.append(Unpacked(chunks))
             head, chunks = _peek(iter(layers[-1]))
-        # Compressed data that is whole and holds nothing is an empty file; if it is damaged, the
-        # problem of the layer says so.
+        # Complete compressed data without content is an empty file; damaged data has a problem
+        # of its layer.
         if head or all(layer.problem is None for layer in layers):
             for block in self._decode(decoder_for(head), chunks):
                 yield block
@@ -69,7 +68,7 @@ class Capture:
 
 
 def decoder_for(head: bytes) -> CaptureDecoder:
-    """Choose the decoder for a file that begins with these bytes. Raises BadMagic,
+    """Return the decoder of a file that begins with these bytes. Raises BadMagic,
     TruncatedCapture.
     """
     if is_pcap(head):
@@ -77,8 +76,8 @@ def decoder_for(head: bytes) -> CaptureDecoder:
     if is_pcapng(head):
         return PcapngDecoder()
     if len(head) < 4:
-        raise TruncatedCapture("the file ends before it says what it is", len(head))
-    raise BadMagic(f"no capture format begins with {head[:4].hex()}")
+        raise TruncatedCapture("truncated file: too short for a magic number", len(head))
+    raise BadMagic(f"not a capture file (starts with {head[:4].hex(' ')})")
 
 
 def read_capture(source: str | Path | BinaryIO, watch: Watch | None = None) -> Capture:
@@ -102,8 +101,8 @@ def _read_path(path: Path, size: int) -> Iterator[bytes]:
 
 
 def _read_stream(stream: BinaryIO) -> Iterator[bytes]:
-    """Read what is there, without waiting for a full chunk: rows of a live capture must not wait
-    for the next.
+    """Read the available bytes without waiting for a full chunk: rows of a live capture must not be
+    delayed.
     """
     read = getattr(stream, "read1", stream.read)
     while chunk := read(STREAM_CHUNK):
@@ -111,7 +110,7 @@ def _read_stream(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _peek(chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
-    """Look at the first 4 bytes; the iterator returned still gives them."""
+    """Return the first 4 bytes, and an iterator that still yields them."""
     head = b""
     while len(head) < 4 and (chunk := next(chunks, b"")):
         head += chunk

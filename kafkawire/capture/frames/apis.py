@@ -1,6 +1,6 @@
-"""What the capture engine asks about an API key for every frame, looked up once.
+"""Caches what the capture engine needs to know of an API key for every frame.
 
-Law: nothing here that the registry does not say; a class is imported when its first body is read.
+Law: all of it comes from the registry; a class is imported when its first body is decoded.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NEVER: Final = 1 << 15
 
 @final
 class Side:
-    """The requests or the responses of an API: the versions there are, and the class."""
+    """The requests or the responses of an API: their versions and their class."""
 
     def __init__(self, info: MessageInfo) -> None:
         self.info: MessageInfo = info
@@ -26,7 +26,7 @@ class Side:
         self._class: Any = None
 
     def load(self) -> Any:
-        """Give the class."""
+        """Return the message class."""
         if self._class is None:
             self._class = REGISTRY.load(self.info.name)
         return self._class
@@ -34,8 +34,8 @@ class Side:
 
 @final
 class Api:
-    """An API by its key; name and sides are None for a key that none has. tagged: the first version
-    whose requests have tagged fields in their header.
+    """An API by its key; name and sides are None for an unknown key. tagged: the first version
+    whose request headers have tagged fields.
     """
 
     def __init__(self, key: int) -> None:
@@ -57,7 +57,7 @@ _apis: Final[dict[int, Api]] = {}
 
 
 def api(key: int) -> Api:
-    """Look a key up; what is looked up for nothing is not kept."""
+    """Look up an API key; unknown keys are not cached."""
     found = _apis.get(key)
     if found is None:
         found = Api(key)

@@ -1,7 +1,6 @@
-"""Frames and bodies without packets around them: a dump of a stream, a hex string from a log.
+"""Decodes bare frames and bodies, without packets: a dump of a stream, a hex string from a log.
 
-Law: the same rows as from a capture, with `packet` 0: what is known of a frame does not depend on
-how it came here.
+Law: the rows are those of a capture with the same frames, but with `packet` 0.
 """
 
 from __future__ import annotations
@@ -14,39 +13,38 @@ from ...primitives import DEFAULT_LIMITS, Limits
 from ...protocol.frame import SIZE, Body, decode_request_body, decode_response_body
 from ..rows import Row, Status
 from .decoding import InFlightRequest, api_name, in_flight_request, request_row, response_row
-from .detection import Sight, judge_response
+from .detection import Confidence, check_response
 from .stream import Mark
 
-NOWHERE = Mark(0, 0, 0)
+NO_PACKET = Mark(0, 0, 0)
 
 
 def decode_frames(
     data: bytes, *, response_to: tuple[int, int] | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> Iterator[Row]:
-    """Read size-delimited frames, one behind the other: requests, and the responses to those that
-    came before.
+    """Decode size-delimited frames, one after another: requests, and responses to earlier requests.
 
-    response_to: API key and version where every frame is a response to such a request. `packet` is
-    0 in every row.
+    response_to: API key and version of the requests, if all frames are responses. `packet` is 0 in
+    every row.
     """
-    asked: dict[int, InFlightRequest] = {}
+    in_flight: dict[int, InFlightRequest] = {}
     at = 0
     while at < len(data):
-        left = len(data) - at - SIZE
-        size = int.from_bytes(data[at : at + SIZE], "big", signed=True) if left >= 0 else -1
-        if not 4 <= size <= min(left, limits.max_frame_bytes):
-            yield _leftover(data[at:], size, left)
+        rest = len(data) - at - SIZE
+        size = int.from_bytes(data[at : at + SIZE], "big", signed=True) if rest >= 0 else -1
+        if not 4 <= size <= min(rest, limits.max_frame_bytes):
+            yield _leftover(data[at:], size, rest)
             return
         frame = data[at + SIZE : at + SIZE + size]
         if response_to is not None:
-            yield response_row(frame, NOWHERE, _one(frame, *response_to), limits)
-        elif _answers(frame, asked.get(_id(frame))):
-            yield response_row(frame, NOWHERE, asked.pop(_id(frame)), limits)
+            yield response_row(frame, NO_PACKET, _request_of(frame, *response_to), limits)
+        elif _is_response(frame, in_flight.get(_id(frame))):
+            yield response_row(frame, NO_PACKET, in_flight.pop(_id(frame)), limits)
         else:
-            row = request_row(frame, NOWHERE, limits)
-            expected = in_flight_request(row)
-            if expected is not None:
-                asked[expected.correlation_id] = expected
+            row = request_row(frame, NO_PACKET, limits)
+            request = in_flight_request(row)
+            if request is not None:
+                in_flight[request.correlation_id] = request
             yield row
         at += SIZE + size
 
@@ -55,32 +53,34 @@ def _id(frame: bytes) -> int:
     return int.from_bytes(frame[:4], "big", signed=True)
 
 
-def _answers(frame: bytes, asked: InFlightRequest | None) -> bool:
-    """Whether a frame is the answer to a request before it: both kinds may look plausible."""
-    if asked is None:
+def _is_response(frame: bytes, request: InFlightRequest | None) -> bool:
+    """Whether a frame decodes as the response to an earlier request; it may also look like a
+    request.
+    """
+    if request is None:
         return False
-    sight = judge_response(frame, len(frame), asked.api_key, asked.api_version)
-    return sight is Sight.PROVEN
+    confidence = check_response(frame, len(frame), request.api_key, request.api_version)
+    return confidence is Confidence.PROVEN
 
 
-def _one(frame: bytes, api_key: int, api_version: int) -> InFlightRequest:
+def _request_of(frame: bytes, api_key: int, api_version: int) -> InFlightRequest:
     return InFlightRequest(api_key, api_version, _id(frame), None, 0, 0)
 
 
-def _leftover(data: bytes, size: int, left: int) -> Row:
-    if left < 0:
-        reason = f"{len(data)} bytes, too few for the size of a frame"
-    elif size > left >= 0:
-        reason = f"a frame of {size} bytes, of which {left} are there"
+def _leftover(data: bytes, size: int, rest: int) -> Row:
+    if rest < 0:
+        reason = f"truncated frame size: {len(data)} of {SIZE} bytes"
+    elif size > rest >= 0:
+        reason = f"truncated frame: {rest} of {size} bytes"
     else:
-        reason = f"{size} is no size of a frame"
+        reason = f"invalid frame size {size}"
     return Row(0, 0, "request", len(data), Status.TRUNCATED, reason, raw=data)
 
 
 def decode_body(
     api_key: int, version: int, direction: str, data: bytes, limits: Limits = DEFAULT_LIMITS
 ) -> Row:
-    """Read a bare body, without size and header; UnknownApiKey for a key that no API has."""
+    """Decode a bare body, without size and header. Raises UnknownApiKey."""
     known = REGISTRY.find(direction, api_key)
     if known is None:
         raise UnknownApiKey(f"no API has the key {api_key}")
@@ -95,13 +95,13 @@ def decode_body(
         return Body(decode_request_body(api_key, version, data, 0, lenient, limits), version)
 
     try:
-        made = body(lenient=False)
+        decoded = body(lenient=False)
     except DecodeError as strict:
         row = row._replace(error=str(strict), status=Status.LENIENT)
     else:
-        return row._replace(message=made.message, body_version=made.version)
+        return row._replace(message=decoded.message, body_version=decoded.version)
     try:
-        made = body(lenient=True)
+        decoded = body(lenient=True)
     except DecodeError:
         return row._replace(status=Status.MALFORMED, raw=data)
-    return row._replace(message=made.message, body_version=made.version)
+    return row._replace(message=decoded.message, body_version=decoded.version)

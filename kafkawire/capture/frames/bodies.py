@@ -1,9 +1,9 @@
-"""A body's bytes -> a message, or as much of one as there is, and the reason.
+"""Decodes bodies: strictly, then leniently, then as the nearest known version.
 
-Law: content never raises; what is said of a body depends on its bytes, its API and version alone.
+Law: content never raises; the result depends only on the bytes, the API key and the version.
 
-    strict --refused--> lenient --refused--> malformed
-    a version that is not known --as the nearest known--> guessed, or unknown
+    strict --fails--> lenient --fails--> malformed
+    unknown version --as the nearest known version--> guessed, or unknown
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ...protocol.frame import decode_request_body, decode_response_body, respons
 from ...protocol.header import decode_response_header
 from ..rows import Status
 
-KEPT: Final = 1 << 8
-KEPT_BYTES: Final = 1 << 10
-"""Refused bodies that are remembered, and the longest of them."""
+MAX_REFUSED: Final = 1 << 8
+MAX_REFUSED_BYTES: Final = 1 << 10
+"""Bodies whose decoding error is cached, and the size of the longest."""
 
 
 class Verdict(NamedTuple):
-    """What a body is. body_version: the version that its message is written in."""
+    """The result of decoding a body. body_version: the version in which its message is written."""
 
     status: Status
     error: str
@@ -33,7 +33,7 @@ class Verdict(NamedTuple):
 
 
 def read_body(cls: Any, version: int, frame: bytes, body: int, limits: Limits) -> Message | None:
-    """Read a body that is as it should be; None where anything is not, which is then asked for."""
+    """Decode a valid body; None if it is not, and the caller has to find out why."""
     reader = Reader(frame, body, limits=limits)
     try:
         message: Message = cls.decode_from(reader, version)
@@ -44,69 +44,69 @@ def read_body(cls: Any, version: int, frame: bytes, body: int, limits: Limits) -
 
 
 def request_verdict(key: int, version: int, frame: bytes, end: int, limits: Limits) -> Verdict:
-    """Read the body of a request frame (without its size), which begins at `end`."""
+    """Decode the body of a request frame (without its size), which begins at `end`."""
     info = REGISTRY.request(key)
     if info is None:
-        return Verdict(Status.UNKNOWN_API, f"no API has the key {key}", None, None)
+        return Verdict(Status.UNKNOWN_API, f"unknown API key {key}", None, None)
     if not info.first <= version <= info.last:
         return _guess(info, version, frame, end, limits)
-    known = _as_known(info, version, frame, end, limits)
+    known = _refusal_key(info, version, frame, end, limits)
     error = _refused.get(known)
     if error is None:
         try:
             body = decode_request_body(key, version, frame, end, False, limits)
             return Verdict(Status.OK, "", body, version)
         except DecodeError as strict:
-            error = _refuse(known, str(strict))
-    return _bent(info, (version,), frame, end, limits, error)
+            error = _cache_refusal(known, str(strict))
+    return _decode_leniently(info, (version,), frame, end, limits, error)
 
 
 def response_verdict(key: int, version: int, frame: bytes, limits: Limits) -> tuple[Verdict, int]:
-    """Read the body of a response frame (without its size); and say where it begins."""
+    """Decode the body of a response frame (without its size); also return its offset."""
     info = REGISTRY.response(key)
     if info is None:
-        return Verdict(Status.UNKNOWN_API, f"no API has the key {key}", None, None), 4
+        return Verdict(Status.UNKNOWN_API, f"unknown API key {key}", None, None), 4
     try:
         end = decode_response_header(frame, key, version).end
     except DecodeError as strict:
         return Verdict(Status.MALFORMED, str(strict), None, None), 4
     if not info.first <= version <= info.last:
         return _guess(info, version, frame, end, limits), end
-    known = _as_known(info, version, frame, end, limits)
+    known = _refusal_key(info, version, frame, end, limits)
     error = _refused.get(known)
     if error is None:
         try:
             body = decode_response_body(key, version, frame, end, False, limits)
             return Verdict(Status.OK, "", body.message, body.version), end
         except DecodeError as strict:
-            error = _refuse(known, str(strict))
+            error = _cache_refusal(known, str(strict))
     versions = response_body_versions(key, version, frame, end)
-    return _bent(info, versions, frame, end, limits, error), end
+    return _decode_leniently(info, versions, frame, end, limits, error), end
 
 
-# -- bodies that are refused: what one client or broker gets wrong, it gets wrong each time
+# -- cached errors: a client or broker that sends an invalid body sends it repeatedly
 
 
 _refused: Final[dict[tuple[str, int, int, int, bytes], str]] = {}
 
 
-def _as_known(
+def _refusal_key(
     info: MessageInfo, version: int, frame: bytes, end: int, limits: Limits
 ) -> tuple[str, int, int, int, bytes]:
-    """Make the key under which it is remembered why a body was refused."""
-    return info.name, version, end, limits.max_elements, frame[end : end + KEPT_BYTES + 1]
+    """Return the cache key of a body."""
+    return info.name, version, end, limits.max_elements, frame[end : end + MAX_REFUSED_BYTES + 1]
 
 
-def _refuse(known: tuple[str, int, int, int, bytes], error: str) -> str:
-    """Remember why a body was refused, which takes long to find out, if it is a short one."""
-    if len(known[-1]) <= KEPT_BYTES:
-        if len(_refused) >= KEPT:
+def _cache_refusal(known: tuple[str, int, int, int, bytes], error: str) -> str:
+    """Cache the error of a short body; finding the error is slow."""
+    if len(known[-1]) <= MAX_REFUSED_BYTES:
+        if len(_refused) >= MAX_REFUSED:
             _refused.clear()
         _refused[known] = error
     return error
 
 
-def _bent(
+def _decode_leniently(
     info: MessageInfo,
     versions: tuple[int, ...],
     frame: bytes,
@@ -114,9 +114,7 @@ def _bent(
     limits: Limits,
     error: str,
 ) -> Verdict:
-    """Try leniently what a strict reader refused. Where it fails was searched for once already, so
-    this reads without asking again.
-    """
+    """Decode leniently a body that does not decode strictly; its error is known already."""
     for version in versions:
         reader = Reader(frame, end, lenient=True, limits=limits)
         try:
@@ -129,8 +127,8 @@ def _bent(
 
 
 def _guess(info: MessageInfo, version: int, frame: bytes, end: int, limits: Limits) -> Verdict:
-    """Read a body of an unknown version as the nearest known one: a newer version mostly adds
-    fields at the end, so what is left over does not speak against it if it is the smaller part.
+    """Decode a body of an unknown version as the nearest known one. A newer version mostly adds
+    fields at the end, so trailing bytes are accepted if they are the smaller part.
     """
     nearest = min(max(version, info.first), info.last)
     reason = f"{info.name} has versions {info.first}-{info.last}, not {version}"

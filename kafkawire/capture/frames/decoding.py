@@ -1,12 +1,11 @@
-"""A frame's bytes -> a row: what the header says, the body where it decodes, the reason where it
-does not.
+"""Decodes frames into rows: the header, the body if it decodes, otherwise the reason.
 
-Law: a row always has everything that could be read before the first doubt; content never raises.
-A frame is sealed first and opened later, by whoever has the time: what a conversation needs of it
-is in its header, and opening it depends on nothing but the seal.
+Law: a row has everything that could be decoded before the first error; content never raises. The
+header is decoded first, because a conversation needs only that; the body is decoded later, also in
+another process, and depends on nothing but the `RawFrame`.
 
-    frame --header--> Sealed --body--> Row         a response's header is its correlation id; the
-                        `-- pickles                rest of its seal is the request it answers
+    frame --header--> RawFrame --body--> Row       the header of a response is its correlation id;
+                        `-- pickles                its RawFrame also has the request
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from .stream import Mark
 API_VERSIONS: Final = 18
 CONTROLLED_SHUTDOWN: Final = 7
 
-LEAST_HEAD: Final = 10
+MIN_HEADER: Final = 10
 """Bytes of a request header up to the length of its client id."""
 
 
 @final
 @mypyc_attr(acyclic=True)
 class InFlightRequest:
-    """A request that awaits its response."""
+    """A request without a response so far; the name is that of Kafka's `InFlightRequests`."""
 
     def __init__(
         self,
@@ -66,11 +65,11 @@ class InFlightRequest:
 @final
 @mypyc_attr(acyclic=True)
 class RawFrame:
-    """A frame (without its size) whose header was read, and whose body was not.
+    """A frame (without its size) with a decoded header and an undecoded body.
 
-    packet, time_ns: as in Row. asked: what a request asks for, None where its header has not even
-    that; what a response answers. body: where the body begins, -1 where the header is malformed.
-    error: what is wrong with, or was bent in, a request's header.
+    packet, time_ns: as in Row. request: the request itself, or the request of a response; None if
+    the header is too short. body: the offset of the body, -1 if the header is malformed.
+    error: what is malformed in a request's header, or was decoded leniently.
     """
 
     def __init__(
@@ -79,7 +78,7 @@ class RawFrame:
         frame: bytes,
         packet: int,
         time_ns: int,
-        asked: InFlightRequest | None,
+        request: InFlightRequest | None,
         body: int,
         error: str,
     ) -> None:
@@ -87,7 +86,7 @@ class RawFrame:
         self.frame: bytes = frame
         self.packet: int = packet
         self.time_ns: int = time_ns
-        self.asked: InFlightRequest | None = asked
+        self.request: InFlightRequest | None = request
         self.body: int = body
         self.error: str = error
 
@@ -97,20 +96,20 @@ class RawFrame:
             self.frame,
             self.packet,
             self.time_ns,
-            self.asked,
+            self.request,
             self.body,
             self.error,
         )
 
-    def open(self, limits: Limits = DEFAULT_LIMITS) -> Row:
-        """Read the body."""
-        if self.asked is None or self.body < 0:
+    def decode(self, limits: Limits = DEFAULT_LIMITS) -> Row:
+        """Decode the body."""
+        if self.request is None or self.body < 0:
             return _malformed(self)
         return _request(self, limits) if self.is_request else _response(self, limits)
 
 
 def in_flight_request(row: Row) -> InFlightRequest | None:
-    """Say what response a request row lets expect; None where its header could not be read."""
+    """Return the in-flight request of a request row; None if its header could not be decoded."""
     if row.api_key is None or row.api_version is None or row.correlation_id is None:
         return None
     return InFlightRequest(
@@ -124,22 +123,22 @@ def in_flight_request(row: Row) -> InFlightRequest | None:
 
 
 def api_name(api_key: int) -> str | None:
-    """Name an API; None for a key that none has."""
+    """Return the name of an API; None for an unknown key."""
     return api(api_key).name
 
 
-# -- sealing
+# -- headers
 
 
 def raw_request(frame: bytes, mark: Mark, limits: Limits = DEFAULT_LIMITS) -> RawFrame:
-    """Read the header of a request frame (without its size)."""
+    """Decode the header of a request frame (without its size)."""
     try:
         head = decode_request_header(frame, lenient=True, limits=limits)
     except DecodeError as malformed:
-        asked = _prefix(frame, mark)
-        return RawFrame(True, frame, mark.packet, mark.time_ns, asked, -1, str(malformed))
+        request = _prefix(frame, mark)
+        return RawFrame(True, frame, mark.packet, mark.time_ns, request, -1, str(malformed))
     header = head.header
-    asks = InFlightRequest(
+    request = InFlightRequest(
         header.request_api_key,
         header.request_api_version,
         header.correlation_id,
@@ -148,24 +147,24 @@ def raw_request(frame: bytes, mark: Mark, limits: Limits = DEFAULT_LIMITS) -> Ra
         mark.time_ns,
     )
     error = "" if header.bent is None else f"client id: {header.bent}"
-    return RawFrame(True, frame, mark.packet, mark.time_ns, asks, head.end, error)
+    return RawFrame(True, frame, mark.packet, mark.time_ns, request, head.end, error)
 
 
 @final
 class RequestHeads:
-    """Reads the headers of a connection's requests, where nothing about them is unusual.
+    """Decodes the ordinary request headers of a connection, fast.
 
-    Law: a header is read as `raw_request` would, or not at all.
+    Law: the result is that of `raw_request`, or None.
     """
 
     def __init__(self) -> None:
         self._client_id: str | None = None
         self._client_bytes: bytes = b""
 
-    def seal(self, frame: bytes, packet: i64, time_ns: i64) -> RawFrame | None:
-        """Read the header of a request frame (without its size); None leaves it to others."""
+    def read(self, frame: bytes, packet: i64, time_ns: i64) -> RawFrame | None:
+        """Decode the header of a request frame (without its size); None: use `raw_request`."""
         size: i64 = len(frame)
-        if size < LEAST_HEAD:
+        if size < MIN_HEADER:
             return None
         key, version = i64(read_i16_be(frame, 0)), i64(read_i16_be(frame, 2))
         known = api(key)
@@ -174,7 +173,7 @@ class RequestHeads:
         length = i64(read_i16_be(frame, 8))
         if length < -1:
             return None
-        end = LEAST_HEAD if length == -1 else LEAST_HEAD + length
+        end = MIN_HEADER if length == -1 else MIN_HEADER + length
         body = end
         if version >= known.tagged:
             body += 1
@@ -184,23 +183,23 @@ class RequestHeads:
             return None
         client_id: str | None = None
         if length >= 0:
-            text = frame[LEAST_HEAD:end]
+            text = frame[MIN_HEADER:end]
             if text != self._client_bytes or self._client_id is None:
                 if not text.isascii():
                     return None
                 self._client_bytes, self._client_id = text, text.decode("ascii")
             client_id = self._client_id
-        asked = InFlightRequest(key, version, read_i32_be(frame, 4), client_id, packet, time_ns)
-        return RawFrame(True, frame, packet, time_ns, asked, body, "")
+        request = InFlightRequest(key, version, read_i32_be(frame, 4), client_id, packet, time_ns)
+        return RawFrame(True, frame, packet, time_ns, request, body, "")
 
 
-def raw_response(frame: bytes, mark: Mark, asked: InFlightRequest) -> RawFrame:
-    """Take a response frame (without its size) as the answer to a request."""
-    return RawFrame(False, frame, mark.packet, mark.time_ns, asked, 4, "")
+def raw_response(frame: bytes, mark: Mark, request: InFlightRequest) -> RawFrame:
+    """Pair a response frame (without its size) with its request."""
+    return RawFrame(False, frame, mark.packet, mark.time_ns, request, 4, "")
 
 
 def _prefix(frame: bytes, mark: Mark) -> InFlightRequest | None:
-    """Read what every request begins with, of one whose header fails behind it."""
+    """Decode the fixed first fields of a request whose header is malformed behind them."""
     if len(frame) < REQUEST_PREFIX:
         return None
     key, version = int(read_i16_be(frame, 0)), int(read_i16_be(frame, 2))
@@ -210,73 +209,73 @@ def _prefix(frame: bytes, mark: Mark) -> InFlightRequest | None:
 
 
 def request_row(frame: bytes, mark: Mark, limits: Limits = DEFAULT_LIMITS) -> Row:
-    """Read a request frame (without its size)."""
-    return raw_request(frame, mark, limits).open(limits)
+    """Decode a request frame (without its size)."""
+    return raw_request(frame, mark, limits).decode(limits)
 
 
 def response_row(
-    frame: bytes, mark: Mark, asked: InFlightRequest, limits: Limits = DEFAULT_LIMITS
+    frame: bytes, mark: Mark, request: InFlightRequest, limits: Limits = DEFAULT_LIMITS
 ) -> Row:
-    """Read a response frame (without its size) as the answer to a request."""
-    return raw_response(frame, mark, asked).open(limits)
+    """Decode a response frame (without its size) to a request."""
+    return raw_response(frame, mark, request).decode(limits)
 
 
-# -- opening
+# -- bodies
 
 _make: Final[Any] = tuple.__new__
-"""Makes a named tuple of all its values in order, in a third of the time that its class takes."""
+"""Creates a named tuple from all its values in order, three times as fast as its class."""
 
 
-def _malformed(sealed: RawFrame) -> Row:
-    frame, asked = sealed.frame, sealed.asked
+def _malformed(raw: RawFrame) -> Row:
+    frame, request = raw.frame, raw.request
     row = Row(
-        sealed.packet,
-        sealed.time_ns,
+        raw.packet,
+        raw.time_ns,
         "request",
         len(frame),
         Status.MALFORMED,
-        sealed.error,
+        raw.error,
         raw=frame,
     )
-    if asked is None:
+    if request is None:
         return row
     return row._replace(
-        api_key=asked.api_key,
-        api_name=api_name(asked.api_key),
-        api_version=asked.api_version,
-        correlation_id=asked.correlation_id,
+        api_key=request.api_key,
+        api_name=api_name(request.api_key),
+        api_version=request.api_version,
+        correlation_id=request.correlation_id,
     )
 
 
-def _request(sealed: RawFrame, limits: Limits) -> Row:
-    asked, frame, body = sealed.asked, sealed.frame, sealed.body
-    assert asked is not None
-    known = api(asked.api_key)
-    version = asked.api_version
+def _request(raw: RawFrame, limits: Limits) -> Row:
+    request, frame, body = raw.request, raw.frame, raw.body
+    assert request is not None
+    known = api(request.api_key)
+    version = request.api_version
     status, error, message = Status.OK, "", None
     written: int | None = version
     side = known.request
     if side is not None and side.first <= version <= side.last:
         message = read_body(side.load(), version, frame, body, limits)
     if message is None:
-        verdict = request_verdict(asked.api_key, version, frame, body, limits)
+        verdict = request_verdict(request.api_key, version, frame, body, limits)
         status, error, message, written = verdict
-    if sealed.error and status is Status.OK:
-        status, error = Status.LENIENT, sealed.error
+    if raw.error and status is Status.OK:
+        status, error = Status.LENIENT, raw.error
     row: Row = _make(
         Row,
         (
-            sealed.packet,
-            sealed.time_ns,
+            raw.packet,
+            raw.time_ns,
             "request",
             len(frame),
             status,
             error,
-            asked.api_key,
+            request.api_key,
             known.name,
             version,
-            asked.correlation_id,
-            asked.client_id,
+            request.correlation_id,
+            request.client_id,
             written,
             message,
             frame[body:] if message is None else b"",
@@ -287,10 +286,10 @@ def _request(sealed: RawFrame, limits: Limits) -> Row:
     return row
 
 
-def _response(sealed: RawFrame, limits: Limits) -> Row:
-    asked, frame = sealed.asked, sealed.frame
-    assert asked is not None
-    key, version = asked.api_key, asked.api_version
+def _response(raw: RawFrame, limits: Limits) -> Row:
+    request, frame = raw.request, raw.frame
+    assert request is not None
+    key, version = request.api_key, request.api_version
     known = api(key)
     status, error, message = Status.OK, "", None
     written: int | None = version
@@ -310,8 +309,8 @@ def _response(sealed: RawFrame, limits: Limits) -> Row:
     row: Row = _make(
         Row,
         (
-            sealed.packet,
-            sealed.time_ns,
+            raw.packet,
+            raw.time_ns,
             "response",
             len(frame),
             status,
@@ -319,13 +318,13 @@ def _response(sealed: RawFrame, limits: Limits) -> Row:
             key,
             known.name,
             version,
-            asked.correlation_id,
-            asked.client_id,
+            request.correlation_id,
+            request.client_id,
             written,
             message,
             frame[body:] if message is None else b"",
-            asked.packet,
-            asked.time_ns,
+            request.packet,
+            request.time_ns,
         ),
     )
     return row

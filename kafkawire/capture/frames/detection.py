@@ -1,8 +1,8 @@
-"""Whether bytes are Kafka, and where a frame begins.
+"""Detects the Kafka protocol in a stream, and where frames begin (resynchronisation).
 
-Law: one plausible number proves nothing. A request counts as recognised when its size, key,
-version, correlation id and client id fit together; in the middle of a stream its body must decode
-as well.
+Law: a single plausible number proves nothing. At the beginning of a stream, a request is detected
+by its size, API key, version, correlation id and client id together; in the middle of a stream its
+body must decode as well.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from ...primitives.limits import NO_LIMITS
 from ...protocol.header import decode_request_header, decode_response_header
 
 SIZE: Final = 4
-LEAST_REQUEST: Final = 8
+MIN_REQUEST: Final = 8
 """Bytes of the smallest request: a ControlledShutdown header."""
 
-HEAD: Final = 14
-"""Bytes from the size to the client id's length: enough for a first verdict."""
+HEADER: Final = 14
+"""Bytes from the size to the client id's length: enough for a first check."""
 
 MAX_CLIENT_ID: Final = 1024
 
-MOST_TRAILING: Final = 4
-"""Bytes that clients are known to leave behind their last field, at most."""
+MAX_TRAILING: Final = 4
+"""Trailing bytes that known clients send behind their last field, at most."""
 
-MAX_WAITED: Final = 1 << 20
-"""A frame larger than this is not waited for where its beginning is only a guess."""
+MAX_INCOMPLETE: Final = 1 << 20
+"""The largest incomplete frame that may become proven by more bytes."""
 
 _REQUEST_AHEAD: Final = re.compile(
     rb"(?=(?!\x00\x00\x00[\x00-\x07])[\x00-\x06].{3}\x00[\x00-\x7f]\x00[\x00-\x3f][\x00-\x7f].{3}(?:\xff\xff|[\x00-\x04].))",
@@ -47,7 +47,7 @@ negative, a client id length.
 
 _SIGNATURES: Final = (
     ("TLS", re.compile(rb"\x16\x03[\x00-\x04]")),
-    ("HTTP", re.compile(rb"(?:GET|PUT|POST|HEAD|DELETE|OPTIONS|PATCH|CONNECT|TRACE) |HTTP/[12]")),
+    ("HTTP", re.compile(rb"(?:GET|PUT|POST|HEADER|DELETE|OPTIONS|PATCH|CONNECT|TRACE) |HTTP/[12]")),
     ("HTTP/2", re.compile(rb"PRI \* HTTP/2")),
     ("SSH", re.compile(rb"SSH-[12]\.")),
     (
@@ -64,14 +64,14 @@ _SIGNATURES: Final = (
 
 
 EFFORT: Final = 8
-"""Bytes that a search decodes for each byte that it searches, at most."""
+"""Bytes that a search may decode for each byte searched."""
 
-LEAST_EFFORT: Final = 1 << 21
-"""Bytes that any search may decode: twice the largest frame that is waited for."""
+MIN_EFFORT: Final = 1 << 21
+"""Bytes that any search may decode: twice the largest incomplete frame."""
 
-JUDGED: Final = 64
-"""What looking at one position costs at least, in bytes decoded; and of how many bytes copied one
-costs as much as one decoded.
+POSITION_COST: Final = 64
+"""The least cost of checking a position, in bytes decoded; also, as many bytes copied cost as one
+byte decoded.
 """
 
 _last_versions: Final[dict[int, int]] = {}
@@ -79,19 +79,19 @@ _last_versions: Final[dict[int, int]] = {}
 
 @final
 class Effort:
-    """What a search may still spend, in bytes decoded: hostile bytes may look like the beginning of
-    a frame at every position, and each takes as long as the frame.
+    """The cost budget of a search, in bytes decoded. Hostile bytes may look like a frame at every
+    position, and checking each takes as long as decoding the frame.
     """
 
     def __init__(self, searched: int) -> None:
-        self.left: int = EFFORT * searched + LEAST_EFFORT
+        self.left: int = EFFORT * searched + MIN_EFFORT
 
     def spend(self, decoded: int, copied: int) -> None:
-        self.left -= JUDGED + decoded + copied // JUDGED
+        self.left -= POSITION_COST + decoded + copied // POSITION_COST
 
 
-class RequestSight(NamedTuple):
-    """A plausible request: its size prefix, key and version."""
+class RequestCandidate(NamedTuple):
+    """A plausible request: its size, API key and version."""
 
     size: int
     api_key: int
@@ -99,29 +99,29 @@ class RequestSight(NamedTuple):
 
 
 def signature(data: bytes) -> str | None:
-    """Name the protocol that a stream begins with, where it is a known other one."""
+    """Return the name of another known protocol that a stream begins with."""
     for name, pattern in _SIGNATURES:
         if pattern.match(data):
             return name
     return None
 
 
-def sight_request(data: bytes, start: int, max_frame_bytes: int) -> RequestSight | None:
-    """Look for a request at `start`: None where the bytes that are there rule it out, or are fewer
-    than 14.
+def request_at(data: bytes, start: int, max_frame_bytes: int) -> RequestCandidate | None:
+    """Return the plausible request at `start`; None if the available bytes rule it out, or are
+    fewer than 14.
     """
     if not looks_like_request(data, start, max_frame_bytes):
         return None
     key, version = int(read_i16_be(data, start + 4)), int(read_i16_be(data, start + 6))
-    return RequestSight(int(read_i32_be(data, start)), key, version)
+    return RequestCandidate(int(read_i32_be(data, start)), key, version)
 
 
 def looks_like_request(data: bytes, start: i64, max_frame_bytes: i64) -> bool:
-    """Whether there is a request at `start`, as `sight_request` sees it."""
-    if len(data) - start < HEAD:
+    """Whether `request_at` finds a plausible request at `start`."""
+    if len(data) - start < HEADER:
         return False
     size = i64(read_i32_be(data, start))
-    if size < LEAST_REQUEST or size > max_frame_bytes or data[start + 8] > 0x7F:
+    if size < MIN_REQUEST or size > max_frame_bytes or data[start + 8] > 0x7F:
         return False
     version = i64(read_i16_be(data, start + 6))
     if version < 0 or version > _last_version(int(read_i16_be(data, start + 4))):
@@ -130,7 +130,7 @@ def looks_like_request(data: bytes, start: i64, max_frame_bytes: i64) -> bool:
 
 
 def _last_version(api_key: int) -> int:
-    """Tell the last version of a request; -1 of an API that there is not."""
+    """Return the last version of a request; -1 for an unknown API key."""
     found = _last_versions.get(api_key)
     if found is None:
         info = REGISTRY.request(api_key)
@@ -140,11 +140,11 @@ def _last_version(api_key: int) -> int:
 
 def _plausible_client_id(data: bytes, start: i64, size: i64) -> bool:
     length = i64(read_i16_be(data, start + 12))
-    if length == -1 or size < HEAD - SIZE:
+    if length == -1 or size < HEADER - SIZE:
         return True
-    if length < 0 or length > MAX_CLIENT_ID or length > size - (HEAD - SIZE):
+    if length < 0 or length > MAX_CLIENT_ID or length > size - (HEADER - SIZE):
         return False
-    at = start + HEAD
+    at = start + HEADER
     end = min(at + length, i64(len(data)))
     while at < end:
         if data[at] < 0x20 or data[at] == 0x7F:
@@ -153,28 +153,26 @@ def _plausible_client_id(data: bytes, start: i64, size: i64) -> bool:
     return True
 
 
-class Sight(IntEnum):
-    """What the bytes at a position are worth as the beginning of a frame."""
+class Confidence(IntEnum):
+    """How certain it is that a frame begins at a position."""
 
     NO = 0
     POSSIBLE = 1
-    """Nothing speaks against it in the bytes that are there, and the frame is not all there."""
+    """The frame is incomplete; its available bytes are valid."""
     PROVEN = 2
-    """The frame is there, and its body decodes."""
+    """The frame is complete, and its body decodes."""
 
 
 class Found(NamedTuple):
-    """The first position that may be a frame's beginning; not proven: wait for more bytes, and ask
-    again.
-    """
+    """The first position where a frame may begin; if not proven, retry with more bytes."""
 
     at: int
     proven: bool
 
 
 class Scan(NamedTuple):
-    """What a search for a request found. resume: where to go on when more bytes are there; every
-    position before is ruled out.
+    """The result of a search for a request. resume: where to continue with more bytes; all
+    positions before are ruled out.
     """
 
     found: Found | None
@@ -182,124 +180,126 @@ class Scan(NamedTuple):
 
 
 def find_request(data: bytes, max_frame_bytes: int) -> Found | None:
-    """Find where a request begins in a stream without a known beginning; None where no position
-    qualifies.
-    """
+    """Find the first request in a stream that may begin inside a frame."""
     return scan_request(data, max_frame_bytes).found
 
 
 def scan_request(data: bytes, max_frame_bytes: int, start: int = 0) -> Scan:
-    """Find where a request begins from `start` on, with an effort that is linear in the bytes."""
+    """Find the first request from `start` on, in time linear in the bytes."""
     effort = Effort(len(data) - start)
-    resume = max(start, len(data) - HEAD + 1)
+    resume = max(start, len(data) - HEADER + 1)
     for match in _REQUEST_AHEAD.finditer(data, start):
         at = match.start()
-        sight = judge_request(data, at, max_frame_bytes, effort)
-        if sight is not Sight.NO:
-            return Scan(Found(at, sight is Sight.PROVEN), min(resume, at))
-        if 0 < len(data) - at - SIZE - int(read_i32_be(data, at)) < HEAD:
-            resume = min(resume, at)  # what follows it may prove it yet
+        confidence = check_request(data, at, max_frame_bytes, effort)
+        if confidence is not Confidence.NO:
+            return Scan(Found(at, confidence is Confidence.PROVEN), min(resume, at))
+        if 0 < len(data) - at - SIZE - int(read_i32_be(data, at)) < HEADER:
+            resume = min(resume, at)  # the frame behind it may still prove it
         if effort.left < 0:
             break
     return Scan(None, resume)
 
 
-def judge_request(
+def check_request(
     data: bytes, at: int, max_frame_bytes: int, effort: Effort | None = None
-) -> Sight:
-    """Judge a position as a request's: its body decodes, or bends and another request follows at
-    once.
+) -> Confidence:
+    """Check whether a request begins at a position: its body decodes strictly, or it decodes
+    leniently and another request follows immediately.
 
-    Some clients leave bytes behind their last field, so a body that does not quite fit is believed
-    where the next frame begins where this one says it ends, and it names a client: small responses
-    look like Produce requests that lack one.
+    Some clients send trailing bytes, so a body that decodes leniently is accepted if the next frame
+    begins at its end and the header has a client id: small responses look like Produce requests
+    without one.
     """
-    sight = sight_request(data, at, max_frame_bytes)
-    if sight is None:
-        return Sight.NO
-    info = REGISTRY.request(sight.api_key)
+    confidence = request_at(data, at, max_frame_bytes)
+    if confidence is None:
+        return Confidence.NO
+    info = REGISTRY.request(confidence.api_key)
     assert info is not None
-    end = at + SIZE + sight.size
+    end = at + SIZE + confidence.size
     frame = data[at + SIZE : end]
     try:
-        head = decode_request_header(frame)
+        header = decode_request_header(frame)
     except WireError:
-        return Sight.POSSIBLE if end > len(data) else Sight.NO
-    body = head.end
-    verdict = _judge_body(info.name, sight.api_version, frame, body, sight.size, effort)
-    if verdict is Sight.NO and end <= len(data) and head.header.client_id:
-        follows = end == len(data) or sight_request(data, end, max_frame_bytes) is not None
-        if follows and _decodes(info.name, sight.api_version, frame, body, True, effort):
-            return Sight.PROVEN
-    return verdict
+        return Confidence.POSSIBLE if end > len(data) else Confidence.NO
+    body = header.end
+    found = _check_body(info.name, confidence.api_version, frame, body, confidence.size, effort)
+    if found is Confidence.NO and end <= len(data) and header.header.client_id:
+        follows = end == len(data) or request_at(data, end, max_frame_bytes) is not None
+        if follows and _decodes(info.name, confidence.api_version, frame, body, True, effort):
+            return Confidence.PROVEN
+    return found
 
 
 def find_response(
-    data: bytes, asked: Mapping[int, tuple[int, int]], max_frame_bytes: int
+    data: bytes, in_flight: Mapping[int, tuple[int, int]], max_frame_bytes: int
 ) -> Found | None:
-    """Find where the response to one of these requests begins; None where no position qualifies.
+    """Find the first response to one of the in-flight requests; None if there is none.
 
-    asked: correlation id -> API key and version of a request that awaits its response.
+    in_flight: correlation id -> API key and version.
     """
     effort = Effort(len(data))
-    for at in _places(data, asked, max_frame_bytes):
+    for at in _response_positions(data, in_flight, max_frame_bytes):
         size = int(read_i32_be(data, at))
-        key, version = asked[int(read_i32_be(data, at + SIZE))]
-        sight = judge_response(data[at + SIZE : at + SIZE + size], size, key, version, effort)
-        if sight is not Sight.NO:
-            return Found(at, sight is Sight.PROVEN)
+        key, version = in_flight[int(read_i32_be(data, at + SIZE))]
+        confidence = check_response(data[at + SIZE : at + SIZE + size], size, key, version, effort)
+        if confidence is not Confidence.NO:
+            return Found(at, confidence is Confidence.PROVEN)
         if effort.left < 0:
             break
     return None
 
 
-def judge_response(
+def check_response(
     frame: bytes, size: int, api_key: int, api_version: int, effort: Effort | None = None
-) -> Sight:
-    """Judge what there is of a frame of `size` bytes as the response to a request of that key and
-    version.
+) -> Confidence:
+    """Check whether the available bytes of a frame of `size` bytes are a response to a request of
+    that API key and version.
     """
     info = REGISTRY.response(api_key)
     if info is None or not info.first <= api_version <= info.last:
-        return Sight.NO
+        return Confidence.NO
     try:
         body = decode_response_header(frame, api_key, api_version).end
     except WireError:
-        return Sight.POSSIBLE if len(frame) < size else Sight.NO
-    return _judge_body(info.name, api_version, frame, body, size, effort)
+        return Confidence.POSSIBLE if len(frame) < size else Confidence.NO
+    return _check_body(info.name, api_version, frame, body, size, effort)
 
 
-def _judge_body(
+def _check_body(
     name: str, version: int, frame: bytes, at: int, size: int, effort: Effort | None
-) -> Sight:
+) -> Confidence:
     if len(frame) == size:
-        return Sight.PROVEN if _decodes(name, version, frame, at, False, effort) else Sight.NO
-    if size > MAX_WAITED:
-        return Sight.NO
-    # what is missing is taken as zeros: a body that fails before them cannot become right
-    # (an array of more elements than bytes are there is not read now: that takes as long each time)
+        return (
+            Confidence.PROVEN
+            if _decodes(name, version, frame, at, False, effort)
+            else Confidence.NO
+        )
+    if size > MAX_INCOMPLETE:
+        return Confidence.NO
+    # missing bytes are taken as zeros: a body that fails before them can never be valid
+    # (an array of more elements than available bytes is not decoded: it would be again each time)
     limits = NO_LIMITS._replace(max_elements=len(frame))
     reader = Reader(frame + bytes(size - len(frame)), at, limits=limits)
     try:
         REGISTRY.load(name).decode_from(reader, version)
     except LimitExceeded:
-        return Sight.POSSIBLE
+        return Confidence.POSSIBLE
     except (WireError, IndexError, UnicodeDecodeError):
-        return Sight.POSSIBLE if reader.pos >= len(frame) else Sight.NO
+        return Confidence.POSSIBLE if reader.pos >= len(frame) else Confidence.NO
     finally:
         if effort is not None:
             effort.spend(int(reader.pos) - at, size)
-    return Sight.POSSIBLE
+    return Confidence.POSSIBLE
 
 
 def _decodes(
     name: str, version: int, frame: bytes, at: int, lenient: bool, effort: Effort | None
 ) -> bool:
-    """Try a body at a guess; a wrong guess is ordinary, so nobody asks where it fails."""
+    """Whether a body decodes; failures are common, so the error is not looked for."""
     reader = Reader(frame, at, lenient=lenient, limits=DEFAULT_LIMITS)
     try:
         REGISTRY.load(name).decode_from(reader, version)
-        if len(frame) - reader.pos > MOST_TRAILING:
+        if len(frame) - reader.pos > MAX_TRAILING:
             return False
         reader.finish()
     except (WireError, IndexError, UnicodeDecodeError):
@@ -310,10 +310,12 @@ def _decodes(
     return True
 
 
-def _places(data: bytes, asked: Mapping[int, tuple[int, int]], max_frame_bytes: int) -> list[int]:
-    """List the positions, in order, where a plausible size stands before one of these ids."""
+def _response_positions(
+    data: bytes, in_flight: Mapping[int, tuple[int, int]], max_frame_bytes: int
+) -> list[int]:
+    """List the positions of a plausible size followed by one of these correlation ids."""
     found: list[int] = []
-    ids = np.array(list(asked), np.int32)
+    ids = np.array(list(in_flight), np.int32)
     for phase in range(SIZE):
         count = (len(data) - phase) // SIZE
         if count < 2:

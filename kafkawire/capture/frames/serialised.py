@@ -1,10 +1,9 @@
-"""Sealed frames on their way to another process, which opens them: a few flat values for many.
+"""Serialises raw frames for another process, which decodes their bodies.
 
-Law: what is unpacked says what was packed, in the same order; nothing but the parcel is needed to
-open it.
+Law: unpacked items equal the packed ones, in the same order; decoding needs nothing else.
 
-    reading: packets, flows, framing, pairing     -- cheap, in the order of the capture
-       [Told] --pack--> Parcel ~~pickle~~> unpack --> [Told] --open--> rows, text   -- anywhere
+    in capture order, cheap:   packets, flows, framing, pairing --> [LocatedItem] --pack-->
+    in any process:            SerialisedFrames --unpack--> [LocatedItem] --decode--> rows, text
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from .decoding import InFlightRequest, RawFrame
 @final
 @mypyc_attr(acyclic=True)
 class LocatedItem:
-    """A row that may still be sealed, and the connection it belongs to, as in Located.
+    """A row or raw frame, and its connection, as in Located.
 
-    known_at: the packet that made it known.
+    known_at: the packet after which it was reported.
     """
 
     __slots__ = ("broker", "client", "connection", "item", "known_at")
@@ -47,9 +46,11 @@ class LocatedItem:
 
 
 class SerialisedFrames(NamedTuple):
-    """Many of them. A request has 11 integers, a response 13, each of them 8 bytes of `numbers`,
-    and texts by place in `texts`; the frames' bytes lie behind one another. others: what is a row
-    already, by its place.
+    """Items as a few flat values.
+
+    numbers: 11 integers of each request, 13 of each response, of 8 bytes each; some of them are
+    indices into `texts`. frames: the bytes of all frames, concatenated. others: the items that are
+    not raw frames, by index.
     """
 
     numbers: bytes
@@ -59,81 +60,81 @@ class SerialisedFrames(NamedTuple):
 
 
 NUMBER: Final = 8
-OF_REQUEST: Final = 11 * NUMBER
-OF_RESPONSE: Final = 13 * NUMBER
+REQUEST_BYTES: Final = 11 * NUMBER
+RESPONSE_BYTES: Final = 13 * NUMBER
 
 
-def pack(told: list[LocatedItem]) -> SerialisedFrames:
-    """Put rows into a parcel."""
+def pack(items: list[LocatedItem]) -> SerialisedFrames:
+    """Serialise items."""
     numbers = BytesWriter()
     texts: dict[str | None, i64] = {}
     frames: list[bytes] = []
     others: dict[int, LocatedItem] = {}
-    for at, one in enumerate(told):
-        item = one.item
-        if not isinstance(item, RawFrame) or item.asked is None or one.connection is None:
-            others[at] = one
+    for at, located in enumerate(items):
+        item = located.item
+        if not isinstance(item, RawFrame) or item.request is None or located.connection is None:
+            others[at] = located
             continue
-        asked = item.asked
+        request = item.request
         frames.append(item.frame)
-        write_i64_le(numbers, one.connection)
-        write_i64_le(numbers, _place(texts, one.client))
-        write_i64_le(numbers, _place(texts, one.broker))
+        write_i64_le(numbers, located.connection)
+        write_i64_le(numbers, _index(texts, located.client))
+        write_i64_le(numbers, _index(texts, located.broker))
         write_i64_le(numbers, len(item.frame))
         write_i64_le(numbers, item.packet)
         write_i64_le(numbers, item.time_ns)
         write_i64_le(numbers, item.body)
-        write_i64_le(numbers, _place(texts, item.error))
-        key, version = i64(asked.api_key) & 0xFFFF, i64(asked.api_version) & 0xFFFF
+        write_i64_le(numbers, _index(texts, item.error))
+        key, version = i64(request.api_key) & 0xFFFF, i64(request.api_version) & 0xFFFF
         write_i64_le(numbers, key << 17 | version << 1 | (1 if item.is_request else 0))
-        write_i64_le(numbers, asked.correlation_id)
-        write_i64_le(numbers, _place(texts, asked.client_id))
+        write_i64_le(numbers, request.correlation_id)
+        write_i64_le(numbers, _index(texts, request.client_id))
         if not item.is_request:
-            write_i64_le(numbers, asked.packet)
-            write_i64_le(numbers, asked.time_ns)
+            write_i64_le(numbers, request.packet)
+            write_i64_le(numbers, request.time_ns)
     return SerialisedFrames(numbers.getvalue(), list(texts), b"".join(frames), others)
 
 
-def _place(texts: dict[str | None, i64], text: str | None) -> i64:
-    found = texts.get(text)
-    if found is None:
-        found = texts[text] = len(texts)
-    return found
+def _index(texts: dict[str | None, i64], text: str | None) -> i64:
+    index = texts.get(text)
+    if index is None:
+        index = texts[text] = len(texts)
+    return index
 
 
-def unpack(parcel: SerialisedFrames) -> list[LocatedItem]:
-    """Take rows out of a parcel."""
-    numbers, texts, frames, others = parcel
-    told: list[LocatedItem] = []
+def unpack(serialised: SerialisedFrames) -> list[LocatedItem]:
+    """Deserialise items."""
+    numbers, texts, frames, others = serialised
+    items: list[LocatedItem] = []
     at: i64 = 0
     start: i64 = 0
     end: i64 = len(numbers)
-    while at < end or len(told) in others:
+    while at < end or len(items) in others:
         if others:
-            other = others.get(len(told))
+            other = others.get(len(items))
             if other is not None:
-                told.append(other)
+                items.append(other)
                 continue
         size = read_i64_le(numbers, at + 3 * NUMBER)
-        one = _unpacked(numbers, at, texts, frames[start : start + size])
+        located = _item_at(numbers, at, texts, frames[start : start + size])
         start += size
-        at += OF_REQUEST if read_i64_le(numbers, at + 8 * NUMBER) & 1 else OF_RESPONSE
-        told.append(one)
-    return told
+        at += REQUEST_BYTES if read_i64_le(numbers, at + 8 * NUMBER) & 1 else RESPONSE_BYTES
+        items.append(located)
+    return items
 
 
-def _unpacked(numbers: bytes, at: i64, texts: list[str | None], frame: bytes) -> LocatedItem:
+def _item_at(numbers: bytes, at: i64, texts: list[str | None], frame: bytes) -> LocatedItem:
     packet = read_i64_le(numbers, at + 4 * NUMBER)
     time_ns = read_i64_le(numbers, at + 5 * NUMBER)
     kind = read_i64_le(numbers, at + 8 * NUMBER)
     is_request = kind & 1 == 1
-    asked = InFlightRequest(
+    request = InFlightRequest(
         signed16(kind >> 17),
         signed16(kind >> 1 & 0xFFFF),
         read_i64_le(numbers, at + 9 * NUMBER),
         texts[read_i64_le(numbers, at + 10 * NUMBER)],
-        packet if is_request else read_i64_le(numbers, at + OF_REQUEST),
-        time_ns if is_request else read_i64_le(numbers, at + OF_REQUEST + NUMBER),
+        packet if is_request else read_i64_le(numbers, at + REQUEST_BYTES),
+        time_ns if is_request else read_i64_le(numbers, at + REQUEST_BYTES + NUMBER),
     )
     error = texts[read_i64_le(numbers, at + 7 * NUMBER)] or ""
     body = read_i64_le(numbers, at + 6 * NUMBER)
@@ -141,7 +142,7 @@ def _unpacked(numbers: bytes, at: i64, texts: list[str | None], frame: bytes) ->
         read_i64_le(numbers, at),
         texts[read_i64_le(numbers, at + NUMBER)],
         texts[read_i64_le(numbers, at + 2 * NUMBER)],
-        RawFrame(is_request, frame, packet, time_ns, asked, body, error),
+        RawFrame(is_request, frame, packet, time_ns, request, body, error),
     )
 
 

@@ -1,6 +1,6 @@
-"""One direction of a connection: bytes not yet consumed, and which packet each of them came with.
+"""Buffers the unconsumed bytes of one direction, and the packet of each byte.
 
-Law: positions count from the first byte given; a byte leaves by `take`, never silently.
+Law: positions count from the first byte added; bytes are removed by `take` only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from mypy_extensions import mypyc_attr
 @final
 @mypyc_attr(acyclic=True)
 class Mark:
-    """The packet that brought the bytes up to `end` (a stream position), and when."""
+    """The packet of the bytes up to `end` (a stream position), and its time."""
 
     def __init__(self, end: int, packet: int, time_ns: int) -> None:
         self.end: int = end
@@ -25,15 +25,15 @@ class Mark:
 @final
 @mypyc_attr(acyclic=True)
 class Stream:
-    """Bytes of one direction.
+    """Buffered bytes of one direction.
 
-    in_step: whether `position` is known to be where a frame begins. skip: bytes of a broken frame
-    still to come. skipped: those that came, up to the packet `last`. need: how many bytes must be
-    held before looking again is worth it.
+    in_sync: whether a frame is known to begin at `position`. skip: bytes of an incomplete frame
+    still to be skipped. skipped: bytes skipped of it, up to the packet `last`. need: the number of
+    held bytes to wait for before the next attempt.
     """
 
-    def __init__(self, in_step: bool) -> None:
-        self.in_step: bool = in_step
+    def __init__(self, in_sync: bool) -> None:
+        self.in_sync: bool = in_sync
         self.position: int = 0
         self.skip: int = 0
         self.skipped: int = 0
@@ -46,7 +46,7 @@ class Stream:
         self._marks: list[Mark] = []
 
     def add(self, data: bytes, packet: int, time_ns: int) -> None:
-        """Put bytes behind those held."""
+        """Append bytes."""
         if self.held:
             self._more.append(data)
         else:
@@ -60,17 +60,17 @@ class Stream:
         return self.held >= self.need
 
     @property
-    def at_a_frame(self) -> bool:
-        """Whether the next byte is known to begin a frame."""
-        return self.in_step and not self.held and not self.skip
+    def at_frame_start(self) -> bool:
+        """Whether a frame is known to begin at the next byte."""
+        return self.in_sync and not self.held and not self.skip
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is left to tell of it."""
+        """Whether nothing is left to report."""
         return not self.held and not self.skipped
 
     def peek(self) -> bytes:
-        """Look at all bytes held."""
+        """Return all held bytes without consuming them."""
         if self._more:
             self._data = b"".join([self._data[self._at :], *self._more])
             self._more = []
@@ -81,13 +81,13 @@ class Stream:
         return self._data
 
     def size(self) -> int:
-        """Read the int32 that the bytes held begin with; there are at least four."""
+        """Read the int32 at the start of the held bytes, of which there are at least four."""
         if self._more and len(self._data) - self._at < 4:
             self.peek()
         return int(read_i32_be(self._data, self._at))
 
     def take(self, size: int) -> bytes:
-        """Consume the first `size` bytes held; size is not more than are held."""
+        """Consume the first `size` held bytes; `size` is at most `held`."""
         if self._more and len(self._data) - self._at < size:
             self.peek()
         start = self._at
@@ -106,9 +106,7 @@ class Stream:
         return taken
 
     def mark(self, size: int) -> Mark:
-        """Find the packet that brought the byte at `size - 1` of those held; forget the packets
-        before it.
-        """
+        """Return the packet of the held byte at `size - 1`; drop the packets before it."""
         marks = self._marks
         wanted = self.position + size
         at = 0

@@ -1,8 +1,8 @@
-"""A frame whose end is not in the capture -> a row: what its beginning tells.
+"""Decodes the header of truncated frames.
 
-Law: the row holds the bytes there are, and says how many there should be.
+Law: the row has the captured bytes, and its error says how many there should be.
 
-    frame, cut --header--> Row(status=truncated)
+    truncated frame --header--> Row(status=truncated)
 """
 
 from __future__ import annotations
@@ -13,43 +13,41 @@ from .stream import Mark
 
 
 def partial_request(frame: bytes, size: int, mark: Mark) -> Row:
-    """Say what a request whose end is missing tells; `frame` holds what there is of its `size`
-    bytes.
-    """
-    sealed = raw_request(frame, mark)
-    error = f"only the first {len(frame)} of {size} bytes are there"
+    """Decode the header of a truncated request; `frame`: the captured part of its `size` bytes."""
+    raw = raw_request(frame, mark)
+    error = f"truncated frame: {len(frame)} of {size} bytes"
     row = Row(mark.packet, mark.time_ns, "request", size, Status.TRUNCATED, error, raw=frame)
-    asked = sealed.asked
-    if asked is None:
+    request = raw.request
+    if request is None:
         return row
     return row._replace(
-        api_key=asked.api_key,
-        api_name=api_name(asked.api_key),
-        api_version=asked.api_version,
-        correlation_id=asked.correlation_id,
-        client_id=asked.client_id,
+        api_key=request.api_key,
+        api_name=api_name(request.api_key),
+        api_version=request.api_version,
+        correlation_id=request.correlation_id,
+        client_id=request.client_id,
     )
 
 
-def partial_response(frame: bytes, size: int, mark: Mark, asked: InFlightRequest | None) -> Row:
-    """Say what a response whose end is missing tells."""
+def partial_response(frame: bytes, size: int, mark: Mark, request: InFlightRequest | None) -> Row:
+    """Make the row of a truncated response."""
     row = Row(
         mark.packet,
         mark.time_ns,
         "response",
         size,
         Status.TRUNCATED,
-        f"only the first {len(frame)} of {size} bytes are there",
+        f"truncated frame: {len(frame)} of {size} bytes",
         raw=frame,
     )
-    if asked is None:
+    if request is None:
         return row
     return row._replace(
-        api_key=asked.api_key,
-        api_name=api_name(asked.api_key),
-        api_version=asked.api_version,
-        correlation_id=asked.correlation_id,
-        client_id=asked.client_id,
-        request_packet=asked.packet,
-        request_time_ns=asked.time_ns,
+        api_key=request.api_key,
+        api_name=api_name(request.api_key),
+        api_version=request.api_version,
+        correlation_id=request.correlation_id,
+        client_id=request.client_id,
+        request_packet=request.packet,
+        request_time_ns=request.time_ns,
     )

@@ -1,11 +1,12 @@
-"""What `records` fields of messages hold, as JSON text: counts, or every record.
+"""Writes the content of `records` fields as JSON text: counts, or all records.
 
-Law: nothing is decompressed for a count that the batch header gives; of what cannot be read, the
-fault stands beside the records before it and those of other batches; keys and values to be hidden
-leave size and hash; what one field may cost is bounded.
+Law: nothing is decompressed for a count that the batch header has; an invalid batch is reported
+beside the records before it and those of other batches; redacted keys and values leave their size
+and hash; the cost of one field is bounded.
 
-    message --plan of its class--> [Place] --counted--> {"path":..,"records":3,"codecs":["gzip"]}
-                                      `------opened---> the same and "content":[{"offset":..},..]
+    message --plan of its class--> [RecordsField]
+        --counts_json--> {"path":..,"records":3,"codecs":["gzip"]}
+        --records_json-> the same and "content":[{"offset":..},..]
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from ..exchanges.topic_ids import TOPIC_NAME
 PARTITION_FIELDS: Final = ("index", "partition", "partition_index")
 
 JSON_NAMES: Final = frozenset({"records", "unalignedRecords"})
-"""Fields under which the JSON form of a message has records."""
+"""Names of `records` fields in the JSON form of messages."""
 
 SNAPSHOT_FIELD: Final = "unaligned_records"
 """The field of records of a FetchSnapshot response: only the metadata topic has snapshots."""
@@ -43,8 +44,8 @@ PARTITION: Final = 3
 WITHIN: Final = 4
 
 
-class Place(NamedTuple):
-    """One `records` field of a message; topic is a name, or a uuid in Kafka's form, or None."""
+class RecordsField(NamedTuple):
+    """One `records` field of a message; topic: its name, or its id as Kafka writes it, or None."""
 
     path: str
     topic: str | None
@@ -54,7 +55,7 @@ class Place(NamedTuple):
 
 @final
 class Step:
-    """A field of a struct that leads to records, or says whose they are."""
+    """A field of a struct that contains records, or names their topic or partition."""
 
     def __init__(self, attribute: str, role: int, inner: list[Step]) -> None:
         self.attribute: str = attribute
@@ -66,7 +67,7 @@ _plans: Final[dict[tuple[type[Structure], int], list[Step]]] = {}
 
 
 def plan(cls: type[Structure], version: int) -> list[Step]:
-    """Find the way to the records of a message at a version; empty where it has none."""
+    """Return the steps to the records of a message at a version; empty if it has none."""
     found = _plans.get((cls, version))
     if found is None:
         found = _plans[cls, version] = steps_of(cls, version)
@@ -76,7 +77,7 @@ def plan(cls: type[Structure], version: int) -> list[Step]:
 def steps_of(cls: type[Structure], version: int) -> list[Step]:
     steps: list[Step] = []
     leads = False
-    owner: Any = cls  # a class of Python's, whichever way it is compiled
+    owner: Any = cls  # a Python class, compiled or not
     module = sys.modules[owner.__module__]
     for row in cls.__fields__:
         if not row.first <= version <= row.last:
@@ -99,9 +100,9 @@ def steps_of(cls: type[Structure], version: int) -> list[Step]:
     return steps if leads else []
 
 
-def places(message: Structure, version: int) -> list[Place]:
+def records_fields(message: Structure, version: int) -> list[RecordsField]:
     """Find the `records` fields that are not null, in wire order."""
-    found: list[Place] = []
+    found: list[RecordsField] = []
     steps = plan(type(message), version)
     if steps:
         walk(message, steps, "", None, None, found)
@@ -114,7 +115,7 @@ def walk(
     path: str,
     topic: str | None,
     partition: int | None,
-    found: list[Place],
+    found: list[RecordsField],
 ) -> None:
     for step in steps:
         role = step.role
@@ -122,7 +123,7 @@ def walk(
         if value is None:
             continue
         if role == RECORDS:
-            found.append(Place(path + step.attribute, topic, partition, value))
+            found.append(RecordsField(path + step.attribute, topic, partition, value))
         elif role == TOPIC:
             topic = value
         elif role == TOPIC_ID:
@@ -140,9 +141,9 @@ def walk(
 
 @final
 class Count:
-    """What a field holds, from the headers of its batches; `error` where one cannot be read.
+    """The counts of a field, from its batch headers; `error` if one is invalid.
 
-    Of compressed messages of magic 0 and 1, which do not say how many they hold, the readable ones.
+    Compressed messages of magic 0 and 1 have no count, so their valid records are counted.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -165,116 +166,116 @@ class Count:
                 self.codecs.append(codec)
             known = batch.records_count
             self.records += known if known >= 0 else len(batch.records(budget, faults=faults))
-        with suppress(WireError):  # of a length that is among the faults already
+        with suppress(WireError):  # an invalid length, which is among the faults already
             self.cut_tail = field.cut_tail
         self.error = error_text(faults)
 
 
 def error_text(faults: list[WireError]) -> str | None:
-    """Write the first fault, and how many others there are; None where there are none."""
+    """Format the first fault, and the number of others; None if there are none."""
     if len(faults) < 2:
         return str(faults[0]) if faults else None
     more = len(faults) - 1
     return f"{faults[0]}; {more} more error{'s' if more > 1 else ''}"
 
 
-def counted(place: Place) -> str:
-    """Count what a field holds; a JSON object."""
-    return members(place, Count(place.data), None)
+def counts_json(field: RecordsField) -> str:
+    """Write the counts of a field as a JSON object."""
+    return members(field, Count(field.data), None)
 
 
-def members(place: Place, count: Count, content: list[str] | None) -> str:
-    """Write what is known of a field; an error stands where it was met, before or after content."""
-    topic = "null" if place.topic is None else encode_basestring_ascii(place.topic)
-    partition = "null" if place.partition is None else str(place.partition)
+def members(field: RecordsField, count: Count, content: list[str] | None) -> str:
+    """Write a field as a JSON object; an error is before or after the content, as it was found."""
+    topic = "null" if field.topic is None else encode_basestring_ascii(field.topic)
+    partition = "null" if field.partition is None else str(field.partition)
     codecs = ",".join([f'"{name}"' for name in count.codecs])
     cut_tail = f',"cut_tail":{count.cut_tail}' if count.cut_tail else ""
     error = "" if count.error is None else f',"error":{encode_basestring_ascii(count.error)}'
     listed = "" if content is None else f',"content":[{",".join(content)}]'
     return (
-        f'{{"path":"{place.path}","topic":{topic},"partition":{partition},'
-        f'"bytes":{len(place.data)},"batches":{count.batches},"records":{count.records},'
+        f'{{"path":"{field.path}","topic":{topic},"partition":{partition},'
+        f'"bytes":{len(field.data)},"batches":{count.batches},"records":{count.records},'
         f'"codecs":[{codecs}]{cut_tail}{error}{listed}}}'
     )
 
 
-def in_words(place: Place) -> str:
-    """Say what a field holds."""
-    count = Count(place.data)
-    said = f"{len(place.data)} bytes: {count.records} records in {count.batches} batches"
+def records_summary(field: RecordsField) -> str:
+    """Summarise a field in words."""
+    count = Count(field.data)
+    text = f"{len(field.data)} bytes: {count.records} records in {count.batches} batches"
     if count.batches:
-        said += f" ({', '.join(count.codecs) or 'none'})"
+        text += f" ({', '.join(count.codecs) or 'none'})"
     if count.cut_tail:
-        said += f", {count.cut_tail} bytes of a cut batch"
-    return said if count.error is None else f"{said} ! {count.error}"
+        text += f", {count.cut_tail} bytes of a cut batch"
+    return text if count.error is None else f"{text} ! {count.error}"
 
 
-def replaced(value: Any, texts: Iterator[str]) -> Any:
-    """Put words where a message's JSON form has the base64 of records, in wire order."""
+def replace_records(value: Any, texts: Iterator[str]) -> Any:
+    """Replace the base64 of records in a message's JSON form by texts, in wire order."""
     if isinstance(value, dict):
         return {
             key: next(texts)
             if key in JSON_NAMES and isinstance(inner, str)
-            else replaced(inner, texts)
+            else replace_records(inner, texts)
             for key, inner in value.items()
         }
-    return [replaced(inner, texts) for inner in value] if isinstance(value, list) else value
+    return [replace_records(inner, texts) for inner in value] if isinstance(value, list) else value
 
 
 # -- contents
 
 
-def opened(place: Place, redact: bool, secrets: bool = True) -> str:
-    """Count what a field holds and read its records; a JSON object.
+def records_json(field: RecordsField, redact: bool, secrets: bool = True) -> str:
+    """Write the counts and records of a field as a JSON object.
 
-    redact: whether keys and values leave size and hash. secrets: whether those of the metadata
-    topic are shown.
+    redact: whether keys and values are reduced to size and hash. secrets: whether those of the
+    metadata topic are shown.
     """
-    of_metadata = place.topic in METADATA_TOPICS or place.path.endswith(SNAPSHOT_FIELD)
+    of_metadata = field.topic in METADATA_TOPICS or field.path.endswith(SNAPSHOT_FIELD)
     redact = redact or (of_metadata and not secrets)
-    count = Count(place.data)
+    count = Count(field.data)
     content: list[str] = []
-    field = RecordBatches(place.data)
-    budget = Budget(field.limits)
+    batches = RecordBatches(field.data)
+    budget = Budget(batches.limits)
     faults: list[WireError] = []
-    for batch in field.batches(faults):
+    for batch in batches.batches(faults):
         control = batch.control
         records = batch.records(budget, faults=faults)
         content += [record_text(record, control, redact) for record in records]
     error = error_text(faults)
-    if error is not None and count.error is None:  # met only now, so it stands behind the content
-        text = members(place, count, content)
+    if error is not None and count.error is None:  # found only now, so it is behind the content
+        text = members(field, count, content)
         return f'{text[:-1]},"error":{encode_basestring_ascii(error)}}}'
     if error is not None:
         count.error = error
-    return members(place, count, content)
+    return members(field, count, content)
 
 
-# -- the same, asked for by `writer`
+# -- callbacks of `writer`
 
 
-def opened_place(path: str, topic: str | None, partition: int | None, data: bytes) -> str:
-    """Write a field with its records; those of the metadata topic are hidden."""
-    return opened(Place(path, topic, partition, data), False, False)
+def records_of(path: str, topic: str | None, partition: int | None, data: bytes) -> str:
+    """Write a field with its records; those of the metadata topic are redacted."""
+    return records_json(RecordsField(path, topic, partition, data), False, False)
 
 
-def counted_place(path: str, topic: str | None, partition: int | None, data: bytes) -> str:
-    """Write what a field holds."""
-    return counted(Place(path, topic, partition, data))
+def counts_of(path: str, topic: str | None, partition: int | None, data: bytes) -> str:
+    """Write the counts of a field."""
+    return counts_json(RecordsField(path, topic, partition, data))
 
 
 def shown_value(data: bytes) -> str:
-    """Write a key or value that is not hidden."""
+    """Write a key or value that is not redacted."""
     return value_text(data, False)
 
 
 def batch_body(
     data: bytes, start: int, end: int, opened_bytes: int, records: int
 ) -> tuple[bytes, int, int] | None:
-    """Find the records of a batch of magic 2, checked and decompressed: (where, from, to).
+    """Return the checked, decompressed records of a batch of magic 2: (buffer, start, end).
 
-    opened_bytes, records: what the batches before it in its field were decompressed to, and have.
-    None where the batch cannot be read.
+    opened_bytes, records: the decompressed size and the records of the batches before it in its
+    field. Returns None if the batch is invalid.
     """
     try:
         batch = Batch(data, start, end)
@@ -303,7 +304,7 @@ def record_text(record: Record, control: bool, redact: bool) -> str:
 
 
 def value_text(data: bytes | None, redact: bool) -> str:
-    """Show bytes as what they are: JSON, text, or hex; or, redacted, as their size and hash."""
+    """Write bytes as JSON, text, or hex; if redacted, as their size and hash."""
     if data is None:
         return "null"
     if redact:
@@ -316,14 +317,14 @@ def value_text(data: bytes | None, redact: bool) -> str:
         try:
             return f'{{"json":{_encode(_decode(text))}}}'
         except (ValueError, RecursionError):
-            pass  # text that only begins like JSON is text
+            pass  # text that merely begins like JSON
     if text.isprintable() or "\n" in text:
         return f'{{"text":{encode_basestring_ascii(text)}}}'
     return f'{{"hex":"{data.hex()}"}}'
 
 
 def no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"invalid JSON number {name}")
 
 
 _decode: Final[Any] = JSONDecoder(parse_constant=no_constant).decode

@@ -1,9 +1,9 @@
-"""Rows as JSON lines: what `kafkawire decode --format jsonl` prints.
+"""Writes rows as JSON lines: the output of `kafkawire decode --format jsonl`.
 
-Law: one row is one line of ASCII; JSON lines lose nothing, but what they are asked to hide.
+Law: a row is one line of ASCII; JSON lines omit nothing except what they are asked to hide.
 
     capture, packet, time, connection, client, broker | direction, API, ids, length, status, error |
-    body | embedded, where there is any | records, where there are any
+    body | embedded, if any | records, if any
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ from ..frames.decoding import API_VERSIONS, InFlightRequest, RawFrame
 from ..frames.serialised import LocatedItem
 from ..rows import Row, Status
 from .records import (
-    Place,
+    RecordsField,
     batch_body,
-    counted,
-    counted_place,
-    in_words,
-    opened,
-    opened_place,
-    places,
+    counts_json,
+    counts_of,
     plan,
-    replaced,
+    records_fields,
+    records_json,
+    records_of,
+    records_summary,
+    replace_records,
     shown_value,
 )
 from .wire_layouts import program_of
 from .writer import Program, Text
 
 SECOND: Final = 1_000_000_000
-MOST_KNOWN: Final = 1 << 12
-"""Connections, or client ids, whose text is kept."""
+MAX_CACHED: Final = 1 << 12
+"""Connections, or client ids, whose text is cached."""
 
-MOST_ANSWERS: Final = 1 << 8
-"""Answers whose text is kept."""
+MAX_CACHED_RESPONSES: Final = 1 << 8
+"""ApiVersions responses whose text is cached."""
 
-SHORT: Final = 1 << 12
-"""Bytes of an answer, or of a payload, whose text is kept."""
+MAX_CACHED_BYTES: Final = 1 << 12
+"""The largest response, or embedded payload, whose text is cached."""
 
 
 @final
 class Form:
-    """What is known of a message's class at a version: how it is written, what it may hold."""
+    """How a message class is written at a version, and what it may contain."""
 
     def __init__(self, message: Message, version: int, secrets: bool, doubtful: bool) -> None:
         cls = type(message)
@@ -63,13 +63,13 @@ class Form:
 
 @final
 class Head:
-    """What the rows of an API's requests or responses at a version begin with, and the program of
-    their bodies; None where they are to be opened. tagged: whether the header ends in tagged
-    fields; plain_if_zero: an ApiVersions response with an error may be another version's.
+    """The common text of the rows of an API's requests or responses at a version, and the program
+    of their bodies; None if bodies have to be decoded. tagged: whether the header ends in tagged
+    fields; plain_if_zero: an ApiVersions response with an error may be of another version.
     """
 
-    def __init__(self, asked: InFlightRequest, is_request: bool, secrets: bool) -> None:
-        key, version = asked.api_key, asked.api_version
+    def __init__(self, request: InFlightRequest, is_request: bool, secrets: bool) -> None:
+        key, version = request.api_key, request.api_version
         known = api(key)
         side = known.request if is_request else known.response
         direction = "request" if is_request else "response"
@@ -89,8 +89,8 @@ class Head:
             self.tagged = not is_request and response_header_version(key, version) == 1
 
 
-class Answer(NamedTuple):
-    """What a row says from its status on, and whether all of it was decoded byte for byte."""
+class CachedResponse(NamedTuple):
+    """The text of a row from its status on, and whether it was decoded byte for byte."""
 
     text: str
     clean: bool
@@ -100,8 +100,8 @@ class Answer(NamedTuple):
 class Lines:
     """Writes the rows of one capture.
 
-    secrets: whether secrets are shown (see `protocol.secrets`). records: whether the content of
-    records is, not only counts. redact: whether keys and values are reduced to size and hash.
+    secrets: whether secrets are shown (see `protocol.secrets`). records: whether records are
+    written, not only their counts. redact: whether keys and values are reduced to size and hash.
     """
 
     def __init__(
@@ -116,38 +116,37 @@ class Lines:
         self.second_text: str = ""
         self.connection: int | None = -1
         self.client: str | None = None
-        self.ends: str = ""
+        self.endpoints: str = ""
         self.forms: dict[tuple[type[Message], int, bool], Form] = {}
         self.heads: dict[int, Head] = {}
-        place_text = opened_place if records else counted_place
-        self.out: Text = Text(shown_value, place_text, batch_body, records)
-        self.known_ends: dict[tuple[int | None, str | None], str] = {}
+        field_text = records_of if records else counts_of
+        self.out: Text = Text(shown_value, field_text, batch_body, records)
+        self.endpoint_texts: dict[tuple[int | None, str | None], str] = {}
         self.client_ids: dict[str | None, str] = {}
-        self.payloads: dict[tuple[Any, ...], str | None] = {}
-        self.answers: dict[tuple[int, bytes], Answer] = {}
+        self.payload_texts: dict[tuple[Any, ...], str | None] = {}
+        self.cached_responses: dict[tuple[int, bytes], CachedResponse] = {}
         self.start: str = f'{{"capture":{self.capture},"packet":'
 
-    def text(self, told: list[LocatedItem], limits: Limits = DEFAULT_LIMITS) -> bytes:
-        """Write the rows that these are when they are opened, with the ends of their lines; `clean`
-        becomes false with the first one that is not decoded byte for byte.
-        """
-        return bytes(self.view(told, limits))
+    def text(self, items: list[LocatedItem], limits: Limits = DEFAULT_LIMITS) -> bytes:
+        """Write items as lines; `clean` becomes false if a row is not decoded byte for byte."""
+        return bytes(self.view(items, limits))
 
-    def view(self, told: list[LocatedItem], limits: Limits = DEFAULT_LIMITS) -> memoryview:
-        """Do so, and show what was written where it is: it has to be released before the next."""
+    def view(self, items: list[LocatedItem], limits: Limits = DEFAULT_LIMITS) -> memoryview:
+        """Do as `text` without a copy; the view has to be released before the next call."""
         out = self.out
         out.truncate(0)
-        for one in told:
-            connection, client, broker, item = one.connection, one.client, one.broker, one.item
+        for entry in items:
+            connection, client, broker = entry.connection, entry.client, entry.broker
+            item = entry.item
             if connection != self.connection or client is not self.client:
                 self.connect(connection, client, broker)
             if isinstance(item, RawFrame):
-                if self.put(item, limits) or self.put_answer(item):
+                if self.put(item, limits) or self.put_cached(item):
                     continue
-                row = item.open(limits)
-                if row.status is Status.OK:  # so all nulls that were met may be there
+                row = item.decode(limits)
+                if row.status is Status.OK:  # so the nulls found were valid
                     out.allow()
-                self.keep_answer(item, row)
+                self.cache_response(item, row)
             else:
                 row = item
             if row.status is not Status.OK:
@@ -156,36 +155,36 @@ class Lines:
         return out.view()
 
     def connect(self, connection: int | None, client: str | None, broker: str | None) -> None:
-        """Write what rows of a connection have in common."""
+        """Write the common text of the rows of a connection."""
         self.connection, self.client = connection, client
-        known = self.known_ends.get((connection, client))
+        known = self.endpoint_texts.get((connection, client))
         if known is None:
-            if len(self.known_ends) == MOST_KNOWN:
-                self.known_ends.clear()
-            known = self.known_ends[connection, client] = (
+            if len(self.endpoint_texts) == MAX_CACHED:
+                self.endpoint_texts.clear()
+            known = self.endpoint_texts[connection, client] = (
                 f'"connection":{or_null(connection)},"client":{text_or_null(client)},'
                 f'"broker":{text_or_null(broker)}'
             )
-        self.ends = known
+        self.endpoints = known
 
     def client_id(self, client_id: str | None) -> str:
         known = self.client_ids.get(client_id)
         if known is None:
-            if len(self.client_ids) == MOST_KNOWN:
+            if len(self.client_ids) == MAX_CACHED:
                 self.client_ids.clear()
             known = self.client_ids[client_id] = text_or_null(client_id)
         return known
 
-    def put(self, sealed: RawFrame, limits: Limits) -> bool:
-        """Write the row of a frame straight from its bytes; False where it has to be opened."""
-        asked = sealed.asked
-        if asked is None or sealed.body < 0 or sealed.error or self.redact:
+    def put(self, raw_frame: RawFrame, limits: Limits) -> bool:
+        """Write the row of a frame directly from its bytes; False if its body has to be decoded."""
+        request = raw_frame.request
+        if request is None or raw_frame.body < 0 or raw_frame.error or self.redact:
             return False
-        head = self.head(asked, sealed.is_request)
+        head = self.head(request, raw_frame.is_request)
         program = head.program
         if program is None:
             return False
-        frame, at = sealed.frame, sealed.body
+        frame, at = raw_frame.frame, raw_frame.body
         if head.plain_if_zero and frame[at : at + 2] != b"\0\0":
             return False
         if head.tagged:
@@ -194,61 +193,65 @@ class Lines:
             at += 1
         return self.out.row(
             self.start,
-            sealed.packet,
-            sealed.time_ns,
-            self.ends,
+            raw_frame.packet,
+            raw_frame.time_ns,
+            self.endpoints,
             head.text,
-            asked.correlation_id,
-            self.client_id(asked.client_id),
+            request.correlation_id,
+            self.client_id(request.client_id),
             frame,
             at,
             program,
             elements_within(limits, len(frame)),
         )
 
-    def head(self, asked: InFlightRequest, is_request: bool) -> Head:
-        number = (asked.api_key << 16 | asked.api_version & 0xFFFF) << 1 | is_request
+    def head(self, request: InFlightRequest, is_request: bool) -> Head:
+        number = (request.api_key << 16 | request.api_version & 0xFFFF) << 1 | is_request
         head = self.heads.get(number)
         if head is None:
-            head = self.heads[number] = Head(asked, is_request, self.secrets)
+            head = self.heads[number] = Head(request, is_request, self.secrets)
         return head
 
-    def put_answer(self, sealed: RawFrame) -> bool:
-        """Write the row of an ApiVersions response such as was opened before: brokers give all
-        clients the same, which is long, and ends in tagged fields.
+    def put_cached(self, raw_frame: RawFrame) -> bool:
+        """Write the row of an ApiVersions response from the cache: brokers send all clients the
+        same long response, which ends in tagged fields.
         """
-        asked = sealed.asked
-        if asked is None or not _is_answer(sealed, asked):
+        request = raw_frame.request
+        if request is None or not _is_cacheable(raw_frame, request):
             return False
-        answer = self.answers.get((asked.api_version, sealed.frame[sealed.body :]))
-        if answer is None:
+        cached = self.cached_responses.get((request.api_version, raw_frame.frame[raw_frame.body :]))
+        if cached is None:
             return False
-        if not answer.clean:
+        if not cached.clean:
             self.clean = False
         self.out.write(
-            f"{self.start}{sealed.packet},"
-            f'"time":{self.time_text(sealed.time_ns)},{self.ends}'
-            f"{self.head(asked, False).text}{asked.correlation_id},"
-            f'"client_id":{self.client_id(asked.client_id)},"length":{len(sealed.frame)},'
-            f"{answer.text}}}\n"
+            f"{self.start}{raw_frame.packet},"
+            f'"time":{self.time_text(raw_frame.time_ns)},{self.endpoints}'
+            f"{self.head(request, False).text}{request.correlation_id},"
+            f'"client_id":{self.client_id(request.client_id)},"length":{len(raw_frame.frame)},'
+            f"{cached.text}}}\n"
         )
         return True
 
-    def keep_answer(self, sealed: RawFrame, row: Row) -> None:
-        """Keep what was said of an ApiVersions response."""
-        asked = sealed.asked
-        if asked is None or not _is_answer(sealed, asked) or len(sealed.frame) > SHORT:
+    def cache_response(self, raw_frame: RawFrame, row: Row) -> None:
+        """Cache the text of an ApiVersions response."""
+        request = raw_frame.request
+        if (
+            request is None
+            or not _is_cacheable(raw_frame, request)
+            or len(raw_frame.frame) > MAX_CACHED_BYTES
+        ):
             return
-        if len(self.answers) == MOST_ANSWERS:
-            self.answers.clear()
-        known = Answer(self.outcome(row), row.status is Status.OK)
-        self.answers[asked.api_version, sealed.frame[sealed.body :]] = known
+        if len(self.cached_responses) == MAX_CACHED_RESPONSES:
+            self.cached_responses.clear()
+        known = CachedResponse(self.outcome(row), row.status is Status.OK)
+        self.cached_responses[request.api_version, raw_frame.frame[raw_frame.body :]] = known
 
     def line(self, connection: int | None, client: str | None, broker: str | None, row: Row) -> str:
         """Write a row, without the end of the line."""
         if connection != self.connection or client is not self.client:
             self.connect(connection, client, broker)
-        # one look at the tuple instead of one for each field
+        # unpacking the tuple is faster than reading its fields
         (
             packet,
             time_ns,
@@ -269,7 +272,7 @@ class Lines:
         ) = row
         return (
             f'{{"capture":{self.capture},"packet":{packet},"time":{self.time_text(time_ns)},'
-            f'{self.ends},"direction":"{direction}","api_key":{or_null(api_key)},'
+            f'{self.endpoints},"direction":"{direction}","api_key":{or_null(api_key)},'
             f'"api_name":{text_or_null(api_name)},"api_version":{or_null(api_version)},'
             f'"correlation_id":{or_null(correlation_id)},"client_id":{text_or_null(client_id)},'
             f'"length":{length},{self.outcome(row)}}}'
@@ -282,11 +285,11 @@ class Lines:
         else:
             doubtful = row.status is not Status.OK
             inner = self.message_text(row.message, row.body_version, doubtful)
-        said = encode_basestring_ascii(row.error) if row.error else "null"
-        return f'"status":"{row.status}","error":{said},{inner}'
+        error = encode_basestring_ascii(row.error) if row.error else "null"
+        return f'"status":"{row.status}","error":{error},{inner}'
 
     def time_text(self, time_ns: int) -> str:
-        """Write a capture time as ISO 8601 in UTC with nanoseconds; null where there is none."""
+        """Format a capture time as ISO 8601 in UTC with nanoseconds; null if unknown."""
         if time_ns <= 0:  # frames without packets, and packets without a time
             return "null"
         second = time_ns // SECOND
@@ -302,9 +305,9 @@ class Lines:
         if form is None:
             form = Form(message, version, self.secrets, doubtful)
             self.forms[cls, version, doubtful] = form
-        held = places(message, version) if form.carries else []
-        if self.redact and held:
-            text = f'"body":{self.redacted_text(message, version, held, doubtful)}'
+        fields = records_fields(message, version) if form.carries else []
+        if self.redact and fields:
+            text = f'"body":{self.redacted_text(message, version, fields, doubtful)}'
         else:
             text = f'"body":{form.template.write(message)}'
         if form.embeds:
@@ -315,47 +318,47 @@ class Lines:
             ]
             if parts:
                 text += f',"embedded":{{{",".join(parts)}}}'
-        if held:
+        if fields:
             if self.records:
-                shown = [opened(place, self.redact, self.secrets) for place in held]
+                shown = [records_json(field, self.redact, self.secrets) for field in fields]
             else:
-                shown = [counted(place) for place in held]
+                shown = [counts_json(field) for field in fields]
             text += f',"records":[{",".join(shown)}]'
         return text
 
     def payload_text(self, cls: type[Message], carried: Carried) -> str | None:
-        """Write what a field carries; members of a group carry the same again and again."""
-        said = (cls, carried.attribute, carried.protocol_type, carried.name, carried.value)
-        known = self.payloads.get(said, "")
+        """Write the payload embedded in a field; cached, since members of a group send the same."""
+        key = (cls, carried.attribute, carried.protocol_type, carried.name, carried.value)
+        known = self.payload_texts.get(key, "")
         if known != "":
             return known
         payload = payload_of(carried)
-        made = None
+        text = None
         if payload is not None:
             shown = payload.to_json(secrets=self.secrets)
-            made = json.dumps(shown, separators=(",", ":"), allow_nan=False)
-        if len(carried.value) <= SHORT:
-            if len(self.payloads) == MOST_KNOWN:
-                self.payloads.clear()
-            self.payloads[said] = made
-        return made
+            text = json.dumps(shown, separators=(",", ":"), allow_nan=False)
+        if len(carried.value) <= MAX_CACHED_BYTES:
+            if len(self.payload_texts) == MAX_CACHED:
+                self.payload_texts.clear()
+            self.payload_texts[key] = text
+        return text
 
     def redacted_text(
-        self, message: Message, version: int, held: list[Place], doubtful: bool
+        self, message: Message, version: int, fields: list[RecordsField], doubtful: bool
     ) -> str:
-        """Write a body with a few words in the place of its records."""
+        """Write a body with summaries instead of its records."""
         text = to_json_text(message, version, secrets=self.secrets, doubtful=doubtful)
-        made: Any = replaced(json.loads(text), map(in_words, held))
-        return json.dumps(made, separators=(",", ":"), allow_nan=False)
+        value: Any = replace_records(json.loads(text), map(records_summary, fields))
+        return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
-def _is_answer(sealed: RawFrame, asked: InFlightRequest) -> bool:
-    """Whether it is a response to ApiVersions whose row says what the request asked for."""
-    return asked.api_key == API_VERSIONS and not sealed.is_request and not sealed.error
+def _is_cacheable(raw_frame: RawFrame, request: InFlightRequest) -> bool:
+    """Whether it is a valid ApiVersions response, whose row is then cached."""
+    return request.api_key == API_VERSIONS and not raw_frame.is_request and not raw_frame.error
 
 
 def raw_text(row: Row, secrets: bool, redact: bool) -> str:
-    """Write the bytes of a body that was not decoded, in hex; hidden where they may be secret."""
+    """Write an undecoded body in hex; redacted if it may hold secrets."""
     raw = row.raw
     if raw and (redact or (not secrets and raw_is_secret(row))):
         return placeholder(len(raw), "byte")
@@ -363,7 +366,7 @@ def raw_text(row: Row, secrets: bool, redact: bool) -> str:
 
 
 def raw_is_secret(row: Row) -> bool:
-    """Whether the bytes of a row that was not decoded may hold a secret."""
+    """Whether the undecoded bytes of a row may hold a secret."""
     key, version = row.api_key, row.api_version
     if key is None or version is None:
         return True

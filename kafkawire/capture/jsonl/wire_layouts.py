@@ -1,10 +1,10 @@
-"""How bodies are laid out on the wire, for who reads them without making messages of them.
+"""Describes the wire layout of bodies, to write them as JSON without creating messages.
 
-Law: a body has a program only where the wire says all that its JSON form says: fields in order, no
-struct that may be missing, nothing that is hidden. Records of the metadata topic, which are hidden,
-`writer.c` leaves to others itself.
+Law: a body has a program only if its JSON form follows the wire format: fields in order, no
+optional structs, no redacted fields. `writer.c` itself skips records of the metadata topic, which
+are redacted.
 
-    class, version --once--> Program: a step a field, in wire order
+    class, version --once--> Program: one step per field, in wire order
 """
 
 from __future__ import annotations
@@ -51,17 +51,17 @@ _programs: Final[dict[tuple[type[Structure], int, bool], Program | None]] = {}
 
 
 def program_of(cls: type[Structure], version: int, flexible: bool, secrets: bool) -> Program | None:
-    """Make the program of a struct's class at a version; None where messages have to be made.
+    """Return the program of a struct's class at a version; None if messages have to be created.
 
     flexible: whether lengths are varints and tags follow. secrets: whether secrets are shown.
     """
-    known = (cls, version, secrets)
-    if known not in _programs:
-        _programs[known] = _made(cls, version, flexible, secrets)
-    return _programs[known]
+    key = (cls, version, secrets)
+    if key not in _programs:
+        _programs[key] = _compile(cls, version, flexible, secrets)
+    return _programs[key]
 
 
-def _made(cls: type[Structure], version: int, flexible: bool, secrets: bool) -> Program | None:
+def _compile(cls: type[Structure], version: int, flexible: bool, secrets: bool) -> Program | None:
     roles = {step.attribute: step.role for step in plan(cls, version)}
     owner: Any = cls
     if not secrets and (
@@ -78,7 +78,7 @@ def _made(cls: type[Structure], version: int, flexible: bool, secrets: bool) -> 
         inner: Program | None = None
         if element[0].isupper():
             inner = program_of(getattr(module, element), version, flexible, secrets)
-            if inner is None or not is_array:  # a struct alone may have a mark before it
+            if inner is None or not is_array:  # an optional struct may have a marker byte before it
                 return None
         elif element not in KINDS or (row.json_name in SECRET_FIELDS and not secrets):
             return None

@@ -1,8 +1,7 @@
-"""JSON lines straight from frames: what `writer.c` does, where no compiler made it.
+"""Pure Python fallback of `writer.c`, which writes JSON lines directly from frames.
 
-Law: `writer.c` writes a row, or the records of a batch, as `rows` and `records` write
-them of what was decoded, or leaves them to those. This module leaves them all: so what is written
-is said there alone, and C only makes it quick.
+Law: `writer.c` writes a row, or the records of a batch, exactly as `rows` and `records` write the
+decoded ones, or declines. This module declines everything, so C is only an optimisation.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from collections.abc import Callable
 class Program:
     """The fields of a struct at a version, in wire order.
 
-    steps: of each field the text before its value, its attribute, its kind, whether it is an array
-    of that, what it says of records (see `records`; -1 for nothing), and a struct's program.
+    steps: for each field the text before its value, its attribute, its kind, whether it is an
+    array, its role for records (see `records`; -1 for none), and the program of a struct.
     """
 
     def __init__(
@@ -27,22 +26,22 @@ class Program:
 
 
 class Text:
-    """A buffer of ASCII that rows, records and texts are added to.
+    """A buffer of ASCII text for rows and records.
 
-    value_text, place_text: write keys and values, and fields of records, that are left to them.
-    batch_body: finds the records of a batch (see `records`). has_content: whether records are
+    value_text, field_text: write keys and values, and `records` fields, that C declines.
+    batch_body: returns the records of a batch (see `records`). has_content: whether records are
     written, not only counted.
     """
 
     def __init__(
         self,
         value_text: Callable[[bytes], str],
-        place_text: Callable[[str, str | None, int | None, bytes], str],
+        field_text: Callable[[str, str | None, int | None, bytes], str],
         batch_body: Callable[[bytes, int, int, int, int], tuple[bytes, int, int] | None],  # noqa: ARG002
         has_content: bool,  # noqa: ARG002
     ) -> None:
         self._value_text = value_text
-        self._place_text = place_text
+        self._field_text = field_text
         self._parts: list[str] = []
         self._size = 0
 
@@ -63,24 +62,24 @@ class Text:
         program: Program,  # noqa: ARG002
         max_elements: int,  # noqa: ARG002
     ) -> bool:
-        """Write the row of a frame whose body begins at `at`; False where it is left to others, and
-        then nothing is written.
+        """Write the row of a frame whose body begins at `at`; False, and nothing is written, if it
+        declines.
         """
         return False
 
     def body(self, data: bytes, at: int, program: Program, max_elements: int) -> bool:  # noqa: ARG002
-        """Write a body alone; returns what `row` does."""
+        """Write only a body; returns what `row` does."""
         return False
 
     def allow(self) -> bool:
-        """Let the nulls pass at which the last row was left to others, since the decoder took them;
-        whether there were any.
+        """Accept the nulls because of which the last row was declined, after the decoder accepted
+        them; return whether there were any.
         """
         return False
 
     def place(self, path: str, topic: str | None, partition: int | None, data: bytes) -> None:
-        """Write a field of records: where it is, whose, and what it holds."""
-        self.write(self._place_text(path, topic, partition, data))
+        """Write a `records` field with its path, topic and partition."""
+        self.write(self._field_text(path, topic, partition, data))
 
     def value(self, data: bytes) -> None:
         """Write a key or a value."""
@@ -92,10 +91,10 @@ class Text:
         self._size += len(text)
 
     def truncate(self, size: int) -> None:
-        """Forget what is behind the first `size` characters."""
+        """Drop the text behind the first `size` characters."""
         self._parts = ["".join(self._parts)[:size]]
         self._size = size
 
     def view(self) -> memoryview:
-        """Show what was written; while somebody looks, no more may be written."""
+        """Return a view of the text; nothing may be written while it exists."""
         return memoryview("".join(self._parts).encode("ascii"))

@@ -1,7 +1,7 @@
-"""IP datagrams put together from their fragments.
+"""Reassembles IP datagrams from their fragments.
 
-Law: the first fragment that brings a byte wins; what waits is bounded in bytes and in number, and
-what is given up is counted.
+Law: the first fragment with a byte wins; incomplete datagrams are bounded in bytes and number, and
+dropped fragments are counted.
 
 Source: RFC 791, RFC 8200 section 4.5.
 """
@@ -17,8 +17,8 @@ MAX_DATAGRAM: Final = 1 << 16
 
 
 class Fragment(NamedTuple):
-    """A piece of a datagram. key: whatever tells datagrams apart; offset: in bytes; last: nothing
-    follows it.
+    """A fragment of a datagram. key: identifies the datagram; offset: in bytes; last: whether it is
+    the last fragment.
     """
 
     key: tuple[int, ...]
@@ -29,52 +29,50 @@ class Fragment(NamedTuple):
 
 @dataclass(slots=True)
 class _Datagram:
-    pieces: dict[int, bytes] = field(default_factory=dict)
+    fragments: dict[int, bytes] = field(default_factory=dict)
     size: int = -1
 
-    def whole(self) -> bytes | None:
+    def payload(self) -> bytes | None:
         if self.size < 0:
             return None
         out = bytearray()
-        for offset in sorted(self.pieces):
+        for offset in sorted(self.fragments):
             if offset > len(out):
                 return None
-            out += self.pieces[offset][len(out) - offset :]
+            out += self.fragments[offset][len(out) - offset :]
         return bytes(out[: self.size]) if len(out) >= self.size else None
 
 
 class Defragmenter:
-    """Datagrams of which not all fragments have come. given_up: fragments forgotten for want of
-    room.
-    """
+    """Reassembles datagrams. dropped: fragments dropped because of the limits."""
 
     def __init__(self, max_waiting: int = MAX_WAITING, max_bytes: int = MAX_BYTES) -> None:
-        self.given_up = 0
+        self.dropped = 0
         self._max_waiting = max_waiting
         self._max_bytes = max_bytes
         self._bytes = 0
         self._waiting: dict[tuple[int, ...], _Datagram] = {}
 
     def add(self, fragment: Fragment) -> bytes | None:
-        """Take a fragment; returns the datagram's payload when it is whole."""
+        """Add a fragment; return the datagram's payload when it is complete."""
         if fragment.offset + len(fragment.payload) > MAX_DATAGRAM:
-            self.given_up += 1
+            self.dropped += 1
             return None
         datagram = self._waiting.setdefault(fragment.key, _Datagram())
-        if len(datagram.pieces.get(fragment.offset, b"")) < len(fragment.payload):
-            self._bytes += len(fragment.payload) - len(datagram.pieces.get(fragment.offset, b""))
-            datagram.pieces[fragment.offset] = fragment.payload
+        if len(datagram.fragments.get(fragment.offset, b"")) < len(fragment.payload):
+            self._bytes += len(fragment.payload) - len(datagram.fragments.get(fragment.offset, b""))
+            datagram.fragments[fragment.offset] = fragment.payload
         if fragment.last:
             datagram.size = fragment.offset + len(fragment.payload)
-        whole = datagram.whole()
-        if whole is not None:
-            self._forget(fragment.key)
+        payload = datagram.payload()
+        if payload is not None:
+            self._remove(fragment.key)
         while len(self._waiting) > self._max_waiting or self._bytes > self._max_bytes:
             oldest = next(iter(self._waiting))
-            self.given_up += len(self._waiting[oldest].pieces)
-            self._forget(oldest)
-        return whole
+            self.dropped += len(self._waiting[oldest].fragments)
+            self._remove(oldest)
+        return payload
 
-    def _forget(self, key: tuple[int, ...]) -> None:
+    def _remove(self, key: tuple[int, ...]) -> None:
         datagram = self._waiting.pop(key)
-        self._bytes -= sum(map(len, datagram.pieces.values()))
+        self._bytes -= sum(map(len, datagram.fragments.values()))

@@ -1,6 +1,6 @@
-"""The headers between the link and TCP: what they look like, and which number means which.
+"""Formats and protocol numbers of the headers from the link layer to TCP.
 
-Law: tables only; a number that is in none of them leads to Kind.OTHER.
+Law: tables only; a number that is in no table means Kind.OTHER.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from ..files.blocks import Octets
 
 
 class Kind(IntEnum):
-    """What stands at an offset of a packet; those up to FRAGMENT are where a packet's way ends."""
+    """The type of header at an offset of a packet; those up to FRAGMENT6 are final."""
 
     OTHER = 0
     """Something that does not carry TCP."""
     CUT = 1
-    """A header that the snaplen cut."""
+    """A header truncated by the snaplen."""
     MALFORMED = 2
     """A header that contradicts itself."""
     LINK_TYPE = 3
-    """A link layer we do not read."""
+    """An unsupported link type."""
     TCP = 4
     FRAGMENT4 = 5
     FRAGMENT6 = 6
@@ -48,7 +48,7 @@ class Kind(IntEnum):
 ENDS: Final = Kind.FRAGMENT6
 TUNNELS: Final = frozenset({Kind.VXLAN, Kind.GENEVE, Kind.GRE, Kind.IP_IN_IP})
 MAX_LAYERS: Final = 24
-"""Headers of one packet; more is no traffic."""
+"""Headers of one packet at most; a packet with more is malformed."""
 
 LINKS: Final = {
     0: Kind.NULL,

@@ -1,14 +1,14 @@
-"""Link, network and tunnel headers, taken off thousands of packets at a time.
+"""Decodes link, network and tunnel headers, thousands of packets at a time.
 
-Law: a layer knows its own header and what may follow, nothing else; checksums are not looked at
-(offload makes them wrong); a packet that cannot be followed to TCP ends in a kind that says why.
+Law: a handler knows only its own header and what may follow; checksums are ignored (offloading
+makes them wrong); a packet without a TCP segment ends in a Kind that gives the reason.
 
     link type --> ETHERNET | SLL | ... --> (VLAN)* | PPPOE --> IPV4 | IPV6 (extensions)* --> TCP
                                                                   `--> UDP | GRE | IP in IP --> one
                                                                   more such stack
 
-A handler gets the packets that stand at its layer, each with the bytes it has, and tells of each
-what follows and where.
+A handler gets the headers of its packets, and returns the type and offset of the next header of
+each.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from .headers import (
 
 @dataclass(slots=True)
 class Layer:
-    """Packets that stand at the same kind of header.
+    """Packets at the same type of header.
 
-    rows: which packets of the block. at: where their header begins. end: where their captured bytes
-    end. stop: where they end by the lengths on the wire. inside: whether a tunnel lies behind them.
-    depth: headers taken off so far.
+    rows: the packets, as indices into the block. at: offset of the header. end: end of the captured
+    bytes. stop: end of the packet on the wire. inside: whether the packets were in a tunnel. depth:
+    headers decoded so far.
     """
 
     kind: Kind
@@ -66,7 +66,7 @@ class Layer:
 
 
 class Step(NamedTuple):
-    """What follows a header, packet by packet: its kind, where it begins, where it stops."""
+    """The next header of each packet: its type, its offset, and the end of the packet."""
 
     kinds: Octets
     at: Ints
@@ -112,7 +112,7 @@ def _ipv4(headers: npt.NDArray[np.void], layer: Layer, addresses: Addresses) -> 
     addresses.destination_high[layer.rows] = 0
     size = (headers["version"] & 15).astype(np.int64) * 4
     length = headers["length"].astype(np.int64)
-    # Segmentation offload leaves the length zero: the packet then ends where the wire says.
+    # Segmentation offload sets the length to zero: use the length on the wire.
     stop = np.where(length == 0, layer.stop, layer.at + length)
     kinds = PROTOCOLS4[headers["protocol"]]
     wrong = (headers["version"] < 0x45) | (headers["version"] > 0x4F)
@@ -187,23 +187,23 @@ HANDLERS: Final[dict[Kind, Callable[[npt.NDArray[np.void], Layer, Addresses], St
 }
 
 
-def take_off(data: bytes, layer: Layer, addresses: Addresses) -> list[Layer]:
-    """Take one header off the packets of a layer; returns them sorted by what follows."""
+def decode_header(data: bytes, layer: Layer, addresses: Addresses) -> list[Layer]:
+    """Decode one header of the packets of a layer; return them grouped by the next header."""
     if layer.depth >= MAX_LAYERS:
         return [_as(layer, Kind.MALFORMED)]
     if layer.kind is Kind.IP_IN_IP:
         return [_as(layer, Kind.OTHER if layer.inside else Kind.RAW_IP, inside=True)]
     if layer.kind in TUNNELS and layer.inside:
         return [_as(layer, Kind.OTHER)]
-    whole, cut = whole_headers(layer)
+    whole, cut = complete_headers(layer)
     if not len(whole.rows):
         return cut
     headers = take_rows(data, whole.at, HEADERS[layer.kind])
     return _sorted(whole, HANDLERS[layer.kind](headers, whole, addresses)) + cut
 
 
-def whole_headers(layer: Layer) -> tuple[Layer, list[Layer]]:
-    """Part the packets that have all of this layer's fixed header from those that are cut in it."""
+def complete_headers(layer: Layer) -> tuple[Layer, list[Layer]]:
+    """Separate the packets with a complete fixed header of this layer from truncated ones."""
     whole = layer.at + HEADERS[layer.kind].itemsize <= layer.end
     if whole.all():
         return layer, []

@@ -1,9 +1,9 @@
-"""Packet blocks -> TCP segments, as columns.
+"""Parses packet blocks into TCP segments, as columns.
 
-Law: every packet of a block becomes a segment or is counted under the reason why it is none.
+Law: every packet of a block becomes a segment, or is counted by the reason why it does not.
 
-    PacketBlock --link types--> [Layer] --take_off, until nothing is left--> TCP --> Segments
-                                             `--> fragments --put together--> TCP
+    PacketBlock --link types--> [Layer] --decode_header, repeatedly--> TCP --> Segments
+                                             `--> fragments --reassembled--> TCP
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ...errors import CaptureError, UnsupportedLinkType
 from ..files.blocks import Ints, Octets, PacketBlock, kinds, take_rows
 from .fragments import Defragmenter, Fragment
 from .headers import ENDS, HEADERS, LINKS, PROTOCOLS4, PROTOCOLS6, Kind
-from .layers import Addresses, Layer, take_off, whole_headers
+from .layers import Addresses, Layer, complete_headers, decode_header
 
 FIN: Final = 0x01
 SYN: Final = 0x02
@@ -31,9 +31,9 @@ ACK: Final = 0x10
 class Segments:
     """TCP segments in packet order; row i of every column is segment i.
 
-    data: what `at` points into. packet: 1-based number. ts: nanoseconds. The addresses are 128 bits
-    in two halves, IPv4 in its IPv6-mapped form. ports: source << 16 | destination. at: where the
-    payload begins. captured: payload bytes there are. original: payload bytes that were sent.
+    data: the buffer of the payloads. packet: 1-based number. ts: nanoseconds. The addresses are 128
+    bits in two halves, IPv4 in its IPv6-mapped form. ports: source << 16 | destination. at: offset
+    of the payload. captured: captured payload bytes. original: payload bytes on the wire.
     """
 
     data: bytes
@@ -56,27 +56,26 @@ class Segments:
 
 
 class PacketParser:
-    """Finds the TCP segments of packet blocks; keeps nothing between blocks but fragments.
+    """Parses the TCP segments of packet blocks; stores only IP fragments between blocks.
 
-    passed_over: packets that are no segments, by kind. problems: link types that are not read, once
-    each.
+    skipped: packets without a segment, by kind. problems: unsupported link types, once each.
     """
 
     def __init__(self) -> None:
-        self.passed_over: Counter[Kind] = Counter()
+        self.skipped: Counter[Kind] = Counter()
         self.problems: list[CaptureError] = []
         self.defragmenter = Defragmenter()
         self._unread: set[int] = set()
 
     def parse(self, block: PacketBlock) -> Segments:
-        """Find the segments of a block."""
+        """Parse the segments of a block."""
         addresses = Addresses(len(block))
         ends = self._descend(block.data, self._links(block), addresses)
         data = block.data
         pieces = ends.pop(Kind.FRAGMENT4, []) + ends.pop(Kind.FRAGMENT6, [])
         tcp = ends.pop(Kind.TCP, [])
         if pieces:
-            whole, data = self._put_together(data, pieces, addresses)
+            whole, data = self._reassemble(data, pieces, addresses)
             inner = self._descend(data, whole, addresses)
             tcp += inner.pop(Kind.TCP, [])
             self._count(inner)
@@ -85,7 +84,7 @@ class PacketParser:
 
     def _count(self, ends: dict[Kind, list[Layer]]) -> None:
         for kind, layers in ends.items():
-            self.passed_over[kind] += sum(len(layer.rows) for layer in layers)
+            self.skipped[kind] += sum(len(layer.rows) for layer in layers)
 
     def _links(self, block: PacketBlock) -> list[Layer]:
         layers = []
@@ -95,7 +94,7 @@ class PacketParser:
             if link not in LINKS and link not in self._unread:
                 self._unread.add(link)
                 where = block.position + int(block.start[rows[0]])
-                self.problems.append(UnsupportedLinkType(f"link type {link} is not read", where))
+                self.problems.append(UnsupportedLinkType(f"unsupported link type {link}", where))
             start = block.start[rows]
             layers.append(
                 Layer(
@@ -117,15 +116,13 @@ class PacketParser:
             if layer.kind <= ENDS:
                 ends.setdefault(layer.kind, []).append(layer)
             else:
-                layers += take_off(data, layer, addresses)
+                layers += decode_header(data, layer, addresses)
         return ends
 
-    def _put_together(
+    def _reassemble(
         self, data: bytes, pieces: list[Layer], addresses: Addresses
     ) -> tuple[list[Layer], bytes]:
-        """Feed the fragments to the defragmenter; whole datagrams go behind the data, and on from
-        there.
-        """
+        """Reassemble fragments; append complete datagrams to the data, return them as layers."""
         order = sorted(
             ((row, layer, i) for layer in pieces for i, row in enumerate(layer.rows.tolist())),
             key=lambda item: item[0],
@@ -136,12 +133,12 @@ class PacketParser:
         for row, layer, i in order:
             found = _fragment(data, layer, i, addresses)
             if found is None:
-                self.passed_over[Kind.CUT] += 1
+                self.skipped[Kind.CUT] += 1
                 continue
             fragment, protocol = found
             payload = self.defragmenter.add(fragment)
             if payload is None:
-                self.passed_over[layer.kind] += 1
+                self.skipped[layer.kind] += 1
                 continue
             at, end = end, end + len(payload)
             extra.append(payload)
@@ -154,16 +151,16 @@ class PacketParser:
     ) -> Segments:
         found = []
         for layer in layers:
-            whole, cut = whole_headers(layer)
+            whole, cut = complete_headers(layer)
             found.append(whole)
             self._count({Kind.CUT: cut})
         tcp = _in_packet_order(found)
         headers = take_rows(data, tcp.at, HEADERS[Kind.TCP])
         at = tcp.at + (headers["offset"] >> 4).astype(np.int64) * 4
-        sound = (headers["offset"] >= 0x50) & (at <= tcp.stop)
-        if not sound.all():
-            self.passed_over[Kind.MALFORMED] += int((~sound).sum())
-            tcp, headers, at = tcp[sound], headers[sound], at[sound]
+        valid = (headers["offset"] >= 0x50) & (at <= tcp.stop)
+        if not valid.all():
+            self.skipped[Kind.MALFORMED] += int((~valid).sum())
+            tcp, headers, at = tcp[valid], headers[valid], at[valid]
         rows = tcp.rows
         everything = len(rows) == len(block)
         ports = headers["source"].astype(np.int64) << 16 | headers["destination"]
@@ -204,8 +201,8 @@ def _in_packet_order(layers: list[Layer]) -> Layer:
 def _fragment(
     data: bytes, layer: Layer, i: int, addresses: Addresses
 ) -> tuple[Fragment, Kind] | None:
-    """Read the fragment at place i of a layer, and what its datagram carries; None if the snaplen
-    cut it.
+    """Decode fragment i of a layer, and the protocol of its datagram; None if the snaplen truncated
+    it.
     """
     row, at, stop = int(layer.rows[i]), int(layer.at[i]), int(layer.stop[i])
     if stop > layer.end[i]:

@@ -66,14 +66,14 @@ class Context:
     def _opened(
         self, traffic: Traffic, wanted: Collection[tuple[int | None, str]]
     ) -> Iterator[Located]:
-        for told in traffic.sealed():
+        for told in traffic.raw_frames():
             if isinstance(told, Ended):
                 continue
             item = told.item
-            if isinstance(item, RawFrame) and item.asked is not None:
+            if isinstance(item, RawFrame) and item.request is not None:
                 direction = "request" if item.is_request else "response"
-                is_wanted = (item.asked.api_key, direction) in wanted
-                if not is_wanted and not _may_name(item.asked, item.is_request):
+                is_wanted = (item.request.api_key, direction) in wanted
+                if not is_wanted and not _may_name(item.request, item.is_request):
                     continue
             yield self.opened(told)
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ...protocol.error_code import ErrorCode
 from ..exchanges.exchanges import Exchange
-from ..exchanges.fetch_sessions import FetchSessions, InFlightRequest
+from ..exchanges.fetch_sessions import ExpandedFetch, FetchSessions
 from ..files.blocks import NO_TIME
 from ..rows import Row
 from .columns import (
@@ -85,7 +85,7 @@ def rows(context: Context) -> Iterator[tuple[Any, ...]]:
         yield _row(exchange, sessions.expand(exchange), context)
 
 
-def _row(exchange: Exchange, asked: InFlightRequest | None, context: Context) -> tuple[Any, ...]:
+def _row(exchange: Exchange, asked: ExpandedFetch | None, context: Context) -> tuple[Any, ...]:
     request, response = exchange.request, exchange.response
     mentions = Entities(context.names)
     mentions.add(request)
@@ -114,7 +114,7 @@ def _row(exchange: Exchange, asked: InFlightRequest | None, context: Context) ->
 
 def exchange_columns(exchange: Exchange, context: Context) -> tuple[Any, ...]:
     """Make the EXCHANGE columns of an exchange."""
-    told, response = exchange.told, exchange.response
+    told, response = exchange.main_row, exchange.response
     ends = exchange.connection, exchange.client, exchange.broker
     if exchange.request is None:
         where: tuple[Any, ...] = (None, None, None, None, *ends)

@@ -174,7 +174,7 @@ def _commit(
 ) -> Iterator[GroupEvent]:
     """Tell what was committed; refused partitions are there with their errors."""
     request, response = exchange.request, exchange.response
-    if exchange.told.api_key not in COMMITS or request is None or response is None:
+    if exchange.main_row.api_key not in COMMITS or request is None or response is None:
         return
     message: Any = request.message
     if message is None or response.message is None:
@@ -204,7 +204,7 @@ def _commit(
         generation=message.generation_id_or_member_epoch,
         error_code=next((code for code in sorted(codes) if code), None),
         offsets=offsets,
-        client_id=exchange.told.client_id,
+        client_id=exchange.main_row.client_id,
     )
     if codes == {ErrorCode.REBALANCE_IN_PROGRESS}:
         yield from classic.in_progress(about._replace(offsets=None))

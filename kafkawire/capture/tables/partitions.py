@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from ...protocol.error_code import ErrorCode
 from ..exchanges.exchanges import Exchange
-from ..exchanges.fetch_sessions import FetchSessions, InFlightRequest
+from ..exchanges.fetch_sessions import ExpandedFetch, FetchSessions
 from ..exchanges.topic_ids import Topic
 from ..rows import Row
 from .columns import BOOL, INT16, INT32, INT64, TEXT, Column, Columns, topic_name
@@ -88,13 +88,13 @@ def rows_of(
 
 
 def _partitions(
-    exchange: Exchange, asked: InFlightRequest | None, context: Context
+    exchange: Exchange, asked: ExpandedFetch | None, context: Context
 ) -> list[_Partition]:
     """Merge what the request, the response and the fetch session say of each partition."""
     found: dict[tuple[object, int, str | None], _Partition] = {}
     if asked is not None:
         for wanted in asked.partitions:
-            said = fields_said(wanted.asked, exchange.told.api_version or 0, "request")
+            said = fields_said(wanted.request, exchange.main_row.api_version or 0, "request")
             said |= {"requested": wanted.listed, "in_session": not wanted.listed}
             key = wanted.topic.key, wanted.partition, None
             found[key] = _Partition(wanted.topic, wanted.partition, None, said)

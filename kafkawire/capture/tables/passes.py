@@ -70,8 +70,8 @@ class Columnar:
         hearing = self._hearing
         if not isinstance(item, RawFrame):
             return hearing.row(item) if has_a_place(item) else None
-        if self._exchanges is None and item.asked is not None:
-            head = hearing.head(item.asked, item.is_request)
+        if self._exchanges is None and item.request is not None:
+            head = hearing.head(item.request, item.is_request)
             if not head.carries and not head.names:
                 return None
         return hearing.hear(item, row)

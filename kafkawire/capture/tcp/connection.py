@@ -1,7 +1,7 @@
-"""A TCP connection: two endpoints, and a flow from each to the other.
+"""A TCP connection: its two endpoints, its packets and times, and how it ended.
 
-Law: side 0 opened the connection, where that was seen; otherwise it is the side that was seen
-first.
+Law: side 0 opened the connection if its SYN was captured; otherwise it is the side of the first
+captured packet. The two directions are `Flow`s, which refer to their connection.
 """
 
 from __future__ import annotations
@@ -13,18 +13,16 @@ from typing import Final, NamedTuple, final
 from mypy_extensions import i64
 
 from ..files.blocks import NO_TIME
-from .events import Event
-from .flow import Flow
-from .limits import Budget, ReassemblyLimits
+from .limits import Totals
 
 END: Final = 18
-"""Bytes of one end in the key of a direction: an address and a port."""
+"""Bytes of one endpoint in the key of a flow: an address and a port."""
 
 ADDRESS: Final = 16
 LITTLE: Final = sys.byteorder == "little"
-MOST_TEXTS: Final = 1 << 12
+MAX_CACHED_ADDRESSES: Final = 1 << 12
 
-_texts: Final[dict[bytes, str]] = {}
+_address_texts: Final[dict[bytes, str]] = {}
 
 
 class Endpoint(NamedTuple):
@@ -39,25 +37,24 @@ class Endpoint(NamedTuple):
         return str(address.ipv4_mapped or address)
 
     def __str__(self) -> str:
-        return _joined(self.address, self.port)
+        return _host_port(self.address, self.port)
 
 
 @final
 class Connection:
-    """One connection; `id` counts them in order of their first packet, from 0.
+    """One connection; `id` numbers connections from 0 in order of their first packet.
 
-    key: of the direction from side 0 to side 1. client: 0 where the opening was seen, else None.
-    reset: whether a RST was seen; reset_ns: when that was first. outside: segments in a row that
-    were too far off to belong to it. When it is closed, captured_bytes and repeated_bytes say what
-    its totals were. totals: what became of the bytes of each side.
+    key: the key of the flow from side 0 to side 1. client: the side that sent the SYN, None if no
+    SYN was captured. syn_seen: for each side, whether its SYN was captured. reset: whether a RST
+    was seen; reset_ns: when the first one was. out_of_window: consecutive segments too far out of
+    the window. totals: the byte counts of each side. captured_bytes, repeated_bytes: their
+    sums, set when the connection is closed.
     """
 
     def __init__(
         self,
         number: int,
         key: bytes,
-        limits: ReassemblyLimits,
-        budget: Budget,
         packet: i64,
         time_ns: i64,
     ) -> None:
@@ -71,16 +68,14 @@ class Connection:
         self.reset: bool = False
         self.reset_ns: i64 = NO_TIME
         self.closed: bool = False
-        self.outside: i64 = 0
+        self.out_of_window: i64 = 0
         self.captured_bytes: i64 = 0
         self.repeated_bytes: i64 = 0
-        first, second = Flow(self, 0, limits, budget), Flow(self, 1, limits, budget)
-        first.peer, second.peer = second, first
-        self.flows: tuple[Flow, ...] = first, second
-        self.totals = first.totals, second.totals
+        self.syn_seen: list[bool] = [False, False]
+        self.totals: tuple[Totals, Totals] = Totals(), Totals()
 
     def seen(self, packet: i64, time_ns: i64) -> None:
-        """Note the packet that was seen last; what comes when all is over counts no more."""
+        """Record the last packet seen; packets after the close do not count."""
         if self.closed:
             return
         self.last_packet = packet
@@ -91,47 +86,27 @@ class Connection:
 
     @property
     def endpoints(self) -> tuple[Endpoint, Endpoint]:
-        """The ends of side 0 and of side 1."""
+        """The endpoints of side 0 and side 1."""
         return _endpoint(self.key[:END]), _endpoint(self.key[END:])
 
     def name(self, side: int) -> str:
-        """Write an end as rows show it, as the str of its endpoint."""
+        """Format the endpoint of a side as rows show it, like `str(endpoint)`."""
         at = END if side else 0
         address = self.key[at : at + ADDRESS]
-        text = _texts.get(address)
+        text = _address_texts.get(address)
         if text is None:
-            if len(_texts) >= MOST_TEXTS:
-                _texts.clear()
-            text = _texts[address] = self.endpoints[side].address
-        one, other = self.key[at + ADDRESS], self.key[at + ADDRESS + 1]
-        return _joined(text, one | other << 8 if LITTLE else one << 8 | other)
+            if len(_address_texts) >= MAX_CACHED_ADDRESSES:
+                _address_texts.clear()
+            text = _address_texts[address] = self.endpoints[side].address
+        first, second = self.key[at + ADDRESS], self.key[at + ADDRESS + 1]
+        return _host_port(text, first | second << 8 if LITTLE else first << 8 | second)
 
-    @property
-    def finished(self) -> bool:
-        """Whether both sides said that they are done, and nothing of them is awaited."""
-        return self.flows[0].finished and self.flows[1].finished
-
-    @property
-    def over(self) -> bool:
-        """Whether both sides know, too: the last acknowledgment was seen."""
-        first, second = self.flows
-        return first.fin_acked and second.fin_acked and first.finished and second.finished
-
-    def finish(self, packet: i64, time_ns: i64, out: list[Event]) -> None:
-        """Give up all that is awaited, and close the accounts."""
-        for flow in self.flows:
-            flow.finish(packet, time_ns, out)
-            totals = flow.totals
+    def close(self) -> None:
+        """Mark the connection closed and add up its totals."""
+        self.closed = True
+        for totals in self.totals:
             self.captured_bytes += totals.captured
             self.repeated_bytes += totals.duplicate + totals.keep_alive
-
-    def part(self) -> None:
-        """Let go of the flows, of a connection that nobody looks up any more: flows know their
-        connection and each other, and such circles wait in memory for somebody to look for them.
-        """
-        for flow in self.flows:
-            flow.peer = None
-        self.flows = ()
 
     def __repr__(self) -> str:
         return f"<connection {self.id} {self.name(0)} - {self.name(1)}>"
@@ -143,5 +118,5 @@ def _endpoint(key: bytes) -> Endpoint:
     return Endpoint(high << 64 | low, int.from_bytes(key[ADDRESS:], order))
 
 
-def _joined(address: str, port: int) -> str:
+def _host_port(address: str, port: int) -> str:
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

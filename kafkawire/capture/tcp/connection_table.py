@@ -1,11 +1,11 @@
-"""The connections of a capture that are remembered, and which of them a segment belongs to.
+"""The tracked connections of a capture; finds the connection of a segment.
 
-Law: one connection at a time for a pair of endpoints; what is replaced or forgotten is closed, and
-an event says so. What becomes of a connection depends on its own packets alone, not on others nor
-on the blocks that packets come in; but for `max_total_bytes` and `max_connections`, which bound all
-connections together.
+Law: a pair of endpoints has one connection at a time; a connection that is replaced or evicted is
+closed with an event. The events of a connection depend on its own packets alone, not on those of
+others nor on how packets are grouped into blocks, except for the limits of all connections together
+(`max_total_bytes`, `max_connections`).
 
-    SYN with another number, a far-off sequence number after the end or a long silence --> a new one
+    another initial sequence number, or a distant one after a close or a long silence: a new one
 """
 
 from __future__ import annotations
@@ -18,27 +18,29 @@ from ..files.blocks import NO_TIME
 from ..packets.parser import ACK, RST, SYN
 from .connection import END, Connection
 from .events import Closed, CloseReason, Event
-from .flow import MASK, UNKNOWN, Flow, Segment
-from .limits import Budget, ReassemblyLimits
+from .flow import MASK, UNKNOWN, Budget, Flow, Segment
+from .limits import ReassemblyLimits
 
-STRAYS: Final = 8
-"""Segments far outside in a row after which a connection is taken to be another one."""
+MAX_OUT_OF_WINDOW: Final = 8
+"""Consecutive out-of-window segments after which they belong to a new connection."""
 
 LINGER_NS: Final = 1_000_000_000
-"""How long after a RST a connection's own packets still belong to it, as out of order."""
+"""How long after a RST packets may still be out-of-order segments of the connection."""
 
-STILL_OPEN: Final = 1 << 64
-"""What makes any time that is an int64 later than all others."""
+OPEN_LAST: Final = 1 << 64
+"""Added to the time of an open connection, so that it sorts behind all closed ones."""
 
-OPENING_SLACK: Final = 1 << 20
-"""How far a connection may have come since its opening, or during a silence, to be the same."""
+MAX_SYN_DISTANCE: Final = 1 << 20
+"""How far sequence numbers may be from the SYN, or from those before a long silence, to belong to
+the same connection.
+"""
 
 
 @final
 class ConnectionTable:
-    """Connections by the keys of their two directions.
+    """The flows of the tracked connections, by key.
 
-    opened: how many there have been.
+    opened: the number of connections so far.
     """
 
     def __init__(self, limits: ReassemblyLimits) -> None:
@@ -46,160 +48,167 @@ class ConnectionTable:
         self.budget: Budget = Budget()
         self.flows: dict[bytes, Flow] = {}
         self.opened: int = 0
-        self._most: i64 = limits.max_total_bytes
-        self._gone: list[Connection] = []
+        self._max_bytes: i64 = limits.max_total_bytes
+        self._removed: list[Flow] = []
 
     def flow(self, key: bytes, segment: Segment, out: list[Event]) -> Flow:
-        """Find the flow that a segment belongs to; begin a connection where there is none."""
+        """Find the flow of a segment; start a new connection if there is none."""
         flow = self.flows.get(key)
         if flow is not None:
             if flow.connection.reset:
-                self._linger(flow.connection, segment, out)
+                self._close_after_reset(flow, segment, out)
             if segment.seq == flow.next_seq and not segment.flags & SYN:
                 return flow
-            if not self._begins_another(flow, segment):
+            if not self._is_new_connection(flow, segment):
                 return flow
             replaced = CloseReason.REPLACED
-            self.close(flow.connection, replaced, segment.packet, segment.time_ns, out)
-            self._gone.append(flow.connection)
+            self.close(flow, replaced, segment.packet, segment.time_ns, out)
+            self._removed.append(flow)
         return self._connect(key, segment)
 
-    def part(self) -> None:
-        """Let go of the connections that were replaced or forgotten; what was said of them has been
-        read by now.
-        """
-        for connection in self._gone:
-            connection.part()
-        self._gone.clear()
+    def release(self) -> None:
+        """Release replaced and evicted connections; their events have been handled by now."""
+        for flow in self._removed:
+            if flow.peer is not None:
+                flow.peer.release()
+            flow.release()
+        self._removed.clear()
 
     def reset(self, connection: Connection, time_ns: i64) -> None:
-        """Note a RST: the connection is closed when nothing out of order can come any more."""
+        """Handle a RST: the connection closes when no out-of-order segment can follow any more."""
         if not connection.closed and not connection.reset:
             connection.reset = True
             connection.reset_ns = time_ns
 
     def close(
         self,
-        connection: Connection,
+        flow: Flow,
         reason: CloseReason,
         packet: i64,
         time_ns: i64,
         out: list[Event],
     ) -> None:
-        """Close a connection, once; it stays in the table for what may come late."""
-        if connection.closed:
+        """Close the connection of a flow, once; it stays in the table for late segments."""
+        connection, peer = flow.connection, flow.peer
+        if connection.closed or peer is None:
             return
-        connection.closed = True
-        connection.finish(packet, time_ns, out)
+        first, second = (peer, flow) if flow.side else (flow, peer)
+        first.finish(packet, time_ns, out)
+        second.finish(packet, time_ns, out)
+        connection.close()
         if reason is CloseReason.REPLACED and connection.reset:
             reason = CloseReason.RESET
         out.append(Closed(connection, reason, packet, time_ns))
 
-    def tidy(self, packet: i64, time_ns: i64, out: list[Event]) -> None:
-        """Come back within the limits."""
-        self.make_room(packet, time_ns, out)
+    def enforce_limits(self, packet: i64, time_ns: i64, out: list[Event]) -> None:
+        """Enforce the limits of all connections together."""
+        self.enforce_byte_limit(packet, time_ns, out)
         if len(self.flows) > 2 * self.limits.max_connections:
-            self._forget_some(packet, time_ns, out)
+            self._evict(packet, time_ns, out)
 
-    def make_room(self, packet: i64, time_ns: i64, out: list[Event]) -> None:
-        """Come back under the limit of bytes: forget first, then give up what is held."""
-        if self.budget.held + self.budget.remembered <= self._most:
+    def enforce_byte_limit(self, packet: i64, time_ns: i64, out: list[Event]) -> None:
+        """Enforce `max_total_bytes`: drop delivered bytes first, then give up gaps."""
+        if self.budget.held + self.budget.remembered <= self._max_bytes:
             return
         for flow in self.flows.values():
-            flow.forget()
-        # Well below the limit, so that this is not done again for the next segment.
-        enough = self._most * 7 // 8
+            flow.drop_delivered()
+        # Well below the limit, so that the next segment does not exceed it again.
+        target = self._max_bytes * 7 // 8
         for flow in sorted(self.budget.holding, key=lambda flow: -flow.held_bytes):
-            while flow.held_bytes and self.budget.held > enough:
-                flow.give_up_hole(packet, time_ns, out)
+            while flow.held_bytes and self.budget.held > target:
+                flow.give_up_gap(packet, time_ns, out)
 
     def finish(self, out: list[Event]) -> None:
         """Close all connections, each at its own last packet."""
-        self.part()
-        connections = list(dict.fromkeys([flow.connection for flow in self.flows.values()]))
-        left = [connection for connection in connections if not connection.closed]
-        for connection in sorted(left, key=lambda connection: connection.last_packet):
-            reason = CloseReason.FINISHED if connection.finished else CloseReason.END
+        self.release()
+        flows = list({flow.connection: flow for flow in self.flows.values()}.values())
+        open_flows = [flow for flow in flows if not flow.connection.closed]
+        for flow in sorted(open_flows, key=lambda flow: flow.connection.last_packet):
+            connection = flow.connection
+            reason = CloseReason.FINISHED if flow.both_finished else CloseReason.END
             if connection.reset:
                 reason = CloseReason.RESET
-            self.close(connection, reason, connection.last_packet, connection.last_ns, out)
+            self.close(flow, reason, connection.last_packet, connection.last_ns, out)
         self.flows.clear()
-        self._gone += connections
+        self._removed += flows
 
-    def _linger(self, connection: Connection, segment: Segment, out: list[Event]) -> None:
-        """Close a connection that was reset so long ago that a packet of it is no straggler."""
-        since, now = connection.reset_ns, segment.time_ns
+    def _close_after_reset(self, flow: Flow, segment: Segment, out: list[Event]) -> None:
+        """Close a connection whose RST is too old for this segment to be out of order."""
+        since, now = flow.connection.reset_ns, segment.time_ns
         if since != NO_TIME and now != NO_TIME and now - since >= LINGER_NS:
-            self.close(connection, CloseReason.RESET, segment.packet, now, out)
+            self.close(flow, CloseReason.RESET, segment.packet, now, out)
 
-    # -- which connection
+    # -- connections
 
     def _connect(self, key: bytes, segment: Segment) -> Flow:
-        opposite = _opposite(key)
-        answers = segment.flags & (SYN | ACK) == SYN | ACK
+        reverse = _reversed(key)
+        is_syn_ack = segment.flags & (SYN | ACK) == SYN | ACK
         connection = Connection(
             self.opened,
-            opposite if answers else key,
-            self.limits,
-            self.budget,
+            reverse if is_syn_ack else key,
             segment.packet,
             segment.time_ns,
         )
         self.opened += 1
-        first, second = connection.flows
-        mine, theirs = (second, first) if answers else (first, second)
-        self.flows[key] = mine
-        self.flows[opposite] = theirs
-        return mine
+        flow = Flow(connection, 1 if is_syn_ack else 0, self.limits, self.budget)
+        peer = Flow(connection, 0 if is_syn_ack else 1, self.limits, self.budget)
+        flow.peer, peer.peer = peer, flow
+        self.flows[key] = flow
+        self.flows[reverse] = peer
+        return flow
 
-    def _begins_another(self, flow: Flow, segment: Segment) -> bool:
+    def _is_new_connection(self, flow: Flow, segment: Segment) -> bool:
         connection = flow.connection
         if segment.flags & SYN:
-            return _is_other_opening(flow, segment)
-        if not flow.anchored or segment.flags & RST:
+            return _is_new_syn(flow, segment)
+        if not flow.has_origin or segment.flags & RST:
             return False
-        distance = flow.where(segment.seq) - flow.position
+        distance = flow.position_of(segment.seq) - flow.position
         if distance < 0:
             distance = -distance
         if distance > self.limits.max_window_bytes:
-            return connection.closed or connection.reset or connection.outside >= STRAYS
+            return (
+                connection.closed
+                or connection.reset
+                or connection.out_of_window >= MAX_OUT_OF_WINDOW
+            )
         last, now = connection.last_ns, segment.time_ns
         if last == NO_TIME or now == NO_TIME:
             return False
-        return now - last > self.limits.silence_ns and distance > OPENING_SLACK
+        return now - last > self.limits.silence_ns and distance > MAX_SYN_DISTANCE
 
-    def _forget_some(self, packet: i64, time_ns: i64, out: list[Event]) -> None:
-        """Forget those that ended first, then those that were silent for longest."""
-        keys = [key for key, flow in self.flows.items() if flow is flow.connection.flows[0]]
+    def _evict(self, packet: i64, time_ns: i64, out: list[Event]) -> None:
+        """Evict the connections that closed first, then those that were idle for longest."""
+        keys = [key for key, flow in self.flows.items() if flow.side == 0]
         keys.sort(key=self._age)
         for key in keys[: len(keys) - self.limits.max_connections * 3 // 4]:
-            connection = self.flows[key].connection
-            self.close(connection, CloseReason.FORGOTTEN, packet, time_ns, out)
-            self._gone.append(connection)
+            flow = self.flows[key]
+            self.close(flow, CloseReason.FORGOTTEN, packet, time_ns, out)
+            self._removed.append(flow)
             del self.flows[key]
-            del self.flows[_opposite(key)]
+            del self.flows[_reversed(key)]
 
     def _age(self, key: bytes) -> int:
         connection = self.flows[key].connection
         last: int = connection.last_ns
-        return last if connection.closed or connection.reset else last + STILL_OPEN
+        return last if connection.closed or connection.reset else last + OPEN_LAST
 
 
-def _opposite(key: bytes) -> bytes:
+def _reversed(key: bytes) -> bytes:
     return key[END:] + key[:END]
 
 
-def _is_other_opening(flow: Flow, segment: Segment) -> bool:
-    """Whether a SYN opens another connection than the one that its direction is known for."""
+def _is_new_syn(flow: Flow, segment: Segment) -> bool:
+    """Whether a SYN opens a new connection instead of repeating that of the flow."""
     peer = flow.peer
     assert peer is not None
     if flow.initial != UNKNOWN:
         return flow.initial != segment.seq
-    if flow.anchored:
-        # The SYN may stand behind its first data in the capture.
+    if flow.has_origin:
+        # The SYN may follow its first data in the capture.
         return flow.origin != (segment.seq + 1) & MASK
-    if not peer.anchored:
+    if not peer.has_origin:
         return False
     if segment.flags & ACK:
-        return not 0 <= peer.where(segment.ack) <= OPENING_SLACK
+        return not 0 <= peer.position_of(segment.ack) <= MAX_SYN_DISTANCE
     return peer.initial == UNKNOWN

@@ -1,71 +1,69 @@
-"""What reassembly says: runs of bytes, gaps between them, and what became of every other captured
-byte.
+"""Events of TCP reassembly: runs of bytes, gaps, conflicts, discarded bytes, closed connections.
 
-Law: events told together come in the order in which they became known. For each side of a
-connection runs and gaps leave nothing out: each begins at the position where the one before it
-ended. Positions count payload bytes from the first one that the side sent, or was seen to send.
+Law: events are reported in the order in which they became known. The runs and gaps of one side are
+contiguous: each begins where the one before it ended. Positions count payload bytes from the first
+byte that the side sent, or from its first captured byte.
 
-    side 0   Run 0..900   Gap 900..1000   Run 1000..5000        Conflict, Discarded: captured bytes
-    that are in no run
+    side 0   Run 0..900   Gap 900..1000   Run 1000..5000
+    Conflict, Discarded: captured bytes that are in no run
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from .connection import Connection
 from .run import Run
-
-if TYPE_CHECKING:
-    from .connection import Connection
 
 
 class GapReason(StrEnum):
     """Why bytes are missing."""
 
     LOST = "lost"
-    """The peer acknowledged them: they were sent, and the capture missed them."""
+    """The peer acknowledged the bytes, so they were sent and not captured."""
     CUT = "cut"
     """The packet was captured without its end (snaplen)."""
     TIMEOUT = "timeout"
-    """They did not come for too long."""
+    """The bytes did not arrive before the gap timeout."""
     LIMIT = "limit"
-    """Too much was waiting behind them."""
+    """Too much out-of-order data was buffered behind the gap."""
     END = "end"
-    """The connection or the capture ended first."""
+    """The connection or the capture ended before the bytes arrived."""
 
 
 class DiscardReason(StrEnum):
-    """Why captured bytes are in no run, apart from being there twice."""
+    """Why captured bytes that are not duplicates are in no run."""
 
     LATE = "late"
-    """They came after the gap in their place had been given up."""
+    """They arrived after their gap had been reported."""
     BEFORE = "before"
-    """They lie before the first byte seen of a connection that was joined in its middle."""
+    """They precede the first captured byte of a connection whose SYN was not captured."""
     OUTSIDE = "outside"
-    """Their sequence number is far from everything else on the connection."""
+    """Their sequence number is far out of the window."""
     AFTER = "after"
-    """They came after the connection had ended, or with a RST."""
+    """They arrived after the connection was closed, or in a RST segment."""
 
 
 class CloseReason(StrEnum):
     """How a connection ended."""
 
     FINISHED = "finished"
-    """Both sides sent their FIN and acknowledged the other's, and everything before was seen or
-    given up.
+    """Both sides sent a FIN and acknowledged the other's; all data before was delivered or given
+    up.
     """
     RESET = "reset"
+    """A side sent a RST."""
     REPLACED = "replaced"
-    """The same addresses and ports began a new connection."""
+    """A new connection began between the same addresses and ports."""
     FORGOTTEN = "forgotten"
-    """There were too many connections; this one was silent for longest."""
+    """There were too many connections, and this one was idle for longest."""
     END = "end"
     """The capture ended."""
 
 
 class Gap(NamedTuple):
-    """Bytes of a side that are not in the capture; packet and time_ns: when that was certain."""
+    """Bytes of a side that were not captured; packet, time_ns: when the gap was given up."""
 
     connection: Connection
     side: int
@@ -81,7 +79,7 @@ class Gap(NamedTuple):
 
 
 class Conflict(NamedTuple):
-    """A packet sent other bytes for a place that already had some; the first ones stand. length:
+    """A retransmission with other bytes; the bytes captured first are kept. length: the number of
     bytes that differ.
     """
 
@@ -94,7 +92,7 @@ class Conflict(NamedTuple):
 
 
 class Discarded(NamedTuple):
-    """Captured bytes that could not be placed."""
+    """Captured bytes that are in no run."""
 
     connection: Connection
     side: int
@@ -106,7 +104,7 @@ class Discarded(NamedTuple):
 
 
 class Closed(NamedTuple):
-    """Nothing more comes from this connection."""
+    """A connection was closed: its last event."""
 
     connection: Connection
     reason: CloseReason

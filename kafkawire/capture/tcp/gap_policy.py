@@ -1,7 +1,8 @@
-"""How long one direction waits for the bytes of a hole.
+"""Decides how long reassembly waits for missing bytes.
 
-Law: a hole that the peer acknowledged was received, so its packets were sent and the capture missed
-them; it is given up once they can no longer be out of order. Any other hole may still be filled.
+Law: missing bytes that the peer acknowledged were received, so the capture missed their packets;
+they are given up when they can no longer be out of order. Other missing bytes may still arrive
+until the gap timeout.
 
 Source: RFC 9293, section 3.4 (cumulative acknowledgment).
 """
@@ -19,13 +20,13 @@ from .limits import ReassemblyLimits
 from .out_of_order import OutOfOrderSegments
 
 MAX_ACKS: Final = 256
-"""Acknowledgments of missing bytes that are remembered; an even number."""
+"""Acknowledgments of missing bytes that are stored; an even number."""
 
 
 @final
 @mypyc_attr(acyclic=True)
 class GapPolicy:
-    """What is known about the hole at the awaited position; times are nanoseconds or NO_TIME."""
+    """The state of the gap at the next expected byte; times are nanoseconds or NO_TIME."""
 
     __slots__ = ("_acks", "_limits", "_since")
 
@@ -35,23 +36,23 @@ class GapPolicy:
         self._since: int | None = None
 
     def acknowledged(self, position: int, time_ns: int) -> None:
-        """Note when the peer had received all before a position that is not delivered yet."""
+        """Record when the peer acknowledged all bytes before a position not yet delivered."""
         if len(self._acks) >= MAX_ACKS:
-            # What stays says of a hole that it was acknowledged later than it was.
+            # Of a gap whose entry is dropped, the acknowledgment now seems later than it was.
             self._acks = self._acks[1::2]
         self._acks.append((position, time_ns))
 
     def moved(self, position: int) -> None:
-        """Note that the awaited position is another one now."""
+        """Record that the next expected position changed."""
         self._since = None
         if self._acks:
             del self._acks[: bisect_left(self._acks, (position + 1, NO_TIME))]
 
-    def verdict(self, hole_end: int, behind: OutOfOrderSegments, time_ns: int) -> GapReason | None:
-        """Say why the hole up to `hole_end` is given up now; None while it is waited for."""
+    def check(self, gap_end: int, behind: OutOfOrderSegments, time_ns: int) -> GapReason | None:
+        """Return why to give up the bytes before `gap_end` now; None to keep waiting."""
         limits = self._limits
         timeless = time_ns == NO_TIME
-        at = bisect_left(self._acks, (hole_end, NO_TIME))
+        at = bisect_left(self._acks, (gap_end, NO_TIME))
         if at < len(self._acks):
             since = self._acks[at][1]
             if timeless or since == NO_TIME or time_ns - since >= limits.reorder_ns:
@@ -60,6 +61,6 @@ class GapPolicy:
             return GapReason.LIMIT
         if self._since is None:
             self._since = None if timeless else time_ns
-        elif not timeless and time_ns - self._since >= limits.patience_ns:
+        elif not timeless and time_ns - self._since >= limits.gap_timeout_ns:
             return GapReason.TIMEOUT
         return None

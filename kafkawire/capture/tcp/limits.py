@@ -1,31 +1,30 @@
-"""How much reassembly may keep, and how much it keeps.
+"""Limits of TCP reassembly, and the byte counts of one direction.
 
-Law: whatever waits is counted here, and what does not fit is given up by an event that says so.
+Law: all buffered data counts against a limit; data beyond it is given up, and an event reports it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 from mypy_extensions import i64, mypyc_attr
-
-if TYPE_CHECKING:
-    from .flow import Flow
 
 
 @dataclass(frozen=True, slots=True)
 class ReassemblyLimits:
-    """How much is waited for, and how long, in nanoseconds of the capture's own time.
+    """How much data reassembly buffers, and how long it waits; times are nanoseconds between
+    packets of the capture.
 
-    max_held_bytes, max_held_segments: behind the holes of one side.
-    max_total_bytes: of all sides, together with the bytes remembered.
-    max_window_bytes: how far from the awaited byte a segment may lie.
-    max_connections: remembered at a time.
-    remembered_bytes: the last bytes of a side, kept to compare repetitions with.
-    reorder_ns: how long after its acknowledgment a packet may still turn up in the capture.
-    patience_ns: how long a hole is waited for that nobody acknowledged.
-    silence_ns: after that, a sequence number that does not continue begins a new connection.
+    max_held_bytes, max_held_segments: out-of-order data of one side.
+    max_total_bytes: out-of-order data and delivered bytes kept for comparison, of all connections.
+    max_window_bytes: the largest distance of a segment from the next expected byte.
+    max_connections: connections tracked at a time.
+    remembered_bytes: delivered bytes of a side that retransmissions are compared with.
+    reorder_ns: how long after its acknowledgment a packet may still appear in the capture.
+    gap_timeout_ns: how long to wait for missing bytes that were not acknowledged.
+    silence_ns: idle time after which a sequence number that does not continue begins a new
+    connection.
     """
 
     max_held_bytes: int = 1 << 23
@@ -35,11 +34,11 @@ class ReassemblyLimits:
     max_connections: int = 3 << 12
     remembered_bytes: int = 1 << 12
     reorder_ns: int = 50_000_000
-    patience_ns: int = 30_000_000_000
+    gap_timeout_ns: int = 30_000_000_000
     silence_ns: int = 300_000_000_000
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # compiled and frozen, it cannot be filled in once it is made
+        # a compiled frozen dataclass cannot be filled in after it was created
         return ReassemblyLimits, (
             self.max_held_bytes,
             self.max_held_segments,
@@ -48,7 +47,7 @@ class ReassemblyLimits:
             self.max_connections,
             self.remembered_bytes,
             self.reorder_ns,
-            self.patience_ns,
+            self.gap_timeout_ns,
             self.silence_ns,
         )
 
@@ -57,25 +56,13 @@ DEFAULT_REASSEMBLY: Final = ReassemblyLimits()
 
 
 @final
-class Budget:
-    """Bytes that all flows together keep, and which of them hold any behind a hole."""
-
-    def __init__(self) -> None:
-        self.held: i64 = 0
-        self.remembered: i64 = 0
-        self.holding: dict[Flow, None] = {}
-
-
-@final
 @mypyc_attr(acyclic=True)
 class Totals:
-    """What became of the payload bytes of one side.
+    """Payload bytes of one side, by what became of them.
 
-    delivered: in runs. duplicate: captured again with the same content, or too long after for
-    comparing.
-    conflicting: captured again with another. keep_alive: of keep-alive probes. discarded: see
-    DiscardReason.
-    missing: in gaps.
+    delivered: in runs. duplicate: retransmitted with the same content, or too late to compare.
+    conflicting: retransmitted with other content. keep_alive: in keep-alive probes.
+    discarded: see DiscardReason. missing: in gaps.
     """
 
     __slots__ = ("conflicting", "delivered", "discarded", "duplicate", "keep_alive", "missing")
@@ -91,5 +78,5 @@ class Totals:
     @property
     def captured(self) -> int:
         """Payload bytes captured of this side."""
-        again = self.duplicate + self.conflicting + self.keep_alive
-        return self.delivered + again + self.discarded
+        repeated = self.duplicate + self.conflicting + self.keep_alive
+        return self.delivered + repeated + self.discarded

@@ -1,9 +1,9 @@
-"""What is known of one direction behind its first hole.
+"""Out-of-order segments of one direction: the data behind its first gap.
 
-Law: the first packet that brings a byte wins; a stretch that the snaplen cut off is known to be
-missing, until another packet brings it.
+Law: the first packet with a byte wins; a range that the snaplen cut off is missing, until another
+packet has it.
 
-    awaited --> . . hole . . [held][held] . . hole . . [held](cut)
+    next expected --> . . gap . . [held][held] . . gap . . [held](cut)
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mypy_extensions import mypyc_attr
 
 
 class Held(NamedTuple):
-    """Bytes at a stream position, and the packet they came with."""
+    """Bytes at a stream position, and their packet."""
 
     start: int
     data: bytes
@@ -28,17 +28,17 @@ class Held(NamedTuple):
 
 
 class Overlap(NamedTuple):
-    """Bytes for a place that is taken: those that came, and those that stand."""
+    """Bytes that overlap held ones: the new bytes, and those held already."""
 
     start: int
     data: bytes
-    standing: bytes
+    existing: bytes
 
 
 @final
 @mypyc_attr(acyclic=True)
 class OutOfOrderSegments:
-    """Held bytes and cut stretches, both sorted by position; held bytes do not overlap."""
+    """Held bytes and cut ranges, both sorted by position; held bytes do not overlap."""
 
     __slots__ = ("_cuts", "_held", "bytes")
 
@@ -51,7 +51,7 @@ class OutOfOrderSegments:
         return len(self._held) + len(self._cuts)
 
     def add(self, new: Held) -> list[Overlap]:
-        """Keep those of the bytes that are not held yet; returns the others."""
+        """Store the bytes that are not held yet; return the overlaps."""
         held = self._held
         if not held or new.start >= held[-1].end:
             if new.data:
@@ -64,32 +64,32 @@ class OutOfOrderSegments:
         overlaps = []
         cursor = new.start
         while cursor < new.end:
-            taken = held[at] if at < len(held) else None
-            if taken is not None and taken.start <= cursor:
-                stop = min(new.end, taken.end)
-                standing = taken.data[cursor - taken.start : stop - taken.start]
-                overlaps.append(Overlap(cursor, _part(new, cursor, stop), standing))
+            other = held[at] if at < len(held) else None
+            if other is not None and other.start <= cursor:
+                stop = min(new.end, other.end)
+                existing = other.data[cursor - other.start : stop - other.start]
+                overlaps.append(Overlap(cursor, _slice(new, cursor, stop), existing))
             else:
-                stop = new.end if taken is None else min(new.end, taken.start)
-                held.insert(at, new._replace(start=cursor, data=_part(new, cursor, stop)))
+                stop = new.end if other is None else min(new.end, other.start)
+                held.insert(at, new._replace(start=cursor, data=_slice(new, cursor, stop)))
                 self.bytes += stop - cursor
             at += 1
             cursor = stop
         return overlaps
 
     def cut(self, start: int, end: int) -> None:
-        """Note that the bytes from `start` to `end` were cut off."""
+        """Record that the snaplen cut off the bytes from `start` to `end`."""
         insort(self._cuts, (start, end))
 
     def first(self) -> int | None:
-        """Tell where the hole at the awaited position ends; None if nothing is known behind it."""
+        """Return where the gap at the next expected byte ends; None if no data is behind it."""
         held = self._held[0].start if self._held else None
         if not self._cuts:
             return held
         return self._cuts[0][0] if held is None else min(held, self._cuts[0][0])
 
     def take(self, position: int) -> list[Held]:
-        """Remove the held bytes that continue without a hole from `position`."""
+        """Remove and return the contiguous held bytes at `position`."""
         count, end = 0, position
         for held in self._held:
             if held.start > end:
@@ -102,9 +102,7 @@ class OutOfOrderSegments:
         return ready
 
     def take_cut(self, position: int) -> int:
-        """Remove the cut stretch at `position`, as far as no held byte fills it; returns where it
-        ends.
-        """
+        """Remove the cut range at `position` up to the next held byte; return where it ends."""
         end = position
         while self._cuts and self._cuts[0][0] <= end:
             end = max(end, self._cuts.pop(0)[1])
@@ -114,5 +112,5 @@ class OutOfOrderSegments:
         return max(stop, position)
 
 
-def _part(held: Held, start: int, end: int) -> bytes:
+def _slice(held: Held, start: int, end: int) -> bytes:
     return held.data[start - held.start : end - held.start]

@@ -1,11 +1,10 @@
-"""All connections of a capture: blocks of segments in, events out.
+"""Reassembles all TCP connections of a capture: blocks of segments in, events out.
 
-Law: what is said of a connection is said of its segments one by one, in the order of the capture.
-Most of them continue their side and say nothing else: those go the short way, which says what the
-long one would.
+Law: segments are handled one by one, in the order of the capture. Most segments just continue their
+stream; they take a fast path, whose events are those of the slow path.
 
-    segment --continues--> the bytes are delivered
-       `-->  SYN, FIN, RST, holes, repeats, port reuse: the long way
+    segment --in order--> fast path: deliver the bytes
+       `--SYN, FIN, RST, out of order, retransmission, port reuse--> slow path
 """
 
 from __future__ import annotations
@@ -24,15 +23,15 @@ from .segment_columns import KEY, columns_of
 
 KEY_BYTES: Final = 36
 NUMBER: Final = 8
-"""Bytes of a key and of a number in the columns."""
+"""Bytes of a key, and of a number, in the columns."""
 
 assert KEY.itemsize == KEY_BYTES
 
 
 @final
 @mypyc_attr(acyclic=True)
-class Rows:
-    """Segments by their index; `data` is what `at` points into."""
+class SegmentRows:
+    """Access to segments by index; `data`: the buffer that the column `at` refers to."""
 
     def __init__(self, segments: Segments) -> None:
         columns = columns_of(segments)
@@ -48,7 +47,7 @@ class Rows:
         self.flags: bytes = columns[8]
 
     def segment(self, index: i64) -> Segment:
-        """Give one segment."""
+        """Return one segment."""
         at = index * NUMBER
         start = read_i64_le(self.starts, at)
         return Segment(
@@ -64,7 +63,7 @@ class Rows:
 
 @final
 class Reassembler:
-    """Puts the connections of a capture together; `connections` counts them."""
+    """Reassembles the connections of a capture; `connections`: how many there were so far."""
 
     def __init__(self, limits: ReassemblyLimits = DEFAULT_REASSEMBLY) -> None:
         self._table: ConnectionTable = ConnectionTable(limits)
@@ -74,12 +73,12 @@ class Reassembler:
         return self._table.opened
 
     def feed(self, segments: Segments) -> list[Event]:
-        """Take the segments of a block; returns what they tell, in order."""
+        """Handle the segments of a block; return their events in order."""
         out: list[Event] = []
         table = self._table
-        table.part()
+        table.release()
         flows = table.flows
-        rows = Rows(segments)
+        rows = SegmentRows(segments)
         keys = rows.keys
         at: i64 = 0
         end: i64 = len(segments)
@@ -87,25 +86,27 @@ class Reassembler:
             key = keys[at * KEY_BYTES : (at + 1) * KEY_BYTES]
             flow = flows.get(key)
             if flow is None or not self._continue(flow, rows, at, out):
-                self._take(key, rows.segment(at), out)
+                self._handle(key, rows.segment(at), out)
             at += 1
         if end:
             last = (end - 1) * NUMBER
-            table.tidy(read_i64_le(rows.packets, last), read_i64_le(rows.times, last), out)
+            table.enforce_limits(
+                read_i64_le(rows.packets, last), read_i64_le(rows.times, last), out
+            )
         return out
 
     def finish(self) -> list[Event]:
-        """Take note that the capture ends here."""
+        """Handle the end of the capture: close all connections."""
         out: list[Event] = []
         self._table.finish(out)
         return out
 
-    def part(self) -> None:
-        """Let go of the connections that are over, of which all events have been read."""
-        self._table.part()
+    def release(self) -> None:
+        """Release closed connections after the caller has handled their events."""
+        self._table.release()
 
-    def _continue(self, flow: Flow, rows: Rows, index: i64, out: list[Event]) -> bool:
-        """Take a segment that just continues its side; False where it might do anything else."""
+    def _continue(self, flow: Flow, rows: SegmentRows, index: i64, out: list[Event]) -> bool:
+        """Handle a segment that just continues its stream; False: it needs the slow path."""
         at = index * NUMBER
         size = read_i64_le(rows.sizes, at)
         if (
@@ -127,11 +128,11 @@ class Reassembler:
         if size:
             start = read_i64_le(rows.starts, at)
             flow.append(rows.data[start : start + size], packet, time_ns, packet, out)
-            connection.outside = 0
-            self._table.make_room(packet, time_ns, out)
+            connection.out_of_window = 0
+            self._table.enforce_byte_limit(packet, time_ns, out)
         return True
 
-    def _take(self, key: bytes, segment: Segment, out: list[Event]) -> None:
+    def _handle(self, key: bytes, segment: Segment, out: list[Event]) -> None:
         packet, time_ns = segment.packet, segment.time_ns
         flow = self._table.flow(key, segment, out)
         connection, flags = flow.connection, segment.flags
@@ -139,24 +140,24 @@ class Reassembler:
         if flags & SYN:
             self._open(flow, segment)
         elif flow.origin == UNKNOWN and not flags & RST:
-            flow.join(segment.seq)
+            flow.start_midstream(segment.seq)
         if flags & ACK:
             peer = flow.peer
             assert peer is not None
             peer.acknowledge(segment.ack, packet, time_ns, out)
         end = (segment.seq + segment.size) & MASK
         if segment.size:
-            if flags & SYN:  # which counts as a byte before them
+            if flags & SYN:  # the SYN occupies one sequence number before the payload
                 segment.seq = (segment.seq + 1) & MASK
-            self._take_payload(flow, segment, out)
+            self._handle_payload(flow, segment, out)
         if flags & FIN:
-            flow.end_at(end)
+            flow.handle_fin(end)
         if flow.waiting:
-            flow.check(packet, time_ns, out)
+            flow.check_gaps(packet, time_ns, out)
         if flags & RST:
             self._table.reset(connection, time_ns)
-        if flow.fin_at != UNKNOWN and connection.over:
-            self._table.close(connection, CloseReason.FINISHED, packet, time_ns, out)
+        if flow.fin_at != UNKNOWN and flow.both_closed:
+            self._table.close(flow, CloseReason.FINISHED, packet, time_ns, out)
 
     def _open(self, flow: Flow, segment: Segment) -> None:
         flow.open(segment.seq)
@@ -164,13 +165,13 @@ class Reassembler:
         if connection.client is None:
             connection.client = 1 - flow.side if segment.flags & ACK else flow.side
 
-    def _take_payload(self, flow: Flow, segment: Segment, out: list[Event]) -> None:
+    def _handle_payload(self, flow: Flow, segment: Segment, out: list[Event]) -> None:
         connection = flow.connection
         if connection.closed or segment.flags & RST:
-            flow.refuse(segment, DiscardReason.AFTER, out)
+            flow.reject(segment, DiscardReason.AFTER, out)
         elif flow.take(segment, out):
-            connection.outside = 0
-            self._table.make_room(segment.packet, segment.time_ns, out)
+            connection.out_of_window = 0
+            self._table.enforce_byte_limit(segment.packet, segment.time_ns, out)
         else:
-            connection.outside += 1
-            flow.refuse(segment, DiscardReason.OUTSIDE, out)
+            connection.out_of_window += 1
+            flow.reject(segment, DiscardReason.OUTSIDE, out)

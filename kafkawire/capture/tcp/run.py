@@ -1,22 +1,21 @@
-"""A run: what most packets lead to, so it is made quickly; the other events are in `events`."""
+"""The event of contiguous bytes; most packets cause one, so it is cheap to create."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from mypy_extensions import i64, mypyc_attr
 
-if TYPE_CHECKING:
-    from .connection import Connection
+from .connection import Connection
 
 
 @final
 @mypyc_attr(acyclic=True)
 class Run:
-    """Contiguous bytes of a side, from `position` on.
+    """Contiguous bytes of a side, starting at `position`.
 
-    packet, time_ns: the packet that made them contiguous, and when. known: the packet after which
-    that was known, which is a later one where a gap before them had to be waited out.
+    packet, time_ns: the packet that made the bytes contiguous, and its time. known: the packet
+    after which the run was reported; later than `packet` if a gap before the run timed out first.
     """
 
     __slots__ = ("connection", "data", "known", "packet", "position", "side", "time_ns")

@@ -1,7 +1,6 @@
-"""Columns of segments as bytes, which compiled code reads without an object for every number.
+"""Columns of segments as bytes, which compiled code reads without creating Python integers.
 
-Law: they say what the columns say, in packet order; a key tells the direction of a connection from
-all others.
+Law: rows are in packet order; a key identifies one direction of a connection.
 
     keys    | source: address, port; destination: address, port | ...     36 bytes each
     others  | packet | packet | ...                                       little-endian int64 each
@@ -25,13 +24,13 @@ KEY: Final = np.dtype(
         ("destination_port", "u2"),
     ]
 )
-"""What tells one direction of a connection from all others."""
+"""The key of a flow: it identifies one direction of a connection."""
 
 NUMBERS: Final = ("packet", "ts", "seq", "ack", "at", "captured", "original", "flags")
 
 
 def columns_of(segments: Segments) -> tuple[bytes, ...]:
-    """Give the keys of segments, and the columns NUMBERS."""
+    """Return the keys of segments, and the columns NUMBERS."""
     keys = np.empty(len(segments), KEY)
     keys["source_high"], keys["source_low"] = segments.source_high, segments.source_low
     keys["destination_high"] = segments.destination_high

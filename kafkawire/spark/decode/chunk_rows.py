@@ -17,10 +17,10 @@ from ...capture.exchanges.exchanges import Ended, Exchange, Exchanges
 from ...capture.exchanges.fetch_sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
+    ExpandedFetch,
     FetchSessions,
-    InFlightRequest,
 )
-from ...capture.multifile import place_of
+from ...capture.multifile import file_and_packet
 from ...capture.rows import Row, Status
 from ...capture.tables import TABLES
 from ...capture.tables.context import Context
@@ -44,7 +44,7 @@ class Places:
 
     def place(self, packet: int) -> tuple[str, int]:
         """Say in which file a packet is, and its number there."""
-        file, number = place_of(packet)
+        file, number = file_and_packet(packet)
         return self._names[file], number
 
 
@@ -107,7 +107,7 @@ class Memory:
     life: Values | None = None
     sessions: dict[int, Exchange] = field(default_factory=dict)
 
-    def note(self, exchange: Exchange, asked: InFlightRequest | None) -> None:
+    def note(self, exchange: Exchange, asked: ExpandedFetch | None) -> None:
         """Take note of what an exchange makes of its fetch session, as FetchSessions does."""
         request = None if exchange.request is None else exchange.request.message
         if asked is None or not isinstance(request, FetchRequest):
@@ -121,7 +121,7 @@ class Memory:
             self.sessions[id] = reminder(exchange, id, asked)
 
 
-def reminder(exchange: Exchange, id: int, asked: InFlightRequest) -> Exchange:
+def reminder(exchange: Exchange, id: int, asked: ExpandedFetch) -> Exchange:
     """Make the exchange after which a fetch session is what it is: one that opens it, or one of a
     session whose beginning is not there.
     """
@@ -134,14 +134,14 @@ def reminder(exchange: Exchange, id: int, asked: InFlightRequest) -> Exchange:
         ):
             topics.append(FetchTopic(topic=topic.name or "", topic_id=topic.id or ZERO))
             topics[-1].partitions = []
-        topics[-1].partitions.append(wanted.asked)
+        topics[-1].partitions.append(wanted.request)
     message = FetchRequest(
         session_id=0 if asked.complete else id,
         session_epoch=INITIAL_EPOCH if asked.complete else 1,
         topics=topics,
     )
-    request = _row("request", message, exchange.told)
-    response = _row("response", FetchResponse(session_id=id), exchange.told)
+    request = _row("request", message, exchange.main_row)
+    response = _row("response", FetchResponse(session_id=id), exchange.main_row)
     response = response._replace(request_packet=request.packet)
     return exchange._replace(request=request, response=response)
 

@@ -92,7 +92,7 @@ class Cutting:
     def take(self, told: LocatedItem) -> None:
         """Take what is told next."""
         item = told.item
-        if not isinstance(item, RawFrame) or (asked := item.asked) is None or item.body < 0:
+        if not isinstance(item, RawFrame) or (asked := item.request) is None or item.body < 0:
             row = self._opened(told)
             if told.connection is not None and has_a_place(row):
                 number, length = row.correlation_id, row.length

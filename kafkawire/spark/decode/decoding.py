@@ -23,7 +23,7 @@ from ...capture.exchanges.conversation import Conversation
 from ...capture.exchanges.exchanges import Ended
 from ...capture.files.blocks import Ints
 from ...capture.frames.serialised import LocatedItem
-from ...capture.multifile import FILE_BITS, about, place_of
+from ...capture.multifile import FILE_BITS, file_and_packet, problem_row
 from ...capture.packets.parser import Segments
 from ...capture.rows import Row
 from ...capture.tables.context import Context
@@ -59,9 +59,9 @@ class ToldEngine(Engine):
         )
         self.firsts: dict[int, int] = {}
 
-    def _open(self, connection: Connection) -> Conversation:
+    def _new_conversation(self, connection: Connection) -> Conversation:
         self.firsts[connection.id] = connection.first_packet
-        return super()._open(connection)
+        return super()._new_conversation(connection)
 
 
 class Traffic:
@@ -94,10 +94,10 @@ class Traffic:
         return self._names[packet >> FILE_BITS], packet & _IN_FILE
 
     def __iter__(self) -> Iterator[Located | Ended]:
-        for one in self.sealed():
+        for one in self.raw_frames():
             yield located(one) if isinstance(one, LocatedItem) else one
 
-    def sealed(self) -> Iterator[LocatedItem | Ended]:
+    def raw_frames(self) -> Iterator[LocatedItem | Ended]:
         """Read the connections, and leave the bodies of messages unread."""
         for batch in self.batches():
             for one in batch:
@@ -106,7 +106,7 @@ class Traffic:
                 yield one
 
     def batches(self) -> Iterator[list[LocatedItem | Ended]]:
-        """Do as `sealed`, some rows at a time."""
+        """Do as `raw_frames`, some rows at a time."""
         current: int | None = None
         for segments in self._segments:
             for set, mine in by_set(segments, self._sets):
@@ -242,7 +242,7 @@ def by_set(segments: Segments, sets: Ints) -> Iterator[tuple[int, Segments]]:
     packets = segments.packet
     start = 0
     while start < len(packets):
-        set = sets[place_of(int(packets[start]))[0]]
+        set = sets[file_and_packet(int(packets[start]))[0]]
         behind = int(np.searchsorted(sets, set, side="right"))
         end = int(np.searchsorted(packets, behind << FILE_BITS))
         yield int(set), taken(segments, slice(start, end))
@@ -262,7 +262,7 @@ class Notices:
             self.facts.fragments = True
             return
         told: Notice = pickle.loads(body)
-        file, _ = place_of(packet)
+        file, _ = file_and_packet(packet)
         last, before = self._by_file.get(file, (0, Notice()))
         known = {what for what, _ in before.once}
         once = tuple(one for one in told.once if one[0] not in known)
@@ -277,4 +277,4 @@ class Notices:
             for text in [*told.problems, *(said for _, said in told.once)]:
                 if options.fail_on_error:
                     raise Unreadable(place(packet)[0], text)
-                yield LocatedItem(None, None, None, about(text, packet))
+                yield LocatedItem(None, None, None, problem_row(text, packet))

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ...capture.engine import Located
 from ...capture.exchanges.exchanges import Exchange, Exchanges
-from ...capture.multifile import place_of
+from ...capture.multifile import file_and_packet
 from ...capture.rows import Row
 from ...capture.tables.context import Context
 from ...capture.tables.group_events import COMMITS, Groups, events
@@ -53,7 +53,7 @@ def items(
         at = traffic.facts.at
         if item.connection is None:
             continue
-        set = sets[place_of(item.connection)[0]]
+        set = sets[file_and_packet(item.connection)[0]]
         if isinstance(item, Located):
             row = item.row
             if row.direction == "request" and row.api_key in CAUSES:
@@ -62,7 +62,7 @@ def items(
         else:
             found = pairs.end(item.connection)
         for exchange in found:
-            api_key = exchange.told.api_key
+            api_key = exchange.main_row.api_key
             if api_key in APIS and (exchange.response is not None or api_key in CAUSES):
                 yield from _item(exchange.request, set, at, n, exchange)
 

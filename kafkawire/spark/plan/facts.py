@@ -17,12 +17,12 @@ from typing import Final
 
 import numpy as np
 
-from ...capture.exchanges.endings import Endings, weigh
+from ...capture.exchanges.endings import Endings, count_frames
 from ...capture.exchanges.topic_ids import Topic, TopicNames
 from ...capture.files.blocks import Ints
 from ...capture.frames.decoding import RawFrame
 from ...capture.frames.serialised import LocatedItem
-from ...capture.multifile import place_of
+from ...capture.multifile import file_and_packet
 from ...capture.rows import Row, Status
 from ...capture.tables.connections import OTHER
 
@@ -57,7 +57,7 @@ class Facts:
 
     def items(self, told: list[LocatedItem]) -> None:
         """Take note of the bytes of rows, and of frames that will be rows."""
-        count, size = weigh(told)
+        count, size = count_frames(told)
         self.messages += count
         self.message_bytes += size + SIZE * count
         if count < len(told):
@@ -152,7 +152,7 @@ class Unresolved(TopicNames):
             return super().topic(name)
         return Topic(name or None, id)
 
-    def state(self, name: str, id: bytes) -> None:
+    def add(self, name: str, id: bytes) -> None:
         """Take note of a name."""
-        set = self._sets[place_of(self.facts.at & (END - 1))[0]]
+        set = self._sets[file_and_packet(self.facts.at & (END - 1))[0]]
         self.facts.named(set, id, name)

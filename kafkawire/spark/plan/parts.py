@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...capture.files.blocks import Ints, PacketBlock
-from ...capture.multifile import numbered, place_of
+from ...capture.multifile import file_and_packet, packet_id
 from ...capture.packets.headers import Kind
 from ...capture.packets.parser import PacketParser, Segments
 from ...errors import CaptureError, UnsupportedLinkType
@@ -78,7 +78,7 @@ class Part:
         reading = read(self.split)
         links: Links = {}
         for block in reading:
-            first = numbered(self.file, block.first)
+            first = packet_id(self.file, block.first)
             note_links(block, links)
             found, pieces = apart(replace(block, first=first))
             if len(pieces):
@@ -88,7 +88,7 @@ class Part:
                 yield found
         said = told(reading.proof.problems, links)
         if any(said):
-            last = numbered(self.file, self.packets)
+            last = packet_id(self.file, self.packets)
             hand_on(row_of(placing.of_file(self.file), Rows.NOTICE, last, pickle.dumps(said)))
 
     def visited(self, ids: Mixed) -> Iterator[Segments]:
@@ -104,7 +104,7 @@ class Part:
             if not plain.all():
                 found = taken(found, is_among(ids, mixed(found, self.set)))
             if len(found):
-                packets = numbered(self.file, block.first) + rows[found.packet - block.first]
+                packets = packet_id(self.file, block.first) + rows[found.packet - block.first]
                 yield replace(found, packet=packets)
 
     def rows(self, placing: Placing) -> Iterator[pa.RecordBatch]:
@@ -204,7 +204,7 @@ def select(block: PacketBlock, rows: Ints) -> PacketBlock:
 
 
 def _fragments(parser: PacketParser) -> int:
-    return sum(parser.passed_over[kind] for kind in FRAGMENTS)
+    return sum(parser.skipped[kind] for kind in FRAGMENTS)
 
 
 def _find(block: PacketBlock, at: int) -> list[int]:
@@ -237,7 +237,7 @@ def join_pieces(
     """
     parser, file = PacketParser(), -1
     for packet, body in rows:
-        mine, _ = place_of(packet)
+        mine, _ = file_and_packet(packet)
         if mine != file:
             parser, file = PacketParser(), mine
         block, numbers = pieces_in(body)

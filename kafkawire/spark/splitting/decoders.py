@@ -20,7 +20,7 @@ from typing import Protocol
 import numpy as np
 
 from ...capture.files.blocks import Ints, PacketBlock
-from ...capture.files.buffer import Inbox
+from ...capture.files.buffer import InputBuffer
 from ...capture.files.pcap import PcapDecoder, PcapHeader
 from ...capture.files.pcapng import LAYOUTS, PcapngDecoder, Section
 from ...capture.files.resynchronisation import Shape
@@ -79,7 +79,7 @@ class ResumedPcap(PcapDecoder):
 
     def _search(self, data: bytes, start: int, shape: Shape, *, ended: bool) -> int | None:
         if not ended and not self.ends_chunk:
-            self._inbox.keep(start)
+            self._input.consume(start)
             return None
         return super()._search(data, start, shape, ended=ended)
 
@@ -90,7 +90,7 @@ class ResumedPcapng(PcapngDecoder):
     def __init__(self, edge: Edge, first: int) -> None:
         super().__init__()
         self.ends_chunk = False
-        self._inbox = Inbox(edge.position)
+        self._inbox = InputBuffer(edge.position)
         self._number = first
         self._section = Section(edge.order or "<", list(edge.interfaces))
         self._bytes_at = 0
@@ -110,6 +110,6 @@ class ResumedPcapng(PcapngDecoder):
 
     def _search(self, data: bytes, start: int, *, ended: bool) -> int | None:
         if not ended and not self.ends_chunk:
-            self._inbox.keep(start)
+            self._inbox.consume(start)
             return None
         return super()._search(data, start, ended=ended)

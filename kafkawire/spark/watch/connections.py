@@ -165,7 +165,7 @@ class Carried:
         self._exchanges.append(exchange)
         memory = self._memories.setdefault(exchange.connection, Memory())
         memory.note(exchange, self._sessions.expand(exchange))
-        if exchange.told.api_key in APIS and exchange.response is not None:
+        if exchange.main_row.api_key in APIS and exchange.response is not None:
             self._group(exchange.request, exchange)
 
     def _group(self, request: Row | None, told: Row | Exchange) -> None:

@@ -56,7 +56,7 @@ def _tell(
         told = pickle.loads(row["item"])
         if isinstance(told, Exchange):
             out.rows(GROUPS, events(groups.take(told), context))
-            last_ns = max(last_ns, told.told.time_ns)
+            last_ns = max(last_ns, told.main_row.time_ns)
         else:
             groups.requested(told)
             last_ns = max(last_ns, told.row.time_ns)

@@ -24,9 +24,9 @@ from ...capture.frames.decoding import RequestHeads
 from ...capture.frames.stream import Mark, Stream
 from ...capture.tcp.connection import Connection
 from ...capture.tcp.connection_table import ConnectionTable
-from ...capture.tcp.flow import Flow
+from ...capture.tcp.flow import Budget, Flow
 from ...capture.tcp.gap_policy import GapPolicy
-from ...capture.tcp.limits import DEFAULT_REASSEMBLY, Budget, Totals
+from ...capture.tcp.limits import DEFAULT_REASSEMBLY, Totals
 from ...capture.tcp.out_of_order import OutOfOrderSegments
 from ...capture.tcp.reassembly import Reassembler
 from ...capture.tcp.retransmission import DeliveredBytes
@@ -104,11 +104,11 @@ def _blank(cls: Any) -> Any:
 
 
 _BUDGET: Final = Budget()
-_CONNECTION: Final = Connection(0, bytes(KEY.itemsize), DEFAULT_REASSEMBLY, _BUDGET, 0, 0)
+_CONNECTION: Final = Connection(0, bytes(KEY.itemsize), 0, 0)
 _BLANKS: Final[dict[Any, tuple[Any, ...]]] = {
     OutOfOrderSegments: (),
     Budget: (),
-    Connection: (0, _CONNECTION.key, DEFAULT_REASSEMBLY, _BUDGET, 0, 0),
+    Connection: (0, _CONNECTION.key, 0, 0),
     ConnectionTable: (DEFAULT_REASSEMBLY,),
     Conversation: (),
     Flow: (_CONNECTION, 0, DEFAULT_REASSEMBLY, _BUDGET),

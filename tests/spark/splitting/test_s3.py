@@ -108,7 +108,7 @@ def test_what_is_no_capture_is_a_problem_of_its_own(options: dict[str, str]) -> 
     assert said == {
         f"s3://{BUCKET}/day=2/c.pcap.gz": [],
         f"s3://{BUCKET}/day=2/notes.txt": [
-            ("BadMagic", 0, "no capture format begins with 6e6f2063")
+            ("BadMagic", 0, "not a capture file (starts with 6e 6f 20 63)")
         ],
     }
 

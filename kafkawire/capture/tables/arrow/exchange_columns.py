@@ -253,7 +253,7 @@ class ExchangeColumns:
 
     def asked(self, connection: int, asks: Session, answer: Session | None) -> tuple[Held, bool]:
         """Say what a Fetch asks for, as its session knows."""
-        wanted, complete = self.sessions.turn(
+        wanted, complete = self.sessions.apply(
             connection,
             asks.id,
             asks.epoch,

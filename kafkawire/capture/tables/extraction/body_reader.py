@@ -111,7 +111,7 @@ class Reader(BodyValues):
             made.partitions = list(self.partitions.values())
         made.fields = self.fields
         for name, id in self.stated:
-            self.names.state(name, id)
+            self.names.add(name, id)
         if self.is_fetch:
             session = made.session = Session(self.session_id, self.session_epoch, self.answer)
             for key, (topic, numbers) in self.partitions.items():

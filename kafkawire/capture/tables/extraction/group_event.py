@@ -85,7 +85,7 @@ class GroupEvent(NamedTuple):
 def refused(about: GroupEvent, code: int) -> GroupEvent:
     """Say that the broker refused: the member is none, or something else is wrong."""
     what = What.REMOVED if code in REMOVED else What.FAILED
-    api = about.exchange.told.api_name
+    api = about.exchange.main_row.api_name
     reason = f"{api} answered {ErrorCode.name_of(code)}"
     return about._replace(what=what, error_code=code, reason=reason)
 

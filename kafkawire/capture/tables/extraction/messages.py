@@ -127,9 +127,9 @@ class Extractor:
 
     def hear(self, sealed: RawFrame, row: Row | None = None) -> ExtractedMessage:
         """Hear a frame; row: what it is, if it was opened already."""
-        asked = sealed.asked
+        asked = sealed.request
         if asked is None or sealed.body < 0:
-            return self.row(sealed.open(self.limits) if row is None else row)
+            return self.row(sealed.decode(self.limits) if row is None else row)
         is_request = sealed.is_request
         head = self.head(asked, is_request)
         frame = sealed.frame
@@ -191,7 +191,7 @@ class Extractor:
                 notes = reader.read(layout, frame, at, elements, asks, head.is_fetch)
         if notes is None:
             if row is None:
-                row = sealed.open(self.limits)
+                row = sealed.decode(self.limits)
             if row.status is Status.OK:
                 for step in reader.doubts:  # all nulls that were met may be there
                     step.nulls = True

@@ -39,7 +39,7 @@ class Cause(NamedTuple):
     @property
     def sent(self) -> tuple[int, int]:
         """When it was sent: nanoseconds, and the packet."""
-        return self.exchange.told.time_ns, self.exchange.told.packet
+        return self.exchange.main_row.time_ns, self.exchange.main_row.packet
 
 
 def cause_of(
@@ -79,7 +79,7 @@ class Causes:
             return
         if self._settled is None or cause.sent < self._settled.sent:
             self._settled = cause
-        row = exchange.response or exchange.told
+        row = exchange.response or exchange.main_row
         self._settled_ns = max(self._settled_ns, row.time_ns)
 
     def stable(self, sent_ns: int) -> None:
@@ -115,7 +115,7 @@ class Causes:
 
 
 def _key(exchange: Exchange) -> Key:
-    told = exchange.told
+    told = exchange.main_row
     return exchange.connection, told.packet, told.correlation_id
 
 
@@ -123,10 +123,10 @@ def started(cause: Cause, shown: GroupEvent) -> GroupEvent:
     """Make the start of a rebalance of its cause. shown: what shows it, at the time it does."""
     return shown._replace(
         exchange=cause.exchange,
-        row=cause.exchange.told,
+        row=cause.exchange.main_row,
         what=What.REBALANCE_STARTED,
         member_id=cause.member_id,
-        client_id=cause.exchange.told.client_id,
+        client_id=cause.exchange.main_row.client_id,
         group_instance_id=cause.group_instance_id,
         reason=cause.reason,
         assignor=None,

@@ -80,7 +80,7 @@ class ClassicGroups:
     def take(self, exchange: Exchange) -> Iterator[GroupEvent]:
         """Take an exchange; say what it shows."""
         request, response = exchange.request, exchange.response
-        told = HANDLERS.get(exchange.told.api_key or 0)
+        told = HANDLERS.get(exchange.main_row.api_key or 0)
         if told is None or request is None or request.message is None:
             return
         message: Any = request.message
@@ -97,7 +97,7 @@ class ClassicGroups:
             member_id=text(message.member_id),
             group_instance_id=text(getattr(message, "group_instance_id", None)),
             generation=getattr(message, "generation_id", None),
-            client_id=exchange.told.client_id,
+            client_id=exchange.main_row.client_id,
         )
         if getattr(response.message, "error_code", 0) in COORDINATOR_MOVED:
             group.moved = True
@@ -130,7 +130,7 @@ class ClassicGroups:
             yield started(cause, about)
         else:
             group.started = now_ns
-            api = about.exchange.told.api_name
+            api = about.exchange.main_row.api_name
             reason = f"{NOT_CAPTURED}; a {api} response shows it"
             yield started_unseen(about, reason)
 
@@ -190,11 +190,11 @@ class ClassicGroups:
         group.started = about.row.time_ns if cause is None else cause.sent[0]
         if cause is None:
             start = started_unseen(about)
-        elif cause.exchange.told.packet == about.exchange.told.packet:
+        elif cause.exchange.main_row.packet == about.exchange.main_row.packet:
             start = started(cause._replace(member_id=about.member_id), about)
         else:
             start = started(cause, about)
-        yield start._replace(noticed_ns=about.exchange.told.time_ns)
+        yield start._replace(noticed_ns=about.exchange.main_row.time_ns)
 
     def _missing(self, group: Group, about: GroupEvent, answer: Any) -> Iterator[GroupEvent]:
         """Say who is gone: the leader is told all members of the generation."""
@@ -249,7 +249,7 @@ class ClassicGroups:
         if about.member_id is not None:
             group.seen(about)
         if group.started is None:
-            group.causes.stable(about.exchange.told.time_ns)
+            group.causes.stable(about.exchange.main_row.time_ns)
 
     def _leave(
         self, group: Group, about: GroupEvent, request: Any, answer: Any

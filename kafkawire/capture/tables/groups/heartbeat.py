@@ -80,7 +80,7 @@ class HeartbeatGroups:
 
     def take(self, exchange: Exchange) -> Iterator[GroupEvent]:
         """Take an exchange; say what it shows."""
-        protocol = PROTOCOLS.get(exchange.told.api_key or 0)
+        protocol = PROTOCOLS.get(exchange.main_row.api_key or 0)
         request, response = exchange.request, exchange.response
         if protocol is None or request is None or request.message is None:
             return
@@ -100,7 +100,7 @@ class HeartbeatGroups:
             group_instance_id=_instance(message),
             generation=answer.member_epoch,
             assignor=text(getattr(message, "server_assignor", None)),
-            client_id=exchange.told.client_id,
+            client_id=exchange.main_row.client_id,
         )
         if answer.error_code:
             group.causes.refused(exchange)
@@ -135,17 +135,17 @@ class HeartbeatGroups:
             if group.started is None:
                 cause = group.causes.first()
                 if cause is None:
-                    group.started = about.exchange.told.time_ns
-                    began = about._replace(row=about.exchange.told)
+                    group.started = about.exchange.main_row.time_ns
+                    began = about._replace(row=about.exchange.main_row)
                     yield started_unseen(began)._replace(noticed_ns=about.row.time_ns)
                 else:
                     group.started = cause.sent[0]
-                    if cause.exchange.told.packet == about.exchange.told.packet:
+                    if cause.exchange.main_row.packet == about.exchange.main_row.packet:
                         cause = cause._replace(member_id=about.member_id)
                     yield started(cause, about)
-            group.causes.ended(about.exchange.told.time_ns)
+            group.causes.ended(about.exchange.main_row.time_ns)
         else:
-            group.causes.stable(about.exchange.told.time_ns)
+            group.causes.stable(about.exchange.main_row.time_ns)
         group.at(member, epoch)
         group.causes.settle(about.exchange)
         if request.member_epoch == 0:

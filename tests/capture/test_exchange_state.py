@@ -21,12 +21,12 @@ ORDERS, PAYMENTS = bytes(range(16)), bytes(range(16, 32))
 ENDS = "10.0.0.1:50000", "10.0.0.2:9092"
 
 
-def asked(packet: int, correlation_id: int, connection: int = 0, **more: Any) -> Located:
+def request_row(packet: int, correlation_id: int, connection: int = 0, **more: Any) -> Located:
     row = Row(packet, packet, "request", 10, Status.OK, correlation_id=correlation_id, api_key=3)
     return Located(connection, *ENDS, row._replace(**more))
 
 
-def answered(
+def response_row(
     packet: int, request_packet: int | None, correlation_id: int, connection: int = 0
 ) -> Located:
     row = Row(packet, packet, "response", 10, Status.OK, correlation_id=correlation_id, api_key=3)
@@ -48,49 +48,62 @@ def paired(*traffic: Located | Ended) -> list[tuple[int | None, int | None]]:
 
 
 def test_pipelined_requests_and_their_answers() -> None:
-    assert paired(asked(1, 7), asked(2, 8), answered(3, 1, 7), answered(4, 2, 8)) == [
+    assert paired(
+        request_row(1, 7), request_row(2, 8), response_row(3, 1, 7), response_row(4, 2, 8)
+    ) == [
         (1, 3),
         (2, 4),
     ]
 
 
 def test_an_answer_leaves_older_requests_alone() -> None:
-    assert paired(asked(1, 7), asked(2, 8), answered(3, 2, 8)) == [(1, None), (2, 3)]
+    assert paired(request_row(1, 7), request_row(2, 8), response_row(3, 2, 8)) == [
+        (1, None),
+        (2, 3),
+    ]
 
 
 def test_the_same_correlation_id_twice() -> None:
-    assert paired(asked(1, 7), answered(2, 1, 7), asked(3, 7), answered(4, 3, 7)) == [
+    assert paired(
+        request_row(1, 7), response_row(2, 1, 7), request_row(3, 7), response_row(4, 3, 7)
+    ) == [
         (1, 2),
         (3, 4),
     ]
 
 
 def test_one_packet_may_complete_two_requests() -> None:
-    assert paired(asked(1, 7), asked(1, 8), answered(2, 1, 7), answered(2, 1, 8)) == [
+    assert paired(
+        request_row(1, 7), request_row(1, 8), response_row(2, 1, 7), response_row(2, 1, 8)
+    ) == [
         (1, 2),
         (1, 2),
     ]
 
 
 def test_a_response_alone() -> None:
-    assert paired(answered(3, None, 9)) == [(None, 3)]
+    assert paired(response_row(3, None, 9)) == [(None, 3)]
 
 
 def test_what_is_open_goes_out_when_its_connection_ends_and_not_before() -> None:
-    assert paired(asked(1, 1), asked(2, 1, connection=1), ended(0), answered(3, 2, 1, 1)) == [
+    assert paired(
+        request_row(1, 1), request_row(2, 1, connection=1), ended(0), response_row(3, 2, 1, 1)
+    ) == [
         (1, None),
         (2, 3),
     ]
 
 
 def test_what_is_open_at_the_end_of_the_capture_goes_out() -> None:
-    assert paired(asked(1, 1), asked(2, 2)) == [(1, None), (2, None)]
+    assert paired(request_row(1, 1), request_row(2, 2)) == [(1, None), (2, None)]
 
 
 def test_what_waits_is_bounded_in_number_and_in_bytes() -> None:
-    many = list(exchanges(asked(n, n) for n in range(1, 5001)))
+    many = list(exchanges(request_row(n, n) for n in range(1, 5001)))
     assert len(many) == 5000
-    pairs = exchanges([asked(n, n, length=1 << 22) for n in range(1, 6)] + [answered(9, 1, 1)])
+    pairs = exchanges(
+        [request_row(n, n, length=1 << 22) for n in range(1, 6)] + [response_row(9, 1, 1)]
+    )
     assert [(e.request and e.request.packet, e.response and e.response.packet) for e in pairs] == [
         (1, None),
         (2, None),
@@ -197,10 +210,10 @@ def fetch(
     epoch: int,
     lists: dict[str, list[int]],
     forgets: dict[str, list[int]] | None = None,
-    answer: int | None = 0,
+    response_id: int | None = 0,
     error: int = 0,
 ) -> tuple[list[tuple[str | None, int, bool]], bool]:
-    """Do a Fetch (v12); say what it asked for in all."""
+    """Expand a Fetch (v12); return all requested partitions."""
     topics = [
         {"topic": topic, "partitions": [{"partition": one, "fetchOffset": 5} for one in partitions]}
         for topic, partitions in lists.items()
@@ -212,9 +225,9 @@ def fetch(
     )  # fmt: skip
     request = Row(1, 1, "request", 1, Status.OK, api_key=1, body_version=12, message=asks)
     response = None
-    if answer is not None:
-        said = message("FetchResponse", 12, sessionId=answer, errorCode=error)
-        response = request._replace(direction="response", message=said)
+    if response_id is not None:
+        body = message("FetchResponse", 12, sessionId=response_id, errorCode=error)
+        response = request._replace(direction="response", message=body)
     found = names.expand(Exchange(0, *ENDS, request, response))
     assert found is not None
     return [(one.topic.name, one.partition, one.listed) for one in found.partitions], found.complete
@@ -222,13 +235,13 @@ def fetch(
 
 def test_a_session_grows_changes_and_forgets() -> None:
     sessions = FetchSessions(TopicNames())
-    opened = fetch(sessions, 0, 0, {"a": [0, 1], "b": [0]}, answer=77)
+    opened = fetch(sessions, 0, 0, {"a": [0, 1], "b": [0]}, response_id=77)
     assert opened == ([("a", 0, True), ("a", 1, True), ("b", 0, True)], True)
-    nothing = fetch(sessions, 77, 1, {}, answer=77)
+    nothing = fetch(sessions, 77, 1, {}, response_id=77)
     assert nothing == ([("a", 0, False), ("a", 1, False), ("b", 0, False)], True)
-    changed = fetch(sessions, 77, 2, {"a": [1], "c": [4]}, {"b": [0]}, answer=77)
+    changed = fetch(sessions, 77, 2, {"a": [1], "c": [4]}, {"b": [0]}, response_id=77)
     assert changed == ([("a", 0, False), ("a", 1, True), ("c", 4, True)], True)
-    assert fetch(sessions, 77, 3, {}, answer=77)[0] == [
+    assert fetch(sessions, 77, 3, {}, response_id=77)[0] == [
         ("a", 0, False),
         ("a", 1, False),
         ("c", 4, False),
@@ -237,39 +250,39 @@ def test_a_session_grows_changes_and_forgets() -> None:
 
 def test_a_request_that_lists_what_it_forgets_asks_for_it() -> None:
     sessions = FetchSessions(TopicNames())
-    fetch(sessions, 0, 0, {"a": [0]}, answer=5)
-    assert fetch(sessions, 5, 1, {"a": [0]}, {"a": [0]}, answer=5)[0] == [("a", 0, True)]
+    fetch(sessions, 0, 0, {"a": [0]}, response_id=5)
+    assert fetch(sessions, 5, 1, {"a": [0]}, {"a": [0]}, response_id=5)[0] == [("a", 0, True)]
 
 
 def test_a_session_that_began_before_the_capture_is_incomplete() -> None:
     sessions = FetchSessions(TopicNames())
-    assert fetch(sessions, 9, 40, {"a": [2]}, answer=9) == ([("a", 2, True)], False)
-    assert fetch(sessions, 9, 41, {}, answer=9) == ([("a", 2, False)], False)
+    assert fetch(sessions, 9, 40, {"a": [2]}, response_id=9) == ([("a", 2, True)], False)
+    assert fetch(sessions, 9, 41, {}, response_id=9) == ([("a", 2, False)], False)
 
 
 def test_without_a_session_only_what_is_listed_counts() -> None:
     sessions = FetchSessions(TopicNames())
-    fetch(sessions, 0, 0, {"a": [0]}, answer=5)
+    fetch(sessions, 0, 0, {"a": [0]}, response_id=5)
     assert fetch(sessions, 5, -1, {"b": [1]}) == ([("b", 1, True)], True)
-    assert fetch(sessions, 5, 1, {}, answer=5) == ([], False)
+    assert fetch(sessions, 5, 1, {}, response_id=5) == ([], False)
 
 
 def test_a_session_that_the_broker_does_not_know_is_gone() -> None:
     sessions = FetchSessions(TopicNames())
-    fetch(sessions, 0, 0, {"a": [0]}, answer=5)
+    fetch(sessions, 0, 0, {"a": [0]}, response_id=5)
     code = int(kafkawire.ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-    assert fetch(sessions, 5, 1, {}, answer=0, error=code)[0] == [("a", 0, False)]
-    assert fetch(sessions, 5, 2, {}, answer=5) == ([], False)
+    assert fetch(sessions, 5, 1, {}, response_id=0, error=code)[0] == [("a", 0, False)]
+    assert fetch(sessions, 5, 2, {}, response_id=5) == ([], False)
 
 
 def test_a_broker_that_opens_no_session() -> None:
     sessions = FetchSessions(TopicNames())
-    fetch(sessions, 0, 0, {"a": [0]}, answer=0)
-    assert fetch(sessions, 0, 0, {"b": [0]}, answer=0) == ([("b", 0, True)], True)
+    fetch(sessions, 0, 0, {"a": [0]}, response_id=0)
+    assert fetch(sessions, 0, 0, {"b": [0]}, response_id=0) == ([("b", 0, True)], True)
 
 
 def test_a_fetch_without_an_answer_still_changes_its_session() -> None:
     sessions = FetchSessions(TopicNames())
-    fetch(sessions, 0, 0, {"a": [0]}, answer=5)
-    fetch(sessions, 5, 1, {"b": [0]}, answer=None)
-    assert fetch(sessions, 5, 2, {}, answer=5)[0] == [("a", 0, False), ("b", 0, False)]
+    fetch(sessions, 0, 0, {"a": [0]}, response_id=5)
+    fetch(sessions, 5, 1, {"b": [0]}, response_id=None)
+    assert fetch(sessions, 5, 2, {}, response_id=5)[0] == [("a", 0, False), ("b", 0, False)]

@@ -1,0 +1,132 @@
+"""The fast ways of the engine say what the long ones would: segments that continue their side,
+frames that are one packet, headers that are as they should be.
+"""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafkawire.capture.exchanges.conversation import Conversation
+from kafkawire.capture.files.source import read_capture
+from kafkawire.capture.frames.decoding import RawFrame, RequestHeads, raw_request
+from kafkawire.capture.frames.stream import Mark
+from kafkawire.capture.packets.parser import PacketParser
+from kafkawire.capture.rows import Row
+from kafkawire.capture.tcp.connection import Connection
+from kafkawire.capture.tcp.events import Closed, Gap
+from kafkawire.capture.tcp.reassembly import Reassembler
+from kafkawire.capture.tcp.run import Run
+from tests.conftest import FIXTURES
+
+CAPTURES = sorted((FIXTURES / "captures").glob("*.pcap*"))
+FLIPS = st.integers(0, 1 << 32).map(random.Random)
+
+
+@cache
+def events(path: Path) -> list[Run | Gap | Closed]:
+    """Return the runs, gaps and closes of a capture."""
+    reassembler, parser = Reassembler(), PacketParser()
+    found = [e for block in read_capture(path) for e in reassembler.feed(parser.parse(block))]
+    found += reassembler.finish()
+    return [event for event in found if isinstance(event, Run | Gap | Closed)]
+
+
+def new_conversation(connection: Connection) -> Conversation:
+    """Create a conversation as the engine does."""
+    in_sync = tuple(connection.syn_seen)
+    return Conversation(client=connection.client, in_sync=in_sync)
+
+
+def rows(path: Path, flips: random.Random | None, share: float, fast: bool) -> list[Row]:
+    """Decode a capture, with some bits flipped, with the fast path or without."""
+    conversations: dict[Connection, Conversation] = {}
+    found_rows: list[Row] = []
+    for event in events(path):
+        conversation = conversations.get(event.connection)
+        if conversation is None:
+            conversation = conversations[event.connection] = new_conversation(event.connection)
+        if isinstance(event, Gap):
+            found_rows += conversation.gap(event.side, event.length, event.packet, event.time_ns)
+        elif isinstance(event, Closed):
+            found_rows += conversation.finish()
+        else:
+            data = event.data
+            if flips is not None and flips.random() < share:
+                at = flips.randrange(min(len(data), 24))
+                data = data[:at] + bytes([data[at] ^ 1 << flips.randrange(8)]) + data[at + 1 :]
+            raw_frame = (
+                conversation.take_single_frame(event.side, data, event.packet, event.time_ns)
+                if fast
+                else None
+            )
+            if raw_frame is None:
+                found_rows += conversation.feed(event.side, data, event.packet, event.time_ns)
+            else:
+                found_rows.append(raw_frame.decode())
+    return found_rows
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
+def test_a_frame_that_is_a_packet(path: Path) -> None:
+    assert rows(path, None, 0, fast=True) == rows(path, None, 0, fast=False)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 1 << 32), st.sampled_from(CAPTURES), st.sampled_from([0.01, 0.1, 0.5]))
+def test_a_frame_that_is_a_packet_and_wrong(seed: int, path: Path, share: float) -> None:
+    fast = rows(path, random.Random(seed), share, fast=True)
+    assert fast == rows(path, random.Random(seed), share, fast=False)
+
+
+def values(raw_frame: RawFrame) -> tuple[object, ...]:
+    request = raw_frame.request
+    assert request is not None
+    return (
+        raw_frame.__reduce__()[1][:4],
+        request.__reduce__()[1],
+        raw_frame.body,
+        raw_frame.error,
+    )
+
+
+def head(rng: random.Random) -> bytes:
+    """Make bytes that mostly begin like a request."""
+    key = rng.choice([rng.randrange(-2, 100), 0, 1, 3, 7, 18])
+    version = rng.choice([rng.randrange(-2, 20), 0, 1, 3, 12])
+    client = rng.choice(
+        [b"", b"client", b"a" * 300, "größe".encode(), b"\xff\xfe", rng.randbytes(5)]
+    )
+    length = rng.choice([len(client)] * 5 + [-1, -2, -11, 3, 32767])
+    numbers = (key, version), (rng.randrange(-(1 << 31), 1 << 31),), (length,)
+    made = b"".join(
+        number.to_bytes(size, "big", signed=True)
+        for size, some in zip((2, 4, 2), numbers, strict=True)
+        for number in some
+    )
+    rest = rng.choice([b"\0", b"\0\0\0\0\0", b"\1\0\1x", rng.randbytes(8), b""])
+    whole = made + client + rest
+    return whole[: rng.choice([len(whole)] * 4 + [rng.randrange(len(whole) + 1)])]
+
+
+@settings(max_examples=1000, deadline=None)
+@given(FLIPS)
+def test_a_valid_header(rng: random.Random) -> None:
+    heads = RequestHeads()
+    for _ in range(3):
+        frame = head(rng)
+        fast = heads.read(frame, 5, 1 << 60)
+        if fast is not None:
+            assert values(fast) == values(raw_request(frame, Mark(0, 5, 1 << 60)))
+
+
+def test_most_headers_take_the_fast_path() -> None:
+    frame = bytes.fromhex("0003000c0000000700026162000100")
+    raw_frame = RequestHeads().read(frame, 1, 2)
+    assert raw_frame is not None
+    assert values(raw_frame) == values(raw_request(frame, Mark(0, 1, 2)))

@@ -1,0 +1,53 @@
+"""Serialised raw frames decode in another process to the same rows as here."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import islice
+
+import pytest
+
+from kafkawire.capture.engine import decode_capture, located, read_raw_frames
+from kafkawire.capture.frames.decoding import InFlightRequest, RawFrame
+from kafkawire.capture.frames.serialised import LocatedItem, SerialisedFrames, pack, unpack
+from kafkawire.capture.rows import Status
+from tests.conftest import FIXTURES
+
+CAPTURES = sorted((FIXTURES / "captures").glob("*.pcap*"))
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
+def test_real_traffic_survives_serialisation(path: object) -> None:
+    items = list(read_raw_frames(str(path)))
+    wanted = list(decode_capture(str(path)))
+    assert [located(item) for item in items] == wanted
+    serialised: list[SerialisedFrames] = []
+    rest = iter(items)
+    while some := list(islice(rest, 17)):
+        serialised.append(pickle.loads(pickle.dumps(pack(some))))
+    assert [located(item) for each in serialised for item in unpack(each)] == wanted
+
+
+def test_a_raw_frame_pickles() -> None:
+    for items in read_raw_frames(str(CAPTURES[0])):
+        copy = pickle.loads(pickle.dumps(items))
+        assert located(copy) == located(items)
+
+
+def test_extreme_numbers_and_frames_without_a_header_survive() -> None:
+    request = InFlightRequest(-(1 << 15), (1 << 15) - 1, -(1 << 31), None, 1, -(1 << 63))
+    raw_frames = [
+        RawFrame(True, b"", 1, 0, None, -1, "too short"),
+        RawFrame(False, b"\0\0\0\1x", (1 << 40), (1 << 62), request, 4, ""),
+        RawFrame(True, b"\x80\0\x7f\xff\x80\0\0\0\xff\xffrest", 2, -1, request, 10, ""),
+        RawFrame(True, b"", 3, 0, None, -1, "too short"),
+    ]
+    items = [LocatedItem(at, "c" * at, None, item) for at, item in enumerate(raw_frames)]
+    rows = [located(item) for item in items]
+    assert [item.row.status for item in rows] == [
+        Status.MALFORMED,
+        Status.UNKNOWN_API,
+        Status.UNKNOWN_API,
+        Status.MALFORMED,
+    ]
+    assert [located(item) for item in unpack(pack(items))] == rows
