@@ -12,7 +12,7 @@ from typing import Final
 import confluent_kafka
 import pytest
 
-from kafkawire.client.consumer.group.requests import assigned
+from kafkawire.client.consumer.group.requests import decode_assignment
 from tests.conftest import ROOT
 from tests.real.broker import MECHANISMS, PASSWORD, USER
 
@@ -71,7 +71,7 @@ def settled(place: Place, group: str, topic: str, partitions: int, members: int)
     found = place.group(group)
     if found is None or found.state != "Stable" or len(found.members) != members:
         return False
-    held = [assigned(each.assignment) for each in found.members]
+    held = [decode_assignment(each.assignment) for each in found.members]
     taken = Counter(where for each in held for where in each)
     return all(held) and dict(taken) == {(topic, at): 1 for at in range(partitions)}
 

@@ -34,7 +34,7 @@ from .offsets.partition_state import PositionFailed
 from .offsets.queries import OffsetQueries
 from .partitions import TopicPartition
 from .subscription import Mode
-from .subscription_state import CLOSING, WISHES, SubscriptionState
+from .subscription_state import CLOSING, SUBSCRIPTION_HANDLERS, SubscriptionState
 
 Effects: TypeAlias = list[object]
 
@@ -59,20 +59,20 @@ class Consumer:
         self.subscription = parts.subscription
         self.positions = parts.positions
         self.membership = parts.membership
-        self._parts = parts
+        self._components = parts
         self._machines = parts.machines
         self._commits = Commits(parts)
-        self._ours = Assignment(parts, self._commits)
+        self._assignment = Assignment(parts, self._commits)
         self._leadership = Leadership(parts)
         self._subscriptions = SubscriptionState(
-            parts, self._ours, self._commits, self._leadership, owner
+            parts, self._assignment, self._commits, self._leadership, owner
         )
         self._view = view
         self._owner = owner
         self._polling = False
         self._most = config.max_poll_records
         self._errors: deque[Exception] = deque()
-        self._questions = OffsetQueries(parts)
+        self._queries = OffsetQueries(parts)
         self.closed = False
 
     # -- the contract
@@ -86,22 +86,24 @@ class Consumer:
         if self.closed:
             return []
         event = checked(event)
-        wish, handler = WISHES.get(type(event)), HANDLERS.get(type(event))
+        wish, handler = SUBSCRIPTION_HANDLERS.get(type(event)), HANDLERS.get(type(event))
         if wish is not None:
             effects = wish(self._subscriptions, event, now)
         elif handler is not None:
             effects = handler(self, event, now)
         else:
             raise LocalProtocolError(f"a consumer does not know what {type(event).__name__} is")
-        return self._go_on(effects, now)
+        return self._route(effects, now)
 
     def next_deadline(self) -> float | None:
         if self.closed:
             return None
         times = [part.next_deadline() for part in self._machines.values()]
-        if self._polling and self._commits.by_itself:
+        if self._polling and self._commits.auto_commit:
             times.append(self._commits.due_at)
-        return min((at for at in [*times, self._ours.close_by] if at is not None), default=None)
+        return min(
+            (at for at in [*times, self._assignment.close_deadline] if at is not None), default=None
+        )
 
     def advance(self, now: float) -> Effects:
         if self.closed:
@@ -112,22 +114,22 @@ class Consumer:
             if due is not None and due <= now:
                 effects += part.advance(now)
         if self._polling:
-            effects += self._commits.if_due(now)
-        if self._ours.close_by is not None and self._ours.close_by <= now:
+            effects += self._commits.auto_commit_if_due(now)
+        if self._assignment.close_deadline is not None and self._assignment.close_deadline <= now:
             effects += self._end()
-        return self._go_on(effects, now)
+        return self._route(effects, now)
 
-    # -- what can be asked without waiting
+    # -- what can be request without waiting
 
     @property
     def assignment(self) -> frozenset[TopicPartition]:
-        """The partitions that are ours."""
+        """The partitions that are assignment."""
         return frozenset(self.positions)
 
     @property
     def settled(self) -> bool:
         """Whether nothing is under way that records must wait for."""
-        return not self._ours.steps
+        return not self._assignment.steps
 
     # -- reading
 
@@ -136,8 +138,8 @@ class Consumer:
             raise LocalProtocolError("subscribe to topics or assign partitions before polling")
         self._polling = True
         self._most = event.most or self.config.max_poll_records
-        self.positions.try_again()
-        effects = self._commits.if_due(now)
+        self.positions.retry_failed()
+        effects = self._commits.auto_commit_if_due(now)
         return effects + self.membership.handle(member_states.Polled(), now)
 
     def _stop_polling(self, _event: object, now: float) -> Effects:
@@ -146,20 +148,20 @@ class Consumer:
         self._polling = False
         return self.membership.handle(member_states.Busy(), now)
 
-    def _give_back(self, event: events.ReturnRecords, _now: float) -> Effects:
-        self._parts.fetcher.fetch_buffer.give_back(event.records)
+    def _return_records(self, event: events.ReturnRecords, _now: float) -> Effects:
+        self._components.fetcher.fetch_buffer.return_records(event.records)
         return []
 
     def _deliver(self, now: float) -> Effects:
         """End the poll with an error or with records, if there is either."""
-        if not self._polling or self._ours.steps:
+        if not self._polling or self._assignment.steps:
             return []
         answer: object
         if self._errors:
             answer = events.Raise(self._errors.popleft())
         else:
             try:
-                records = self._parts.fetcher.fetch_buffer.take(self._most)
+                records = self._components.fetcher.fetch_buffer.take(self._most)
             except FetchFailed as error:
                 answer = events.Raise(error)
             else:
@@ -173,80 +175,80 @@ class Consumer:
     def _commit(self, event: events.Commit, now: float) -> Effects:
         return self._commits.commit(event, now)
 
-    def _committed_told(self, event: committing.Committed, now: float) -> Effects:
-        self._commits.told(event)
+    def _on_committed(self, event: committing.Committed, now: float) -> Effects:
+        self._commits.on_committed(event)
         assert isinstance(event.commit.key, tuple)
         who, key = event.commit.key
         if who == USER:
             return [events.Done(key, event.error)]
         effects: Effects = [] if event.error is None else [events.Warn(event.error)]
-        return effects + (self._ours.committed(key, now) if who == STEP else [])
+        return effects + (self._assignment.committed(key, now) if who == STEP else [])
 
     def _commit_refused(self, event: committing.CommitRefused, now: float) -> Effects:
-        return self.membership.suspect(event.code, event.identity, now)
+        return self.membership.on_commit_error(event.code, event.identity, now)
 
     # -- asking
 
-    def _ask_committed(self, event: events.GetCommitted, now: float) -> Effects:
-        return self._questions.ask_committed(event, now)
+    def _get_committed(self, event: events.GetCommitted, now: float) -> Effects:
+        return self._queries.get_committed(event, now)
 
-    def _ask_offsets(self, event: events.GetOffsets, now: float) -> Effects:
-        return self._questions.ask_offsets(event, now)
+    def _get_offsets(self, event: events.GetOffsets, now: float) -> Effects:
+        return self._queries.get_offsets(event, now)
 
-    def _ask_position(self, event: events.GetPosition, _now: float) -> Effects:
+    def _get_position(self, event: events.GetPosition, _now: float) -> Effects:
         self._subscriptions.must_have([event.partition])
-        self._questions.ask_position(event)
+        self._queries.get_position(event)
         return []
 
     def _withdraw(self, event: events.Withdraw, _now: float) -> Effects:
-        self._questions.withdraw(event)
+        self._queries.withdraw(event)
         return []
 
     # -- the group
 
     def _prepare(self, _event: object, _now: float) -> Effects:
         self._leadership.end()
-        self._ours.prepare()
+        self._assignment.prepare()
         return []
 
     def _compute(self, event: member_states.ComputeAssignments, now: float) -> Effects:
         self._leadership.begin(event)
-        return self._subscriptions.track() + self._leadership.go_on(now)
+        return self._subscriptions.track() + self._leadership.run(now)
 
     def _assigned(self, event: member_states.PartitionsAssigned, _now: float) -> Effects:
-        self._ours.adopt(event)
+        self._assignment.apply(event)
         return []
 
     def _lost(self, event: member_states.PartitionsLost, _now: float) -> Effects:
         self._leadership.end()
-        return self._ours.lost(event)
+        return self._assignment.lost(event)
 
     def _left(self, _event: object, now: float) -> Effects:
-        return self._ours.left(now)
+        return self._assignment.left(now)
 
     def _refused(self, event: member_states.GroupRefused, _now: float) -> Effects:
         self._errors.append(event.error)
         return []
 
     def _listener_done(self, event: events.ListenerDone, now: float) -> Effects:
-        return self._ours.listener_done(event, now)
+        return self._assignment.listener_done(event, now)
 
     # -- closing
 
     def _close(self, event: events.Close, now: float) -> Effects:
-        if self._ours.close_by is not None:
+        if self._assignment.close_deadline is not None:
             return []
-        self._ours.close_by = now + event.timeout_s
+        self._assignment.close_deadline = now + event.timeout_s
         self._polling = False
         if self.membership.state is not MemberState.UNJOINED:
-            self._ours.leave(CLOSING)
+            self._assignment.leave(CLOSING)
         else:
-            self._ours.steps.add(rebalancing.CommitRead())
-        self._ours.steps.add(rebalancing.End())
+            self._assignment.steps.add(rebalancing.CommitConsumed())
+        self._assignment.steps.add(rebalancing.FinishClose())
         return []
 
     def _end(self) -> Effects:
-        effects = self._parts.fetcher.close()
+        effects = self._components.fetcher.close()
         self.closed = True
         return [*effects, events.Closed()]
 
@@ -257,14 +259,14 @@ class Consumer:
         return self._machines[event.ask.key[0]].handle(event, now)
 
     def _metadata(self, event: MetadataChanged, now: float) -> Effects:
-        self.positions.look_around()
-        self._parts.fetcher.look_around(now)
-        effects = self._parts.leaders.handle(event, now) + self._leadership.go_on(now)
+        self.positions.on_metadata_changed()
+        self._components.fetcher.on_metadata_changed(now)
+        effects = self._components.leaders.handle(event, now) + self._leadership.run(now)
         self._errors += self._subscriptions.refused()
         reason = ""
         if self.subscription.match(self._view):
             reason = "other topics match the pattern"
-        elif self._leadership.outdated:
+        elif self._leadership.metadata_changed:
             reason = "the group's topics have other partitions"
         if reason and self.subscription.in_group:
             self._leadership.end()
@@ -277,42 +279,44 @@ class Consumer:
 
     # -- who tells whom
 
-    def _go_on(self, effects: Effects, now: float) -> Effects:
+    def _route(self, effects: Effects, now: float) -> Effects:
         """Carry what parts say to each other, until only what others must hear is left."""
         out: Effects = []
-        self._carry(effects, out, now)
-        while self._ours.steps.pending:
-            self._carry(self._ours.go_on(now), out, now)
-        if self._ours.ended and not self.closed:
+        self._dispatch(effects, out, now)
+        while self._assignment.steps.pending:
+            self._dispatch(self._assignment.run(now), out, now)
+        if self._assignment.ended and not self.closed:
             out += self._end()
         while not self.closed:
-            more = self.positions.wanted() + self._parts.fetcher.fetch(now) + self._deliver(now)
+            more = (
+                self.positions.requests() + self._components.fetcher.fetch(now) + self._deliver(now)
+            )
             if not more:
                 break
-            self._carry(more, out, now)
-        return out + self._questions.answered()
+            self._dispatch(more, out, now)
+        return out + self._queries.completed()
 
-    def _carry(self, effects: Effects, out: Effects, now: float) -> None:
+    def _dispatch(self, effects: Effects, out: Effects, now: float) -> None:
         left = deque(effects)
         while left:
             effect = left.popleft()
-            handler = INSIDE.get(type(effect))
+            handler = INTERNAL_HANDLERS.get(type(effect))
             if handler is None:
                 out.append(effect)
             else:
                 left.extendleft(reversed(handler(self, effect, now)))
 
     def _fetch_committed(self, event: committed.FetchCommitted, now: float) -> Effects:
-        return self._parts.committed.handle(event, now)
+        return self._components.committed.handle(event, now)
 
     def _committed_fetched(self, event: committed.CommittedFetched, _now: float) -> Effects:
-        return self._questions.committed_fetched(event)
+        return self._queries.committed_fetched(event)
 
-    def _leaders_answered(self, event: leaders.LeadersResponded, _now: float) -> Effects:
-        return self._questions.leaders_answered(event)
+    def _leaders_responded(self, event: leaders.LeadersResponded, _now: float) -> Effects:
+        return self._queries.leaders_responded(event)
 
-    def _ask_leaders(self, event: leaders.RequestFromLeaders, now: float) -> Effects:
-        return self._parts.leaders.handle(event, now)
+    def _request_from_leaders(self, event: leaders.RequestFromLeaders, now: float) -> Effects:
+        return self._components.leaders.handle(event, now)
 
     def _position_failed(self, event: PositionFailed, _now: float) -> Effects:
         self._errors.append(event.error)
@@ -325,12 +329,12 @@ Handler: TypeAlias = Callable[..., Effects]
 HANDLERS: Final[Mapping[type, Handler]] = {
     events.Poll: C._poll,
     events.StopPolling: C._stop_polling,
-    events.ReturnRecords: C._give_back,
+    events.ReturnRecords: C._return_records,
     events.ListenerDone: C._listener_done,
     events.Commit: C._commit,
-    events.GetCommitted: C._ask_committed,
-    events.GetOffsets: C._ask_offsets,
-    events.GetPosition: C._ask_position,
+    events.GetCommitted: C._get_committed,
+    events.GetOffsets: C._get_offsets,
+    events.GetPosition: C._get_position,
     events.Withdraw: C._withdraw,
     events.Close: C._close,
     ResponseReceived: C._network,
@@ -340,19 +344,19 @@ HANDLERS: Final[Mapping[type, Handler]] = {
 }
 """What comes from outside -> what to do."""
 
-INSIDE: Final[Mapping[type, Handler]] = {
+INTERNAL_HANDLERS: Final[Mapping[type, Handler]] = {
     member_states.Prepare: C._prepare,
     member_states.ComputeAssignments: C._compute,
     member_states.PartitionsAssigned: C._assigned,
     member_states.PartitionsLost: C._lost,
     member_states.GroupRefused: C._refused,
     member_states.Left: C._left,
-    committing.Committed: C._committed_told,
+    committing.Committed: C._on_committed,
     committing.CommitRefused: C._commit_refused,
     committed.FetchCommitted: C._fetch_committed,
     committed.CommittedFetched: C._committed_fetched,
-    leaders.RequestFromLeaders: C._ask_leaders,
-    leaders.LeadersResponded: C._leaders_answered,
+    leaders.RequestFromLeaders: C._request_from_leaders,
+    leaders.LeadersResponded: C._leaders_responded,
     PositionFailed: C._position_failed,
 }
 """What one part says to another -> who hears it."""

@@ -23,12 +23,12 @@ from .partitions import ConsumerRecord, OffsetAndMetadata, OffsetAndTimestamp, T
 
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """Read topics by name or pattern, as a member of the group. listens: whether CallListener is
+    """Read topics by name or pattern, as a member of the group. has_listener: whether CallListener is
     wanted (and then answered by ListenerDone).
     """
 
     wanted: tuple[str, ...] | re.Pattern[str]
-    listens: bool = False
+    has_listener: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,15 +41,15 @@ class SubscriptionState:
     def __init__(
         self,
         parts: Components,
-        ours: Assignment,
+        assignment: Assignment,
         commits: Commits,
         leadership: Leadership,
         owner: str,
     ) -> None:
-        self._parts = parts
+        self._components = parts
         self._subscription = parts.subscription
         self._positions = parts.positions
-        self._ours = ours
+        self._assignment = assignment
         self._commits = commits
         self._leadership = leadership
         self._owner = owner
@@ -58,37 +58,37 @@ class SubscriptionState:
 
     def subscribe(self, event: events.Subscribe, now: float) -> Effects:
         """Read topics, as a member of the group."""
-        if self._parts.config.group_id is None:
+        if self._components.config.group_id is None:
             raise LocalProtocolError("subscribing needs a group.id; without one, assign partitions")
         self._subscription.subscribe(event.wanted)
         self._told.clear()
         if self._subscription.mode is Mode.NONE:
-            self._ours.leave(UNSUBSCRIBED)
+            self._assignment.leave(UNSUBSCRIBED)
             return []
-        self._ours.listens = event.listens
+        self._assignment.has_listener = event.has_listener
         effects = self.track()
         if self._subscription.pattern is not None and not self._subscription.match(
-            self._parts.view
+            self._components.view
         ):
             return effects  # joins when topics are known
         reason = "the subscription is new or has changed"
-        return effects + self._parts.membership.handle(member_states.JoinWanted(reason), now)
+        return effects + self._components.membership.handle(member_states.JoinWanted(reason), now)
 
     def assign(self, event: events.Assign, now: float) -> Effects:
         """Read partitions of the user's own choice."""
         self._subscription.assign(event.partitions)
-        effects = self._commits.at_once(now)
+        effects = self._commits.auto_commit_async(now)
         gone = [each for each in self._positions if each not in self._subscription.assigned]
-        self._ours.let_go(gone)
-        self._positions.take(sorted(self._subscription.assigned))
+        self._assignment.drop_partitions(gone)
+        self._positions.add(sorted(self._subscription.assigned))
         return effects + self.track()
 
     def unsubscribe(self, event: events.Unsubscribe, now: float) -> Effects:
         """Read nothing."""
         self._subscription.unsubscribe()
-        effects = self._commits.at_once(now) + self.track()
-        self._ours.leave(UNSUBSCRIBED)
-        self._ours.steps.add(rebalancing.Answer(event.key))
+        effects = self._commits.auto_commit_async(now) + self.track()
+        self._assignment.leave(UNSUBSCRIBED)
+        self._assignment.steps.add(rebalancing.CompleteCall(event.key))
         return effects
 
     def seek(self, event: events.Seek, _now: float) -> Effects:
@@ -113,7 +113,7 @@ class SubscriptionState:
         return []
 
     def must_have(self, partitions: Iterable[TopicPartition]) -> None:
-        """Refuse what is asked of partitions that are not ours."""
+        """Refuse what is asked of partitions that are not assignment."""
         missing = [each for each in partitions if each not in self._positions]
         if missing:
             raise LocalProtocolError(f"not assigned: {', '.join(map(str, missing))}")
@@ -132,7 +132,7 @@ class SubscriptionState:
         """Say which topics the user may not read, once for each subscription."""
         errors: list[ConsumerError] = []
         for name in self._subscription.topics - self._told:
-            topic = self._parts.view.topics.get(name)
+            topic = self._components.view.topics.get(name)
             if topic is not None and topic.error in SAID_ONCE:
                 self._told.add(name)
                 errors.append(ConsumerError(f"topic {name!r} cannot be read", topic.error))
@@ -141,7 +141,7 @@ class SubscriptionState:
 
 W = SubscriptionState
 
-WISHES: Final[Mapping[type, Callable[..., Effects]]] = {
+SUBSCRIPTION_HANDLERS: Final[Mapping[type, Callable[..., Effects]]] = {
     events.Subscribe: W.subscribe,
     events.Assign: W.assign,
     events.Unsubscribe: W.unsubscribe,

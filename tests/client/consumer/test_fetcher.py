@@ -181,9 +181,9 @@ def test_every_error_of_a_partition(code: int) -> None:
     said = list(reader.said)
     assert 1 not in reader.asks  # never at once again
     match fetch_error(code):
-        case FetchError.REFRESH:
+        case FetchError.REFRESH_METADATA:
             assert RequestMetadataUpdate(frozenset({"orders"})) in said
-        case FetchError.AGAIN:
+        case FetchError.RETRY:
             assert not said
         case FetchError.OUT_OF_RANGE:
             assert any(isinstance(e, SendRequest) and e.api is ApiKey.LIST_OFFSETS for e in said)
@@ -202,7 +202,7 @@ def test_an_offset_that_the_user_has_left_may_be_out_of_range() -> None:
     reader = Reader(A)
     reader.tell(events.Seek(A, 40))  # while 0 is asked for
     reader.answer(1, PartitionData(partition_index=0, error_code=E.OFFSET_OUT_OF_RANGE))
-    assert reader.it.positions[A].state is FetchState.FETCHING
+    assert reader.it.positions[A].fetch_state is FetchState.FETCHING
     reader.pass_time(1.0)
     assert reader.asked(1) == {0: 40}
 
@@ -223,7 +223,7 @@ def test_a_follower_that_is_named_is_read_from_until_it_lags() -> None:
     assert reader.asked(3) == {0: 0}
     assert 1 not in reader.asks
     reader.answer(3, PartitionData(partition_index=0, error_code=E.OFFSET_OUT_OF_RANGE))
-    assert reader.it.positions[A].state is FetchState.FETCHING  # the leader may have it
+    assert reader.it.positions[A].fetch_state is FetchState.FETCHING  # the leader may have it
     reader.pass_time(1.0)
     assert reader.asked(1) == {0: 0}
 

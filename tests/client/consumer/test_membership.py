@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from kafkawire.client.consumer import ASSIGNORS, ConsumerConfig, Member, TopicPartition
 from kafkawire.client.consumer.failures import ConsumerError, GroupFailed
-from kafkawire.client.consumer.group import requests as say
+from kafkawire.client.consumer.group import requests as group_requests
 from kafkawire.client.consumer.group.member_states import (
     EVENTS,
     LEGAL,
@@ -36,7 +36,7 @@ from kafkawire.client.consumer.group.membership import (
     Membership,
 )
 from kafkawire.client.consumer.group.recovery import RECOVERY, Recovery, recovery
-from kafkawire.client.consumer.group.requests import Identity, Offer
+from kafkawire.client.consumer.group.requests import Identity, JoinMetadata
 from kafkawire.client.requests import (
     ForgetCoordinator,
     NoResponse,
@@ -64,7 +64,7 @@ CONFIG = ConsumerConfig(
     session_timeout_s=10.0,
     max_poll_interval_s=60.0,
 )
-OFFER = Offer(("orders",))
+JOIN_METADATA = JoinMetadata(("orders",))
 
 
 class GroupMember:
@@ -121,7 +121,7 @@ class GroupMember:
     def prepare(self) -> None:
         self.handle(Polled())
         self.handle(JoinWanted("a test"))
-        self.handle(Prepared(OFFER))
+        self.handle(Prepared(JOIN_METADATA))
 
     def join(self, generation: int = 1, leader: str = "other") -> list[object]:
         members = [JoinGroupResponseMember(member_id="me", metadata=said_by("me"))]
@@ -137,11 +137,11 @@ class GroupMember:
     def settle(self, generation: int = 1) -> list[object]:
         self.prepare()
         self.join(generation)
-        return self.answer(ApiKey.SYNC_GROUP, assignment=say.assignment([ORDERS]))
+        return self.answer(ApiKey.SYNC_GROUP, assignment=group_requests.assignment([ORDERS]))
 
 
 def said_by(_member: str) -> bytes:
-    return say.subscription(OFFER, ASSIGNORS["range"], -1, "")
+    return group_requests.subscription(JOIN_METADATA, ASSIGNORS["range"], -1, "")
 
 
 # Tables.
@@ -180,7 +180,7 @@ def test_a_member_joins_only_when_its_user_polls() -> None:
     assert seat.handle(JoinWanted("new")) == []
     assert seat.handle(Polled()) == [Prepare()]
     assert not seat.asks
-    seat.handle(Prepared(OFFER))
+    seat.handle(Prepared(JOIN_METADATA))
     join = seat.take(ApiKey.JOIN_GROUP)
     message = join.body.build(9)
     assert isinstance(message, JoinGroupRequest)
@@ -247,7 +247,7 @@ def test_a_rebalance_waits_for_the_user_with_heartbeats() -> None:
     seat.pass_time(3.0)
     assert seat.answer(ApiKey.HEARTBEAT, error_code=E.REBALANCE_IN_PROGRESS) == []
     assert seat.handle(Polled()) == [Prepare()]
-    seat.handle(Prepared(OFFER))
+    seat.handle(Prepared(JOIN_METADATA))
     message = seat.asks[0].body.build(9)
     assert isinstance(message, JoinGroupRequest)
     assert message.member_id == "me"
@@ -355,9 +355,12 @@ def test_a_commit_that_was_refused_tells_of_the_membership_if_it_is_still_ours()
     seat = GroupMember()
     seat.settle()
     before = seat.it.identity
-    assert seat.it.suspect(E.ILLEGAL_GENERATION, before._replace(generation_id=0), seat.now) == []
-    assert seat.it.suspect(E.OFFSET_METADATA_TOO_LARGE, before, seat.now) == []
-    assert seat.it.suspect(E.REBALANCE_IN_PROGRESS, before, seat.now) == [Prepare()]
+    assert (
+        seat.it.on_commit_error(E.ILLEGAL_GENERATION, before._replace(generation_id=0), seat.now)
+        == []
+    )
+    assert seat.it.on_commit_error(E.OFFSET_METADATA_TOO_LARGE, before, seat.now) == []
+    assert seat.it.on_commit_error(E.REBALANCE_IN_PROGRESS, before, seat.now) == [Prepare()]
 
 
 def test_assignments_that_cannot_be_read_are_a_failure() -> None:
@@ -422,7 +425,7 @@ class Coordinated(RuleBasedStateMachine):
     @rule()
     def prepared(self) -> None:
         self.preparing, self.ours = False, False
-        self.hear(self.seat.handle(Prepared(OFFER)))
+        self.hear(self.seat.handle(Prepared(JOIN_METADATA)))
 
     @rule(seconds=st.floats(0.1, 70.0))
     def pass_time(self, seconds: float) -> None:
@@ -460,7 +463,9 @@ class Coordinated(RuleBasedStateMachine):
     @precondition(lambda self: self.seat.asked(ApiKey.SYNC_GROUP))
     @rule()
     def assign(self) -> None:
-        self.hear(self.seat.answer(ApiKey.SYNC_GROUP, assignment=say.assignment([ORDERS])))
+        self.hear(
+            self.seat.answer(ApiKey.SYNC_GROUP, assignment=group_requests.assignment([ORDERS]))
+        )
 
     @precondition(lambda self: self.seat.asked(ApiKey.HEARTBEAT))
     @rule()

@@ -178,7 +178,7 @@ def test_subscribing_to_something_else_gives_up_what_was_read() -> None:
     one = User(it, "one", config(partition_assignment_strategy="cooperative-sticky"))
     one.subscribe("orders")
     it.run(lambda: covered([one], ORDERS))
-    one.tell(events.Subscribe(("parcels",), listens=True))
+    one.tell(events.Subscribe(("parcels",), has_listener=True))
     it.run(lambda: one.assignment == {TopicPartition("parcels", 0)})
     assert (events.Change.REVOKED, tuple(ORDERS)) in one.told
 

@@ -80,7 +80,7 @@ class User:
         return self.machine.assignment
 
     def subscribe(self, *topics: str) -> None:
-        self.world.tell(self.name, events.Subscribe(topics, listens=True))
+        self.world.tell(self.name, events.Subscribe(topics, has_listener=True))
         self.poll()
 
     def assign(self, *partitions: TopicPartition) -> None:
