@@ -216,7 +216,7 @@ class Consumer(ConsumerSession):
             async with asyncio.timeout(self._time(timeout_s)):
                 answer = await self._ask(key, events.GetPosition(key, where))
         except TimeoutError:
-            self._tell(events.Withdraw(key))
+            self._tell(events.CancelGetPosition(key))
             raise RequestTimedOut("the position is not known", partitions=[where]) from None
         assert isinstance(answer, events.PositionFound)
         if answer.offset is None:

@@ -96,8 +96,8 @@ def _seek_to(event: events.SeekTo) -> events.SeekTo:
 
 
 def _poll(event: events.Poll) -> events.Poll:
-    if event.most is not None:
-        whole(event.most, "max_records", 1, INT32)
+    if event.max_records is not None:
+        whole(event.max_records, "max_records", 1, INT32)
     return event
 
 
@@ -121,7 +121,7 @@ def _close(event: events.Close) -> events.Close:
 
 
 CHECKS: Final[Mapping[type, Callable[[Any], object]]] = {
-    events.Subscribe: lambda event: replace(event, wanted=topics_of(event.wanted)),
+    events.Subscribe: lambda event: replace(event, topics=topics_of(event.topics)),
     events.Assign: lambda event: events.Assign(partitions_of(event.partitions)),
     events.Seek: _seek,
     events.SeekTo: _seek_to,

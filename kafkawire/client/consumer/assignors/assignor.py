@@ -60,7 +60,7 @@ class Assignor(Protocol):
         ...
 
     def user_data(self, held: Sequence[TopicPartition], generation: int) -> bytes | None:
-        """Return the user data of a member's subscription. held: its partitions, or the last ones."""
+        """Return the user data of a subscription. held: the partitions owned now, or last."""
         ...
 
     def understand(self, member: Member) -> Member:

@@ -30,10 +30,10 @@ class Assignment:
     close_deadline: when the consumer must be closed, if it is closing. ended: whether it is closed.
     """
 
-    def __init__(self, parts: Components, commits: Commits) -> None:
-        self._components = parts
+    def __init__(self, components: Components, commits: Commits) -> None:
+        self._components = components
         self._commits = commits
-        self._protocol = protocol_of(parts.config.assignors)
+        self._protocol = protocol_of(components.config.assignors)
         self._owned: frozenset[TopicPartition] = frozenset()
         self._last_assigned: tuple[TopicPartition, ...] = ()
         self._last_generation = NO_GENERATION
@@ -63,13 +63,13 @@ class Assignment:
             self._last_generation,
         )
 
-    def apply(self, event: member_states.PartitionsAssigned) -> None:
+    def on_assigned(self, event: member_states.PartitionsAssigned) -> None:
         """Apply an assignment of the group."""
         self._last_assigned, self._last_generation = event.partitions, event.generation_id
         self._applying = event.partitions
         self.steps.add(rebalancing.ApplyAssignment(event.partitions))
 
-    def lost(self, event: member_states.PartitionsLost) -> Effects:
+    def on_lost(self, event: member_states.PartitionsLost) -> Effects:
         """Drop all partitions at once: they are lost."""
         lost = tuple(sorted(self._owned))
         self.drop_partitions(lost)
@@ -77,13 +77,16 @@ class Assignment:
         if not lost:
             return []
         self.steps.add(rebalancing.NotifyListener(events.Change.LOST, lost))
-        return [events.Warn(GroupFailed(event.reason, partitions=lost)), events.Forget(lost)]
+        return [
+            events.Warn(GroupFailed(event.reason, partitions=lost)),
+            events.DiscardRecords(lost),
+        ]
 
-    def committed(self, serial: int, now: float) -> Effects:
+    def on_committed(self, serial: int, now: float) -> Effects:
         """Continue after a step's commit, whether it succeeded or failed."""
         return self.run(now) if self.steps.end(serial) else []
 
-    def left(self, now: float) -> Effects:
+    def on_left(self, now: float) -> Effects:
         """Continue after the member has left the group."""
         leaving = isinstance(self.steps.current, rebalancing.LeaveGroup)
         return self.run(now) if leaving and self.steps.end(self.steps.serial) else []
@@ -113,7 +116,7 @@ class Assignment:
             return False, []
         assigned = frozenset(step.partitions)
         revoked, added = self._owned - assigned, assigned - self._owned
-        self.steps.expand(rebalancing.adopting(tuple(sorted(revoked)), tuple(sorted(added))))
+        self.steps.expand(rebalancing.applying(tuple(sorted(revoked)), tuple(sorted(added))))
         return False, []
 
     def _expand_leave(self, step: Step, _now: float) -> tuple[bool, Effects]:
@@ -134,7 +137,7 @@ class Assignment:
             return False, []
         return True, [events.CallListener(self.steps.serial, step.change, partitions)]
 
-    def listener_done(self, event: events.ListenerDone, now: float) -> Effects:
+    def on_listener_done(self, event: events.ListenerDone, now: float) -> Effects:
         """Continue after the listener has returned."""
         return self.run(now) if self.steps.end(event.serial) else []
 

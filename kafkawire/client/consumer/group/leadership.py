@@ -22,8 +22,8 @@ Effects: TypeAlias = list[object]
 class Leadership:
     """The leader's work, in generations in which this member is the leader."""
 
-    def __init__(self, parts: Components) -> None:
-        self._components = parts
+    def __init__(self, components: Components) -> None:
+        self._components = components
         self._computing: member_states.ComputeAssignments | None = None
         self._counts: dict[str, int] | None = None
 

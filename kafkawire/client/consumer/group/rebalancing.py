@@ -168,7 +168,7 @@ def preparing(revoked: Partitions) -> list[Step]:
     return [CommitConsumed(), *_revoking(revoked), ReadyToJoin()]
 
 
-def adopting(revoked: Partitions, added: Partitions) -> list[Step]:
+def applying(revoked: Partitions, added: Partitions) -> list[Step]:
     """Return the steps that apply an assignment."""
     revoking = [CommitConsumed(), *_revoking(revoked)] if revoked else []
     rejoining = [Rejoin()] if revoked else []

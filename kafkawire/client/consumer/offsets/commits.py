@@ -29,8 +29,8 @@ STEP: Final = "step"
 class Commits:
     """The commits of one consumer. due_at: when the next auto-commit is due."""
 
-    def __init__(self, parts: Components) -> None:
-        self._components = parts
+    def __init__(self, components: Components) -> None:
+        self._components = components
         self._last: dict[TopicPartition, OffsetAndMetadata] = {}
         self.due_at = 0.0
 

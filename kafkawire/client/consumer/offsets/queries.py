@@ -22,8 +22,8 @@ Effects: TypeAlias = list[object]
 class OffsetQueries:
     """The queries of one consumer's user."""
 
-    def __init__(self, parts: Components) -> None:
-        self._components = parts
+    def __init__(self, components: Components) -> None:
+        self._components = components
         self._positions: dict[object, events.GetPosition] = {}
 
     def get_committed(self, event: events.GetCommitted, now: float) -> Effects:
@@ -42,7 +42,7 @@ class OffsetQueries:
         """Wait for the position of a partition."""
         self._positions[event.key] = event
 
-    def withdraw(self, event: events.Withdraw) -> None:
+    def cancel(self, event: events.CancelGetPosition) -> None:
         """Cancel a query of a position."""
         self._positions.pop(event.key, None)
 
