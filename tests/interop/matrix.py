@@ -30,7 +30,7 @@ SCENARIOS: Final = {
     "members": "a second and third member join, one leaves",
     "static": "a static member comes back without a rebalance",
     "cooperative": "a rebalance moves only the partitions it must",
-    "automatic": "auto-commit every interval, before a rebalance, at close; the group continues there",
+    "automatic": "auto-commit: every interval, before rebalances, at close; groups continue there",
     "commits": "commits: synchronous and asynchronous, of given offsets, of consumed offsets",
     "resets": "reset to earliest, latest, none, by duration",
     "steering": "seek, pause, resume",
