@@ -35,7 +35,7 @@ from ..client.consumer.checking import (
     partition_of,
     partitions_of,
     times_of,
-    wanted_of,
+    topics_of,
 )
 from ..client.consumer.offsets.lookups import EARLIEST, LATEST
 from ..client.failures import ClientClosed
@@ -63,7 +63,7 @@ class Consumer(ConsumerSession):
         Replaces what was subscribed to before; no topics at all unsubscribes. Raises
         LocalProtocolError where partitions are assigned, or there is no group.id.
         """
-        self._tell(events.Subscribe(wanted_of(topics), listener is not None))
+        self._tell(events.Subscribe(topics_of(topics), listener is not None))
         self._listener = listener
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
@@ -216,7 +216,7 @@ class Consumer(ConsumerSession):
             async with asyncio.timeout(self._time(timeout_s)):
                 answer = await self._ask(key, events.GetPosition(key, where))
         except TimeoutError:
-            self._tell(events.Withdraw(key))
+            self._tell(events.CancelGetPosition(key))
             raise RequestTimedOut("the position is not known", partitions=[where]) from None
         assert isinstance(answer, events.PositionFound)
         if answer.offset is None:

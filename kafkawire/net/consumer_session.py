@@ -205,7 +205,7 @@ class ConsumerSession(Scoped):
                 self._error = error
             case events.CallListener():
                 self._call = effect
-            case events.Forget(partitions=partitions):
+            case events.DiscardRecords(partitions=partitions):
                 gone = frozenset(partitions)
                 left = self._records[self._at :]
                 self._records = [each for each in left if each[:2] not in gone]

@@ -16,7 +16,7 @@ import pytest
 
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
-from tests.interop.makes import until
+from tests.interop.implementations import until
 from tests.real.broker import MECHANISMS, PASSWORD, USER, Broker
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("kafka")]

@@ -236,7 +236,7 @@ class Story:
     def _order_is_right(self) -> None:
         """Of a partition, a member reads one record after the other, until it begins anew."""
         for user in self.users.values():
-            taken = sum(change is events.Change.ASSIGNED for change, _ in user.told)
+            taken = sum(change is events.Change.ASSIGNED for change, _ in user.changes)
             for partition in PARTITIONS:
                 read = user.offsets(partition)
                 jumps = sum(after != before + 1 for before, after in pairwise(read))

@@ -1,4 +1,4 @@
-"""Clusters and clients for the table."""
+"""Fixtures: the clusters and clients of the table."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tests.net.server.conftest import LEFT_OPEN, nothing_left_to_others, pytest_
 from tests.real.broker import MECHANISMS, PASSWORD, USER
 from tests.real.java import Installation
 
-from .makes import MAKES, Make
-from .makes.java import Java, JavaTools
-from .makes.kafkajs import KafkaJs
-from .makes.ours import Ours
+from .implementations import IMPLEMENTATIONS, Implementation
+from .implementations.java import Java, JavaTools
+from .implementations.kafkajs import KafkaJs
+from .implementations.ours import Ours
 from .matrix import KAFKA
 from .node import Node, install
 
@@ -27,8 +27,8 @@ __all__ = ["nothing_left_to_others", "pytest_runtest_teardown"]
 NUMBERS = count()
 
 
-class Place:
-    """A cluster, looked at and changed by our admin client."""
+class TargetCluster:
+    """A cluster, with our admin client."""
 
     def __init__(
         self, bootstrap: str, sasl_bootstrap: str, secured: ServerThread | None = None
@@ -38,7 +38,7 @@ class Place:
         self._secured = secured
 
     def secret_topic(self) -> str:
-        """Make a topic that is read and written by way of `sasl_bootstrap`."""
+        """Create a topic for clients of `sasl_bootstrap`."""
         if self._secured is None:
             return self.topic(1)
         name = f"secret-{next(NUMBERS)}"
@@ -46,7 +46,7 @@ class Place:
         return name
 
     def topic(self, partitions: int) -> str:
-        """Make a topic, and wait until its partitions have leaders."""
+        """Create a topic, and wait until its partitions have leaders."""
         name = f"interop-{next(NUMBERS)}"
 
         async def make() -> None:
@@ -58,64 +58,64 @@ class Place:
         return name
 
     def group(self, group_id: str) -> GroupInfo | None:
-        """Look at a group; None while it cannot be looked at."""
+        """Describe a group; None if that fails."""
 
-        async def look() -> GroupInfo:
+        async def describe() -> GroupInfo:
             async with Admin({"bootstrap.servers": self.bootstrap}) as admin:
                 return await admin.describe_group(group_id)
 
         try:
-            return asyncio.run(look())
+            return asyncio.run(describe())
         except ClientError:
             return None
 
     def committed(self, group_id: str) -> dict[tuple[str, int], int]:
-        """What a group has committed."""
+        """Return the committed offsets of a group."""
 
-        async def look() -> dict[tuple[str, int], int]:
+        async def describe() -> dict[tuple[str, int], int]:
             async with Admin({"bootstrap.servers": self.bootstrap}) as admin:
                 found = await admin.group_offsets(group_id)
                 return {where: each.offset for where, each in found.items()}
 
-        return asyncio.run(look())
+        return asyncio.run(describe())
 
 
 @pytest.fixture(scope="session")
 def node() -> Node:
-    """Node and kafkajs."""
+    """Node.js and kafkajs."""
     return install()
 
 
 @pytest.fixture(scope="session")
-def our_cluster() -> Iterator[Place]:
+def our_cluster() -> Iterator[TargetCluster]:
     settings = {"group.initial.rebalance.delay.ms": "0"}
     secured = settings | {"sasl.enabled.mechanisms": ",".join(MECHANISMS)}
     with (
         ServerThread(ServerConfig(brokers=3, settings=settings)) as plain,
         ServerThread(ServerConfig(settings=secured, passwords={USER: PASSWORD})) as sasl,
     ):
-        yield Place(plain.bootstrap, sasl.bootstrap, sasl)
+        yield TargetCluster(plain.bootstrap, sasl.bootstrap, sasl)
 
 
 @pytest.fixture
-def place(request: pytest.FixtureRequest, cluster: str) -> Place:
-    """The cluster that a case names."""
+def target(request: pytest.FixtureRequest, cluster: str) -> TargetCluster:
+    """The cluster of a case."""
     if cluster == KAFKA:
         broker = request.getfixturevalue("kafka")
-        return Place(broker.bootstrap, broker.sasl_bootstrap)
-    found: Place = request.getfixturevalue("our_cluster")
+        return TargetCluster(broker.bootstrap, broker.sasl_bootstrap)
+    found: TargetCluster = request.getfixturevalue("our_cluster")
     return found
 
 
 @pytest.fixture
-def make(request: pytest.FixtureRequest, client: str) -> Make:
-    """The client that a case names."""
+def implementation(request: pytest.FixtureRequest, client: str) -> Implementation:
+    """The client of a case."""
     if client == KafkaJs.name:
         return KafkaJs(request.getfixturevalue("node"))
     if client in (Java.name, JavaTools.name):
         found: Installation = request.getfixturevalue("installation")
         return Java(found) if client == Java.name else JavaTools(found)
-    return {each.name: each for each in (Ours(), *MAKES)}[client]
+    return {each.name: each for each in (Ours(), *IMPLEMENTATIONS)}[client]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

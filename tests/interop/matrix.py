@@ -1,8 +1,7 @@
-"""Who does what with whose broker, and what comes of it: one table, run by the tests and drawn in
-docs/broker.md.
+"""The interoperability table: scenarios by client and broker, shown in docs/broker.md.
 
-Law: a cell begins with `SAME` only if `test_matrix` plays the scenario and finds what it finds of
-Java's client at Apache Kafka; what is not played is said in words.
+Law: a cell begins with `SAME` only if `test_matrix` runs the scenario with the same results as
+Java's client at Apache Kafka; cells that are not run say why.
 """
 
 from __future__ import annotations
@@ -28,43 +27,43 @@ CLIENTS: Final = (
 SCENARIOS: Final = {
     "codecs": "produce with each codec, consume",
     "acks": "acks 0, 1, all; idempotent",
-    "members": "two, three members come, one goes",
-    "static": "a static member comes back, and nobody rebalances",
-    "cooperative": "a group moves no more partitions than it must",
-    "automatic": "commits every interval, before a rebalance, at close; a group goes on there",
-    "commits": "commits that are waited for, that are not, of given offsets, of what was read",
+    "members": "a second and third member join, one leaves",
+    "static": "a static member comes back without a rebalance",
+    "cooperative": "a rebalance moves only the partitions it must",
+    "automatic": "auto-commit: every interval, before rebalances, at close; groups continue there",
+    "commits": "commits: synchronous and asynchronous, of given offsets, of consumed offsets",
     "resets": "reset to earliest, latest, none, by duration",
     "steering": "seek, pause, resume",
-    "refused": "a wrong password is told, the right one comes in",
+    "refused": "a wrong password is reported, the right one is accepted",
 }
 MIXED: Final = "mixed"
-"""A group of ours and theirs: its own table, at both brokers."""
+"""A group of our client and others: its own table, at both brokers."""
 
 REMARKS: Final[dict[tuple[str, str], str]] = {
-    ("codecs", "kafkajs"): "none and gzip; it has no others itself",
+    ("codecs", "kafkajs"): "none and gzip; it has no other codecs",
     ("automatic", "kafkajs"): "it commits after each batch as well",
-    ("resets", "kafkajs"): "earliest and latest; it has no others",
+    ("resets", "kafkajs"): "earliest and latest; it has no other policies",
     ("resets", "confluent-kafka"): "it has no durations",
     ("resets", "kafka-python"): "it has no durations",
     ("resets", "aiokafka"): "it has no durations",
-    ("refused", "kafka-python"): "it tries until its own timeout, and says that",
+    ("refused", "kafka-python"): "reports its own timeout",
 }
-"""What is to be said of cells that are played, and come out the same otherwise."""
+"""Remarks on cells that are run."""
 DIFFERENT: Final[dict[tuple[str, str], str]] = {
-    ("static", "kafkajs"): "it has none",
-    ("static", TOOLS): "they do not tell of rebalances",
-    ("cooperative", "kafkajs"): "it has none",
-    ("cooperative", "aiokafka"): "it has none",
-    ("cooperative", TOOLS): "they do not tell what moved",
+    ("static", "kafkajs"): "not supported",
+    ("static", TOOLS): "they do not report rebalances",
+    ("cooperative", "kafkajs"): "not supported",
+    ("cooperative", "aiokafka"): "not supported",
+    ("cooperative", TOOLS): "they do not report assignments",
     ("commits", TOOLS): "they have no such calls",
     ("steering", TOOLS): "they have no such calls",
-    (MIXED, "kafkajs"): "its assignor is known by no other client",
+    (MIXED, "kafkajs"): "no other client has its assignor",
 }
-"""What cannot be played, and why."""
+"""Cells that are not run, and why."""
 
 
 class Case(NamedTuple):
-    """A scenario that is to be played."""
+    """A scenario to run."""
 
     scenario: str
     client: str
@@ -76,7 +75,7 @@ class Case(NamedTuple):
 
 
 def pairs() -> Iterator[tuple[str, str]]:
-    """Whose client with whose broker."""
+    """The pairs of client and broker."""
     yield JAVA, KAFKA
     yield OURS, KAFKA
     for client in CLIENTS:
@@ -84,7 +83,7 @@ def pairs() -> Iterator[tuple[str, str]]:
 
 
 def cases() -> Iterator[Case]:
-    """What is played."""
+    """The scenarios that are run."""
     for scenario in SCENARIOS:
         for client, cluster in pairs():
             if (scenario, client) not in DIFFERENT:
@@ -96,14 +95,14 @@ def cases() -> Iterator[Case]:
 
 
 def cell(scenario: str, client: str) -> str:
-    """Say what comes of it."""
+    """Return the text of a cell."""
     remark = REMARKS.get((scenario, client))
-    said = SAME if remark is None else f"{SAME}: {remark}"
-    return DIFFERENT.get((scenario, client), said)
+    same = SAME if remark is None else f"{SAME}: {remark}"
+    return DIFFERENT.get((scenario, client), same)
 
 
 def drawn() -> str:
-    """Draw the table."""
+    """Render the table."""
     found = list(pairs())
     rows = [
         ["", *(f"{client}, {cluster}" for client, cluster in found)],
@@ -116,11 +115,11 @@ def drawn() -> str:
 
 
 def drawn_mixed() -> str:
-    """Draw the table of groups of ours and theirs."""
+    """Render the table of groups of our client and others."""
     others = CLIENTS[1:]
     return table(
         [
-            ["a group of ours and", *others],
+            ["a group of kafkawire and", *others],
             *(
                 [f"at {cluster}", *(cell(MIXED, each) for each in others)]
                 for cluster in (KAFKA, OURS)
@@ -130,6 +129,6 @@ def drawn_mixed() -> str:
 
 
 def table(rows: list[list[str]]) -> str:
-    """Draw rows, of which the first is the heading."""
+    """Render rows as Markdown; the first is the heading."""
     rows = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)

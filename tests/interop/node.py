@@ -1,6 +1,6 @@
-"""Node and kafkajs: found, or fetched once by npm into a cache.
+"""Finds Node.js and kafkajs, or installs kafkajs with npm into a cache.
 
-Law: as in `tests.real.java`: what is missing is named, and a half-filled cache is never used.
+Law: as in `tests.real.java`: a skipped test names what is missing; a partial cache is never used.
 
     package.json ─▶ npm install ─▶ cache/<digest of package.json>/node_modules ─▶ node
 """
@@ -20,20 +20,20 @@ from tests.conftest import missing
 
 HERE: Final = Path(__file__).parent
 PACKAGE: Final = HERE / "package.json"
-SCRIPT: Final = HERE / "makes" / "kafkajs_client.js"
+SCRIPT: Final = HERE / "implementations" / "kafkajs_client.js"
 FETCH_SECONDS: Final = 180
 
 
 class Node(NamedTuple):
-    """The interpreter, and the folder where it finds packages."""
+    """The Node.js executable and the install_folder of its packages."""
 
     node: str
     modules: Path
 
-    def popen(self, *words: str) -> subprocess.Popen[str]:
-        """Run our script of kafkajs; stdin tells it to go on, and it says what it has by lines."""
+    def popen(self, *arguments: str) -> subprocess.Popen[str]:
+        """Run the kafkajs script: commands on stdin, events as lines on stdout."""
         return subprocess.Popen(
-            [self.node, str(SCRIPT), *words],
+            [self.node, str(SCRIPT), *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -48,29 +48,37 @@ class Node(NamedTuple):
 
 
 def install() -> Node:
-    """Find node and kafkajs, fetching this if need be; skip the test where that cannot be."""
+    """Find Node.js and kafkajs, installing kafkajs if needed; skip the test if that fails."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if node is None:
         missing("node")
     if npm is None:
         missing("npm")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kafkawire"
-    place = cache / f"node-{hashlib.sha256(PACKAGE.read_bytes()).hexdigest()[:16]}"
+    folder = cache / f"node-{hashlib.sha256(PACKAGE.read_bytes()).hexdigest()[:16]}"
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / "node-lock").open("w") as lock:  # pytest-xdist: one fetches, the others wait
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not place.exists():
-            _fetch(npm, place)
-    return Node(node, place / "node_modules")
+        if not folder.exists():
+            _fetch(npm, folder)
+    return Node(node, folder / "node_modules")
 
 
-def _fetch(npm: str, place: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
-        folder = Path(scratch) / "fetched"
-        folder.mkdir()
-        shutil.copy(PACKAGE, folder)
+def _fetch(npm: str, folder: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        install_folder = Path(scratch) / "fetched"
+        install_folder.mkdir()
+        shutil.copy(PACKAGE, install_folder)
         done = subprocess.run(
-            [npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", folder],
+            [
+                npm,
+                "install",
+                "--no-audit",
+                "--no-fund",
+                "--ignore-scripts",
+                "--prefix",
+                install_folder,
+            ],
             capture_output=True,
             text=True,
             timeout=FETCH_SECONDS,
@@ -78,4 +86,4 @@ def _fetch(npm: str, place: Path) -> None:
         )
         if done.returncode:
             missing(f"what npm should have fetched ({done.stderr.strip()[:400]})")
-        folder.rename(place)
+        install_folder.rename(folder)

@@ -1,7 +1,7 @@
-"""Brokers that misbehave, at the other end of a real socket from our producer and consumer.
+"""Our producer and consumer against misbehaving brokers, over real sockets.
 
-Law: what they do costs its own connection, and bounded memory; a client that has another broker, or
-whose broker comes to its senses, has all its records, in order; other clients notice nothing.
+Law: a misbehaving broker costs its own connection, and bounded memory. A client that has another
+broker, or whose broker recovers, gets all its records in order; other clients are not affected.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kafkawire.net.consumer import Consumer
 from kafkawire.net.producer import Producer
 from kafkawire.net.server_thread import ServerThread
 
-from .makes import until
+from .implementations import until
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.kafka(brokers=2, topics={"t": 2})]
 VICTIM: Final = "victim"
@@ -113,10 +113,10 @@ def test_what_is_answered_wrongly_costs_a_connection_and_no_record(
         assert ours == others
         for prefix in (b"a", b"b"):
             mine = [each for each in others if each is not None and each.startswith(prefix)]
-            order = [
+            expected = [
                 b"%b%d" % (prefix, at) for at in (*range(0, RECORDS, 2), *range(1, RECORDS, 2))
             ]
-            assert mine == order
+            assert mine == expected
 
     asyncio.run(story())
     assert sum(fault.hit for fault in faults) >= len(apis)

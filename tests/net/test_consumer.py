@@ -14,7 +14,7 @@ from kafkawire.errors import LocalProtocolError
 from kafkawire.net.consumer import Consumer
 from kafkawire.net.producer import Producer
 from kafkawire.net.server_thread import ServerThread
-from tests.interop.makes import until
+from tests.interop.implementations import until
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.kafka(topics={"t": 1})]
 WHERE = TopicPartition("t", 0)

@@ -1,6 +1,6 @@
-"""The consumer's machines: subscription, membership, commits, positions, fetches, and all of them.
+"""The consumer: subscription, membership, commits, positions, fetching.
 
-Law: as for every client machine: events and time in, effects out.
+Law: as for every machine of the client: events and time in, effects out.
 """
 
 from .assignors import (

@@ -1,7 +1,7 @@
-"""Checks what the user of a consumer asks for, before anything changes.
+"""Checks the events of a consumer's user, before anything changes.
 
-Law: an event that passes can be written into every request that follows from it; one that does not
-is refused at the call, and nobody else is harmed.
+Law: an event that passes can be encoded in every request that follows from it; an invalid event
+raises at the call and has no effect.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from ..arguments import (
 from . import events
 from .partitions import NO_EPOCH, OffsetAndMetadata, TopicPartition
 
-LONGEST_METADATA: Final = INT16
-"""Bytes of what is committed beside an offset: a string of 16 bits before OffsetCommit 8."""
+MAX_METADATA: Final = INT16
+"""Bytes of committed metadata: a string with a 16-bit length before OffsetCommit version 8."""
 
 
 def partition_of(value: object, name: str = "partition") -> TopicPartition:
@@ -41,7 +41,7 @@ def partitions_of(value: object) -> tuple[TopicPartition, ...]:
 
 
 def offset_of(value: object, name: str = "offset") -> OffsetAndMetadata:
-    """Return an offset that was given as a number or an OffsetAndMetadata.
+    """Return an offset, given as a number or an OffsetAndMetadata.
 
     Raises InvalidValue, OutOfRange.
     """
@@ -50,26 +50,27 @@ def offset_of(value: object, name: str = "offset") -> OffsetAndMetadata:
     return OffsetAndMetadata(
         whole(value.offset, name, 0, INT64),
         whole(value.leader_epoch, f"{name}.leader_epoch", NO_EPOCH, INT32),
-        text(value.metadata, f"{name}.metadata", longest=LONGEST_METADATA),
+        text(value.metadata, f"{name}.metadata", longest=MAX_METADATA),
     )
 
 
 def offsets_of(value: object) -> dict[TopicPartition, OffsetAndMetadata]:
     """Return offsets by partition. Raises InvalidValue, OutOfRange."""
     return {
-        where: offset_of(each, f"offsets[{where}]") for where, each in _by_partition(value).items()
+        partition: offset_of(each, f"offsets[{partition}]")
+        for partition, each in _by_partition(value).items()
     }
 
 
 def times_of(value: object) -> dict[TopicPartition, int]:
     """Return timestamps by partition; negative ones have a meaning. Raises as `offsets_of`."""
     return {
-        where: whole(each, f"times[{where}]", -INT64 - 1, INT64)
-        for where, each in _by_partition(value).items()
+        partition: whole(each, f"times[{partition}]", -INT64 - 1, INT64)
+        for partition, each in _by_partition(value).items()
     }
 
 
-def wanted_of(value: object) -> tuple[str, ...] | re.Pattern[str]:
+def topics_of(value: object) -> tuple[str, ...] | re.Pattern[str]:
     """Return topics by name, or a pattern of names. Raises InvalidValue, OutOfRange."""
     if isinstance(value, re.Pattern):
         if not isinstance(value.pattern, str):
@@ -81,7 +82,7 @@ def wanted_of(value: object) -> tuple[str, ...] | re.Pattern[str]:
 def _by_partition(value: object) -> dict[TopicPartition, object]:
     if not isinstance(value, Mapping):
         raise InvalidValue(f"expected a mapping by partition, got {type(value).__name__}")
-    return {partition_of(where): each for where, each in value.items()}
+    return {partition_of(partition): each for partition, each in value.items()}
 
 
 def _seek(event: events.Seek) -> events.Seek:
@@ -95,8 +96,8 @@ def _seek_to(event: events.SeekTo) -> events.SeekTo:
 
 
 def _poll(event: events.Poll) -> events.Poll:
-    if event.most is not None:
-        whole(event.most, "max_records", 1, INT32)
+    if event.max_records is not None:
+        whole(event.max_records, "max_records", 1, INT32)
     return event
 
 
@@ -105,12 +106,12 @@ def _commit(event: events.Commit) -> events.Commit:
     return replace(event, offsets=offsets, timeout_s=seconds(event.timeout_s))
 
 
-def _ask_committed(event: events.GetCommitted) -> events.GetCommitted:
+def _get_committed(event: events.GetCommitted) -> events.GetCommitted:
     partitions = partitions_of(event.partitions)
     return replace(event, partitions=partitions, timeout_s=seconds(event.timeout_s))
 
 
-def _ask_offsets(event: events.GetOffsets) -> events.GetOffsets:
+def _get_offsets(event: events.GetOffsets) -> events.GetOffsets:
     return replace(event, times=times_of(event.times), timeout_s=seconds(event.timeout_s))
 
 
@@ -120,7 +121,7 @@ def _close(event: events.Close) -> events.Close:
 
 
 CHECKS: Final[Mapping[type, Callable[[Any], object]]] = {
-    events.Subscribe: lambda event: replace(event, wanted=wanted_of(event.wanted)),
+    events.Subscribe: lambda event: replace(event, topics=topics_of(event.topics)),
     events.Assign: lambda event: events.Assign(partitions_of(event.partitions)),
     events.Seek: _seek,
     events.SeekTo: _seek_to,
@@ -128,15 +129,15 @@ CHECKS: Final[Mapping[type, Callable[[Any], object]]] = {
     events.Resume: lambda event: events.Resume(partitions_of(event.partitions)),
     events.Poll: _poll,
     events.Commit: _commit,
-    events.GetCommitted: _ask_committed,
-    events.GetOffsets: _ask_offsets,
+    events.GetCommitted: _get_committed,
+    events.GetOffsets: _get_offsets,
     events.GetPosition: lambda event: replace(event, partition=partition_of(event.partition)),
     events.Close: _close,
 }
-"""Event of the user -> the same, checked. Those that are missing carry no values to check."""
+"""Event type -> check. Other events have no values to check."""
 
 
 def checked(event: object) -> object:
-    """Return an event of the user with its values checked; other events as they are."""
+    """Return the event with its values checked."""
     check = CHECKS.get(type(event))
     return event if check is None else check(event)

@@ -1,6 +1,6 @@
-"""The parts of a consumer, as those that put them to use know them.
+"""The components of a consumer.
 
-Law: made once, together; each is a machine or a table of its own.
+Law: created once, together; each is a machine or a table of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..network.cluster import ClusterView
 from ..requests import NoResponse, ResponseReceived
 from .configuration import ConsumerConfig
 from .fetch import fetcher
-from .group import member as seat
+from .group import member as member
 from .group import membership
 from .offsets import committed, committing
 from .offsets import leader_requests as leaders
@@ -26,7 +26,7 @@ Effects: TypeAlias = list[object]
 
 
 class Component(Protocol):
-    """A machine that asks the network."""
+    """A machine that sends requests."""
 
     def handle(self, event: ResponseReceived | NoResponse, now: float) -> Effects: ...
 
@@ -37,7 +37,7 @@ class Component(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """Everything that one consumer consists of; view: what is known of the cluster."""
+    """The components of one consumer. view: the metadata of the cluster."""
 
     config: ConsumerConfig
     view: ClusterView
@@ -60,7 +60,7 @@ class Components:
         clock_ms: Callable[[], int],
         owner: str,
     ) -> Self:
-        """Make them; lot, clock_ms, owner: as of `Consumer`."""
+        """Create the components; rng, clock_ms, owner: as for `Consumer`."""
         offsets = OffsetsByTime(config.isolation_level, round(config.request_timeout_s * 1000))
         positions = Positions(
             view,
@@ -84,11 +84,11 @@ class Components:
 
     @property
     def machines(self) -> dict[str, Component]:
-        """Those that ask the network, by the first half of the keys of what they ask."""
+        """The machines that send requests, by the first part of their request keys."""
         return {
-            seat.PART: self.membership,
-            leaders.PART: self.leaders,
-            committed.PART: self.committed,
-            committing.PART: self.committing,
-            fetcher.PART: self.fetcher,
+            member.REQUEST_KEY: self.membership,
+            leaders.REQUEST_KEY: self.leaders,
+            committed.REQUEST_KEY: self.committed,
+            committing.REQUEST_KEY: self.committing,
+            fetcher.REQUEST_KEY: self.fetcher,
         }

@@ -1,6 +1,6 @@
-"""How a consumer is configured, under Kafka's keys and with Kafka's defaults.
+"""The configuration of a consumer, with Kafka's keys and defaults.
 
-Law: as in `client.config`: every key is in a table, with its reading, default and meaning.
+Law: as in `client.config`: every key is in a table, with its parser, default and description.
 
     {"group.id": "g", ...} ─▶ read_config(CONSUMER_KEYS, ...) ─▶ consumer_config ─▶ ConsumerConfig
 """
@@ -34,14 +34,14 @@ from .assignors import ASSIGNORS, Assignor, protocol_of
 
 
 class IsolationLevel(IntEnum):
-    """What of transactions is read (KIP-98)."""
+    """Which transactional records are read (KIP-98)."""
 
     READ_UNCOMMITTED = 0
     READ_COMMITTED = 1
 
 
 class Reset(Enum):
-    """Where to begin where there is no valid offset."""
+    """Where to start without a valid offset."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -94,7 +94,7 @@ class ConsumerConfig:
         if self.heartbeat_interval_s >= self.session_timeout_s:
             raise ConfigurationError("heartbeat.interval.ms", "must be below session.timeout.ms")
         if self.group_id is None and self.group_instance_id is not None:
-            raise ConfigurationError("group.instance.id", "is of no use without a group.id")
+            raise ConfigurationError("group.instance.id", "requires group.id")
 
 
 DURATION: Final = re.compile(
@@ -104,7 +104,7 @@ DURATION: Final = re.compile(
 
 
 def reset(value: Setting) -> object:
-    """Read earliest, latest, none, by_duration:<ISO 8601> (KIP-1106), by_timestamp:<ms> (ours)."""
+    """Parse earliest, latest, none, by_duration:<ISO 8601> (KIP-1106), by_timestamp:<ms> (ours)."""
     if isinstance(value, ResetPolicy):
         return value
     name, _, rest = str(value).partition(":")
@@ -117,15 +117,15 @@ def reset(value: Setting) -> object:
         return ResetPolicy(Reset.DURATION, round(seconds * 1000))
     plain = {each.value: each for each in (Reset.EARLIEST, Reset.LATEST, Reset.NONE)}
     if rest or name not in plain:
-        raise ValueError(f"{value!r} is no reset policy")
+        raise ValueError(f"invalid reset policy {value!r}")
     return ResetPolicy(plain[name])
 
 
-ASSIGNOR_HAS: Final = ("name", "rebalance_protocols", "user_data", "understand", "assign")
+ASSIGNOR_ATTRIBUTES: Final = ("name", "rebalance_protocols", "user_data", "understand", "assign")
 
 
 def assignors(value: Setting) -> object:
-    """Read names, in a list or with commas; assignors of the user's own stand as they are."""
+    """Parse a list of assignors or a comma-separated list of names."""
     listed: Sequence[object] = [value]
     if isinstance(value, str):
         listed = value.split(",")
@@ -133,20 +133,20 @@ def assignors(value: Setting) -> object:
         listed = value
     found = tuple(map(assignor, listed))
     if not found:
-        raise ValueError(f"{value!r} names no assignor")
+        raise ValueError("expected at least one assignor")
     return found
 
 
 def assignor(value: object) -> object:
-    """Read one."""
+    """Return an assignor by name; custom assignors as they are."""
     if isinstance(value, str):
         known = ASSIGNORS.get(value.strip())
         if known is None:
-            raise ValueError(f"{value!r} is no assignor; Kafka's are {', '.join(ASSIGNORS)}")
+            raise ValueError(f"unknown assignor {value!r}: expected one of {', '.join(ASSIGNORS)}")
         return known
-    lacking = [each for each in ASSIGNOR_HAS if not hasattr(value, each)]
-    if lacking:
-        raise ValueError(f"{value!r} is no assignor: it has no {', '.join(lacking)}")
+    missing = [each for each in ASSIGNOR_ATTRIBUTES if not hasattr(value, each)]
+    if missing:
+        raise ValueError(f"invalid assignor {value!r}: missing {', '.join(missing)}")
     return value
 
 
@@ -157,30 +157,40 @@ D: Final = ConsumerConfig()
 
 CONSUMER_KEYS: Final[Mapping[str, Key]] = {
     **CLIENT_KEYS,
-    "group.id": Key(text, None, "the group to read in"),
-    "group.instance.id": Key(text, None, "our name in it, for a static member (KIP-345)"),
-    "client.rack": Key(text, None, "where we are, to read from replicas nearby (KIP-392)"),
-    "partition.assignment.strategy": Key(assignors, D.assignors, "assignors, the best first"),
-    "session.timeout.ms": Key(POSITIVE_MS, 45_000, "without a heartbeat, we are out of the group"),
-    "heartbeat.interval.ms": Key(POSITIVE_MS, 3_000, "how often to say that we are alive"),
-    "max.poll.interval.ms": Key(POSITIVE_MS, 300_000, "without a poll, we leave the group"),
-    "max.poll.records": Key(integer(1, INT32), 500, "the most that one poll returns"),
-    "enable.auto.commit": Key(truth, True, "commit what was returned by earlier polls"),
-    "auto.commit.interval.ms": Key(MILLISECONDS, 5_000, "how often"),
-    "auto.offset.reset": Key(reset, FROM_LATEST, "where to begin where nothing is committed"),
-    "isolation.level": Key(ISOLATION, "read_uncommitted", "what of transactions is read"),
-    "fetch.min.bytes": Key(BYTES, 1, "a broker waits for so much, ..."),
-    "fetch.max.wait.ms": Key(MILLISECONDS, 500, "... but not longer"),
-    "fetch.max.bytes": Key(BYTES, 52_428_800, "the most that one fetch returns"),
-    "max.partition.fetch.bytes": Key(BYTES, 1_048_576, "... of one partition"),
-    "check.crcs": Key(truth, True, "whether record batches are verified"),
-    "default.api.timeout.ms": Key(MILLISECONDS, 60_000, "how long a call may take"),
+    "group.id": Key(text, None, "the consumer group"),
+    "group.instance.id": Key(text, None, "the instance id of a static member (KIP-345)"),
+    "client.rack": Key(
+        text, None, "the rack of this client, to fetch from the nearest replica (KIP-392)"
+    ),
+    "partition.assignment.strategy": Key(
+        assignors, D.assignors, "assignors in order of preference"
+    ),
+    "session.timeout.ms": Key(
+        POSITIVE_MS, 45_000, "without heartbeats the member is removed from the group"
+    ),
+    "heartbeat.interval.ms": Key(POSITIVE_MS, 3_000, "the time between heartbeats"),
+    "max.poll.interval.ms": Key(POSITIVE_MS, 300_000, "without a poll the member leaves the group"),
+    "max.poll.records": Key(
+        integer(1, INT32), 500, "the maximum number of records that a poll returns"
+    ),
+    "enable.auto.commit": Key(truth, True, "commit the offsets of earlier polls automatically"),
+    "auto.commit.interval.ms": Key(MILLISECONDS, 5_000, "the time between automatic commits"),
+    "auto.offset.reset": Key(reset, FROM_LATEST, "where to start without a committed offset"),
+    "isolation.level": Key(ISOLATION, "read_uncommitted", "which transactional records are read"),
+    "fetch.min.bytes": Key(BYTES, 1, "a broker waits for this many bytes, ..."),
+    "fetch.max.wait.ms": Key(MILLISECONDS, 500, "... but not longer than this"),
+    "fetch.max.bytes": Key(BYTES, 52_428_800, "the maximum bytes of a fetch response"),
+    "max.partition.fetch.bytes": Key(
+        BYTES, 1_048_576, "the maximum bytes of one partition in a fetch response"
+    ),
+    "check.crcs": Key(truth, True, "verify the checksums of record batches"),
+    "default.api.timeout.ms": Key(MILLISECONDS, 60_000, "the default timeout of calls"),
 }
-"""What a consumer takes."""
+"""The settings of a consumer."""
 
 
 def consumer_config(values: Values) -> ConsumerConfig:
-    """Make a consumer's configuration out of checked values (`read_config(CONSUMER_KEYS, ...)`)."""
+    """Return the configuration of checked values (`read_config(CONSUMER_KEYS, ...)`)."""
     named = values["partition.assignment.strategy"]
     policy = values["auto.offset.reset"]
     assert isinstance(named, tuple)

@@ -1,7 +1,7 @@
-"""The consumer: what the user wants in, records out.
+"""The consumer: subscriptions and polls in, records out.
 
-Law: every part is a machine or a table of its own; here is only who tells whom. What one part says
-to another never leaves; what is left is for the network or the user.
+Law: every component is a machine or a table of its own; this one routes events and effects between
+them. Effects that no component handles are for the network or the user.
 
     user ─▶ subscription ─▶ membership ─▶ steps ─▶ positions ─▶ fetcher ─▶ user
                                │            │          │  └▶ leaders (ListOffsets, epochs)
@@ -34,15 +34,15 @@ from .offsets.partition_state import PositionFailed
 from .offsets.queries import OffsetQueries
 from .partitions import TopicPartition
 from .subscription import Mode
-from .subscription_state import CLOSING, WISHES, SubscriptionState
+from .subscription_state import CLOSING, SUBSCRIPTION_HANDLERS, SubscriptionState
 
 Effects: TypeAlias = list[object]
 
 
 class Consumer:
-    """The machine; `owner` is its name in the client.
+    """The consumer machine. owner: its name in the client.
 
-    lot: draws from 0 up to 1. clock_ms: tells milliseconds since the epoch.
+    rng: returns random numbers in [0, 1). clock_ms: returns milliseconds since the epoch.
     """
 
     def __init__(
@@ -54,90 +54,93 @@ class Consumer:
         clock_ms: Callable[[], int],
         owner: str = "consumer",
     ) -> None:
-        parts = Components.make(config, view, rng=rng, clock_ms=clock_ms, owner=owner)
+        components = Components.make(config, view, rng=rng, clock_ms=clock_ms, owner=owner)
         self.config = config
-        self.subscription = parts.subscription
-        self.positions = parts.positions
-        self.membership = parts.membership
-        self._parts = parts
-        self._machines = parts.machines
-        self._commits = Commits(parts)
-        self._ours = Assignment(parts, self._commits)
-        self._leadership = Leadership(parts)
-        self._subscriptions = SubscriptionState(
-            parts, self._ours, self._commits, self._leadership, owner
+        self.subscription = components.subscription
+        self.positions = components.positions
+        self.membership = components.membership
+        self._components = components
+        self._machines = components.machines
+        self._commits = Commits(components)
+        self._assignment = Assignment(components, self._commits)
+        self._leadership = Leadership(components)
+        self._subscription_state = SubscriptionState(
+            components, self._assignment, self._commits, self._leadership, owner
         )
         self._view = view
         self._owner = owner
         self._polling = False
-        self._most = config.max_poll_records
+        self._max_records = config.max_poll_records
         self._errors: deque[Exception] = deque()
-        self._questions = OffsetQueries(parts)
+        self._queries = OffsetQueries(components)
         self.closed = False
 
-    # -- the contract
+    # -- the machine
 
     def handle(self, event: object, now: float) -> Effects:
-        """Take an event of the user or of the network.
+        """Handle an event of the user or of the network.
 
-        Raises LocalProtocolError where the user asks for what is not possible now, InvalidValue
-        and OutOfRange for values of a wrong type or out of range; then nothing has changed.
+        Raises LocalProtocolError for a call that is illegal in the current state, InvalidValue and
+        OutOfRange for invalid values; then nothing has changed.
         """
         if self.closed:
             return []
         event = checked(event)
-        wish, handler = WISHES.get(type(event)), HANDLERS.get(type(event))
-        if wish is not None:
-            effects = wish(self._subscriptions, event, now)
+        subscription_handler = SUBSCRIPTION_HANDLERS.get(type(event))
+        handler = HANDLERS.get(type(event))
+        if subscription_handler is not None:
+            effects = subscription_handler(self._subscription_state, event, now)
         elif handler is not None:
             effects = handler(self, event, now)
         else:
-            raise LocalProtocolError(f"a consumer does not know what {type(event).__name__} is")
-        return self._go_on(effects, now)
+            raise LocalProtocolError(f"unknown event {type(event).__name__}")
+        return self._route(effects, now)
 
     def next_deadline(self) -> float | None:
         if self.closed:
             return None
-        times = [part.next_deadline() for part in self._machines.values()]
-        if self._polling and self._commits.by_itself:
+        times = [machine.next_deadline() for machine in self._machines.values()]
+        if self._polling and self._commits.auto_commit:
             times.append(self._commits.due_at)
-        return min((at for at in [*times, self._ours.close_by] if at is not None), default=None)
+        return min(
+            (at for at in [*times, self._assignment.close_deadline] if at is not None), default=None
+        )
 
     def advance(self, now: float) -> Effects:
         if self.closed:
             return []
         effects: Effects = []
-        for part in self._machines.values():
-            due = part.next_deadline()
+        for machine in self._machines.values():
+            due = machine.next_deadline()
             if due is not None and due <= now:
-                effects += part.advance(now)
+                effects += machine.advance(now)
         if self._polling:
-            effects += self._commits.if_due(now)
-        if self._ours.close_by is not None and self._ours.close_by <= now:
-            effects += self._end()
-        return self._go_on(effects, now)
+            effects += self._commits.auto_commit_if_due(now)
+        if self._assignment.close_deadline is not None and self._assignment.close_deadline <= now:
+            effects += self._finish_close()
+        return self._route(effects, now)
 
-    # -- what can be asked without waiting
+    # -- state
 
     @property
     def assignment(self) -> frozenset[TopicPartition]:
-        """The partitions that are ours."""
+        """The assigned partitions."""
         return frozenset(self.positions)
 
     @property
     def settled(self) -> bool:
-        """Whether nothing is under way that records must wait for."""
-        return not self._ours.steps
+        """Whether no rebalance is pending, which records would wait for."""
+        return not self._assignment.steps
 
-    # -- reading
+    # -- polling
 
     def _poll(self, event: events.Poll, now: float) -> Effects:
         if self.subscription.mode is Mode.NONE:
             raise LocalProtocolError("subscribe to topics or assign partitions before polling")
         self._polling = True
-        self._most = event.most or self.config.max_poll_records
-        self.positions.try_again()
-        effects = self._commits.if_due(now)
+        self._max_records = event.max_records or self.config.max_poll_records
+        self.positions.retry_failed()
+        effects = self._commits.auto_commit_if_due(now)
         return effects + self.membership.handle(member_states.Polled(), now)
 
     def _stop_polling(self, _event: object, now: float) -> Effects:
@@ -146,175 +149,179 @@ class Consumer:
         self._polling = False
         return self.membership.handle(member_states.Busy(), now)
 
-    def _give_back(self, event: events.ReturnRecords, _now: float) -> Effects:
-        self._parts.fetcher.fetch_buffer.give_back(event.records)
+    def _return_records(self, event: events.ReturnRecords, _now: float) -> Effects:
+        self._components.fetcher.fetch_buffer.return_records(event.records)
         return []
 
     def _deliver(self, now: float) -> Effects:
-        """End the poll with an error or with records, if there is either."""
-        if not self._polling or self._ours.steps:
+        """Complete the poll with an error or with records, if possible."""
+        if not self._polling or self._assignment.steps:
             return []
-        answer: object
+        result: object
         if self._errors:
-            answer = events.Raise(self._errors.popleft())
+            result = events.Raise(self._errors.popleft())
         else:
             try:
-                records = self._parts.fetcher.fetch_buffer.take(self._most)
+                records = self._components.fetcher.fetch_buffer.take(self._max_records)
             except FetchFailed as error:
-                answer = events.Raise(error)
+                result = events.Raise(error)
             else:
                 if not records:
                     return []
-                answer = events.Deliver(records)
-        return [*self._stop_polling(None, now), answer]
+                result = events.Deliver(records)
+        return [*self._stop_polling(None, now), result]
 
     # -- committing
 
     def _commit(self, event: events.Commit, now: float) -> Effects:
         return self._commits.commit(event, now)
 
-    def _committed_told(self, event: committing.Committed, now: float) -> Effects:
-        self._commits.told(event)
+    def _on_committed(self, event: committing.Committed, now: float) -> Effects:
+        self._commits.on_committed(event)
         assert isinstance(event.commit.key, tuple)
-        who, key = event.commit.key
-        if who == USER:
+        origin, key = event.commit.key
+        if origin == USER:
             return [events.Done(key, event.error)]
         effects: Effects = [] if event.error is None else [events.Warn(event.error)]
-        return effects + (self._ours.committed(key, now) if who == STEP else [])
+        return effects + (self._assignment.on_committed(key, now) if origin == STEP else [])
 
-    def _commit_refused(self, event: committing.CommitRefused, now: float) -> Effects:
-        return self.membership.suspect(event.code, event.identity, now)
+    def _on_commit_refused(self, event: committing.CommitRefused, now: float) -> Effects:
+        return self.membership.on_commit_error(event.code, event.identity, now)
 
-    # -- asking
+    # -- queries
 
-    def _ask_committed(self, event: events.GetCommitted, now: float) -> Effects:
-        return self._questions.ask_committed(event, now)
+    def _get_committed(self, event: events.GetCommitted, now: float) -> Effects:
+        return self._queries.get_committed(event, now)
 
-    def _ask_offsets(self, event: events.GetOffsets, now: float) -> Effects:
-        return self._questions.ask_offsets(event, now)
+    def _get_offsets(self, event: events.GetOffsets, now: float) -> Effects:
+        return self._queries.get_offsets(event, now)
 
-    def _ask_position(self, event: events.GetPosition, _now: float) -> Effects:
-        self._subscriptions.must_have([event.partition])
-        self._questions.ask_position(event)
+    def _get_position(self, event: events.GetPosition, _now: float) -> Effects:
+        self._subscription_state.check_assigned([event.partition])
+        self._queries.get_position(event)
         return []
 
-    def _withdraw(self, event: events.Withdraw, _now: float) -> Effects:
-        self._questions.withdraw(event)
+    def _cancel_get_position(self, event: events.CancelGetPosition, _now: float) -> Effects:
+        self._queries.cancel(event)
         return []
 
     # -- the group
 
-    def _prepare(self, _event: object, _now: float) -> Effects:
+    def _on_prepare(self, _event: object, _now: float) -> Effects:
         self._leadership.end()
-        self._ours.prepare()
+        self._assignment.prepare()
         return []
 
-    def _compute(self, event: member_states.ComputeAssignments, now: float) -> Effects:
+    def _on_compute_assignments(
+        self, event: member_states.ComputeAssignments, now: float
+    ) -> Effects:
         self._leadership.begin(event)
-        return self._subscriptions.track() + self._leadership.go_on(now)
+        return self._subscription_state.track() + self._leadership.run(now)
 
-    def _assigned(self, event: member_states.PartitionsAssigned, _now: float) -> Effects:
-        self._ours.adopt(event)
+    def _on_assigned(self, event: member_states.PartitionsAssigned, _now: float) -> Effects:
+        self._assignment.on_assigned(event)
         return []
 
-    def _lost(self, event: member_states.PartitionsLost, _now: float) -> Effects:
+    def _on_lost(self, event: member_states.PartitionsLost, _now: float) -> Effects:
         self._leadership.end()
-        return self._ours.lost(event)
+        return self._assignment.on_lost(event)
 
-    def _left(self, _event: object, now: float) -> Effects:
-        return self._ours.left(now)
+    def _on_left(self, _event: object, now: float) -> Effects:
+        return self._assignment.on_left(now)
 
-    def _refused(self, event: member_states.GroupRefused, _now: float) -> Effects:
+    def _on_group_refused(self, event: member_states.GroupRefused, _now: float) -> Effects:
         self._errors.append(event.error)
         return []
 
-    def _listener_done(self, event: events.ListenerDone, now: float) -> Effects:
-        return self._ours.listener_done(event, now)
+    def _on_listener_done(self, event: events.ListenerDone, now: float) -> Effects:
+        return self._assignment.on_listener_done(event, now)
 
     # -- closing
 
     def _close(self, event: events.Close, now: float) -> Effects:
-        if self._ours.close_by is not None:
+        if self._assignment.close_deadline is not None:
             return []
-        self._ours.close_by = now + event.timeout_s
+        self._assignment.close_deadline = now + event.timeout_s
         self._polling = False
         if self.membership.state is not MemberState.UNJOINED:
-            self._ours.leave(CLOSING)
+            self._assignment.leave(CLOSING)
         else:
-            self._ours.steps.add(rebalancing.CommitRead())
-        self._ours.steps.add(rebalancing.End())
+            self._assignment.steps.add(rebalancing.CommitConsumed())
+        self._assignment.steps.add(rebalancing.FinishClose())
         return []
 
-    def _end(self) -> Effects:
-        effects = self._parts.fetcher.close()
+    def _finish_close(self) -> Effects:
+        effects = self._components.fetcher.close()
         self.closed = True
         return [*effects, events.Closed()]
 
     # -- the network
 
-    def _network(self, event: ResponseReceived | NoResponse, now: float) -> Effects:
+    def _on_response(self, event: ResponseReceived | NoResponse, now: float) -> Effects:
         assert isinstance(event.ask.key, tuple)
         return self._machines[event.ask.key[0]].handle(event, now)
 
-    def _metadata(self, event: MetadataChanged, now: float) -> Effects:
-        self.positions.look_around()
-        self._parts.fetcher.look_around(now)
-        effects = self._parts.leaders.handle(event, now) + self._leadership.go_on(now)
-        self._errors += self._subscriptions.refused()
+    def _on_metadata_changed(self, event: MetadataChanged, now: float) -> Effects:
+        self.positions.on_metadata_changed()
+        self._components.fetcher.on_metadata_changed(now)
+        effects = self._components.leaders.handle(event, now) + self._leadership.run(now)
+        self._errors += self._subscription_state.topic_errors()
         reason = ""
         if self.subscription.match(self._view):
-            reason = "other topics match the pattern"
-        elif self._leadership.outdated:
-            reason = "the group's topics have other partitions"
+            reason = "the topics that match the pattern have changed"
+        elif self._leadership.metadata_changed:
+            reason = "the partition counts of the group's topics have changed"
         if reason and self.subscription.in_group:
             self._leadership.end()
             effects += self.membership.handle(member_states.JoinWanted(reason), now)
         return effects
 
-    def _cluster_failed(self, event: ClusterFailed, _now: float) -> Effects:
+    def _on_cluster_failed(self, event: ClusterFailed, _now: float) -> Effects:
         self._errors.append(ConsumerError(f"{event.reason.value}: {event.detail}"))
         return []
 
-    # -- who tells whom
+    # -- routing
 
-    def _go_on(self, effects: Effects, now: float) -> Effects:
-        """Carry what parts say to each other, until only what others must hear is left."""
+    def _route(self, effects: Effects, now: float) -> Effects:
+        """Route effects between components; returns those for the network and the user."""
         out: Effects = []
-        self._carry(effects, out, now)
-        while self._ours.steps.pending:
-            self._carry(self._ours.go_on(now), out, now)
-        if self._ours.ended and not self.closed:
-            out += self._end()
+        self._dispatch(effects, out, now)
+        while self._assignment.steps.pending:
+            self._dispatch(self._assignment.run(now), out, now)
+        if self._assignment.ended and not self.closed:
+            out += self._finish_close()
         while not self.closed:
-            more = self.positions.wanted() + self._parts.fetcher.fetch(now) + self._deliver(now)
+            more = (
+                self.positions.requests() + self._components.fetcher.fetch(now) + self._deliver(now)
+            )
             if not more:
                 break
-            self._carry(more, out, now)
-        return out + self._questions.answered()
+            self._dispatch(more, out, now)
+        return out + self._queries.completed()
 
-    def _carry(self, effects: Effects, out: Effects, now: float) -> None:
-        left = deque(effects)
-        while left:
-            effect = left.popleft()
-            handler = INSIDE.get(type(effect))
+    def _dispatch(self, effects: Effects, out: Effects, now: float) -> None:
+        pending = deque(effects)
+        while pending:
+            effect = pending.popleft()
+            handler = INTERNAL_HANDLERS.get(type(effect))
             if handler is None:
                 out.append(effect)
             else:
-                left.extendleft(reversed(handler(self, effect, now)))
+                pending.extendleft(reversed(handler(self, effect, now)))
 
     def _fetch_committed(self, event: committed.FetchCommitted, now: float) -> Effects:
-        return self._parts.committed.handle(event, now)
+        return self._components.committed.handle(event, now)
 
     def _committed_fetched(self, event: committed.CommittedFetched, _now: float) -> Effects:
-        return self._questions.committed_fetched(event)
+        return self._queries.committed_fetched(event)
 
-    def _leaders_answered(self, event: leaders.LeadersResponded, _now: float) -> Effects:
-        return self._questions.leaders_answered(event)
+    def _leaders_responded(self, event: leaders.LeadersResponded, _now: float) -> Effects:
+        return self._queries.leaders_responded(event)
 
-    def _ask_leaders(self, event: leaders.RequestFromLeaders, now: float) -> Effects:
-        return self._parts.leaders.handle(event, now)
+    def _request_from_leaders(self, event: leaders.RequestFromLeaders, now: float) -> Effects:
+        return self._components.leaders.handle(event, now)
 
-    def _position_failed(self, event: PositionFailed, _now: float) -> Effects:
+    def _on_position_failed(self, event: PositionFailed, _now: float) -> Effects:
         self._errors.append(event.error)
         return []
 
@@ -325,34 +332,34 @@ Handler: TypeAlias = Callable[..., Effects]
 HANDLERS: Final[Mapping[type, Handler]] = {
     events.Poll: C._poll,
     events.StopPolling: C._stop_polling,
-    events.ReturnRecords: C._give_back,
-    events.ListenerDone: C._listener_done,
+    events.ReturnRecords: C._return_records,
+    events.ListenerDone: C._on_listener_done,
     events.Commit: C._commit,
-    events.GetCommitted: C._ask_committed,
-    events.GetOffsets: C._ask_offsets,
-    events.GetPosition: C._ask_position,
-    events.Withdraw: C._withdraw,
+    events.GetCommitted: C._get_committed,
+    events.GetOffsets: C._get_offsets,
+    events.GetPosition: C._get_position,
+    events.CancelGetPosition: C._cancel_get_position,
     events.Close: C._close,
-    ResponseReceived: C._network,
-    NoResponse: C._network,
-    MetadataChanged: C._metadata,
-    ClusterFailed: C._cluster_failed,
+    ResponseReceived: C._on_response,
+    NoResponse: C._on_response,
+    MetadataChanged: C._on_metadata_changed,
+    ClusterFailed: C._on_cluster_failed,
 }
-"""What comes from outside -> what to do."""
+"""Events from outside -> handler."""
 
-INSIDE: Final[Mapping[type, Handler]] = {
-    member_states.Prepare: C._prepare,
-    member_states.ComputeAssignments: C._compute,
-    member_states.PartitionsAssigned: C._assigned,
-    member_states.PartitionsLost: C._lost,
-    member_states.GroupRefused: C._refused,
-    member_states.Left: C._left,
-    committing.Committed: C._committed_told,
-    committing.CommitRefused: C._commit_refused,
+INTERNAL_HANDLERS: Final[Mapping[type, Handler]] = {
+    member_states.Prepare: C._on_prepare,
+    member_states.ComputeAssignments: C._on_compute_assignments,
+    member_states.PartitionsAssigned: C._on_assigned,
+    member_states.PartitionsLost: C._on_lost,
+    member_states.GroupRefused: C._on_group_refused,
+    member_states.Left: C._on_left,
+    committing.Committed: C._on_committed,
+    committing.CommitRefused: C._on_commit_refused,
     committed.FetchCommitted: C._fetch_committed,
     committed.CommittedFetched: C._committed_fetched,
-    leaders.RequestFromLeaders: C._ask_leaders,
-    leaders.LeadersResponded: C._leaders_answered,
-    PositionFailed: C._position_failed,
+    leaders.RequestFromLeaders: C._request_from_leaders,
+    leaders.LeadersResponded: C._leaders_responded,
+    PositionFailed: C._on_position_failed,
 }
-"""What one part says to another -> who hears it."""
+"""Effects between components -> handler."""

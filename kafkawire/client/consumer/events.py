@@ -1,7 +1,7 @@
-"""What the user of a consumer machine says to it, and what it says to its user.
+"""Events that the user sends to a consumer machine, and effects that it returns to the user.
 
-Law: whatever has a key comes back with that key, once; a Poll ends in Deliver or Raise, or in the
-user's StopPolling.
+Law: an event with a key is completed by one effect with that key; a Poll ends in Deliver or Raise,
+or in the user's StopPolling.
 
     Subscribe, Assign, Seek, Poll, Commit, ... ─▶ Consumer ─▶ Deliver, Raise, CallListener, ...
 """
@@ -18,36 +18,37 @@ from .failures import ConsumerError
 from .offsets.committing import CommitKind
 from .partitions import ConsumerRecord, OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 
-# What the user wants to read.
+# Subscriptions and positions.
 
 
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """Read topics by name or pattern, as a member of the group. listens: whether CallListener is
-    wanted (and then answered by ListenerDone).
+    """Subscribe to topics by name or pattern, as a member of the group.
+
+    has_listener: whether the user handles CallListener, and sends ListenerDone.
     """
 
-    wanted: tuple[str, ...] | re.Pattern[str]
-    listens: bool = False
+    topics: tuple[str, ...] | re.Pattern[str]
+    has_listener: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Assign:
-    """Read these partitions, outside of any assignment."""
+    """Assign partitions manually, without a group assignment."""
 
     partitions: tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Unsubscribe:
-    """Read nothing; out of the group. Answered by Done."""
+    """Unsubscribe and leave the group. Completed by Done."""
 
     key: Hashable
 
 
 @dataclass(frozen=True, slots=True)
 class Seek:
-    """Read a partition from that offset on."""
+    """Set the position of a partition."""
 
     partition: TopicPartition
     offset: int
@@ -56,7 +57,7 @@ class Seek:
 
 @dataclass(frozen=True, slots=True)
 class SeekTo:
-    """Read partitions from where a policy says."""
+    """Reset the positions of partitions by a policy."""
 
     partitions: tuple[TopicPartition, ...]
     policy: ResetPolicy
@@ -72,24 +73,24 @@ class Resume:
     partitions: tuple[TopicPartition, ...]
 
 
-# Reading.
+# Polling.
 
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """The user is back, with all it got before dealt with, and waits for records."""
+    """The user waits for records, and has processed all earlier ones."""
 
-    most: int | None = None
+    max_records: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StopPolling:
-    """The user waits no longer."""
+    """The user stops waiting for records."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReturnRecords:
-    """The last of what was delivered, which the user has not come to."""
+    """The user returns the last delivered records, which it has not processed."""
 
     records: list[ConsumerRecord]
 
@@ -106,7 +107,7 @@ class ListenerDone:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Commit these offsets, or all that was delivered. Answered by Done."""
+    """Commit offsets; None: those of all delivered records. Completed by Done."""
 
     key: Hashable
     offsets: Mapping[TopicPartition, OffsetAndMetadata] | None
@@ -116,7 +117,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class GetCommitted:
-    """Ask what the group has committed. Answered by CommittedFound."""
+    """Fetch committed offsets. Completed by CommittedFound."""
 
     key: Hashable
     partitions: tuple[TopicPartition, ...]
@@ -125,7 +126,7 @@ class GetCommitted:
 
 @dataclass(frozen=True, slots=True)
 class GetOffsets:
-    """Ask for offsets by time (`lookups`). Answered by OffsetsFound."""
+    """Look up offsets by timestamp (`lookups`). Completed by OffsetsFound."""
 
     key: Hashable
     times: Mapping[TopicPartition, int]
@@ -134,22 +135,22 @@ class GetOffsets:
 
 @dataclass(frozen=True, slots=True)
 class GetPosition:
-    """Ask where a partition is read next. Answered by PositionFound, once that is known."""
+    """Wait for the position of a partition. Completed by PositionFound."""
 
     key: Hashable
     partition: TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
-class Withdraw:
-    """Nobody waits for that position any more."""
+class CancelGetPosition:
+    """Cancel a GetPosition."""
 
     key: Hashable
 
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """Commit, leave, end. Answered by Closed, within the time given."""
+    """Commit, leave the group and close. Completed by Closed within the timeout."""
 
     timeout_s: float
 
@@ -158,16 +159,16 @@ class Close:
 
 
 class Change(Enum):
-    """What a listener is told."""
+    """The change that a rebalance listener is called for."""
 
-    REVOKED = "still ours: commit, then let go"
-    ASSIGNED = "ours now"
-    LOST = "no longer ours"
+    REVOKED = "still assigned, about to be revoked"
+    ASSIGNED = "newly assigned"
+    LOST = "no longer assigned"
 
 
 @dataclass(frozen=True, slots=True)
 class CallListener:
-    """Tell the listener, while the user is in a poll, close or unsubscribe; then ListenerDone."""
+    """Call the listener during a poll, close or unsubscribe; ListenerDone must follow."""
 
     serial: int
     change: Change
@@ -175,36 +176,36 @@ class CallListener:
 
 
 @dataclass(frozen=True, slots=True)
-class Forget:
-    """What was delivered of these partitions, and not dealt with, is somebody else's now."""
+class DiscardRecords:
+    """Discard delivered records of lost partitions that are not processed."""
 
     partitions: tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Deliver:
-    """Records for the poll."""
+    """The poll returns records."""
 
     records: list[ConsumerRecord]
 
 
 @dataclass(frozen=True, slots=True)
 class Raise:
-    """An error for the poll."""
+    """The poll raises an error."""
 
     error: Exception
 
 
 @dataclass(frozen=True, slots=True)
 class Warn:
-    """Something went wrong that nobody waits for."""
+    """An error in the background."""
 
     error: ConsumerError
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The end of an Unsubscribe or Commit."""
+    """An Unsubscribe or Commit has completed."""
 
     key: Hashable
     error: ConsumerError | None = None
@@ -212,7 +213,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class CommittedFound:
-    """None where nothing is committed."""
+    """The committed offsets; None where nothing is committed."""
 
     key: Hashable
     found: Mapping[TopicPartition, OffsetAndMetadata | None]
@@ -221,7 +222,7 @@ class CommittedFound:
 
 @dataclass(frozen=True, slots=True)
 class OffsetsFound:
-    """found: None where no record is that late."""
+    """The offsets found; None where no record is that late."""
 
     key: Hashable
     found: Mapping[TopicPartition, OffsetAndTimestamp | None]
@@ -230,7 +231,7 @@ class OffsetsFound:
 
 @dataclass(frozen=True, slots=True)
 class PositionFound:
-    """offset None: the partition is no longer ours."""
+    """The position; None: the partition is no longer assigned."""
 
     key: Hashable
     offset: int | None
@@ -238,4 +239,4 @@ class PositionFound:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """Nothing more comes."""
+    """The consumer is closed."""

@@ -1,7 +1,7 @@
-"""What goes wrong for a consumer, as its user is told.
+"""The errors of a consumer.
 
-Law: a failure names the error code where a broker said one, and the partitions or group concerned;
-machines carry failures as values, only the outermost layer raises them.
+Law: an error has the broker's error code, if any, and the partitions or group concerned. Machines
+return errors as values; only the outermost layer raises them.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from .partitions import TopicPartition
 
 
 class ConsumerError(ClientError):
-    """Something a consumer was asked for cannot be done.
+    """An operation of a consumer failed.
 
-    reason: what is wrong and what may be done about it. code: the broker's, NONE where it is none.
-    partitions: those concerned.
+    reason: what is wrong and how to fix it. code: the broker's error code, else NONE. partitions:
+    those concerned.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class ConsumerError(ClientError):
 
     @property
     def retriable(self) -> bool:
-        """Whether the same may succeed later."""
+        """Whether a retry may succeed."""
         return self.code in RETRIABLE
 
     def __str__(self) -> str:
@@ -45,12 +45,14 @@ class ConsumerError(ClientError):
 
 
 class GroupFailed(ConsumerError):
-    """The group will not have us, or cannot be used."""
+    """The group refused this member, or is unavailable."""
 
 
 class CommitFailed(ConsumerError):
-    """Offsets were not committed. code says why; after REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION or
-    UNKNOWN_MEMBER_ID the partitions may be somebody else's.
+    """Offsets were not committed.
+
+    code: why; after REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION or UNKNOWN_MEMBER_ID the partitions
+    may be assigned to another member.
     """
 
 
@@ -59,15 +61,15 @@ class NoOffset(ConsumerError):
 
 
 class OffsetOutOfRange(ConsumerError):
-    """The log does not have the offset to read, and `auto.offset.reset` is none."""
+    """The fetch offset is out of range, and `auto.offset.reset` is none."""
 
 
 class LogTruncated(ConsumerError):
-    """What was read is no longer in the log (KIP-320), and `auto.offset.reset` is none."""
+    """The log was truncated before the position (KIP-320), and `auto.offset.reset` is none."""
 
 
 class FetchFailed(ConsumerError):
-    """A partition cannot be read."""
+    """A partition cannot be fetched, or its records are corrupt."""
 
 
 class LookupFailed(ConsumerError):
@@ -75,4 +77,4 @@ class LookupFailed(ConsumerError):
 
 
 class RequestTimedOut(ConsumerError):
-    """No usable answer came in time."""
+    """No valid response in time."""

@@ -1,6 +1,6 @@
-"""The small values everything about consuming is said in.
+"""The values of the consumer: partitions, offsets, records.
 
-Law: they are values: compared, hashed and pickled as what they hold.
+Law: they are compared, hashed and pickled by value.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from ...records import Headers, TimestampType
 
 NO_EPOCH: Final = -1
-"""A leader epoch that is not known."""
+"""An unknown leader epoch."""
 
 
 class TopicPartition(NamedTuple):
@@ -25,9 +25,9 @@ class TopicPartition(NamedTuple):
 
 
 class OffsetAndMetadata(NamedTuple):
-    """What is committed for a partition: the next offset to read, and what the user wrote to it.
+    """A committed offset: the next offset to read, with the user's metadata.
 
-    leader_epoch: of the last record read before it, -1 if not known (KIP-320).
+    leader_epoch: of the last record read before it, -1 if unknown (KIP-320).
     """
 
     offset: int
@@ -36,7 +36,7 @@ class OffsetAndMetadata(NamedTuple):
 
 
 class OffsetAndTimestamp(NamedTuple):
-    """What a look-up by time found: the record's offset, its timestamp and its leader epoch."""
+    """The result of a lookup by time: a record's offset, timestamp and leader epoch."""
 
     offset: int
     timestamp: int = -1
@@ -44,10 +44,10 @@ class OffsetAndTimestamp(NamedTuple):
 
 
 class ConsumerRecord(NamedTuple):
-    """A record, and where it was read.
+    """A record with its partition and offset.
 
     timestamp: milliseconds since the epoch, -1 for none. key, value: raw bytes, None for null.
-    leader_epoch: of the batch it came in; -1 where that is not known.
+    leader_epoch: of its batch, -1 if unknown.
     """
 
     topic: str

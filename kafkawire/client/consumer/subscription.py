@@ -1,13 +1,13 @@
-"""What the user wants to read: topics by name, by pattern, or partitions of their own choice.
+"""The subscription: topics by name, by pattern, or manually assigned partitions.
 
-Law: one way at a time. The same way again replaces what was wanted; another way is refused until
-the consumer has unsubscribed; nothing at all is unsubscribing.
+Law: one mode at a time. The same mode replaces the subscription; another mode is an error until the
+consumer has unsubscribed; subscribing to nothing is unsubscribing.
 
                       subscribe(names)   subscribe(pattern)   assign(partitions)
     NONE              NAMES              PATTERN              ASSIGNED
-    NAMES             NAMES              refused              refused
-    PATTERN           refused            PATTERN              refused
-    ASSIGNED          refused            refused              ASSIGNED
+    NAMES             NAMES              error                error
+    PATTERN           error              PATTERN              error
+    ASSIGNED          error              error                ASSIGNED
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .partitions import TopicPartition
 
 
 class Mode(Enum):
-    """How partitions are chosen."""
+    """How topics or partitions are chosen."""
 
     NONE = "nothing"
     NAMES = "topics by name"
@@ -43,9 +43,9 @@ LEGAL: Final[Mapping[Mode, frozenset[Mode]]] = {
 
 
 class Subscription:
-    """What is wanted, and by which way.
+    """The current subscription.
 
-    topics: those subscribed to; for a pattern, those of the cluster that match it.
+    topics: the subscribed topics; for a pattern, the matching topics of the cluster.
     """
 
     def __init__(self) -> None:
@@ -61,38 +61,38 @@ class Subscription:
 
     @property
     def tracked(self) -> frozenset[str] | None:
-        """The topics whose metadata is needed; None is all of the cluster."""
+        """The topics whose metadata is needed; None for all topics of the cluster."""
         if self.mode is Mode.PATTERN:
             return None
         return self.topics
 
-    def subscribe(self, wanted: Iterable[str] | re.Pattern[str]) -> None:
-        """Subscribe to topics by name or by a pattern that matches the whole name."""
-        if isinstance(wanted, re.Pattern):
-            self._become(Mode.PATTERN)
-            self.pattern, self.topics = wanted, frozenset()
+    def subscribe(self, topics: Iterable[str] | re.Pattern[str]) -> None:
+        """Subscribe to topics by name, or by a pattern that matches whole names."""
+        if isinstance(topics, re.Pattern):
+            self._set_mode(Mode.PATTERN)
+            self.pattern, self.topics = topics, frozenset()
             return
-        if isinstance(wanted, str):
-            raise LocalProtocolError(f"topics are a list of names, not the text {wanted!r}")
-        topics = frozenset(wanted)
-        self._become(Mode.NAMES if topics else Mode.NONE)
-        self.topics = topics
+        if isinstance(topics, str):
+            raise LocalProtocolError(f"invalid topics {topics!r}: expected a list of names")
+        names = frozenset(topics)
+        self._set_mode(Mode.NAMES if names else Mode.NONE)
+        self.topics = names
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these partitions, outside of any group's assignment."""
+        """Assign partitions manually."""
         assigned = frozenset(partitions)
-        self._become(Mode.ASSIGNED if assigned else Mode.NONE)
+        self._set_mode(Mode.ASSIGNED if assigned else Mode.NONE)
         self.assigned = assigned
         self.topics = frozenset(each.topic for each in assigned)
 
     def unsubscribe(self) -> None:
-        """Want nothing."""
-        self._become(Mode.NONE)
+        """Unsubscribe from everything."""
+        self._set_mode(Mode.NONE)
 
     def match(self, view: ClusterView) -> bool:
-        """Look for topics that match the pattern; say whether they are others than before.
+        """Update the topics that match the pattern; returns whether they have changed.
 
-        Kafka's own topics never match. Without a pattern nothing changes.
+        Internal topics never match. Without a pattern nothing changes.
         """
         if self.pattern is None:
             return False
@@ -105,10 +105,10 @@ class Subscription:
         self.topics = found
         return changed
 
-    def _become(self, mode: Mode) -> None:
+    def _set_mode(self, mode: Mode) -> None:
         if mode not in LEGAL[self.mode]:
             raise LocalProtocolError(
-                f"subscribed to {self.mode.value}; unsubscribe before choosing {mode.value}"
+                f"subscribed to {self.mode.value}; unsubscribe before using {mode.value}"
             )
         self.mode = mode
         self.topics, self.pattern, self.assigned = frozenset(), None, frozenset()

@@ -1,6 +1,6 @@
-"""What the user wants to read, and what follows from that for the other parts.
+"""Applies the user's subscriptions, assignments, seeks and pauses to the other components.
 
-Law: what cannot be is refused, and changes nothing; what is wanted now replaces what was.
+Law: an invalid call raises and changes nothing; a new subscription replaces the old one.
 
     subscribe ─▶ membership           assign ─▶ positions
     unsubscribe ─▶ leave              seek, pause ─▶ positions
@@ -29,97 +29,101 @@ Effects: TypeAlias = list[object]
 
 UNSUBSCRIBED: Final = "the consumer unsubscribed from all topics"
 CLOSING: Final = "the consumer is being closed"
-SAID_ONCE: Final = frozenset(
+TOPIC_ERRORS: Final = frozenset(
     {ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION}
 )
-"""Errors of a subscribed topic that the user must know."""
+"""Errors of subscribed topics that are reported to the user."""
 
 
 class SubscriptionState:
-    """The wishes of one consumer's user."""
+    """What one consumer is subscribed to."""
 
     def __init__(
         self,
-        parts: Components,
-        ours: Assignment,
+        components: Components,
+        assignment: Assignment,
         commits: Commits,
         leadership: Leadership,
         owner: str,
     ) -> None:
-        self._parts = parts
-        self._subscription = parts.subscription
-        self._positions = parts.positions
-        self._ours = ours
+        self._components = components
+        self._subscription = components.subscription
+        self._positions = components.positions
+        self._assignment = assignment
         self._commits = commits
         self._leadership = leadership
         self._owner = owner
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._tracked: frozenset[str] | None = frozenset()
 
     def subscribe(self, event: events.Subscribe, now: float) -> Effects:
-        """Read topics, as a member of the group."""
-        if self._parts.config.group_id is None:
-            raise LocalProtocolError("subscribing needs a group.id; without one, assign partitions")
-        self._subscription.subscribe(event.wanted)
-        self._told.clear()
+        """Subscribe to topics, as a member of the group."""
+        if self._components.config.group_id is None:
+            raise LocalProtocolError(
+                "subscribe() requires group.id; without one, assign partitions"
+            )
+        self._subscription.subscribe(event.topics)
+        self._reported.clear()
         if self._subscription.mode is Mode.NONE:
-            self._ours.leave(UNSUBSCRIBED)
+            self._assignment.leave(UNSUBSCRIBED)
             return []
-        self._ours.listens = event.listens
+        self._assignment.has_listener = event.has_listener
         effects = self.track()
         if self._subscription.pattern is not None and not self._subscription.match(
-            self._parts.view
+            self._components.view
         ):
-            return effects  # joins when topics are known
+            return effects  # join when topics are known
         reason = "the subscription is new or has changed"
-        return effects + self._parts.membership.handle(member_states.JoinWanted(reason), now)
+        return effects + self._components.membership.handle(member_states.JoinWanted(reason), now)
 
     def assign(self, event: events.Assign, now: float) -> Effects:
-        """Read partitions of the user's own choice."""
+        """Assign partitions manually."""
         self._subscription.assign(event.partitions)
-        effects = self._commits.at_once(now)
-        gone = [each for each in self._positions if each not in self._subscription.assigned]
-        self._ours.let_go(gone)
-        self._positions.take(sorted(self._subscription.assigned))
+        effects = self._commits.auto_commit_async(now)
+        removed = [each for each in self._positions if each not in self._subscription.assigned]
+        self._assignment.drop_partitions(removed)
+        self._positions.add(sorted(self._subscription.assigned))
         return effects + self.track()
 
     def unsubscribe(self, event: events.Unsubscribe, now: float) -> Effects:
-        """Read nothing."""
+        """Unsubscribe, and leave the group."""
         self._subscription.unsubscribe()
-        effects = self._commits.at_once(now) + self.track()
-        self._ours.leave(UNSUBSCRIBED)
-        self._ours.steps.add(rebalancing.Answer(event.key))
+        effects = self._commits.auto_commit_async(now) + self.track()
+        self._assignment.leave(UNSUBSCRIBED)
+        self._assignment.steps.add(rebalancing.CompleteCall(event.key))
         return effects
 
     def seek(self, event: events.Seek, _now: float) -> Effects:
-        """Read a partition from an offset on."""
-        self.must_have([event.partition])
+        """Set the position of a partition."""
+        self.check_assigned([event.partition])
         if event.offset < 0:
-            raise LocalProtocolError(f"{event.partition}: offset {event.offset} is negative")
+            raise LocalProtocolError(
+                f"invalid offset {event.offset} of {event.partition}: must not be negative"
+            )
         self._positions.seek(event.partition, Position(event.offset, event.leader_epoch))
         return []
 
     def seek_to(self, event: events.SeekTo, _now: float) -> Effects:
-        """Read partitions from where a policy says."""
-        self.must_have(event.partitions)
+        """Reset the positions of partitions by a policy."""
+        self.check_assigned(event.partitions)
         self._positions.reset(event.partitions, event.policy)
         return []
 
     def pause(self, event: events.Pause | events.Resume, _now: float) -> Effects:
-        """Return nothing of partitions, or return it again."""
-        self.must_have(event.partitions)
+        """Pause or resume partitions."""
+        self.check_assigned(event.partitions)
         for each in event.partitions:
             self._positions[each].paused = isinstance(event, events.Pause)
         return []
 
-    def must_have(self, partitions: Iterable[TopicPartition]) -> None:
-        """Refuse what is asked of partitions that are not ours."""
+    def check_assigned(self, partitions: Iterable[TopicPartition]) -> None:
+        """Raise LocalProtocolError for partitions that are not assigned."""
         missing = [each for each in partitions if each not in self._positions]
         if missing:
             raise LocalProtocolError(f"not assigned: {', '.join(map(str, missing))}")
 
     def track(self) -> Effects:
-        """Keep metadata of what is wanted; a leader needs that of all the group's topics."""
+        """Track metadata of the subscribed topics; as a leader, of all the group's topics."""
         topics = self._subscription.tracked
         if topics is not None and self._subscription.in_group:
             topics |= self._leadership.topics
@@ -128,26 +132,26 @@ class SubscriptionState:
         self._tracked = topics
         return [TrackTopics(self._owner, topics)]
 
-    def refused(self) -> list[ConsumerError]:
-        """Say which topics the user may not read, once for each subscription."""
+    def topic_errors(self) -> list[ConsumerError]:
+        """Return the errors of subscribed topics, once per subscription."""
         errors: list[ConsumerError] = []
-        for name in self._subscription.topics - self._told:
-            topic = self._parts.view.topics.get(name)
-            if topic is not None and topic.error in SAID_ONCE:
-                self._told.add(name)
-                errors.append(ConsumerError(f"topic {name!r} cannot be read", topic.error))
+        for name in self._subscription.topics - self._reported:
+            topic = self._components.view.topics.get(name)
+            if topic is not None and topic.error in TOPIC_ERRORS:
+                self._reported.add(name)
+                errors.append(ConsumerError(f"cannot read topic {name!r}", topic.error))
         return errors
 
 
-W = SubscriptionState
+S = SubscriptionState
 
-WISHES: Final[Mapping[type, Callable[..., Effects]]] = {
-    events.Subscribe: W.subscribe,
-    events.Assign: W.assign,
-    events.Unsubscribe: W.unsubscribe,
-    events.Seek: W.seek,
-    events.SeekTo: W.seek_to,
-    events.Pause: W.pause,
-    events.Resume: W.pause,
+SUBSCRIPTION_HANDLERS: Final[Mapping[type, Callable[..., Effects]]] = {
+    events.Subscribe: S.subscribe,
+    events.Assign: S.assign,
+    events.Unsubscribe: S.unsubscribe,
+    events.Seek: S.seek,
+    events.SeekTo: S.seek_to,
+    events.Pause: S.pause,
+    events.Resume: S.pause,
 }
-"""What the user says -> what to do."""
+"""Event -> handler."""

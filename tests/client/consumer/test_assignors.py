@@ -27,8 +27,8 @@ from kafkawire.client.consumer import (
     TopicPartition,
 )
 from kafkawire.client.consumer.assignors import protocol_of
-from kafkawire.client.consumer.assignors.balance import balanced, former_owners
-from kafkawire.client.consumer.group.requests import Offer, subscription
+from kafkawire.client.consumer.assignors.balance import balanced, previous_owners_of
+from kafkawire.client.consumer.group.requests import JoinMetadata, subscription
 from kafkawire.errors import LocalProtocolError
 from tests.conftest import missing
 from tests.real.java import OPTIONS, Installation, install
@@ -115,9 +115,9 @@ def test_with_like_subscriptions_loads_differ_by_one_and_only_what_must_moves(
     loads = [len(theirs) for theirs in result.values()]
     assert max(loads) - min(loads) <= 1
     total, size = sum(loads), len(group)
-    kept = Counter(former_owners(counts, group).values())
+    kept = Counter(previous_owners_of(counts, group).values())
     stayed = sum(
-        former_owners(counts, group).get(each) == member
+        previous_owners_of(counts, group).get(each) == member
         for member, theirs in result.items()
         for each in theirs
     )
@@ -167,7 +167,7 @@ def test_a_later_generations_claim_wins_and_equal_ones_cancel() -> None:
     old = Member("old", ("a",), (a0, a1), 3)
     new = Member("new", ("a",), (a0,), 4)
     twin = Member("twin", ("a",), (a1,), 3)
-    assert former_owners({"a": 2}, [old, new, twin]) == {a0: "new"}
+    assert previous_owners_of({"a": 2}, [old, new, twin]) == {a0: "new"}
 
 
 def test_sticky_user_data_travels() -> None:
@@ -246,8 +246,8 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
 def _subscription(assignor: Assignor, member: Member) -> bytes:
     eager = RebalanceProtocol.COOPERATIVE not in assignor.rebalance_protocols
     owned = () if eager else member.owned
-    offer = Offer(member.topics, owned, member.owned, member.generation)
-    return subscription(offer, assignor, member.generation, "")
+    join_metadata = JoinMetadata(member.topics, owned, member.owned, member.generation)
+    return subscription(join_metadata, assignor, member.generation, "")
 
 
 def drawn(random: Random, *, alike: bool, held: bool) -> tuple[dict[str, int], list[Member]]:

@@ -104,10 +104,10 @@ def test_records_come_once_in_order_from_the_position(
         assert not taken or buffer.position.offset > taken[-1].offset
         back = data.draw(st.integers(0, len(taken)))  # the user had not come to so many
         if back:
-            buffer.give_back(read[-back:])
+            buffer.return_records(read[-back:])
             assert buffer.position.offset == read[-back].offset
             del read[-back:]
-        elif buffer.done:
+        elif buffer.consumed:
             break
     assert [each.offset for each in read] == expected
     assert [each.value for each in read] == [b"%d" % each for each in expected]
@@ -120,7 +120,7 @@ def test_an_abort_that_ended_before_the_position_takes_nothing_along() -> None:
     buffer = CompletedFetch(WHERE, Position(2), log.data, log.aborted)
     assert [each.offset for each in buffer.take(9)] == [2]
     assert [each.offset for each in buffer.take(9)] == [3, 4]
-    assert buffer.done
+    assert buffer.consumed
 
 
 def test_a_corrupt_batch_is_told_behind_what_comes_before_it() -> None:
@@ -143,5 +143,5 @@ def test_a_cut_batch_at_the_end_is_no_record() -> None:
     log = Log([(PLAIN, "write", 2, 0, Compression.NONE)] * 2)
     buffer = CompletedFetch(WHERE, Position(1), log.data[:-1])
     assert [each.offset for each in buffer.take(10)] == [1]
-    assert buffer.done
+    assert buffer.consumed
     assert buffer.position.offset == 2

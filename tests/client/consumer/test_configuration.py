@@ -27,17 +27,17 @@ from kafkawire.protocol.error_code import ErrorCode
 SERVERS = {"bootstrap.servers": "localhost:9092"}
 
 
-def made(**config: Setting) -> ConsumerConfig:
+def config_of(**config: Setting) -> ConsumerConfig:
     given = {name.replace("_", "."): value for name, value in config.items()}
     return consumer_config(read_config(CONSUMER_KEYS, SERVERS | given))
 
 
-def test_without_settings_everything_is_kafkas_default() -> None:
-    assert made() == ConsumerConfig()
+def test_defaults_are_kafkas() -> None:
+    assert config_of() == ConsumerConfig()
 
 
 def test_milliseconds_become_seconds() -> None:
-    config = made(session_timeout_ms="9000", heartbeat_interval_ms=500, fetch_max_wait_ms=20)
+    config = config_of(session_timeout_ms="9000", heartbeat_interval_ms=500, fetch_max_wait_ms=20)
     assert config.session_timeout_s == 9.0
     assert config.heartbeat_interval_s == 0.5
     assert config.fetch_max_wait_s == 0.02
@@ -54,33 +54,33 @@ def test_milliseconds_become_seconds() -> None:
     ],
 )
 def test_reset_policies(text: str, policy: ResetPolicy) -> None:
-    assert made(auto_offset_reset=text).auto_offset_reset == policy
+    assert config_of(auto_offset_reset=text).auto_offset_reset == policy
 
 
 @pytest.mark.parametrize("text", ["oldest", "by_duration:", "by_duration:P", "by_timestamp:x", ""])
-def test_what_is_no_reset_policy(text: str) -> None:
+def test_invalid_reset_policy(text: str) -> None:
     with pytest.raises(ConfigurationError, match=r"auto\.offset\.reset"):
-        made(auto_offset_reset=text)
+        config_of(auto_offset_reset=text)
 
 
-def test_assignors_by_name_in_order_and_ones_own() -> None:
+def test_assignors_by_name_and_custom() -> None:
     class Mine(RangeAssignor):
         """A user's own."""
 
-    assert made(partition_assignment_strategy="sticky, range").assignors == (
+    assert config_of(partition_assignment_strategy="sticky, range").assignors == (
         ASSIGNORS["sticky"],
         ASSIGNORS["range"],
     )
     mine = Mine()
-    assert made(partition_assignment_strategy=[mine, "range"]).assignors == (
+    assert config_of(partition_assignment_strategy=[mine, "range"]).assignors == (
         mine,
         ASSIGNORS["range"],
     )
-    assert made(partition_assignment_strategy=mine).assignors == (mine,)
+    assert config_of(partition_assignment_strategy=mine).assignors == (mine,)
 
 
-class NotQuite:
-    """No assignor, though it has a name."""
+class IncompleteAssignor:
+    """An assignor without most of its methods."""
 
     name = "nearly"
 
@@ -88,17 +88,17 @@ class NotQuite:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
-        ("rangy", "'rangy' is no assignor; Kafka's are range, roundrobin"),
-        (NotQuite(), "it has no rebalance_protocols, user_data, understand"),
-        (7, "7 is no assignor"),
-        ([], "names no assignor"),
+        ("rangy", "unknown assignor 'rangy': expected one of range, roundrobin"),
+        (IncompleteAssignor(), "missing rebalance_protocols, user_data, understand"),
+        (7, "invalid assignor 7"),
+        ([], "expected at least one assignor"),
     ],
 )
-def test_what_is_no_assignor(given: Setting, said: str) -> None:
-    with pytest.raises(ConfigurationError, match=said):
-        made(partition_assignment_strategy=given)
+def test_invalid_assignor(given: Setting, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        config_of(partition_assignment_strategy=given)
 
 
 @pytest.mark.parametrize(
@@ -112,18 +112,20 @@ def test_what_is_no_assignor(given: Setting, said: str) -> None:
         {"group_idd": "g"},
     ],
 )
-def test_what_cannot_be_is_refused_by_name(config: dict[str, Setting]) -> None:
+def test_invalid_settings_name_the_key(config: dict[str, Setting]) -> None:
     with pytest.raises(ConfigurationError) as found:
-        made(**config)
+        config_of(**config)
     assert found.value.key == next(iter(config)).replace("_", ".")
 
 
 def test_isolation() -> None:
-    assert made(isolation_level="read_committed").isolation_level is IsolationLevel.READ_COMMITTED
+    assert (
+        config_of(isolation_level="read_committed").isolation_level is IsolationLevel.READ_COMMITTED
+    )
 
 
 @pytest.mark.parametrize("kind", [ConsumerError, CommitFailed, NoOffset])
-def test_failures_pickle_and_say_where(kind: type[ConsumerError]) -> None:
+def test_failures_pickle_and_name_partitions(kind: type[ConsumerError]) -> None:
     partitions = [TopicPartition("orders", n) for n in range(7)]
     error = kind("nothing is there", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, partitions)
     again = pickle.loads(pickle.dumps(error))

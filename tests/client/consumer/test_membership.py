@@ -1,4 +1,4 @@
-"""Membership: its tables, its stories, and a coordinator that plays every trick, as a model."""
+"""Membership: its tables, its scenarios, and a model with an arbitrary coordinator."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from kafkawire.client.consumer import ASSIGNORS, ConsumerConfig, Member, TopicPartition
 from kafkawire.client.consumer.failures import ConsumerError, GroupFailed
-from kafkawire.client.consumer.group import requests as say
+from kafkawire.client.consumer.group import requests as group_requests
 from kafkawire.client.consumer.group.member_states import (
     EVENTS,
     LEGAL,
@@ -36,7 +36,7 @@ from kafkawire.client.consumer.group.membership import (
     Membership,
 )
 from kafkawire.client.consumer.group.recovery import RECOVERY, Recovery, recovery
-from kafkawire.client.consumer.group.requests import Identity, Offer
+from kafkawire.client.consumer.group.requests import Identity, JoinMetadata
 from kafkawire.client.requests import (
     ForgetCoordinator,
     NoResponse,
@@ -64,56 +64,56 @@ CONFIG = ConsumerConfig(
     session_timeout_s=10.0,
     max_poll_interval_s=60.0,
 )
-OFFER = Offer(("orders",))
+JOIN_METADATA = JoinMetadata(("orders",))
 
 
 class GroupMember:
-    """A member with a coordinator's seat opposite it, filled by the test."""
+    """A membership, with the test as coordinator."""
 
     def __init__(self, config: ConsumerConfig = CONFIG) -> None:
-        self.it = Membership(config, owner="consumer", rng=Random(0).random)
+        self.membership = Membership(config, owner="consumer", rng=Random(0).random)
         self.now = 0.0
-        self.asks: list[SendRequest] = []
-        self.said: list[object] = []
+        self.requests: list[SendRequest] = []
+        self.effects: list[object] = []
 
     def handle(self, event: object) -> list[object]:
-        return self._heard(self.it.handle(event, self.now))
+        return self._collect(self.membership.handle(event, self.now))
 
     def pass_time(self, seconds: float) -> list[object]:
-        """Let time pass, deadline by deadline."""
-        end, heard = self.now + seconds, list[object]()
-        while (due := self.it.next_deadline()) is not None and due <= end:
+        """Advance the time, deadline by deadline."""
+        end, effects = self.now + seconds, list[object]()
+        while (due := self.membership.next_deadline()) is not None and due <= end:
             self.now = max(self.now, due)
-            heard += self._heard(self.it.advance(self.now))
+            effects += self._collect(self.membership.advance(self.now))
         self.now = end
-        return heard
+        return effects
 
-    def answer(self, api: ApiKey, **fields: object) -> list[object]:
-        """Answer the oldest open request of that kind."""
-        ask = self.take(api)
+    def respond(self, api: ApiKey, **fields: object) -> list[object]:
+        """Respond to the oldest request of that kind."""
+        request = self.pop_request(api)
         kinds = {
             ApiKey.JOIN_GROUP: JoinGroupResponse,
             ApiKey.SYNC_GROUP: SyncGroupResponse,
             ApiKey.HEARTBEAT: HeartbeatResponse,
             ApiKey.LEAVE_GROUP: LeaveGroupResponse,
         }
-        return self.handle(ResponseReceived(ask, ask.body.highest, kinds[api](**fields)))
+        return self.handle(ResponseReceived(request, request.body.highest, kinds[api](**fields)))
 
     def fail(self, api: ApiKey, reason: Reason = Reason.DISCONNECTED) -> list[object]:
         retriable = reason is not Reason.AUTHENTICATION_FAILED
-        return self.handle(NoResponse(self.take(api), reason, retriable))
+        return self.handle(NoResponse(self.pop_request(api), reason, retriable))
 
-    def take(self, api: ApiKey) -> SendRequest:
-        ask = next(each for each in self.asks if each.api is api)
-        self.asks.remove(ask)
-        return ask
+    def pop_request(self, api: ApiKey) -> SendRequest:
+        request = next(each for each in self.requests if each.api is api)
+        self.requests.remove(request)
+        return request
 
-    def asked(self, api: ApiKey) -> bool:
-        return any(each.api is api for each in self.asks)
+    def has_request(self, api: ApiKey) -> bool:
+        return any(each.api is api for each in self.requests)
 
-    def _heard(self, effects: list[object]) -> list[object]:
-        self.asks += [each for each in effects if isinstance(each, SendRequest)]
-        self.said += [each for each in effects if not isinstance(each, SendRequest)]
+    def _collect(self, effects: list[object]) -> list[object]:
+        self.requests += [each for each in effects if isinstance(each, SendRequest)]
+        self.effects += [each for each in effects if not isinstance(each, SendRequest)]
         return effects
 
     # Ways into the group.
@@ -121,11 +121,11 @@ class GroupMember:
     def prepare(self) -> None:
         self.handle(Polled())
         self.handle(JoinWanted("a test"))
-        self.handle(Prepared(OFFER))
+        self.handle(Prepared(JOIN_METADATA))
 
     def join(self, generation: int = 1, leader: str = "other") -> list[object]:
-        members = [JoinGroupResponseMember(member_id="me", metadata=said_by("me"))]
-        return self.answer(
+        members = [JoinGroupResponseMember(member_id="me", metadata=subscription_of("me"))]
+        return self.respond(
             ApiKey.JOIN_GROUP,
             generation_id=generation,
             member_id="me",
@@ -134,14 +134,14 @@ class GroupMember:
             members=members if leader == "me" else [],
         )
 
-    def settle(self, generation: int = 1) -> list[object]:
+    def join_group(self, generation: int = 1) -> list[object]:
         self.prepare()
         self.join(generation)
-        return self.answer(ApiKey.SYNC_GROUP, assignment=say.assignment([ORDERS]))
+        return self.respond(ApiKey.SYNC_GROUP, assignment=group_requests.assignment([ORDERS]))
 
 
-def said_by(_member: str) -> bytes:
-    return say.subscription(OFFER, ASSIGNORS["range"], -1, "")
+def subscription_of(_member: str) -> bytes:
+    return group_requests.subscription(JOIN_METADATA, ASSIGNORS["range"], -1, "")
 
 
 # Tables.
@@ -162,7 +162,7 @@ def test_every_state_is_reached_and_left() -> None:
 
 
 @pytest.mark.parametrize("api", RECOVERY)
-def test_every_error_of_every_request_has_its_place(api: ApiKey) -> None:
+def test_every_error_has_a_recovery(api: ApiKey) -> None:
     assert set(RECOVERIES) == set(Recovery)
     for code in ErrorCode:
         assert recovery(api, code) in Recovery
@@ -172,51 +172,51 @@ def test_every_error_of_every_request_has_its_place(api: ApiKey) -> None:
     assert recovery(api, E.GROUP_AUTHORIZATION_FAILED) is Recovery.FATAL
 
 
-# Stories.
+# Scenarios.
 
 
-def test_a_member_joins_only_when_its_user_polls() -> None:
-    seat = GroupMember()
-    assert seat.handle(JoinWanted("new")) == []
-    assert seat.handle(Polled()) == [Prepare()]
-    assert not seat.asks
-    seat.handle(Prepared(OFFER))
-    join = seat.take(ApiKey.JOIN_GROUP)
+def test_a_member_joins_only_during_a_poll() -> None:
+    member = GroupMember()
+    assert member.handle(JoinWanted("new")) == []
+    assert member.handle(Polled()) == [Prepare()]
+    assert not member.requests
+    member.handle(Prepared(JOIN_METADATA))
+    join = member.pop_request(ApiKey.JOIN_GROUP)
     message = join.body.build(9)
     assert isinstance(message, JoinGroupRequest)
     assert (message.reason, message.rebalance_timeout_ms) == ("new", 60_000)
     assert join.timeout_s > CONFIG.max_poll_interval_s
 
 
-def test_the_member_id_that_a_broker_gives_is_taken_at_once() -> None:
-    seat = GroupMember()
-    seat.prepare()
-    seat.answer(ApiKey.JOIN_GROUP, error_code=E.MEMBER_ID_REQUIRED, member_id="given")
-    message = seat.asks[0].body.build(9)
+def test_the_member_id_of_the_broker_is_used_at_once() -> None:
+    member = GroupMember()
+    member.prepare()
+    member.respond(ApiKey.JOIN_GROUP, error_code=E.MEMBER_ID_REQUIRED, member_id="given")
+    message = member.requests[0].body.build(9)
     assert isinstance(message, JoinGroupRequest)
     assert message.member_id == "given"
-    assert seat.it.state is S.PREPARING_REBALANCE
+    assert member.membership.state is S.PREPARING_REBALANCE
 
 
-def test_the_leader_computes_for_all() -> None:
-    seat = GroupMember()
-    seat.prepare()
-    (compute,) = seat.join(leader="me")
+def test_the_leader_computes_assignments() -> None:
+    member = GroupMember()
+    member.prepare()
+    (compute,) = member.join(leader="me")
     assert isinstance(compute, ComputeAssignments)
     assert compute.members == (Member("me", ("orders",)),)
-    assert not seat.asked(ApiKey.SYNC_GROUP)
-    seat.handle(AssignmentsComputed(0, {"me": []}))  # of another generation
-    assert not seat.asked(ApiKey.SYNC_GROUP)
-    seat.handle(AssignmentsComputed(1, {"me": [ORDERS], "other": []}))
-    message = seat.asks[0].body.build(5)
+    assert not member.has_request(ApiKey.SYNC_GROUP)
+    member.handle(AssignmentsComputed(0, {"me": []}))  # of another generation
+    assert not member.has_request(ApiKey.SYNC_GROUP)
+    member.handle(AssignmentsComputed(1, {"me": [ORDERS], "other": []}))
+    message = member.requests[0].body.build(5)
     assert isinstance(message, SyncGroupRequest)
     assert {each.member_id for each in message.assignments} == {"me", "other"}
 
 
-def test_a_leader_that_is_told_to_skip_the_assignment_asks_for_its_own() -> None:
-    seat = GroupMember()
-    seat.prepare()
-    seat.answer(
+def test_a_leader_with_skip_assignment_sends_no_assignments() -> None:
+    member = GroupMember()
+    member.prepare()
+    member.respond(
         ApiKey.JOIN_GROUP,
         generation_id=2,
         member_id="me",
@@ -224,31 +224,31 @@ def test_a_leader_that_is_told_to_skip_the_assignment_asks_for_its_own() -> None
         protocol_name="range",
         skip_assignment=True,
     )
-    assert seat.asked(ApiKey.SYNC_GROUP)
+    assert member.has_request(ApiKey.SYNC_GROUP)
 
 
-def test_heartbeats_go_on_while_the_user_is_busy() -> None:
-    seat = GroupMember()
-    assert seat.settle() == [PartitionsAssigned(1, (ORDERS,))]
-    seat.handle(Busy())
+def test_heartbeats_continue_while_the_user_is_busy() -> None:
+    member = GroupMember()
+    assert member.join_group() == [PartitionsAssigned(1, (ORDERS,))]
+    member.handle(Busy())
     for _ in range(10):
-        seat.pass_time(3.0)
-        assert seat.answer(ApiKey.HEARTBEAT) == []
-    assert seat.it.state is S.STABLE
+        member.pass_time(3.0)
+        assert member.respond(ApiKey.HEARTBEAT) == []
+    assert member.membership.state is S.STABLE
 
 
 def test_a_rebalance_waits_for_the_user_with_heartbeats() -> None:
-    seat = GroupMember()
-    seat.settle()
-    seat.handle(Busy())
-    seat.pass_time(3.0)
-    assert seat.answer(ApiKey.HEARTBEAT, error_code=E.REBALANCE_IN_PROGRESS) == []
-    assert seat.it.state is S.REJOIN_NEEDED
-    seat.pass_time(3.0)
-    assert seat.answer(ApiKey.HEARTBEAT, error_code=E.REBALANCE_IN_PROGRESS) == []
-    assert seat.handle(Polled()) == [Prepare()]
-    seat.handle(Prepared(OFFER))
-    message = seat.asks[0].body.build(9)
+    member = GroupMember()
+    member.join_group()
+    member.handle(Busy())
+    member.pass_time(3.0)
+    assert member.respond(ApiKey.HEARTBEAT, error_code=E.REBALANCE_IN_PROGRESS) == []
+    assert member.membership.state is S.REJOIN_NEEDED
+    member.pass_time(3.0)
+    assert member.respond(ApiKey.HEARTBEAT, error_code=E.REBALANCE_IN_PROGRESS) == []
+    assert member.handle(Polled()) == [Prepare()]
+    member.handle(Prepared(JOIN_METADATA))
+    message = member.requests[0].body.build(9)
     assert isinstance(message, JoinGroupRequest)
     assert message.member_id == "me"
 
@@ -256,119 +256,126 @@ def test_a_rebalance_waits_for_the_user_with_heartbeats() -> None:
 @pytest.mark.parametrize(
     ("code", "member_id"), [(E.ILLEGAL_GENERATION, "me"), (E.UNKNOWN_MEMBER_ID, "")]
 )
-def test_what_is_lost_is_lost_at_once(code: ErrorCode, member_id: str) -> None:
-    seat = GroupMember()
-    seat.settle()
-    seat.handle(Busy())
-    seat.pass_time(3.0)
-    (lost,) = seat.answer(ApiKey.HEARTBEAT, error_code=code)
+def test_partitions_are_lost_at_once(code: ErrorCode, member_id: str) -> None:
+    member = GroupMember()
+    member.join_group()
+    member.handle(Busy())
+    member.pass_time(3.0)
+    (lost,) = member.respond(ApiKey.HEARTBEAT, error_code=code)
     assert isinstance(lost, PartitionsLost)
-    assert seat.it.identity == Identity(-1, member_id)
-    assert seat.pass_time(30.0) == []  # nobody heartbeats under a name that is refused
-    assert seat.handle(Polled()) == [Prepare()]
+    assert member.membership.identity == Identity(-1, member_id)
+    assert member.pass_time(30.0) == []  # no heartbeats with a refused member id
+    assert member.handle(Polled()) == [Prepare()]
 
 
-def test_a_member_that_is_stuck_leaves_and_comes_back_with_a_poll() -> None:
-    seat = GroupMember()
-    seat.settle()
-    seat.handle(Busy())
-    heard: list[object] = []
+def test_a_member_leaves_after_max_poll_interval_and_rejoins_with_a_poll() -> None:
+    member = GroupMember()
+    member.join_group()
+    member.handle(Busy())
+    effects: list[object] = []
     for _ in range(21):
-        heard += seat.pass_time(3.0)
-        if seat.asked(ApiKey.HEARTBEAT):
-            seat.answer(ApiKey.HEARTBEAT)
-    leave = seat.take(ApiKey.LEAVE_GROUP).body.build(5)
+        effects += member.pass_time(3.0)
+        if member.has_request(ApiKey.HEARTBEAT):
+            member.respond(ApiKey.HEARTBEAT)
+    leave = member.pop_request(ApiKey.LEAVE_GROUP).body.build(5)
     assert isinstance(leave, LeaveGroupRequest)
     assert (leave.members[0].member_id, leave.members[0].reason) == ("me", POLL_EXPIRED)
-    assert PartitionsLost(POLL_EXPIRED) in heard
-    assert seat.it.state is S.REJOIN_NEEDED
-    assert seat.handle(Polled()) == [Prepare()]
+    assert PartitionsLost(POLL_EXPIRED) in effects
+    assert member.membership.state is S.REJOIN_NEEDED
+    assert member.handle(Polled()) == [Prepare()]
 
 
-def test_a_static_member_says_no_goodbye() -> None:
-    seat = GroupMember(ConsumerConfig(group_id="g", group_instance_id="one"))
-    seat.settle()
-    assert seat.handle(LeaveWanted("closed")) == [Left()]
-    assert not seat.asks
-    seat.prepare()
-    assert seat.asks[0].body.lowest == 5  # no version before knows static members
+def test_a_static_member_sends_no_leave_group() -> None:
+    member = GroupMember(ConsumerConfig(group_id="g", group_instance_id="one"))
+    member.join_group()
+    assert member.handle(LeaveWanted("closed")) == [Left()]
+    assert not member.requests
+    member.prepare()
+    assert member.requests[0].body.lowest == 5  # earlier versions have no static members
 
 
 def test_a_fenced_static_member_stays_out() -> None:
-    seat = GroupMember(ConsumerConfig(group_id="g", group_instance_id="one"))
-    seat.settle()
-    seat.pass_time(3.0)
-    lost, refused = seat.answer(ApiKey.HEARTBEAT, error_code=E.FENCED_INSTANCE_ID)
+    member = GroupMember(ConsumerConfig(group_id="g", group_instance_id="one"))
+    member.join_group()
+    member.pass_time(3.0)
+    lost, refused = member.respond(ApiKey.HEARTBEAT, error_code=E.FENCED_INSTANCE_ID)
     assert isinstance(lost, PartitionsLost)
     assert isinstance(refused, GroupRefused)
     assert refused.error.code == E.FENCED_INSTANCE_ID
-    assert seat.it.state is S.FAILED
-    assert seat.handle(Polled()) == [refused]
-    assert seat.handle(JoinWanted("the user subscribed again")) == [Prepare()]
+    assert member.membership.state is S.FAILED
+    assert member.handle(Polled()) == [refused]
+    assert member.handle(JoinWanted("the user subscribed again")) == [Prepare()]
 
 
-def test_another_failure_is_tried_again_with_the_next_poll() -> None:
-    seat = GroupMember()
-    seat.prepare()
-    heard = seat.answer(ApiKey.JOIN_GROUP, error_code=E.GROUP_AUTHORIZATION_FAILED)
-    assert isinstance(heard[-1], GroupRefused)
-    assert seat.handle(Polled()) == [Prepare()]
+def test_other_failures_are_retried_with_the_next_poll() -> None:
+    member = GroupMember()
+    member.prepare()
+    effects = member.respond(ApiKey.JOIN_GROUP, error_code=E.GROUP_AUTHORIZATION_FAILED)
+    assert isinstance(effects[-1], GroupRefused)
+    assert member.handle(Polled()) == [Prepare()]
 
 
-def test_a_coordinator_that_moved_is_looked_for_and_the_join_repeated() -> None:
-    seat = GroupMember()
-    seat.prepare()
-    assert seat.answer(ApiKey.JOIN_GROUP, error_code=E.NOT_COORDINATOR) == [
-        ForgetCoordinator(seat.it.coordinator)
+def test_not_coordinator_finds_the_coordinator_and_retries() -> None:
+    member = GroupMember()
+    member.prepare()
+    assert member.respond(ApiKey.JOIN_GROUP, error_code=E.NOT_COORDINATOR) == [
+        ForgetCoordinator(member.membership.coordinator)
     ]
-    assert seat.it.state is S.REJOIN_NEEDED
-    assert Prepare() in seat.pass_time(0.2)
+    assert member.membership.state is S.REJOIN_NEEDED
+    assert Prepare() in member.pass_time(0.2)
 
 
-def test_a_silent_coordinator_is_given_up_after_a_session() -> None:
-    seat = GroupMember()
-    seat.settle()
-    assert ForgetCoordinator(seat.it.coordinator) in seat.pass_time(10.0)
-    assert seat.it.state is S.STABLE
+def test_the_coordinator_is_forgotten_after_a_session_timeout() -> None:
+    member = GroupMember()
+    member.join_group()
+    assert ForgetCoordinator(member.membership.coordinator) in member.pass_time(10.0)
+    assert member.membership.state is S.STABLE
 
 
-def test_an_answer_that_is_no_longer_ours_is_dropped() -> None:
-    seat = GroupMember()
-    seat.prepare()
-    stale = seat.take(ApiKey.JOIN_GROUP)
-    seat.handle(LeaveWanted("unsubscribed"))
+def test_a_response_to_an_outdated_request_is_ignored() -> None:
+    member = GroupMember()
+    member.prepare()
+    stale = member.pop_request(ApiKey.JOIN_GROUP)
+    member.handle(LeaveWanted("unsubscribed"))
     late = JoinGroupResponse(generation_id=7, member_id="me", protocol_name="range")
-    assert seat.handle(ResponseReceived(stale, 9, late)) == []
-    assert seat.it.identity == Identity()
+    assert member.handle(ResponseReceived(stale, 9, late)) == []
+    assert member.membership.identity == Identity()
 
 
-def test_what_is_wanted_during_a_rebalance_is_done_after_it() -> None:
-    seat = GroupMember()
-    seat.prepare()
-    seat.join()
-    seat.handle(JoinWanted("subscribed to more"))
-    heard = seat.answer(ApiKey.SYNC_GROUP, assignment=b"")
-    assert heard == [PartitionsAssigned(1, ()), Prepare()]
+def test_a_join_wanted_during_a_rebalance_follows_it() -> None:
+    member = GroupMember()
+    member.prepare()
+    member.join()
+    member.handle(JoinWanted("subscribed to more"))
+    effects = member.respond(ApiKey.SYNC_GROUP, assignment=b"")
+    assert effects == [PartitionsAssigned(1, ()), Prepare()]
 
 
-def test_a_commit_that_was_refused_tells_of_the_membership_if_it_is_still_ours() -> None:
-    seat = GroupMember()
-    seat.settle()
-    before = seat.it.identity
-    assert seat.it.suspect(E.ILLEGAL_GENERATION, before._replace(generation_id=0), seat.now) == []
-    assert seat.it.suspect(E.OFFSET_METADATA_TOO_LARGE, before, seat.now) == []
-    assert seat.it.suspect(E.REBALANCE_IN_PROGRESS, before, seat.now) == [Prepare()]
+def test_commit_errors_concern_only_the_current_identity() -> None:
+    member = GroupMember()
+    member.join_group()
+    before = member.membership.identity
+    assert (
+        member.membership.on_commit_error(
+            E.ILLEGAL_GENERATION, before._replace(generation_id=0), member.now
+        )
+        == []
+    )
+    assert member.membership.on_commit_error(E.OFFSET_METADATA_TOO_LARGE, before, member.now) == []
+    assert member.membership.on_commit_error(E.REBALANCE_IN_PROGRESS, before, member.now) == [
+        Prepare()
+    ]
 
 
-def test_assignments_that_cannot_be_read_are_a_failure() -> None:
-    seat = GroupMember()
-    seat.prepare()
-    seat.join()
-    heard = seat.answer(ApiKey.SYNC_GROUP, assignment=b"\x00")
-    assert isinstance(heard[-1], GroupRefused)
+def test_a_malformed_assignment_is_an_error() -> None:
+    member = GroupMember()
+    member.prepare()
+    member.join()
+    effects = member.respond(ApiKey.SYNC_GROUP, assignment=b"\x00")
+    assert isinstance(effects[-1], GroupRefused)
 
 
-# Everything at once.
+# A model.
 
 ERRORS = st.sampled_from(
     [*RECOVERY[ApiKey.JOIN_GROUP], E.FENCED_INSTANCE_ID, E.UNKNOWN_SERVER_ERROR]
@@ -376,100 +383,102 @@ ERRORS = st.sampled_from(
 
 
 class Coordinated(RuleBasedStateMachine):
-    """A member against a coordinator that may say anything, at any time; a model of what is ours.
+    """A member and a coordinator that may respond anything, with a model of the assignment.
 
-    The model: partitions are ours from PartitionsAssigned until a Prepare is answered, or they are
-    lost; a member heartbeats, if at all, as whom it last joined.
+    Model: partitions are assigned from PartitionsAssigned until Prepared, or until they are lost; a
+    member sends heartbeats, if at all, with its last identity.
     """
 
     @initialize(static=st.booleans())
     def begin(self, static: bool) -> None:
         instance = "one" if static else None
-        self.seat = GroupMember(
+        self.member = GroupMember(
             ConsumerConfig(group_id="g", group_instance_id=instance, max_poll_interval_s=60.0)
         )
         self.generation = 0
-        self.ours = False
+        self.assigned = False
         self.preparing = False
 
-    def hear(self, effects: list[object]) -> None:
+    def update(self, effects: list[object]) -> None:
         for each in effects:
             match each:
                 case Prepare():
-                    assert self.seat.it.polling
+                    assert self.member.membership.polling
                     self.preparing = True
                 case PartitionsAssigned():
                     assert each.generation_id == self.generation
-                    self.ours = True
+                    self.assigned = True
                 case PartitionsLost():
-                    self.ours = False
+                    self.assigned = False
                 case GroupRefused(error=error):
                     assert isinstance(error, GroupFailed | ConsumerError)
 
     @rule()
     def want(self) -> None:
-        self.hear(self.seat.handle(JoinWanted("whatever")))
+        self.update(self.member.handle(JoinWanted("whatever")))
 
     @rule()
     def poll(self) -> None:
-        self.hear(self.seat.handle(Polled()))
+        self.update(self.member.handle(Polled()))
 
     @rule()
     def be_busy(self) -> None:
-        self.hear(self.seat.handle(Busy()))
+        self.update(self.member.handle(Busy()))
 
     @precondition(lambda self: self.preparing)
     @rule()
     def prepared(self) -> None:
-        self.preparing, self.ours = False, False
-        self.hear(self.seat.handle(Prepared(OFFER)))
+        self.preparing, self.assigned = False, False
+        self.update(self.member.handle(Prepared(JOIN_METADATA)))
 
     @rule(seconds=st.floats(0.1, 70.0))
     def pass_time(self, seconds: float) -> None:
-        self.hear(self.seat.pass_time(seconds))
+        self.update(self.member.pass_time(seconds))
 
     @rule()
     def leave(self) -> None:
-        self.ours = self.preparing = False
-        self.hear(self.seat.handle(LeaveWanted("done")))
-        assert self.seat.it.state is S.UNJOINED
-        assert self.seat.it.next_deadline() is None
+        self.assigned = self.preparing = False
+        self.update(self.member.handle(LeaveWanted("done")))
+        assert self.member.membership.state is S.UNJOINED
+        assert self.member.membership.next_deadline() is None
 
-    @precondition(lambda self: self.seat.asks)
+    @precondition(lambda self: self.member.requests)
     @rule(data=st.data(), code=ERRORS)
     def refuse(self, data: st.DataObject, code: ErrorCode) -> None:
-        ask = data.draw(st.sampled_from(self.seat.asks))
-        self.hear(self.seat.answer(ask.api, error_code=code))
+        request = data.draw(st.sampled_from(self.member.requests))
+        self.update(self.member.respond(request.api, error_code=code))
 
-    @precondition(lambda self: self.seat.asks)
+    @precondition(lambda self: self.member.requests)
     @rule(data=st.data(), reason=st.sampled_from(list(Reason)))
     def be_silent(self, data: st.DataObject, reason: Reason) -> None:
-        ask = data.draw(st.sampled_from(self.seat.asks))
-        self.hear(self.seat.fail(ask.api, reason))
+        request = data.draw(st.sampled_from(self.member.requests))
+        self.update(self.member.fail(request.api, reason))
 
-    @precondition(lambda self: self.seat.asked(ApiKey.JOIN_GROUP))
+    @precondition(lambda self: self.member.has_request(ApiKey.JOIN_GROUP))
     @rule(leads=st.booleans())
     def accept(self, leads: bool) -> None:
         self.generation += 1
-        self.hear(self.seat.join(self.generation, "me" if leads else "other"))
+        self.update(self.member.join(self.generation, "me" if leads else "other"))
 
     @rule()
     def compute(self) -> None:
-        self.hear(self.seat.handle(AssignmentsComputed(self.generation, {"me": [ORDERS]})))
+        self.update(self.member.handle(AssignmentsComputed(self.generation, {"me": [ORDERS]})))
 
-    @precondition(lambda self: self.seat.asked(ApiKey.SYNC_GROUP))
+    @precondition(lambda self: self.member.has_request(ApiKey.SYNC_GROUP))
     @rule()
     def assign(self) -> None:
-        self.hear(self.seat.answer(ApiKey.SYNC_GROUP, assignment=say.assignment([ORDERS])))
+        self.update(
+            self.member.respond(ApiKey.SYNC_GROUP, assignment=group_requests.assignment([ORDERS]))
+        )
 
-    @precondition(lambda self: self.seat.asked(ApiKey.HEARTBEAT))
+    @precondition(lambda self: self.member.has_request(ApiKey.HEARTBEAT))
     @rule()
     def know(self) -> None:
-        self.hear(self.seat.answer(ApiKey.HEARTBEAT))
+        self.update(self.member.respond(ApiKey.HEARTBEAT))
 
     @invariant()
     def who_is_stable_is_in_the_group(self) -> None:
-        it = self.seat.it
+        it = self.member.membership
         if it.state in (S.STABLE, S.COMPLETING_REBALANCE):
             assert it.identity.member_id == "me"
             assert it.in_group
@@ -478,22 +487,22 @@ class Coordinated(RuleBasedStateMachine):
 
     @invariant()
     def what_is_ours_is_kept_alive(self) -> None:
-        it = self.seat.it
-        if self.ours:
+        it = self.member.membership
+        if self.assigned:
             assert it.in_group
             waiting = it.state in (S.STABLE, S.REJOIN_NEEDED, S.PREPARING)
             assert not waiting or it.next_deadline() is not None
 
     @invariant()
     def a_member_that_wants_in_waits_for_something(self) -> None:
-        """No state is a dead end: the user, a question or a deadline leads on."""
-        it = self.seat.it
+        """No state is a dead end: the user, a response or a deadline leads on."""
+        it = self.member.membership
         if it.state is S.REJOIN_NEEDED:
             assert not it.polling or it.next_deadline() is not None
         if it.state is S.PREPARING:
             assert self.preparing
         if it.state is S.PREPARING_REBALANCE:
-            assert self.seat.asked(ApiKey.JOIN_GROUP)
+            assert self.member.has_request(ApiKey.JOIN_GROUP)
 
 
 TestCoordinated = Coordinated.TestCase

@@ -1,4 +1,4 @@
-"""Assignors of the user's own: used as Kafka's are, and told apart when they are at fault."""
+"""Custom assignors: used as Kafka's are; their failures are reported to the leader's user."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kafkawire.client.consumer import ASSIGNORS, Member, TopicPartition
 from kafkawire.client.consumer.assignors import Assignments, Assignor, RebalanceProtocol
-from kafkawire.client.consumer.assignors.soundness import unsound
+from kafkawire.client.consumer.assignors.soundness import invalid_assignment
 from kafkawire.client.consumer.failures import GroupFailed
 
 from .test_stories import ORDERS, config, stable, world, write
@@ -21,7 +21,7 @@ Divide = Callable[[Mapping[str, int], Sequence[Member]], Assignments]
 
 
 class Own:
-    """Divides as it is told to; says who it is for in its user data."""
+    """Returns the given assignments in turn, then by weight; user data: the weight."""
 
     name = "own"
     rebalance_protocols = frozenset({RebalanceProtocol.EAGER})
@@ -43,14 +43,14 @@ class Own:
 
 
 def by_weight(partitions: Mapping[str, int], members: Sequence[Member]) -> Assignments:
-    """Give everything to the heaviest, but for one partition each."""
+    """Give one partition to each member and the rest to the heaviest."""
     every = [TopicPartition(t, n) for t in sorted(partitions) for n in range(partitions[t])]
     light = sorted(members, key=lambda member: member.generation)
     found = {member.member_id: [every.pop()] for member in light[:-1]}
     return {**found, light[-1].member_id: every}
 
 
-def test_a_group_is_divided_by_the_users_own() -> None:
+def test_custom_assignor_assigns_partitions() -> None:
     it = world()
     write(it, 5, 3)
     one = User(it, "one", config(partition_assignment_strategy=Own(1)))
@@ -70,11 +70,11 @@ def everything(partitions: Mapping[str, int], members: Sequence[Member]) -> Assi
     return {member.member_id: every for member in members}
 
 
-def stranger(partitions: Mapping[str, int], members: Sequence[Member]) -> Assignments:
+def unknown_member(partitions: Mapping[str, int], members: Sequence[Member]) -> Assignments:
     return {**by_weight(partitions, members), "nobody": []}
 
 
-def forgetful(partitions: Mapping[str, int], members: Sequence[Member]) -> Assignments:
+def missing_member(partitions: Mapping[str, int], members: Sequence[Member]) -> Assignments:
     return dict(list(by_weight(partitions, members).items())[1:])
 
 
@@ -82,12 +82,12 @@ def twice(partitions: Mapping[str, int], members: Sequence[Member]) -> Assignmen
     return {member: [*held, *held] for member, held in by_weight(partitions, members).items()}
 
 
-def unasked(partitions: Mapping[str, int], members: Sequence[Member]) -> Assignments:
+def unsubscribed(partitions: Mapping[str, int], members: Sequence[Member]) -> Assignments:
     found = by_weight(partitions, members)
-    return {member: [*held, TopicPartition("parcels", 0)] for member, held in found.items()}
+    return {member: [*held, TopicPartition("payments", 0)] for member, held in found.items()}
 
 
-def invented(partitions: Mapping[str, int], members: Sequence[Member]) -> Assignments:
+def no_such_partition(partitions: Mapping[str, int], members: Sequence[Member]) -> Assignments:
     found = by_weight(partitions, members)
     return {member: [*held, TopicPartition("orders", 4)] for member, held in found.items()}
 
@@ -115,19 +115,19 @@ def fractions(partitions: Mapping[str, int], members: Sequence[Member]) -> Assig
 FAULTS: dict[Divide, str] = {
     nothing: "failed: AttributeError",
     numbers: "failed: TypeError",
-    fractions: "a partition number is an int",
-    everything: r"it gives orders-0 to '(.*)' and to '(?!\1)",
-    stranger: "it gives partitions to 'nobody', who is no member",
-    forgetful: "it leaves out the member '",
-    twice: r"it gives orders-. to '(.*)' and to '\1'",
-    unasked: "it gives parcels-0 to '.*', who does not subscribe to that topic",
-    invented: "it gives orders-4 to '.*'; there is no such partition",
+    fractions: r"invalid partition number 0\.0 of topic 'orders': expected an int",
+    everything: r"orders-0 assigned to both '(.*)' and '(?!\1)",
+    unknown_member: "unknown member 'nobody'",
+    missing_member: "no assignment for member '",
+    twice: r"orders-. assigned to both '(.*)' and '\1'",
+    unsubscribed: "payments-0 assigned to '.*', which does not subscribe to 'payments'",
+    no_such_partition: "no such partition: orders-4, assigned to '",
     broken: r"failed: ZeroDivisionError\('2 members, 1 topics'\)",
 }
 
 
 @pytest.mark.parametrize("divide", FAULTS)
-def test_an_assignor_at_fault_is_the_leaders_users_error_and_tried_again(divide: Divide) -> None:
+def test_invalid_assignment_is_an_error_of_the_leader_and_retried(divide: Divide) -> None:
     it = world()
     one = User(it, "one", config(partition_assignment_strategy=Own(1, by_weight, divide)))
     one.subscribe("orders")
@@ -146,11 +146,11 @@ def test_an_assignor_at_fault_is_the_leaders_users_error_and_tried_again(divide:
     }
     assert type(error.__cause__) is raised.get(divide, type(None))
     it.run(lambda: covered([one, two], ORDERS) and stable(one, two))
-    assert not two.errors, "only who divided badly hears of it"
+    assert not two.errors, "only the leader's user gets the error"
 
 
 class Unable(Own):
-    """Its other methods raise, once."""
+    """Its method `where` raises an exception, once."""
 
     def __init__(self, where: str) -> None:
         super().__init__(1)
@@ -171,7 +171,7 @@ class Unable(Own):
 
 
 @pytest.mark.parametrize("where", ["user_data", "understand"])
-def test_an_assignor_that_raises_is_its_users_error_and_tried_again(where: str) -> None:
+def test_assignor_that_raises_is_an_error_of_its_user_and_retried(where: str) -> None:
     it = world()
     one = User(it, "one", config(partition_assignment_strategy=Unable(where)))
     one.subscribe("orders")
@@ -190,11 +190,11 @@ members = st.lists(
 
 @given(st.dictionaries(st.sampled_from(TOPICS), st.integers(1, 4)), members)
 @pytest.mark.parametrize("assignor", ASSIGNORS.values(), ids=ASSIGNORS.keys())
-def test_kafkas_own_are_never_at_fault(
-    assignor: Assignor, counts: dict[str, int], said: list[tuple[set[str], set[int]]]
+def test_builtin_assignors_return_valid_assignments(
+    assignor: Assignor, counts: dict[str, int], subscriptions: list[tuple[set[str], set[int]]]
 ) -> None:
     group = [
         Member(f"m{at}", tuple(topics), tuple(TopicPartition("a", n) for n in held), 1)
-        for at, (topics, held) in enumerate(said)
+        for at, (topics, held) in enumerate(subscriptions)
     ]
-    assert unsound(assignor.assign(counts, group), counts, group) is None
+    assert invalid_assignment(assignor.assign(counts, group), counts, group) is None

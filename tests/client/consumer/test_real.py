@@ -26,23 +26,23 @@ from kafkawire.errors import LocalProtocolError
 from kafkawire.net.consumer import Consumer
 from tests.real.broker import MECHANISMS, PASSWORD, USER, Broker
 
-from . import strangers
+from . import librdkafka
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("kafka")]
 NAMES = count()
-PATIENCE_S = 200.0
+TIMEOUT_S = 200.0
 
 
-def run(story: Coroutine[Any, Any, None]) -> None:
-    """Play a story on a loop of its own, within bounds."""
-    asyncio.run(asyncio.wait_for(story, 500.0))
+def run(scenario: Coroutine[Any, Any, None]) -> None:
+    """Play a scenario on a loop of its own, within bounds."""
+    asyncio.run(asyncio.wait_for(scenario, 500.0))
 
 
 @pytest.fixture
 def topic(kafka: Broker) -> str:
     """A new topic with three partitions."""
     name = f"read-{next(NAMES)}"
-    strangers.create(kafka.bootstrap, name, 3)
+    librdkafka.create(kafka.bootstrap, name, 3)
     return name
 
 
@@ -58,10 +58,10 @@ def consumer(kafka: Broker, **config: Setting) -> Consumer:
     return Consumer(given)
 
 
-async def take(it: Consumer, number: int) -> list[ConsumerRecord]:
+async def read(it: Consumer, number: int) -> list[ConsumerRecord]:
     """Read so many records, and see that there are no more at once."""
     found: list[ConsumerRecord] = []
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(TIMEOUT_S):
         while len(found) < number:
             found += await it.poll()
     return found
@@ -78,9 +78,9 @@ def numbered(start: int, end: int) -> list[bytes]:
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 def test_what_was_written_is_read(kafka: Broker, topic: str, codec: str) -> None:
     written = {n: numbered(n * 100, n * 100 + 50) for n in range(3)}
-    strangers.produce(kafka.bootstrap, topic, written, compression=codec)
+    librdkafka.produce(kafka.bootstrap, topic, written, compression=codec)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with consumer(kafka, group_id=topic) as it:
             it.subscribe([topic])
             found: list[ConsumerRecord] = []
@@ -93,33 +93,33 @@ def test_what_was_written_is_read(kafka: Broker, topic: str, codec: str) -> None
                 assert values(mine) == listed
                 assert [each.offset for each in mine] == list(range(50))
 
-    run(story())
+    run(scenario())
 
 
 def test_what_was_read_is_committed_and_no_more(kafka: Broker, topic: str) -> None:
-    where = TopicPartition(topic, 0)
-    strangers.produce(kafka.bootstrap, topic, {0: numbered(0, 10)})
+    partition = TopicPartition(topic, 0)
+    librdkafka.produce(kafka.bootstrap, topic, {0: numbered(0, 10)})
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with consumer(kafka, group_id=topic, enable_auto_commit=False) as it:
             it.subscribe([topic])
             for _ in range(4):
                 record = await anext(it)
             assert record.offset == 3
-            assert await it.position(where) == 4
+            assert await it.position(partition) == 4
             await it.commit()
-            assert strangers.committed(kafka.bootstrap, topic, where) == {where: 4}
-            await it.commit({where: OffsetAndMetadata(7, metadata="noted")})
-            assert (await it.committed(where))[where] == OffsetAndMetadata(7, -1, "noted")
-            first, second = it.commit_async({where: 8}), it.commit_async({where: 9})
+            assert librdkafka.committed(kafka.bootstrap, topic, partition) == {partition: 4}
+            await it.commit({partition: OffsetAndMetadata(7, metadata="noted")})
+            assert (await it.committed(partition))[partition] == OffsetAndMetadata(7, -1, "noted")
+            first, second = it.commit_async({partition: 8}), it.commit_async({partition: 9})
             done: list[str] = []
             first.add_done_callback(lambda _: done.append("first"))
             second.add_done_callback(lambda _: done.append("second"))
             await asyncio.gather(first, second)
             assert done == ["first", "second"]
-            assert strangers.committed(kafka.bootstrap, topic, where) == {where: 9}
+            assert librdkafka.committed(kafka.bootstrap, topic, partition) == {partition: 9}
             assert (await anext(it)).offset == 4  # committing moves nothing
-        # what another client committed is where we begin
+        # what another client committed is partition we begin
         other = confluent_kafka.Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": topic})
         offset = confluent_kafka.TopicPartition(topic, 0, 6)
         other.commit(offsets=[offset], asynchronous=False)
@@ -127,117 +127,117 @@ def test_what_was_read_is_committed_and_no_more(kafka: Broker, topic: str) -> No
         async with consumer(kafka, group_id=topic) as it:
             it.subscribe([topic])
             assert (await anext(it)).offset == 6
-        assert strangers.committed(kafka.bootstrap, topic, where) == {where: 7}  # at close
+        assert librdkafka.committed(kafka.bootstrap, topic, partition) == {partition: 7}  # at close
 
-    run(story())
+    run(scenario())
 
 
 def test_reset_policies(kafka: Broker, topic: str) -> None:
-    where = TopicPartition(topic, 1)
+    partition = TopicPartition(topic, 1)
     for n in range(4):
         stamp = 1_600_000_000_000 + n * 1000
-        strangers.produce(kafka.bootstrap, topic, {1: [b"%d" % n]}, timestamp=stamp)
+        librdkafka.produce(kafka.bootstrap, topic, {1: [b"%d" % n]}, timestamp=stamp)
 
     async def first(policy: str) -> int:
         async with consumer(kafka, auto_offset_reset=policy) as it:
-            it.assign([where])
-            return await it.position(where)
+            it.assign([partition])
+            return await it.position(partition)
 
-    async def story() -> None:
+    async def scenario() -> None:
         assert await first("earliest") == 0
         assert await first("latest") == 4
         assert await first("by_timestamp:1600000001500") == 2
         assert await first("by_duration:PT1S") == 4  # nothing is that young: the end
         assert await first("by_duration:P36500D") == 0
         async with consumer(kafka, group_id=topic, auto_offset_reset="none") as it:
-            it.assign([where])
+            it.assign([partition])
             with pytest.raises(NoOffset) as refused:
-                await it.poll(PATIENCE_S)
-            assert refused.value.partitions == (where,)
-            it.seek(where, 3)
-            assert values(await take(it, 1)) == [b"3"]
-            it.seek(where, 99)
+                await it.poll(TIMEOUT_S)
+            assert refused.value.partitions == (partition,)
+            it.seek(partition, 3)
+            assert values(await read(it, 1)) == [b"3"]
+            it.seek(partition, 99)
             with pytest.raises(OffsetOutOfRange):
-                await it.poll(PATIENCE_S)
+                await it.poll(TIMEOUT_S)
         async with consumer(kafka) as it:
-            it.assign([where])
-            it.seek(where, 99)
-            assert values(await take(it, 4)) == [b"0", b"1", b"2", b"3"]
-            assert await it.beginning_offsets(where) == {where: 0}
-            assert await it.end_offsets(where) == {where: 4}
-            found_at = await it.offsets_for_times({where: 1_600_000_002_000})
-            found = found_at[where]
+            it.assign([partition])
+            it.seek(partition, 99)
+            assert values(await read(it, 4)) == [b"0", b"1", b"2", b"3"]
+            assert await it.beginning_offsets(partition) == {partition: 0}
+            assert await it.end_offsets(partition) == {partition: 4}
+            found_at = await it.offsets_for_times({partition: 1_600_000_002_000})
+            found = found_at[partition]
             assert found is not None
             assert found[:2] == (2, 1_600_000_002_000)
 
-    run(story())
+    run(scenario())
 
 
 def test_seek_and_pause(kafka: Broker, topic: str) -> None:
     a, b = TopicPartition(topic, 0), TopicPartition(topic, 1)
-    strangers.produce(kafka.bootstrap, topic, {0: numbered(0, 20), 1: numbered(100, 120)})
+    librdkafka.produce(kafka.bootstrap, topic, {0: numbered(0, 20), 1: numbered(100, 120)})
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with consumer(kafka, max_poll_records=7) as it:
             it.assign([a, b])
             it.pause(b)
-            assert {each.partition for each in await take(it, 20)} == {0}
+            assert {each.partition for each in await read(it, 20)} == {0}
             assert it.paused() == {b}
             assert await it.poll(0.2) == []
             it.resume(b)
-            assert {each.partition for each in await take(it, 20)} == {1}
+            assert {each.partition for each in await read(it, 20)} == {1}
             it.seek(a, 15)
-            assert values(await take(it, 5)) == numbered(15, 20)
+            assert values(await read(it, 5)) == numbered(15, 20)
             it.seek_to_beginning(b)
             record = await anext(it)
             assert (record.partition, record.offset) == (1, 0)
             it.pause(b)  # what waits of it is not returned
             it.seek(a, 18)
-            assert values(await take(it, 2)) == numbered(18, 20)
+            assert values(await read(it, 2)) == numbered(18, 20)
             it.resume(b)
             assert (await anext(it)).offset == 1
             it.seek_to_end()
             assert [await it.position(each) for each in (a, b)] == [20, 20]
             assert it.high_watermark(a) == 20
 
-    run(story())
+    run(scenario())
 
 
 def test_read_committed(kafka: Broker, topic: str) -> None:
-    where = TopicPartition(topic, 0)
+    partition = TopicPartition(topic, 0)
     producer = confluent_kafka.Producer(
         {"bootstrap.servers": kafka.bootstrap, "transactional.id": topic}
     )
-    producer.init_transactions(PATIENCE_S)
+    producer.init_transactions(TIMEOUT_S)
     for n, end in enumerate(("commit", "abort", "commit", "abort", "open")):
         producer.begin_transaction()
         for i in range(3):
             producer.produce(topic, b"%d-%d" % (n, i), partition=0)
-        producer.flush(PATIENCE_S)
+        producer.flush(TIMEOUT_S)
         if end == "commit":
-            producer.commit_transaction(PATIENCE_S)
+            producer.commit_transaction(TIMEOUT_S)
         elif end == "abort":
-            producer.abort_transaction(PATIENCE_S)
+            producer.abort_transaction(TIMEOUT_S)
     stable = [b"%d-%d" % (n, i) for n in (0, 2) for i in range(3)]
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with consumer(kafka, isolation_level="read_committed") as it:
-            it.assign([where])
-            assert values(await take(it, 6)) == stable
+            it.assign([partition])
+            assert values(await read(it, 6)) == stable
             # over the aborted ones and the markers, up to the open transaction
-            while await it.position(where) < 16:
+            while await it.position(partition) < 16:
                 assert await it.poll(0.1) == []
-            assert await it.position(where) == 16
-            assert await it.end_offsets(where) == {where: 16}
+            assert await it.position(partition) == 16
+            assert await it.end_offsets(partition) == {partition: 16}
         async with consumer(kafka, isolation_level="read_uncommitted") as it:
-            it.assign([where])
-            assert len(await take(it, 15)) == 15
+            it.assign([partition])
+            assert len(await read(it, 15)) == 15
 
-    run(story())
-    producer.abort_transaction(PATIENCE_S)
+    run(scenario())
+    producer.abort_transaction(TIMEOUT_S)
 
 
-class ExtractedMessage:
+class RecordingListener:
     """A listener that remembers, and commits when partitions are taken away."""
 
     def __init__(self, it: Consumer) -> None:
@@ -274,7 +274,7 @@ async def reading(it: Consumer, into: list[ConsumerRecord]) -> AsyncIterator[Non
 
 async def until(so: Callable[[], bool], what: Callable[[], object]) -> None:
     """Wait for other threads and brokers to bring something about."""
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(TIMEOUT_S):
         while not so():
             await asyncio.sleep(0.02)
     assert so(), what()
@@ -294,107 +294,107 @@ def test_a_static_member_comes_back_to_what_it_had(kafka: Broker, topic: str) ->
                 await until(shared, it.assignment)
                 return it.assignment()
 
-    async def story() -> None:
+    async def scenario() -> None:
         sink: list[ConsumerRecord] = []
         async with consumer(kafka, group_id=topic) as other:
-            heard = ExtractedMessage(other)
-            other.subscribe([topic], heard)
+            listener = RecordingListener(other)
+            other.subscribe([topic], listener)
             async with reading(other, sink):
                 await until(lambda: len(other.assignment()) == 3, other.assignment)
                 first = await stay(sink, other)
-                before = list(heard.events)
+                before = list(listener.events)
                 assert await stay(sink, other) == first
-                assert heard.events == before
+                assert listener.events == before
 
-    run(story())
+    run(scenario())
 
 
 def test_a_pattern_finds_topics_made_later(kafka: Broker) -> None:
     stem = f"pattern-{next(NAMES)}"
-    strangers.create(kafka.bootstrap, f"{stem}-a", 1)
-    strangers.produce(kafka.bootstrap, f"{stem}-a", {0: [b"a"]})
+    librdkafka.create(kafka.bootstrap, f"{stem}-a", 1)
+    librdkafka.produce(kafka.bootstrap, f"{stem}-a", {0: [b"a"]})
 
-    async def story() -> None:
+    async def scenario() -> None:
         config: dict[str, Setting] = {"metadata_max_age_ms": 500}
         async with consumer(kafka, group_id=stem, **config) as it:
             it.subscribe(re.compile(f"{stem}-."))
-            assert values(await take(it, 1)) == [b"a"]
-            await asyncio.to_thread(strangers.create, kafka.bootstrap, f"{stem}-b", 1)
-            await asyncio.to_thread(strangers.produce, kafka.bootstrap, f"{stem}-b", {0: [b"b"]})
-            assert values(await take(it, 1)) == [b"b"]
+            assert values(await read(it, 1)) == [b"a"]
+            await asyncio.to_thread(librdkafka.create, kafka.bootstrap, f"{stem}-b", 1)
+            await asyncio.to_thread(librdkafka.produce, kafka.bootstrap, f"{stem}-b", {0: [b"b"]})
+            assert values(await read(it, 1)) == [b"b"]
             assert it.subscription() == {f"{stem}-a", f"{stem}-b"}
 
-    run(story())
+    run(scenario())
 
 
 def test_a_cancelled_poll_loses_nothing(kafka: Broker, topic: str) -> None:
-    strangers.produce(kafka.bootstrap, topic, {0: numbered(0, 200)})
+    librdkafka.produce(kafka.bootstrap, topic, {0: numbered(0, 200)})
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with consumer(kafka, max_poll_records=3) as it:
             it.assign([TopicPartition(topic, 0)])
             found: list[ConsumerRecord] = []
-            turns = 0
+            polls = 0
             while len(found) < 200:
                 task = asyncio.create_task(it.poll())
-                turns += 1
-                for _ in range(turns % 4):  # from before it began to after it was answered
+                polls += 1
+                for _ in range(polls % 4):  # from before it began to after it was answered
                     await asyncio.sleep(0)
-                if turns % 5:
+                if polls % 5:
                     task.cancel()
                 await asyncio.wait([task])
                 if not task.cancelled():
                     found += task.result()
             assert [each.offset for each in found] == list(range(200))
 
-    run(story())
+    run(scenario())
 
 
 def test_leaving_and_coming_back_in_another_way(kafka: Broker, topic: str) -> None:
-    where = TopicPartition(topic, 2)
-    strangers.produce(kafka.bootstrap, topic, {2: numbered(0, 5)})
+    partition = TopicPartition(topic, 2)
+    librdkafka.produce(kafka.bootstrap, topic, {2: numbered(0, 5)})
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with consumer(kafka, group_id=topic) as it:
             with pytest.raises(LocalProtocolError):
                 await it.poll()
             it.subscribe([topic])
-            assert len(await take(it, 5)) == 5
+            assert len(await read(it, 5)) == 5
             with pytest.raises(LocalProtocolError):
-                it.assign([where])
+                it.assign([partition])
             await it.unsubscribe()
             assert it.assignment() == frozenset()
-            assert strangers.committed(kafka.bootstrap, topic, where) == {where: 5}
-            it.assign([where])
-            it.seek(where, 3)
-            assert values(await take(it, 2)) == numbered(3, 5)
-            await it.commit({where: 1})
-            assert strangers.committed(kafka.bootstrap, topic, where) == {where: 1}
+            assert librdkafka.committed(kafka.bootstrap, topic, partition) == {partition: 5}
+            it.assign([partition])
+            it.seek(partition, 3)
+            assert values(await read(it, 2)) == numbered(3, 5)
+            await it.commit({partition: 1})
+            assert librdkafka.committed(kafka.bootstrap, topic, partition) == {partition: 1}
         with pytest.raises(ClientClosed):
             await it.poll()
 
-    run(story())
+    run(scenario())
 
 
 def test_a_commit_of_somebody_else_is_refused(kafka: Broker, topic: str) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         sink: list[ConsumerRecord] = []
         async with consumer(kafka, group_id=topic) as it, consumer(kafka, group_id=topic) as other:
             it.subscribe([topic])
             async with reading(it, sink):
                 await until(lambda: len(it.assignment()) == 3, it.assignment)
-                where = TopicPartition(topic, 0)
-                other.assign([where])
+                partition = TopicPartition(topic, 0)
+                other.assign([partition])
                 with pytest.raises(CommitFailed) as found:
-                    await other.commit({where: 5}, timeout_s=PATIENCE_S)
-                assert found.value.partitions == (where,)
+                    await other.commit({partition: 5}, timeout_s=TIMEOUT_S)
+                assert found.value.partitions == (partition,)
 
-    run(story())
+    run(scenario())
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_authenticated(kafka: Broker, topic: str, mechanism: str) -> None:
-    strangers.produce(kafka.bootstrap, topic, {0: [b"secret"]})
+    librdkafka.produce(kafka.bootstrap, topic, {0: [b"secret"]})
 
     async def read(password: str) -> list[ConsumerRecord]:
         it = Consumer(
@@ -410,11 +410,11 @@ def test_authenticated(kafka: Broker, topic: str, mechanism: str) -> None:
         )
         async with it:
             it.subscribe([topic])
-            return await it.poll(PATIENCE_S)
+            return await it.poll(TIMEOUT_S)
 
-    async def story() -> None:
+    async def scenario() -> None:
         assert values(await read(PASSWORD)) == [b"secret"]
         with pytest.raises(Exception, match=r"(?i)credentials"):
             await read("wrong")
 
-    run(story())
+    run(scenario())

@@ -9,10 +9,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from kafkawire.client.consumer import ConsumerConfig, TopicPartition
 from kafkawire.client.consumer.fetch.sessions import (
     FINAL_EPOCH,
-    LAST_EPOCH,
+    MAX_EPOCH,
     NO_ID,
     FetchSession,
-    Wanted,
+    PartitionFetch,
     fetch,
 )
 from kafkawire.messages.fetch_request import FetchRequest
@@ -58,7 +58,7 @@ class Peer:
             for number in topic.partitions:
                 held.pop(("" if by_id else topic.topic, topic.topic_id if by_id else NO_ID, number))
         held |= listed
-        self.sessions[message.session_id] = epoch % LAST_EPOCH + 1, held
+        self.sessions[message.session_id] = epoch % MAX_EPOCH + 1, held
         return ErrorCode.NONE, message.session_id, held
 
 
@@ -73,7 +73,7 @@ class Agreeing(RuleBasedStateMachine):
 
     def ask(self, offsets: dict[TopicPartition, int], by_id: bool) -> tuple[object, ...]:
         wanted = {
-            each: Wanted(self.ids[each.topic] if by_id else NO_ID, offset)
+            each: PartitionFetch(self.ids[each.topic] if by_id else NO_ID, offset)
             for each, offset in offsets.items()
         }
         request = self.session.next(wanted)
@@ -99,22 +99,22 @@ class Agreeing(RuleBasedStateMachine):
         if code == ErrorCode.NONE:
             self.wrong = 0
             assert fetched == expected
-            self.session.accepted(FetchResponse(session_id=session_id))
+            self.session.on_response(FetchResponse(session_id=session_id))
         else:
             self.wrong += 1
-            self.session.refused(code)
+            self.session.on_error(code)
 
     @rule(offsets=WANTED, by_id=st.booleans())
     def answer_is_lost(self, offsets: dict[TopicPartition, int], by_id: bool) -> None:
         message, used, _ = self.ask(offsets, by_id)
         assert isinstance(message, FetchRequest)
         self.peer.take(message, bool(used))
-        self.session.lost()
+        self.session.on_no_response()
 
     @rule(offsets=WANTED, by_id=st.booleans())
     def request_is_lost(self, offsets: dict[TopicPartition, int], by_id: bool) -> None:
         self.ask(offsets, by_id)
-        self.session.lost()
+        self.session.on_no_response()
 
     @rule()
     def broker_forgets(self) -> None:
@@ -134,8 +134,8 @@ class Agreeing(RuleBasedStateMachine):
     def epochs_run_out(self) -> None:
         if self.session.epoch > 0 and self.session.session_id in self.peer.sessions:
             _, held = self.peer.sessions[self.session.session_id]
-            self.peer.sessions[self.session.session_id] = LAST_EPOCH, held
-            self.session.epoch = LAST_EPOCH
+            self.peer.sessions[self.session.session_id] = MAX_EPOCH, held
+            self.session.epoch = MAX_EPOCH
 
     @invariant()
     def one_refusal_is_the_last(self) -> None:
@@ -148,19 +148,19 @@ TestAgreeing.settings = settings(max_examples=200, stateful_step_count=30, deadl
 
 def test_a_topic_that_is_made_anew_is_forgotten_by_its_old_id() -> None:
     session, a = FetchSession(), TopicPartition("a", 0)
-    session.next({a: Wanted(IDS["a"], 5)})
-    session.accepted(FetchResponse(session_id=3))
-    request = session.next({a: Wanted(ANEW, 0)})
-    assert request.changed == {a: Wanted(ANEW, 0)}
-    assert request.forgotten == {a: IDS["a"]}
+    session.next({a: PartitionFetch(IDS["a"], 5)})
+    session.on_response(FetchResponse(session_id=3))
+    request = session.next({a: PartitionFetch(ANEW, 0)})
+    assert request.to_send == {a: PartitionFetch(ANEW, 0)}
+    assert request.to_forget == {a: IDS["a"]}
 
 
 def test_before_sessions_everything_is_said_every_time() -> None:
     session = FetchSession()
     a, b = TopicPartition("a", 0), TopicPartition("b", 1)
-    session.next({a: Wanted(NO_ID, 1)})
-    session.accepted(FetchResponse(session_id=0))
-    request = session.next({a: Wanted(NO_ID, 1), b: Wanted(NO_ID, 2)})
+    session.next({a: PartitionFetch(NO_ID, 1)})
+    session.on_response(FetchResponse(session_id=0))
+    request = session.next({a: PartitionFetch(NO_ID, 1), b: PartitionFetch(NO_ID, 2)})
     body = fetch(ConsumerConfig(), request, by_id=False)
     for version in range(body.lowest, body.highest + 1):
         message = body.build(version)
@@ -172,8 +172,8 @@ def test_before_sessions_everything_is_said_every_time() -> None:
 def test_the_end_of_a_session() -> None:
     session = FetchSession()
     assert session.close() is None
-    session.next({TopicPartition("a", 0): Wanted(IDS["a"], 1)})
-    session.accepted(FetchResponse(session_id=5))
+    session.next({TopicPartition("a", 0): PartitionFetch(IDS["a"], 1)})
+    session.on_response(FetchResponse(session_id=5))
     request = session.close()
     assert request is not None
     message = fetch(ConsumerConfig(), request, by_id=True).build(17)

@@ -81,7 +81,7 @@ def test_two_members_share_and_the_second_leaves_again() -> None:
     assert len(one.assignment) == len(two.assignment) == 2
     two.close()
     it.run(lambda: two.closed and covered([one], ORDERS))
-    changes = [change for change, _ in one.told]
+    changes = [change for change, _ in one.changes]
     assert changes == [
         events.Change.ASSIGNED,
         events.Change.REVOKED,
@@ -102,7 +102,7 @@ def test_cooperative_members_only_stop_reading_what_moves() -> None:
     it.pass_time(5.0)
     moved = two.assignment
     assert len(moved) == 2
-    told = [(change, frozenset(which)) for change, which in one.told]
+    told = [(change, frozenset(which)) for change, which in one.changes]
     nothing: frozenset[TopicPartition] = frozenset()
     assert told == [
         (events.Change.ASSIGNED, frozenset(ORDERS)),
@@ -111,7 +111,7 @@ def test_cooperative_members_only_stop_reading_what_moves() -> None:
         (events.Change.ASSIGNED, nothing),
     ]
     # the second member first got nothing, and then what the first had given up
-    assert [len(which) for _, which in two.told] == [0, 2]
+    assert [len(which) for _, which in two.changes] == [0, 2]
 
 
 def test_a_static_member_comes_back_without_a_rebalance() -> None:
@@ -146,7 +146,7 @@ def test_a_user_who_is_stuck_loses_everything_and_returns() -> None:
     one.polling = True
     one.poll()
     it.run(lambda: covered([one, two], ORDERS) and stable(one, two))
-    assert (events.Change.LOST, tuple(sorted(had))) in one.told
+    assert (events.Change.LOST, tuple(sorted(had))) in one.changes
 
 
 def test_a_crashed_member_is_missed_after_its_session() -> None:
@@ -178,9 +178,9 @@ def test_subscribing_to_something_else_gives_up_what_was_read() -> None:
     one = User(it, "one", config(partition_assignment_strategy="cooperative-sticky"))
     one.subscribe("orders")
     it.run(lambda: covered([one], ORDERS))
-    one.tell(events.Subscribe(("parcels",), listens=True))
+    one.send(events.Subscribe(("parcels",), has_listener=True))
     it.run(lambda: one.assignment == {TopicPartition("parcels", 0)})
-    assert (events.Change.REVOKED, tuple(ORDERS)) in one.told
+    assert (events.Change.REVOKED, tuple(ORDERS)) in one.changes
 
 
 def test_records_are_fetched_ahead_while_the_user_works() -> None:
@@ -197,7 +197,7 @@ def test_records_are_fetched_ahead_while_the_user_works() -> None:
     one.polling = True
     began = it.now
     for _ in range(2):  # what was fetched is there at once
-        one.tell(events.Poll())
+        one.send(events.Poll())
     assert len(one.read) >= 20
     assert it.now == began
     it.run(lambda: len(one.read) == 30)
@@ -245,7 +245,7 @@ def test_a_truncated_log_is_noticed(policy: str) -> None:
     write(it, 3)  # a batch of its own: what goes, goes whole
     one = User(it, "one", config(auto_offset_reset=policy, metadata_max_age_ms=500))
     one.assign(FIRST)
-    one.tell(events.Seek(FIRST, 0))
+    one.send(events.Seek(FIRST, 0))
     it.run(lambda: len(one.read) == 8)
     partition = it.cluster.topics.partition("orders", 0)
     assert partition is not None
@@ -256,7 +256,7 @@ def test_a_truncated_log_is_noticed(policy: str) -> None:
         it.run(lambda: bool(one.errors))
         assert isinstance(one.errors[0], LogTruncated)
         assert len(one.read) == 8
-        one.tell(events.SeekTo((FIRST,), ResetPolicy(Reset.EARLIEST)))
+        one.send(events.SeekTo((FIRST,), ResetPolicy(Reset.EARLIEST)))
         it.run(lambda: len(one.read) == 8 + 11)
     else:
         it.run(lambda: len(one.read) == 14)
@@ -268,7 +268,7 @@ def test_a_position_out_of_range_is_reset() -> None:
     write(it, 8)
     one = User(it, "one", config())
     one.assign(FIRST)
-    one.tell(events.Seek(FIRST, 100))
+    one.send(events.Seek(FIRST, 100))
     it.run(lambda: len(one.read) == 8)
 
 
@@ -278,9 +278,9 @@ def test_committed_offsets_are_where_the_next_one_begins() -> None:
     one = User(it, "one", config(enable_auto_commit=False))
     one.assign(FIRST)
     it.run(lambda: len(one.read) == 8)
-    one.tell(events.Commit("mine", None, CommitKind.SYNC, 10.0))
-    it.run(lambda: "mine" in one.answers)
-    assert one.answers["mine"] == events.Done("mine", None)
+    one.send(events.Commit("mine", None, CommitKind.SYNC, 10.0))
+    it.run(lambda: "mine" in one.results)
+    assert one.results["mine"] == events.Done("mine", None)
     one.close()
     write(it, 1)
     two = User(it, "two", config())
@@ -295,13 +295,13 @@ def test_the_last_commit_is_waited_for_behind_one_that_is_on_its_way() -> None:
     one = User(it, "one", config(max_poll_records=4), think_s=0.0)
     one.subscribe("orders")
     it.run(lambda: len(one.read) == 8)
-    one.tell(events.Commit("early", {FIRST: OffsetAndMetadata(1)}, CommitKind.ASYNC, 10.0))
+    one.send(events.Commit("early", {FIRST: OffsetAndMetadata(1)}, CommitKind.ASYNC, 10.0))
     one.close()
     it.run(lambda: one.closed)
     two = User(it, "two", config())
-    two.tell(events.GetCommitted("asked", (FIRST,), 10.0))
-    it.run(lambda: "asked" in two.answers)
-    found = two.answers["asked"]
+    two.send(events.GetCommitted("asked", (FIRST,), 10.0))
+    it.run(lambda: "asked" in two.results)
+    found = two.results["asked"]
     assert isinstance(found, events.CommittedFound)
     assert found.found[FIRST] == OffsetAndMetadata(8, 0)
 

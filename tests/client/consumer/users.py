@@ -1,7 +1,6 @@
-"""Users of consumer machines in a world without sockets: they subscribe, poll, read and leave.
+"""Simulated users of consumer machines: they subscribe, poll, read and leave.
 
-Law: a user does one thing at a time, and only when its time has come; what it was given is written
-down.
+Law: a user does one thing at a time, at its scheduled time, and records everything it receives.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ WALL_MS = 1_700_000_000_000
 def consumer_client(
     random: Random, bootstrap: list[tuple[str, int]], config: dict[str, Setting]
 ) -> tuple[Client, Consumer]:
-    """A client with one consumer."""
+    """Return a client with one consumer."""
     servers = ",".join(f"{host}:{port}" for host, port in bootstrap)
     values = read_config(CONSUMER_KEYS, {"bootstrap.servers": servers, **config})
     network = Network(
@@ -45,10 +44,10 @@ def consumer_client(
 
 
 class User:
-    """One consumer in the world, and whoever uses it.
+    """The user of one consumer in the world.
 
-    read: every record it was given, in order. told: what its listener heard. think_s: the longest
-    time between two polls.
+    read: all records, in order. changes: the calls of its listener. think_s: the maximum time
+    between two polls.
     """
 
     def __init__(
@@ -65,14 +64,14 @@ class User:
         self.random = Random(seed)
         self.think_s = think_s
         self.read: list[ConsumerRecord] = []
-        self.told: list[tuple[events.Change, tuple[TopicPartition, ...]]] = []
+        self.changes: list[tuple[events.Change, tuple[TopicPartition, ...]]] = []
         self.errors: list[Exception] = []
-        self.answers: dict[object, object] = {}
+        self.results: dict[object, object] = {}
         self.polling = True
         self.closed = False
         self._waiting = False
         client, self.machine = consumer_client(Random(seed + 1), world.bootstrap, config)
-        world.on_news[name] = self._heard
+        world.on_news[name] = self._on_effect
         world.add(name, client)
 
     @property
@@ -80,24 +79,24 @@ class User:
         return self.machine.assignment
 
     def subscribe(self, *topics: str) -> None:
-        self.world.tell(self.name, events.Subscribe(topics, listens=True))
+        self.world.tell(self.name, events.Subscribe(topics, has_listener=True))
         self.poll()
 
     def assign(self, *partitions: TopicPartition) -> None:
         self.world.tell(self.name, events.Assign(partitions))
         self.poll()
 
-    def tell(self, event: object) -> None:
+    def send(self, event: object) -> None:
         self.world.tell(self.name, event)
 
     def poll(self) -> None:
-        """Poll, if it is not at it."""
+        """Poll, unless a poll is pending."""
         if self.polling and not self._waiting and not self.closed and not self.machine.closed:
             self._waiting = True
             self.world.tell(self.name, events.Poll())
 
     def stop(self) -> None:
-        """Be busy with something else from now on."""
+        """Stop polling."""
         self.polling = False
         self._waiting = False
         if not self.closed:
@@ -109,47 +108,47 @@ class User:
             self.world.tell(self.name, events.Close(30.0))
 
     def crash(self) -> None:
-        """Be gone, without a word."""
+        """Disconnect without leaving the group."""
         self.closed = True
         self.world.to_network(self.name, CloseNetwork())
 
     def offsets(self, partition: TopicPartition) -> list[int]:
         return [each.offset for each in self.read if each[:2] == partition]
 
-    def _heard(self, effect: object) -> None:
+    def _on_effect(self, effect: object) -> None:
         match effect:
             case events.Deliver(records=records):
                 self.read += records
-                self._again()
+                self._poll_later()
             case events.Raise(error=error):
                 self.errors.append(error)
-                self._again()
+                self._poll_later()
             case events.CallListener():
-                self.told.append((effect.change, effect.partitions))
-                self.world.at(self._soon(), lambda: self._listened(effect.serial))
+                self.changes.append((effect.change, effect.partitions))
+                self.world.at(self._next_time(), lambda: self._listener_done(effect.serial))
             case events.Closed():
                 self.closed = True
                 self.world.at(
                     self.world.now, lambda: self.world.to_network(self.name, CloseNetwork())
                 )
             case events.Done() | events.CommittedFound() | events.OffsetsFound():
-                self.answers[effect.key] = effect
+                self.results[effect.key] = effect
             case events.PositionFound():
-                self.answers[effect.key] = effect.offset
+                self.results[effect.key] = effect.offset
 
-    def _again(self) -> None:
+    def _poll_later(self) -> None:
         self._waiting = False
-        self.world.at(self._soon(), self.poll)
+        self.world.at(self._next_time(), self.poll)
 
-    def _listened(self, serial: int) -> None:
+    def _listener_done(self, serial: int) -> None:
         if not self.closed:
             self.world.tell(self.name, events.ListenerDone(serial))
 
-    def _soon(self) -> float:
+    def _next_time(self) -> float:
         return self.world.now + self.random.random() * self.think_s
 
 
 def covered(users: Iterable[User], partitions: Iterable[TopicPartition]) -> bool:
-    """Whether the users have all these partitions among them, each once."""
-    held = [each for user in users if not user.closed for each in user.assignment]
-    return sorted(held) == sorted(partitions)
+    """Whether each of these partitions is assigned to exactly one user."""
+    assigned = [each for user in users if not user.closed for each in user.assignment]
+    return sorted(assigned) == sorted(partitions)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from kafkawire.net.server_thread import THREAD_NAME
-from tests.interop.makes import MAKES, Make
+from tests.interop.implementations import IMPLEMENTATIONS, Implementation
 
 HERE = Path(__file__).parent
 ENDING_SECONDS = 20.0
@@ -50,8 +50,8 @@ def nothing_left_to_others() -> Iterator[None]:
             each.join(ENDING_SECONDS)
 
 
-@pytest.fixture(params=MAKES, ids=lambda make: make.name)
-def make(request: pytest.FixtureRequest) -> Make:
+@pytest.fixture(params=IMPLEMENTATIONS, ids=lambda make: make.name)
+def make(request: pytest.FixtureRequest) -> Implementation:
     """A make of client."""
-    found: Make = request.param
+    found: Implementation = request.param
     return found

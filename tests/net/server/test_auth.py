@@ -10,7 +10,7 @@ import pytest
 
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
-from tests.interop.makes import Make, Sasl, until
+from tests.interop.implementations import Implementation, Sasl, until
 
 pytestmark = pytest.mark.timeout(600)
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -25,7 +25,7 @@ SECURED = {
 @pytest.mark.kafka(**SECURED)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_who_has_the_password_comes_in(
-    kafka_broker: ServerThread, make: Make, mechanism: str
+    kafka_broker: ServerThread, make: Implementation, mechanism: str
 ) -> None:
     sasl = Sasl(mechanism, "alice", "alice-secret")
     make.produce(kafka_broker.bootstrap, "t", [b"a", b"b"], sasl=sasl)

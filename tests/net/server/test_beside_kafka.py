@@ -22,7 +22,7 @@ from kafkawire.messages.api_versions_response import ApiVersionsResponse
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
 from kafkawire.records import BatchBuilder
-from tests.interop.makes import until
+from tests.interop.implementations import until
 
 from ...broker.test_log import damaged, gap, old
 from ...real.answers import TRANSIENT, errors

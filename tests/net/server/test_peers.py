@@ -30,7 +30,7 @@ from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_recording import Recording
 from kafkawire.net.server_thread import ServerThread
 from kafkawire.records import BatchBuilder
-from tests.interop.makes import MAKES, Make, until
+from tests.interop.implementations import IMPLEMENTATIONS, Implementation, until
 
 from ...real.wire import Wire
 
@@ -163,7 +163,7 @@ def test_requests_are_told_with_their_answers(kafka_broker: ServerThread) -> Non
 
 
 @pytest.mark.kafka(brokers=3, topics={"t": 3})
-def test_a_broker_goes_and_comes_back(kafka_broker: ServerThread, make: Make) -> None:
+def test_a_broker_goes_and_comes_back(kafka_broker: ServerThread, make: Implementation) -> None:
     kafka_broker.create_topic("r", 3, 3)
     bootstrap = kafka_broker.bootstrap
     make.produce(bootstrap, "r", [b"before%d" % at for at in range(30)])
@@ -183,7 +183,7 @@ def test_what_is_said_is_recorded_as_a_capture(tmp_path: Path) -> None:
     path = tmp_path / "said.pcap"
     config = ServerConfig(topics={"t": 1})
     with ServerThread(config, recording=Recording(path)) as server:
-        MAKES[0].produce(server.bootstrap, "t", [b"x" * 60_000 for _ in range(20)])
+        IMPLEMENTATIONS[0].produce(server.bootstrap, "t", [b"x" * 60_000 for _ in range(20)])
     told = [report.request.api_key.name for report in server.requests]
     rows = list(decode_capture(str(path)))
     assert {found.row.status.value for found in rows} == {"ok"}

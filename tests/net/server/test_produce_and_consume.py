@@ -13,7 +13,7 @@ from kafkawire.messages.join_group_request import JoinGroupRequest
 from kafkawire.messages.join_group_response import JoinGroupResponse
 from kafkawire.messages.leave_group_response import LeaveGroupResponse
 from kafkawire.net.server_thread import ServerThread
-from tests.interop.makes import MAKES, Make, Member, until
+from tests.interop.implementations import IMPLEMENTATIONS, Implementation, Member, until
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -35,7 +35,7 @@ def settled(members: list[Member], topic: str, partitions: int) -> bool:
 
 
 @pytest.mark.kafka(topics={"t": 1})
-def test_idempotent(kafka_broker: ServerThread, make: Make) -> None:
+def test_idempotent(kafka_broker: ServerThread, make: Implementation) -> None:
     sent = values(100)
     # the answer to the first is lost on the way: the client sends it again
     fault = kafka_broker.fault("Produce", nth=1, action="disconnect", carried_out=True)
@@ -61,7 +61,7 @@ def generations(server: ServerThread) -> list[tuple[str, int]]:
 
 @pytest.mark.kafka(topics={"t": 2})
 def test_a_static_member_comes_back_and_nobody_notices(
-    kafka_broker: ServerThread, make: Make
+    kafka_broker: ServerThread, make: Implementation
 ) -> None:
     bootstrap = kafka_broker.bootstrap
     members = [make.member(bootstrap, "t", "g", instance=name) for name in ("one", "two")]
@@ -84,9 +84,9 @@ def test_a_static_member_comes_back_and_nobody_notices(
 @pytest.mark.kafka(topics={"t": 4})
 def test_members_of_different_makes_share_a_group(kafka_broker: ServerThread) -> None:
     bootstrap = kafka_broker.bootstrap
-    members = [make.member(bootstrap, "t", "g") for make in MAKES]
+    members = [make.member(bootstrap, "t", "g") for make in IMPLEMENTATIONS]
     until(lambda: settled(members, "t", 4))
-    MAKES[0].produce(bootstrap, "t", values(100))
+    IMPLEMENTATIONS[0].produce(bootstrap, "t", values(100))
     until(lambda: all_seen(members, 100))
     for member in members:
         member.leave()

@@ -8,7 +8,7 @@ from kafkawire.messages.heartbeat_response import HeartbeatResponse
 from kafkawire.messages.join_group_response import JoinGroupResponse
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
-from tests.interop.makes import MAKES, Make, until
+from tests.interop.implementations import IMPLEMENTATIONS, Implementation, until
 from tests.real.broker import free_ports
 
 from .test_produce_and_consume import all_seen, values
@@ -38,7 +38,7 @@ def joins(server: ServerThread) -> int:
 
 @pytest.mark.kafka(brokers=3, topics={"t": 2}, settings=ONE)
 def test_a_group_goes_on_where_its_coordinator_is_now(
-    kafka_broker: ServerThread, make: Make
+    kafka_broker: ServerThread, make: Implementation
 ) -> None:
     bootstrap = kafka_broker.bootstrap
     make.produce(bootstrap, "t", values(20))
@@ -59,9 +59,11 @@ def test_a_group_goes_on_where_its_coordinator_is_now(
 
 # kafka-python forgets sockets that it was connecting with when the broker is down
 @pytest.mark.parametrize(
-    "make", [each for each in MAKES if each.name != "kafka-python"], ids=lambda each: each.name
+    "make",
+    [each for each in IMPLEMENTATIONS if each.name != "kafka-python"],
+    ids=lambda each: each.name,
 )
-def test_a_group_goes_on_in_a_cluster_that_is_built_again(make: Make) -> None:
+def test_a_group_goes_on_in_a_cluster_that_is_built_again(make: Implementation) -> None:
     config = ServerConfig(topics={"t": 2}, settings=ONE, ports=free_ports(1))
     with ServerThread(config) as first:
         make.produce(first.bootstrap, "t", values(20))

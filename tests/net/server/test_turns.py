@@ -16,7 +16,7 @@ from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.messages.metadata_response import MetadataResponse
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
-from tests.interop.makes import until
+from tests.interop.implementations import until
 
 from ...real.wire import HOST, Wire
 

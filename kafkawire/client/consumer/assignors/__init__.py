@@ -1,9 +1,9 @@
-"""Who in a group reads which partitions: range, round robin, sticky, cooperative sticky.
+"""The assignors: range, round robin, sticky, cooperative sticky.
 
 Law: an assignor is a pure function of the members' subscriptions and the topics' partition counts;
-each partition of a topic that somebody subscribes to goes to exactly one of its subscribers.
+it assigns each partition of a subscribed topic to exactly one of the topic's subscribers.
 
-    Member: topics, what it held, in which generation ─▶ assign ─▶ member id -> partitions
+    Member: topics, owned partitions, their generation ─▶ assign ─▶ member id -> partitions
 """
 
 from .assignor import Assignments, Assignor, Member, RebalanceProtocol, protocol_of
@@ -21,7 +21,7 @@ ASSIGNORS = {
         CooperativeStickyAssignor(),
     )
 }
-"""The assignors that Kafka has, by the names that groups know them by."""
+"""Kafka's assignors by protocol name."""
 
 __all__ = [
     "ASSIGNORS",

@@ -1,7 +1,7 @@
-"""What an assignor is, for those of Kafka and for the user's own.
+"""The interface of assignors, of Kafka's and of custom ones.
 
-Law: an assignor keeps nothing from one rebalance to the next; what a member held is in what the
-member says of itself.
+Law: an assignor has no state between rebalances; a member's previous assignment is in its
+subscription.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ Assignments: TypeAlias = dict[str, list[TopicPartition]]
 
 
 class RebalanceProtocol(Enum):
-    """What members do with what they hold when a rebalance begins (KIP-429)."""
+    """What members do with their partitions when a rebalance begins (KIP-429)."""
 
-    EAGER = "give up everything"
-    COOPERATIVE = "keep it until told otherwise"
+    EAGER = "revoke all partitions"
+    COOPERATIVE = "keep partitions until they are revoked"
 
 
 class Member(NamedTuple):
-    """A member of the group, as it described itself when it joined.
+    """A member of the group, from its subscription.
 
-    owned: what it holds, or held last; generation: the generation in which it got that, -1 for
-    none. user_data: bytes of its assignor's own.
+    owned: the partitions it owns, or owned last. generation: of that assignment, -1 for none.
+    user_data: the assignor's own bytes.
     """
 
     member_id: str
@@ -40,42 +40,43 @@ class Member(NamedTuple):
     user_data: bytes | None = None
 
     @property
-    def place(self) -> tuple[bool, str]:
-        """Where it stands among members: static ones first, by instance id, then by member id."""
+    def sort_key(self) -> tuple[bool, str]:
+        """The order of members: static ones first, by instance id, then by member id."""
         static = self.group_instance_id
         return (True, self.member_id) if static is None else (False, static)
 
 
 class Assignor(Protocol):
-    """Divides the partitions of a group; what a user's own assignor has to have."""
+    """Assigns the partitions of a group; custom assignors implement this."""
 
     @property
     def name(self) -> str:
-        """The protocol name that all members must share."""
+        """The protocol name; all members must support a common one."""
         ...
 
     @property
     def rebalance_protocols(self) -> frozenset[RebalanceProtocol]:
-        """How members that use it may rebalance."""
+        """The rebalance protocols that the assignor supports."""
         ...
 
     def user_data(self, held: Sequence[TopicPartition], generation: int) -> bytes | None:
-        """Say what goes into a member's subscription, given what it holds or held last."""
+        """Return the user data of a subscription. held: the partitions owned now, or last."""
         ...
 
     def understand(self, member: Member) -> Member:
-        """Read `user_data` of a member, where it says what was held."""
+        """Return the member with `owned` and `generation` read from its `user_data`."""
         ...
 
     def assign(self, partitions: Mapping[str, int], members: Sequence[Member]) -> Assignments:
-        """Divide topics (name -> number of partitions) among the members; all of them are in the
-        result. Topics that do not exist are not in `partitions`.
+        """Assign topics (name -> number of partitions); the result has every member.
+
+        Topics that do not exist are not in `partitions`.
         """
         ...
 
 
 class WithoutUserData:
-    """The part of an assignor that has nothing to say about itself."""
+    """The base of assignors without user data."""
 
     def user_data(self, held: Sequence[TopicPartition], generation: int) -> bytes | None:  # noqa: ARG002
         return None
@@ -85,12 +86,12 @@ class WithoutUserData:
 
 
 def in_order(members: Iterable[Member]) -> list[Member]:
-    """Sort members as all assignors take them."""
-    return sorted(members, key=lambda member: member.place)
+    """Sort members in the order that all assignors use."""
+    return sorted(members, key=lambda member: member.sort_key)
 
 
 def subscribers(members: Sequence[Member]) -> dict[str, list[Member]]:
-    """Say who subscribes to each topic, in the order of the members."""
+    """Return the subscribers of each topic, in the order of the members."""
     found: dict[str, list[Member]] = {}
     for member in members:
         for topic in dict.fromkeys(member.topics):
@@ -99,19 +100,19 @@ def subscribers(members: Sequence[Member]) -> dict[str, list[Member]]:
 
 
 def all_partitions(partitions: Mapping[str, int]) -> Iterator[TopicPartition]:
-    """Walk through partitions by topic and number."""
+    """Iterate over partitions by topic and number."""
     for topic in sorted(partitions):
         for partition in range(partitions[topic]):
             yield TopicPartition(topic, partition)
 
 
 def protocol_of(assignors: Sequence[Assignor]) -> RebalanceProtocol:
-    """Choose the protocol for a list of assignors: the best that all of them share (KIP-429)."""
+    """Return the best rebalance protocol that all assignors support (KIP-429)."""
     if not assignors:
-        raise LocalProtocolError("a group needs at least one assignor")
+        raise LocalProtocolError("at least one assignor is required")
     shared = frozenset.intersection(*(each.rebalance_protocols for each in assignors))
     if not shared:
         names = ", ".join(each.name for each in assignors)
-        raise LocalProtocolError(f"the assignors {names} share no rebalance protocol")
+        raise LocalProtocolError(f"the assignors {names} have no rebalance protocol in common")
     cooperative = RebalanceProtocol.COOPERATIVE in shared
     return RebalanceProtocol.COOPERATIVE if cooperative else RebalanceProtocol.EAGER

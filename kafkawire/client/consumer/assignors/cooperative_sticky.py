@@ -1,7 +1,7 @@
-"""Cooperative sticky: sticky, in two steps, so that only what moves stops being read (KIP-429).
+"""Assigns partitions like sticky, in two rebalances, so that only moving partitions stop (KIP-429).
 
-Law: a partition is never assigned while another member still holds it. In the first rebalance its
-owner is told to give it up; having done so it joins again, and then the new owner gets it.
+Law: a partition is never assigned while another member owns it. In the first rebalance its owner
+revokes it and joins again; in the second the new owner gets it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ VERSION: Final = 0
 class CooperativeStickyAssignor:
     """Kafka's cooperative sticky assignor.
 
-    What is held stands in the subscription; the generation in the user data, and from version 2
-    of the subscription on in it too (KIP-792).
+    The owned partitions are in the subscription; the generation is in the user data, and from
+    version 2 on in the subscription too (KIP-792).
     """
 
     name: Final = "cooperative-sticky"
@@ -45,9 +45,9 @@ class CooperativeStickyAssignor:
     def assign(self, partitions: Mapping[str, int], members: Sequence[Member]) -> Assignments:
         assigned = balanced(partitions, members)
         held = {member.member_id: frozenset(member.owned) for member in members}
-        # whatever the generation of a claim: who makes it reads until told otherwise
+        # of any generation: a member reads what it claims until that is revoked
         claimed = frozenset[TopicPartition]().union(*held.values())
         return {
-            member_id: [each for each in theirs if each in held[member_id] or each not in claimed]
-            for member_id, theirs in assigned.items()
+            member_id: [each for each in mine if each in held[member_id] or each not in claimed]
+            for member_id, mine in assigned.items()
         }

@@ -1,7 +1,7 @@
-"""Range: each topic on its own, its partitions in runs, the first members getting one more.
+"""Assigns each topic on its own, in consecutive runs; the first members get one more.
 
-Law: topics with as many partitions and the same subscribers are divided alike, so that partitions
-of the same number meet in one member (co-partitioning).
+Law: topics with the same partition count and subscribers are assigned alike, so that partitions of
+the same number go to the same member (co-partitioning).
 
     7 partitions, 3 members:   A 0 1 2 │ B 3 4 │ C 5 6
 """
@@ -16,7 +16,7 @@ from .assignor import Assignments, Member, RebalanceProtocol, WithoutUserData, i
 
 
 class RangeAssignor(WithoutUserData):
-    """Kafka's default assignor, without its preference for racks (KIP-881)."""
+    """Kafka's default assignor, without rack awareness (KIP-881)."""
 
     name: Final = "range"
     rebalance_protocols: Final = frozenset({RebalanceProtocol.EAGER})
@@ -27,8 +27,8 @@ class RangeAssignor(WithoutUserData):
         for topic in sorted(subscribed.keys() & partitions.keys()):
             share, more = divmod(partitions[topic], len(subscribed[topic]))
             start = 0
-            for place, member in enumerate(subscribed[topic]):
-                end = start + share + (place < more)
+            for index, member in enumerate(subscribed[topic]):
+                end = start + share + (index < more)
                 assigned[member.member_id] += [TopicPartition(topic, i) for i in range(start, end)]
                 start = end
         return assigned

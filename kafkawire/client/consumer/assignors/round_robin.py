@@ -1,7 +1,7 @@
-"""Round robin: all partitions of all topics dealt out to the members in turn.
+"""Assigns all partitions of all topics to the members in turn.
 
-Law: who does not subscribe to a partition's topic is passed over, and the next partition goes to
-who comes after the one that got it.
+Law: a member that does not subscribe to the partition's topic is skipped; the next partition goes
+to the member after the one that got this one.
 
     topics t, u with 2 and 1 partitions, members A, B:   A t0 u0 │ B t1
 """
@@ -31,12 +31,14 @@ class RoundRobinAssignor(WithoutUserData):
     def assign(self, partitions: Mapping[str, int], members: Sequence[Member]) -> Assignments:
         assigned: Assignments = {member.member_id: [] for member in members}
         ring = in_order(members)
-        wanted = {topic: partitions[topic] for topic in subscribers(ring) if topic in partitions}
+        subscribed = {
+            topic: partitions[topic] for topic in subscribers(ring) if topic in partitions
+        }
         topics = [frozenset(member.topics) for member in ring]
-        turn = 0
-        for partition in all_partitions(wanted):
-            while partition.topic not in topics[turn]:
-                turn = (turn + 1) % len(ring)
-            assigned[ring[turn].member_id].append(partition)
-            turn = (turn + 1) % len(ring)
+        index = 0
+        for partition in all_partitions(subscribed):
+            while partition.topic not in topics[index]:
+                index = (index + 1) % len(ring)
+            assigned[ring[index].member_id].append(partition)
+            index = (index + 1) % len(ring)
         return assigned

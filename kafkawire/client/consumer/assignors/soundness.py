@@ -1,7 +1,7 @@
-"""Whether what an assignor gave is a division of the group's partitions at all.
+"""Checks the assignments that an assignor returned.
 
-Law: no partition is read twice, none by who did not ask for its topic, none that does not exist; a
-leader that sent such a division around would have records read twice, or members fail elsewhere.
+Law: every member has an assignment; each partition exists, goes to one member, and that member
+subscribes to its topic. Otherwise records would be read twice, or other members would fail.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ from ..partitions import TopicPartition
 from .assignor import Member
 
 
-def unsound(
-    divided: Mapping[str, Sequence[TopicPartition]],
+def invalid_assignment(
+    assignments: Mapping[str, Sequence[TopicPartition]],
     counts: Mapping[str, int],
     members: Sequence[Member],
 ) -> str | None:
-    """Say what is wrong with a division, None if nothing is; arguments as of `Assignor.assign`."""
+    """Return what is wrong with assignments, or None; counts, members: as for `Assignor.assign`."""
     subscribed = {member.member_id: frozenset(member.topics) for member in members}
-    strangers = divided.keys() - subscribed.keys()
-    if strangers:
-        return f"it gives partitions to {min(strangers)!r}, who is no member"
-    forgotten = subscribed.keys() - divided.keys()
-    if forgotten:
-        return f"it leaves out the member {min(forgotten)!r}"
-    readers: dict[TopicPartition, str] = {}
-    for member_id, partitions in divided.items():
+    unknown = assignments.keys() - subscribed.keys()
+    if unknown:
+        return f"unknown member {min(unknown)!r}"
+    missing = subscribed.keys() - assignments.keys()
+    if missing:
+        return f"no assignment for member {min(missing)!r}"
+    owners: dict[TopicPartition, str] = {}
+    for member_id, partitions in assignments.items():
         for topic, partition in partitions:
-            where = TopicPartition(topic, partition)
+            each = TopicPartition(topic, partition)
             if type(partition) is not int:
-                return f"it gives {where} to {member_id!r}; a partition number is an int"
+                return f"invalid partition number {partition!r} of topic {topic!r}: expected an int"
             if topic not in subscribed[member_id]:
-                return f"it gives {where} to {member_id!r}, who does not subscribe to that topic"
+                return f"{each} assigned to {member_id!r}, which does not subscribe to {topic!r}"
             if not 0 <= partition < counts.get(topic, 0):
-                return f"it gives {where} to {member_id!r}; there is no such partition"
-            if where in readers:
-                return f"it gives {where} to {readers[where]!r} and to {member_id!r}"
-            readers[where] = member_id
+                return f"no such partition: {each}, assigned to {member_id!r}"
+            if each in owners:
+                return f"{each} assigned to both {owners[each]!r} and {member_id!r}"
+            owners[each] = member_id
     return None

@@ -1,7 +1,7 @@
-"""Sticky: as even as can be, and as much as possible as it was (KIP-54, KIP-341).
+"""Assigns partitions evenly and keeps previous assignments where possible (KIP-54, KIP-341).
 
-Law: members give up everything when a rebalance begins, so what they held travels in the user data
-of their subscriptions.
+Law: members revoke everything when a rebalance begins, so their previous assignments are in the
+user data of their subscriptions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WITH_GENERATION: Final = 1
 
 
 class StickyAssignor:
-    """Kafka's sticky assignor; its user data is Kafka's, so members of other clients mix."""
+    """Kafka's sticky assignor; the user data is Kafka's, so other clients can be in the group."""
 
     name: Final = "sticky"
     rebalance_protocols: Final = frozenset({RebalanceProtocol.EAGER})
@@ -50,7 +50,7 @@ class StickyAssignor:
 
 
 def previous(data: bytes | None) -> StickyUserData | None:
-    """Read what a member says it held; nothing says the version, so the one that fits is it."""
+    """Decode a member's previous assignment; the version is the first that decodes."""
     for version in (WITH_GENERATION, 0) if data else ():
         assert data is not None
         try:

@@ -1,11 +1,11 @@
-"""What was fetched of a partition and not yet returned.
+"""Decodes the fetched records of one partition.
 
-Law: records come out once, in order, from the position that was asked for; those of aborted
-transactions and of brokers' own (control records) never, but the position moves over them.
+Law: records are returned once, in order, from the fetch offset on. Control records and records of
+aborted transactions are skipped; the position moves past them.
 
-    batch by batch ─▶ control? aborted? ─▶ records from the position on ─▶ take(most)
+    batch by batch ─▶ control? aborted? ─▶ records from the position on ─▶ take(max_records)
 
-    read committed: the answer lists aborted transactions (producer id, first offset). From that
+    read_committed: the response lists aborted transactions (producer id, first offset). From that
     offset on the producer's batches are aborted, until its abort marker.
 """
 
@@ -27,9 +27,9 @@ EMPTY: Final[tuple[ConsumerRecord, ...]] = ()
 
 
 class CompletedFetch:
-    """Records of one partition that wait for the user.
+    """The fetched records of one partition.
 
-    position: of the next record to come out; where the user is, when nothing else has moved it.
+    position: of the next record to return. consumed: whether all records were returned.
     """
 
     def __init__(
@@ -45,86 +45,86 @@ class CompletedFetch:
         self.position = position
         self._batches: Iterator[Batch] = iter(RecordBatches(data, check_crcs=check_crcs))
         self._skips_aborted = aborted is not None
-        self._to_come = [(each.first_offset, each.producer_id) for each in aborted or ()]
-        heapify(self._to_come)
+        self._aborted_ahead = [(each.first_offset, each.producer_id) for each in aborted or ()]
+        heapify(self._aborted_ahead)
         self._aborted: set[int] = set()
         self._ready: list[ConsumerRecord] = []
-        self._at = 0
-        self._behind = position  # the position when all that is ready is out
-        self._failure: FetchFailed | None = None
-        self.done = False
+        self._index = 0
+        self._next_position = position  # the position after all of `_ready`
+        self._error: FetchFailed | None = None
+        self.consumed = False
 
-    def take(self, most: int) -> list[ConsumerRecord]:
-        """Take out up to so many records; fewer only where a batch ends, none at the end.
+    def take(self, max_records: int) -> list[ConsumerRecord]:
+        """Return up to max_records; fewer only at the end of a batch, none at the end.
 
-        Raises FetchFailed for what cannot be read; it is raised again with the next call.
+        Raises FetchFailed for a corrupt batch, again with every call.
         """
-        self._look_ahead()
-        if self._at == len(self._ready) and self._failure is not None:
-            raise self._failure
-        taken = self._ready[self._at : self._at + most]
-        if not taken:
-            return taken
-        self._at += len(taken)
-        if self._at < len(self._ready):
-            self.position = Position(taken[-1].offset + 1, taken[-1].leader_epoch)
+        self._decode_next()
+        if self._index == len(self._ready) and self._error is not None:
+            raise self._error
+        records = self._ready[self._index : self._index + max_records]
+        if not records:
+            return records
+        self._index += len(records)
+        if self._index < len(self._ready):
+            self.position = Position(records[-1].offset + 1, records[-1].leader_epoch)
         else:
-            self.position = self._behind
-            self._look_ahead()
-        return taken
+            self.position = self._next_position
+            self._decode_next()
+        return records
 
-    def give_back(self, records: list[ConsumerRecord]) -> None:
-        """Take records back that were taken out last, in their order."""
-        self._ready = [*records, *islice(self._ready, self._at, None)]
-        self._at = 0
+    def return_records(self, records: list[ConsumerRecord]) -> None:
+        """Put the records that were returned last back, in their order."""
+        self._ready = [*records, *islice(self._ready, self._index, None)]
+        self._index = 0
         self.position = Position(records[0].offset, records[0].leader_epoch)
-        self.done = False
+        self.consumed = False
 
-    def _look_ahead(self) -> None:
-        """Find out now whether there is more, so that the next fetch need not wait for a poll."""
-        while self._at == len(self._ready) and not self.done and self._failure is None:
+    def _decode_next(self) -> None:
+        """Decode the next batch now, so that the next fetch does not wait for a poll."""
+        while self._index == len(self._ready) and not self.consumed and self._error is None:
             self._next_batch()
-            if self._at == len(self._ready):
-                self.position = self._behind
+            if self._index == len(self._ready):
+                self.position = self._next_position
 
     def _next_batch(self) -> None:
         try:
             batch = next(self._batches, None)
-            self._ready, self._at = [], 0
+            self._ready, self._index = [], 0
             if batch is None:
-                self.done = True
-            elif batch.last_offset >= self._behind.offset:
-                self._open(batch)
+                self.consumed = True
+            elif batch.last_offset >= self._next_position.offset:
+                self._decode_batch(batch)
             else:
-                self._passes_over(batch)  # an abort marker counts wherever the position is
+                self._skips(batch)  # an abort marker counts at every position
         except WireError as error:
-            why = f"records from offset {self._behind.offset} on cannot be read: {error}"
-            self._failure = FetchFailed(why, partitions=[self.partition])
+            reason = f"corrupt records from offset {self._next_position.offset} on: {error}"
+            self._error = FetchFailed(reason, partitions=[self.partition])
 
-    def _open(self, batch: Batch) -> None:
-        """Decode a batch; what comes next is behind it, even if it has no records for us."""
-        behind = Position(batch.last_offset + 1, batch.partition_leader_epoch)
-        if not self._passes_over(batch):
-            faults: list[WireError] = []
-            first, topic, number = self._behind.offset, *self.partition
+    def _decode_batch(self, batch: Batch) -> None:
+        """Decode a batch; the next position is after it, even if all its records are skipped."""
+        next_position = Position(batch.last_offset + 1, batch.partition_leader_epoch)
+        if not self._skips(batch):
+            errors: list[WireError] = []
+            first, topic, number = self._next_position.offset, *self.partition
             kind, epoch = batch.timestamp_type, batch.partition_leader_epoch
             self._ready = [
                 ConsumerRecord(
                     topic, number, r.offset, r.timestamp, r.key, r.value, r.headers, kind, epoch
                 )
-                for r in batch.records(faults=faults)
+                for r in batch.records(faults=errors)
                 if r.offset >= first
             ]
-            if faults:  # the records before it come out first, as those of Kafka's consumer do
+            if errors:  # the records before it are returned first, as by Kafka's consumer
                 if self._ready:
-                    self._behind = behind._replace(offset=self._ready[-1].offset + 1)
-                raise faults[0]
-        self._behind = behind
+                    self._next_position = next_position._replace(offset=self._ready[-1].offset + 1)
+                raise errors[0]
+        self._next_position = next_position
 
-    def _passes_over(self, batch: Batch) -> bool:
+    def _skips(self, batch: Batch) -> bool:
         if self._skips_aborted:
-            while self._to_come and self._to_come[0][0] <= batch.last_offset:
-                self._aborted.add(heappop(self._to_come)[1])
+            while self._aborted_ahead and self._aborted_ahead[0][0] <= batch.last_offset:
+                self._aborted.add(heappop(self._aborted_ahead)[1])
         if batch.control:
             if self._skips_aborted and batch.producer_id in self._aborted and _aborts(batch):
                 self._aborted.discard(batch.producer_id)

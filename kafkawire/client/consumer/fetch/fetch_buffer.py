@@ -1,9 +1,9 @@
-"""What was fetched and waits for the user, partition by partition.
+"""Buffers completed fetches until the user polls.
 
-Law: a partition has one buffer at the most; what begins where its position no longer is is dropped
-when it would be read; a partition that is paused or looks for its position keeps its place.
+Law: a partition has at most one completed fetch. A fetch at an outdated position is dropped when it
+would be read; a partition that is paused or has no valid position keeps its turn.
 
-    put ─▶ buffers, in turn ─▶ take ─▶ the user ─▶ give_back (what was not come to)
+    put ─▶ completed fetches, in order ─▶ take ─▶ user ─▶ return_records (those not processed)
 """
 
 from __future__ import annotations
@@ -19,91 +19,91 @@ from .completed_fetch import CompletedFetch
 
 
 class FetchBuffer:
-    """The buffers of one consumer."""
+    """The completed fetches of one consumer."""
 
     def __init__(self, positions: Positions) -> None:
         self._positions = positions
-        self._buffers: deque[CompletedFetch] = deque()
+        self._fetches: deque[CompletedFetch] = deque()
 
     @property
     def partitions(self) -> set[TopicPartition]:
-        """Those of which something is here."""
-        return {buffer.partition for buffer in self._buffers}
+        """The partitions with a completed fetch."""
+        return {fetch.partition for fetch in self._fetches}
 
     def readable(self) -> Iterator[TopicPartition]:
-        """Give those of which the user could read something now."""
-        return (buffer.partition for buffer in self._buffers if self._readable(buffer))
+        """Iterate over the partitions with records that the user can read now."""
+        return (fetch.partition for fetch in self._fetches if self._is_readable(fetch))
 
-    def put(self, buffer: CompletedFetch) -> None:
-        """Take in what was fetched of a partition, in place of what is here of it."""
-        self.drop([buffer.partition])
-        self._buffers.append(buffer)
+    def put(self, fetch: CompletedFetch) -> None:
+        """Add a completed fetch, replacing that of the same partition."""
+        self.drop([fetch.partition])
+        self._fetches.append(fetch)
 
     def clear(self) -> None:
-        """Let go of everything."""
-        self._buffers.clear()
+        """Drop everything."""
+        self._fetches.clear()
 
-    def take(self, most: int) -> list[ConsumerRecord]:
-        """Take out up to so many records; the positions move behind them.
+    def take(self, max_records: int) -> list[ConsumerRecord]:
+        """Return up to max_records records and move the positions past them.
 
-        Raises FetchFailed where the next record cannot be read.
+        Raises FetchFailed if the next record is corrupt.
         """
-        taken: list[ConsumerRecord] = []
-        kept: deque[CompletedFetch] = deque()
+        records: list[ConsumerRecord] = []
+        skipped: deque[CompletedFetch] = deque()
         try:
-            while self._buffers and len(taken) < most:
-                buffer = self._buffers[0]
-                if self._readable(buffer):
-                    taken += self._take_from(buffer, most - len(taken))
-                    if not buffer.done:
+            while self._fetches and len(records) < max_records:
+                fetch = self._fetches[0]
+                if self._is_readable(fetch):
+                    records += self._take_from(fetch, max_records - len(records))
+                    if not fetch.consumed:
                         continue
-                elif self._still_wanted(buffer):
-                    kept.append(buffer)
-                self._buffers.popleft()
+                elif self._is_current(fetch):
+                    skipped.append(fetch)
+                self._fetches.popleft()
         except FetchFailed:
-            if not taken:
-                self._positions[self._buffers.popleft().partition].failed = True
+            if not records:
+                self._positions[self._fetches.popleft().partition].failed = True
                 raise
         finally:
-            self._buffers.extendleft(reversed(kept))
-        return taken
-
-    def _take_from(self, buffer: CompletedFetch, most: int) -> list[ConsumerRecord]:
-        records = buffer.take(most)
-        self._positions.read(buffer.partition, buffer.position)
+            self._fetches.extendleft(reversed(skipped))
         return records
 
-    def _readable(self, buffer: CompletedFetch) -> bool:
-        if not self._still_wanted(buffer):
-            return False
-        place = self._positions[buffer.partition]
-        return place.state is FetchState.FETCHING and not place.paused
+    def _take_from(self, fetch: CompletedFetch, max_records: int) -> list[ConsumerRecord]:
+        records = fetch.take(max_records)
+        self._positions.set_consumed(fetch.partition, fetch.position)
+        return records
 
-    def _still_wanted(self, buffer: CompletedFetch) -> bool:
-        if buffer.partition not in self._positions:
+    def _is_readable(self, fetch: CompletedFetch) -> bool:
+        if not self._is_current(fetch):
             return False
-        at = self._positions[buffer.partition].position
-        return at is not None and at.offset == buffer.position.offset
+        state = self._positions[fetch.partition]
+        return state.fetch_state is FetchState.FETCHING and not state.paused
 
-    def give_back(self, records: list[ConsumerRecord]) -> None:
-        """Take back what the user has not come to; it is the next to be taken again."""
+    def _is_current(self, fetch: CompletedFetch) -> bool:
+        if fetch.partition not in self._positions:
+            return False
+        at = self._positions[fetch.partition].position
+        return at is not None and at.offset == fetch.position.offset
+
+    def return_records(self, records: list[ConsumerRecord]) -> None:
+        """Put back records that the user has not processed; they are returned next."""
         by_partition: dict[TopicPartition, list[ConsumerRecord]] = {}
         for each in records:
             by_partition.setdefault(TopicPartition(each.topic, each.partition), []).append(each)
-        for partition, theirs in by_partition.items():
+        for partition, returned in by_partition.items():
             if partition not in self._positions:
                 continue
-            behind = self._positions[partition].position
-            if behind is None or behind.offset <= theirs[-1].offset:
-                continue  # the user has gone elsewhere since
-            buffer = next((each for each in self._buffers if each.partition == partition), None)
-            if buffer is None:
-                buffer = CompletedFetch(partition, behind, b"")
-                self._buffers.appendleft(buffer)
-            buffer.give_back(theirs)
-            self._positions.read(partition, buffer.position)
+            position = self._positions[partition].position
+            if position is None or position.offset <= returned[-1].offset:
+                continue  # the user has moved the position since
+            fetch = next((each for each in self._fetches if each.partition == partition), None)
+            if fetch is None:
+                fetch = CompletedFetch(partition, position, b"")
+                self._fetches.appendleft(fetch)
+            fetch.return_records(returned)
+            self._positions.set_consumed(partition, fetch.position)
 
     def drop(self, partitions: Iterable[TopicPartition]) -> None:
-        """Let go of what is here of these partitions."""
-        gone = set(partitions)
-        self._buffers = deque(each for each in self._buffers if each.partition not in gone)
+        """Drop the completed fetches of these partitions."""
+        dropped = set(partitions)
+        self._fetches = deque(each for each in self._fetches if each.partition not in dropped)

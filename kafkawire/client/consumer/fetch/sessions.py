@@ -1,13 +1,13 @@
 """Incremental fetch sessions, one for each broker (KIP-227).
 
-Law: after each answer both sides agree on what the session holds; where that is in doubt, the next
-request says everything anew.
+Law: after each response both sides have the same session partitions. After an error the next
+request is a full fetch.
 
-    epoch 0           everything; the answer's session id, if any, opens a session
-    epoch 1, 2, ...   what changed since, and what is forgotten
-    epoch -1          the end of the session
+    epoch 0           full fetch: all partitions; the response's session id opens a session
+    epoch 1, 2, ...   incremental fetch: changed and forgotten partitions
+    epoch -1          closes the session
 
-    request lost, session unknown, wrong epoch ─▶ everything anew, the old session closed with it
+    no response, unknown session, wrong epoch ─▶ full fetch, which also closes the old session
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from ..partitions import NO_EPOCH, TopicPartition
 NO_SESSION: Final = 0
 INITIAL_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
-LAST_EPOCH: Final = 0x7FFF_FFFF
-CONSUMER: Final = -1
+MAX_EPOCH: Final = 0x7FFF_FFFF
+CONSUMER_REPLICA_ID: Final = -1
 NO_ID: Final = bytes(16)
-SINCE_ISOLATION: Final = 4
-SINCE_SESSIONS: Final = 7
-NEWEST_BY_NAME: Final = 12
-NEWEST: Final = 18
+ISOLATION_VERSION: Final = 4
+SESSION_VERSION: Final = 7
+MAX_VERSION_BY_NAME: Final = 12
+MAX_VERSION: Final = 18
 
 
-class Wanted(NamedTuple):
-    """What is asked of one partition; topic_id: 16 bytes, zero for none."""
+class PartitionFetch(NamedTuple):
+    """What to fetch of one partition; topic_id: 16 bytes, zero for none."""
 
     topic_id: bytes
     fetch_offset: int
@@ -48,119 +48,122 @@ class Wanted(NamedTuple):
 class SessionRequest:
     """One request of a session.
 
-    everything: all that the session is about; changed: what an incremental request says;
-    forgotten: what it leaves out from now on, with topic ids.
+    partitions: all partitions of the session. to_send: those that an incremental request lists.
+    to_forget: those removed from the session, with topic ids.
     """
 
     session_id: int
     epoch: int
-    everything: Mapping[TopicPartition, Wanted]
-    changed: Mapping[TopicPartition, Wanted]
-    forgotten: Mapping[TopicPartition, bytes]
+    partitions: Mapping[TopicPartition, PartitionFetch]
+    to_send: Mapping[TopicPartition, PartitionFetch]
+    to_forget: Mapping[TopicPartition, bytes]
 
 
 class FetchSession:
-    """What one broker and we agree on."""
+    """The fetch session with one broker."""
 
     def __init__(self) -> None:
         self.session_id = NO_SESSION
         self.epoch = INITIAL_EPOCH
         self.by_id = False
-        self._agreed: dict[TopicPartition, Wanted] = {}
+        self._partitions: dict[TopicPartition, PartitionFetch] = {}
 
-    def next(self, wanted: Mapping[TopicPartition, Wanted]) -> SessionRequest:
-        """Say what to send for these partitions; `accepted`, `refused` or `lost` must follow."""
+    def next(self, wanted: Mapping[TopicPartition, PartitionFetch]) -> SessionRequest:
+        """Return the next request; `on_response`, `on_error` or `on_no_response` must follow."""
         by_id = all(each.topic_id != NO_ID for each in wanted.values())
-        if by_id != self.by_id:  # topics have ids, or names, for a whole session
-            self.lost()
+        if by_id != self.by_id:  # a session uses either topic ids or names
+            self.on_no_response()
             self.by_id = by_id
-        before, self._agreed = self._agreed, dict(wanted)
+        before, self._partitions = self._partitions, dict(wanted)
         if self.epoch == INITIAL_EPOCH:
             return SessionRequest(self.session_id, self.epoch, wanted, wanted, {})
-        # a topic that was made anew has another id: the old one is forgotten, the new one added
-        changed = {each: what for each, what in wanted.items() if before.get(each) != what}
-        forgotten = {
-            each: what.topic_id
-            for each, what in before.items()
-            if each not in wanted or wanted[each].topic_id != what.topic_id
+        # a topic that was created again has another id: forget the old one, send the new one
+        to_send = {each: data for each, data in wanted.items() if before.get(each) != data}
+        to_forget = {
+            each: data.topic_id
+            for each, data in before.items()
+            if each not in wanted or wanted[each].topic_id != data.topic_id
         }
-        return SessionRequest(self.session_id, self.epoch, wanted, changed, forgotten)
+        return SessionRequest(self.session_id, self.epoch, wanted, to_send, to_forget)
 
-    def accepted(self, response: FetchResponse) -> None:
-        """Take in an answer without an error of the session."""
+    def on_response(self, response: FetchResponse) -> None:
+        """Handle a response without a session error."""
         if self.epoch == INITIAL_EPOCH or response.session_id != self.session_id:
             self.session_id = response.session_id
         if self.session_id == NO_SESSION:
             self.epoch = INITIAL_EPOCH
         else:
-            self.epoch = 1 if self.epoch == LAST_EPOCH else self.epoch + 1
+            self.epoch = 1 if self.epoch == MAX_EPOCH else self.epoch + 1
 
-    def refused(self, code: int) -> None:
-        """Take in an error of the session."""
+    def on_error(self, code: int) -> None:
+        """Handle a session error."""
         if code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
             self.session_id = NO_SESSION
         self.epoch = INITIAL_EPOCH
 
-    def lost(self) -> None:
-        """Take in that an answer did not come: the broker may have moved on, or not."""
+    def on_no_response(self) -> None:
+        """Handle a missing response: the broker may have advanced its epoch."""
         self.epoch = INITIAL_EPOCH
 
     def close(self) -> SessionRequest | None:
-        """Say what ends the session; None if there is none."""
+        """Return the request that closes the session; None without a session."""
         if self.session_id == NO_SESSION:
             return None
         return SessionRequest(self.session_id, FINAL_EPOCH, {}, {}, {})
 
     def name(self, topic_id: bytes) -> str | None:
-        """Say which topic of the session has that id."""
+        """Return the name of the session's topic with that id."""
         return next(
-            (each.topic for each, what in self._agreed.items() if what.topic_id == topic_id), None
+            (each.topic for each, data in self._partitions.items() if data.topic_id == topic_id),
+            None,
         )
 
 
 def fetch(config: ConsumerConfig, request: SessionRequest, *, by_id: bool) -> Body:
-    """Make the request; before sessions, everything is said every time."""
+    """Build a Fetch request; versions without sessions list all partitions."""
 
     def make(version: int) -> Message:
-        session = version >= SINCE_SESSIONS
+        session = version >= SESSION_VERSION
         return FetchRequest(
-            replica_id=CONSUMER,
-            max_wait_ms=round(config.fetch_max_wait_s * 1000) if request.everything else 0,
+            replica_id=CONSUMER_REPLICA_ID,
+            max_wait_ms=round(config.fetch_max_wait_s * 1000) if request.partitions else 0,
             min_bytes=config.fetch_min_bytes,
             max_bytes=config.fetch_max_bytes,
             isolation_level=config.isolation_level,
             session_id=request.session_id if session else NO_SESSION,
             session_epoch=request.epoch if session else FINAL_EPOCH,
-            topics=_topics(config, request.changed if session else request.everything),
-            forgotten_topics_data=_forgotten(request) if session else [],
+            topics=_topics(config, request.to_send if session else request.partitions),
+            forgotten_topics_data=_forgotten_topics(request) if session else [],
             rack_id=config.client_rack,
         )
 
     committed = config.isolation_level is IsolationLevel.READ_COMMITTED
-    lowest = SINCE_ISOLATION if committed else 0
-    return Varying(make, lowest, NEWEST if by_id else NEWEST_BY_NAME)
+    lowest = ISOLATION_VERSION if committed else 0
+    return Varying(make, lowest, MAX_VERSION if by_id else MAX_VERSION_BY_NAME)
 
 
-def _topics(config: ConsumerConfig, wanted: Mapping[TopicPartition, Wanted]) -> list[FetchTopic]:
+def _topics(
+    config: ConsumerConfig, wanted: Mapping[TopicPartition, PartitionFetch]
+) -> list[FetchTopic]:
     topics: dict[tuple[str, bytes], FetchTopic] = {}
-    for each, what in wanted.items():
+    for each, data in wanted.items():
         topic = topics.setdefault(
-            (each.topic, what.topic_id), FetchTopic(topic=each.topic, topic_id=what.topic_id)
+            (each.topic, data.topic_id), FetchTopic(topic=each.topic, topic_id=data.topic_id)
         )
         topic.partitions.append(
             FetchPartition(
                 partition=each.partition,
-                current_leader_epoch=what.current_leader_epoch,
-                fetch_offset=what.fetch_offset,
+                current_leader_epoch=data.current_leader_epoch,
+                fetch_offset=data.fetch_offset,
                 partition_max_bytes=config.max_partition_fetch_bytes,
             )
         )
     return list(topics.values())
 
 
-def _forgotten(request: SessionRequest) -> list[ForgottenTopic]:
+def _forgotten_topics(request: SessionRequest) -> list[ForgottenTopic]:
     topics: dict[tuple[str, bytes], ForgottenTopic] = {}
-    for each, topic_id in request.forgotten.items():
+    for each, topic_id in request.to_forget.items():
         topic = topics.setdefault(
             (each.topic, topic_id), ForgottenTopic(topic=each.topic, topic_id=topic_id)
         )

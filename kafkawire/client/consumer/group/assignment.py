@@ -1,7 +1,7 @@
-"""What is ours of the group's partitions, and how that changes: step by step.
+"""Applies the group's assignments to the consumer, step by step.
 
-Law: partitions are given up only after what was read of them is committed and the listener has been
-told; they are taken before it is told of them, and nothing of them is returned until it has heard.
+Law: partitions are removed only after their offsets are committed and the listener has returned.
+They are added before the listener is called; their records are returned after it has returned.
 """
 
 from __future__ import annotations
@@ -18,181 +18,186 @@ from ..partitions import TopicPartition
 from . import member_states, rebalancing
 from .member_states import MemberState
 from .rebalancing import Step, Steps
-from .requests import NO_GENERATION, Offer
+from .requests import NO_GENERATION, JoinMetadata
 
 Effects: TypeAlias = list[object]
 
 
 class Assignment:
-    """The partitions that the group has given us.
+    """The partitions that the group has assigned to this consumer.
 
-    steps: what is under way. listens: whether there is a listener. close_by: when the consumer must
-    be closed, if it is closing; ended: whether it is.
+    steps: the steps to take. has_listener: whether the user has a rebalance listener.
+    close_deadline: when the consumer must be closed, if it is closing. ended: whether it is closed.
     """
 
-    def __init__(self, parts: Components, commits: Commits) -> None:
-        self._parts = parts
+    def __init__(self, components: Components, commits: Commits) -> None:
+        self._components = components
         self._commits = commits
-        self._protocol = protocol_of(parts.config.assignors)
+        self._protocol = protocol_of(components.config.assignors)
         self._owned: frozenset[TopicPartition] = frozenset()
-        self._held: tuple[TopicPartition, ...] = ()
-        self._held_generation = NO_GENERATION
-        self._adopting: tuple[TopicPartition, ...] | None = None
+        self._last_assigned: tuple[TopicPartition, ...] = ()
+        self._last_generation = NO_GENERATION
+        self._applying: tuple[TopicPartition, ...] | None = None
         self.steps = Steps()
-        self.listens = False
-        self.close_by: float | None = None
+        self.has_listener = False
+        self.close_deadline: float | None = None
         self.ended = False
 
     def leave(self, reason: str) -> None:
-        """Give up what we have, and the group; what would lead into it is not done."""
+        """Leave the group and drop all partitions; steps that have not begun are cancelled."""
         self.steps.cancel()
-        if self._parts.membership.state is not MemberState.UNJOINED:
+        if self._components.membership.state is not MemberState.UNJOINED:
             self.steps.add(rebalancing.Leave(reason))
         else:
-            self.let_go(list(self._parts.positions))
+            self.drop_partitions(list(self._components.positions))
 
     def prepare(self) -> None:
-        """Get ready to join."""
+        """Prepare to join: commit and revoke."""
         self.steps.add(rebalancing.Prepare())
 
-    def _offer(self) -> Offer:
-        return Offer(
-            tuple(sorted(self._parts.subscription.topics)),
+    def _join_metadata(self) -> JoinMetadata:
+        return JoinMetadata(
+            tuple(sorted(self._components.subscription.topics)),
             tuple(sorted(self._owned)),
-            self._held,
-            self._held_generation,
+            self._last_assigned,
+            self._last_generation,
         )
 
-    def adopt(self, event: member_states.PartitionsAssigned) -> None:
-        """Make an assignment ours."""
-        self._held, self._held_generation = event.partitions, event.generation_id
-        self._adopting = event.partitions
-        self.steps.add(rebalancing.Adopt(event.partitions))
+    def on_assigned(self, event: member_states.PartitionsAssigned) -> None:
+        """Apply an assignment of the group."""
+        self._last_assigned, self._last_generation = event.partitions, event.generation_id
+        self._applying = event.partitions
+        self.steps.add(rebalancing.ApplyAssignment(event.partitions))
 
-    def lost(self, event: member_states.PartitionsLost) -> Effects:
-        """Let go of everything at once."""
+    def on_lost(self, event: member_states.PartitionsLost) -> Effects:
+        """Drop all partitions at once: they are lost."""
         lost = tuple(sorted(self._owned))
-        self.let_go(lost)
-        self._adopting = None
+        self.drop_partitions(lost)
+        self._applying = None
         if not lost:
             return []
-        self.steps.add(rebalancing.Tell(events.Change.LOST, lost))
-        return [events.Warn(GroupFailed(event.reason, partitions=lost)), events.Forget(lost)]
+        self.steps.add(rebalancing.NotifyListener(events.Change.LOST, lost))
+        return [
+            events.Warn(GroupFailed(event.reason, partitions=lost)),
+            events.DiscardRecords(lost),
+        ]
 
-    def committed(self, serial: int, now: float) -> Effects:
-        """Take in that what was read is committed, or cannot be."""
-        return self.go_on(now) if self.steps.end(serial) else []
+    def on_committed(self, serial: int, now: float) -> Effects:
+        """Continue after a step's commit, whether it succeeded or failed."""
+        return self.run(now) if self.steps.end(serial) else []
 
-    def left(self, now: float) -> Effects:
-        """Take in that we are out of the group."""
+    def on_left(self, now: float) -> Effects:
+        """Continue after the member has left the group."""
         leaving = isinstance(self.steps.current, rebalancing.LeaveGroup)
-        return self.go_on(now) if leaving and self.steps.end(self.steps.serial) else []
+        return self.run(now) if leaving and self.steps.end(self.steps.serial) else []
 
-    def go_on(self, now: float) -> Effects:
-        """Take steps until one has to be waited for."""
+    def run(self, now: float) -> Effects:
+        """Run steps until one must be waited for."""
         effects: Effects = []
         while (step := self.steps.begin()) is not None:
-            waits, said = STEPS[type(step)](self, step, now)
-            effects += said
+            waits, step_effects = STEPS[type(step)](self, step, now)
+            effects += step_effects
             if waits:
                 break
             self.steps.end(self.steps.serial)
         return effects
 
-    def _unfold_prepare(self, _step: Step, _now: float) -> tuple[bool, Effects]:
-        kept: frozenset[TopicPartition] = frozenset()
+    def _expand_prepare(self, _step: Step, _now: float) -> tuple[bool, Effects]:
+        retained: frozenset[TopicPartition] = frozenset()
         if self._protocol is RebalanceProtocol.COOPERATIVE:
-            topics = self._parts.subscription.topics
-            kept = frozenset(each for each in self._owned if each.topic in topics)
-        self.steps.unfold(rebalancing.preparing(tuple(sorted(self._owned - kept))))
+            topics = self._components.subscription.topics
+            retained = frozenset(each for each in self._owned if each.topic in topics)
+        self.steps.expand(rebalancing.preparing(tuple(sorted(self._owned - retained))))
         return False, []
 
-    def _unfold_adopt(self, step: Step, _now: float) -> tuple[bool, Effects]:
-        assert isinstance(step, rebalancing.Adopt)
-        if step.partitions is not self._adopting:  # lost, or assigned anew, meanwhile
+    def _expand_apply_assignment(self, step: Step, _now: float) -> tuple[bool, Effects]:
+        assert isinstance(step, rebalancing.ApplyAssignment)
+        if step.partitions is not self._applying:  # lost or replaced meanwhile
             return False, []
-        ours = frozenset(step.partitions)
-        revoked, added = self._owned - ours, ours - self._owned
-        self.steps.unfold(rebalancing.adopting(tuple(sorted(revoked)), tuple(sorted(added))))
+        assigned = frozenset(step.partitions)
+        revoked, added = self._owned - assigned, assigned - self._owned
+        self.steps.expand(rebalancing.applying(tuple(sorted(revoked)), tuple(sorted(added))))
         return False, []
 
-    def _unfold_leave(self, step: Step, _now: float) -> tuple[bool, Effects]:
+    def _expand_leave(self, step: Step, _now: float) -> tuple[bool, Effects]:
         assert isinstance(step, rebalancing.Leave)
-        self.steps.unfold(rebalancing.leaving(tuple(sorted(self._owned)), step.reason))
+        self.steps.expand(rebalancing.leaving(tuple(sorted(self._owned)), step.reason))
         return False, []
 
-    def _commit_read(self, _step: Step, now: float) -> tuple[bool, Effects]:
-        return self._commits.for_step(self.steps.serial, self.close_by, now)
+    def _commit_consumed(self, _step: Step, now: float) -> tuple[bool, Effects]:
+        return self._commits.commit_sync(self.steps.serial, self.close_deadline, now)
 
-    def _tell(self, step: Step, _now: float) -> tuple[bool, Effects]:
-        assert isinstance(step, rebalancing.Tell)
-        told = step.partitions
+    def _notify_listener(self, step: Step, _now: float) -> tuple[bool, Effects]:
+        assert isinstance(step, rebalancing.NotifyListener)
+        partitions = step.partitions
         if step.change is not events.Change.LOST:
-            told = tuple(each for each in told if each in self._owned)  # some may be lost since
-        nothing = not told and step.change is not events.Change.ASSIGNED
-        if nothing or not self.listens:
+            partitions = tuple(each for each in partitions if each in self._owned)
+        empty = not partitions and step.change is not events.Change.ASSIGNED
+        if empty or not self.has_listener:
             return False, []
-        return True, [events.CallListener(self.steps.serial, step.change, told)]
+        return True, [events.CallListener(self.steps.serial, step.change, partitions)]
 
-    def listener_done(self, event: events.ListenerDone, now: float) -> Effects:
-        """Take in that the listener has returned."""
-        return self.go_on(now) if self.steps.end(event.serial) else []
+    def on_listener_done(self, event: events.ListenerDone, now: float) -> Effects:
+        """Continue after the listener has returned."""
+        return self.run(now) if self.steps.end(event.serial) else []
 
-    def _release(self, step: Step, _now: float) -> tuple[bool, Effects]:
-        assert isinstance(step, rebalancing.Release)
-        self.let_go(step.partitions)
+    def _remove_partitions(self, step: Step, _now: float) -> tuple[bool, Effects]:
+        assert isinstance(step, rebalancing.RemovePartitions)
+        self.drop_partitions(step.partitions)
         return False, []
 
-    def let_go(self, partitions: Iterable[TopicPartition]) -> None:
-        """Forget all about partitions."""
-        gone = frozenset(partitions)
-        self._owned -= gone
-        self._parts.positions.drop(gone)
-        self._parts.fetcher.fetch_buffer.drop(gone)
-        self._commits.forget(gone)
+    def drop_partitions(self, partitions: Iterable[TopicPartition]) -> None:
+        """Remove partitions with their positions and buffered records."""
+        dropped = frozenset(partitions)
+        self._owned -= dropped
+        self._components.positions.drop(dropped)
+        self._components.fetcher.fetch_buffer.drop(dropped)
+        self._commits.forget(dropped)
 
-    def _take(self, step: Step, _now: float) -> tuple[bool, Effects]:
-        assert isinstance(step, rebalancing.Take)
-        if self._adopting is None:  # lost meanwhile
+    def _add_partitions(self, step: Step, _now: float) -> tuple[bool, Effects]:
+        assert isinstance(step, rebalancing.AddPartitions)
+        if self._applying is None:  # lost meanwhile
             return False, []
         self._owned |= frozenset(step.partitions)
-        self._parts.positions.take(step.partitions)
+        self._components.positions.add(step.partitions)
         return False, []
 
-    def _ready(self, _step: Step, now: float) -> tuple[bool, Effects]:
-        return False, self._parts.membership.handle(member_states.Prepared(self._offer()), now)
+    def _ready_to_join(self, _step: Step, now: float) -> tuple[bool, Effects]:
+        return False, self._components.membership.handle(
+            member_states.Prepared(self._join_metadata()), now
+        )
 
-    def _join_again(self, _step: Step, now: float) -> tuple[bool, Effects]:
-        reason = "released what others wait for"
-        return False, self._parts.membership.handle(member_states.JoinWanted(reason), now)
+    def _rejoin(self, _step: Step, now: float) -> tuple[bool, Effects]:
+        reason = "revoked partitions that other members need"
+        return False, self._components.membership.handle(member_states.JoinWanted(reason), now)
 
     def _leave_group(self, step: Step, now: float) -> tuple[bool, Effects]:
         assert isinstance(step, rebalancing.LeaveGroup)
-        self._held, self._held_generation = (), NO_GENERATION
-        self._adopting = None
-        return True, self._parts.membership.handle(member_states.LeaveWanted(step.reason), now)
+        self._last_assigned, self._last_generation = (), NO_GENERATION
+        self._applying = None
+        return True, self._components.membership.handle(member_states.LeaveWanted(step.reason), now)
 
-    def _answer(self, step: Step, _now: float) -> tuple[bool, Effects]:
-        assert isinstance(step, rebalancing.Answer)
+    def _complete_call(self, step: Step, _now: float) -> tuple[bool, Effects]:
+        assert isinstance(step, rebalancing.CompleteCall)
         return False, [events.Done(step.key)]
 
-    def _end(self, _step: Step, _now: float) -> tuple[bool, Effects]:
+    def _finish_close(self, _step: Step, _now: float) -> tuple[bool, Effects]:
         self.ended = True
         return True, []
 
 
 STEPS: Final[Mapping[type, Callable[[Assignment, Step, float], tuple[bool, Effects]]]] = {
-    rebalancing.Prepare: Assignment._unfold_prepare,
-    rebalancing.Adopt: Assignment._unfold_adopt,
-    rebalancing.Leave: Assignment._unfold_leave,
-    rebalancing.CommitRead: Assignment._commit_read,
-    rebalancing.Tell: Assignment._tell,
-    rebalancing.Release: Assignment._release,
-    rebalancing.Take: Assignment._take,
-    rebalancing.Ready: Assignment._ready,
-    rebalancing.JoinAgain: Assignment._join_again,
+    rebalancing.Prepare: Assignment._expand_prepare,
+    rebalancing.ApplyAssignment: Assignment._expand_apply_assignment,
+    rebalancing.Leave: Assignment._expand_leave,
+    rebalancing.CommitConsumed: Assignment._commit_consumed,
+    rebalancing.NotifyListener: Assignment._notify_listener,
+    rebalancing.RemovePartitions: Assignment._remove_partitions,
+    rebalancing.AddPartitions: Assignment._add_partitions,
+    rebalancing.ReadyToJoin: Assignment._ready_to_join,
+    rebalancing.Rejoin: Assignment._rejoin,
     rebalancing.LeaveGroup: Assignment._leave_group,
-    rebalancing.Answer: Assignment._answer,
-    rebalancing.End: Assignment._end,
+    rebalancing.CompleteCall: Assignment._complete_call,
+    rebalancing.FinishClose: Assignment._finish_close,
 }
-"""Step -> how it is done; each says whether it must be waited for."""
+"""Step -> method; returns whether the step must be waited for, and its effects."""

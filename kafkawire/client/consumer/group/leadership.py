@@ -1,7 +1,7 @@
-"""What the leader of a group does for all: it divides the topics among the members.
+"""Computes the assignments of a group, as its leader.
 
-Law: a division is made only of topics that are known, and made anew when they are no longer what
-they were when it was made. What is no division reaches nobody but our own user.
+Law: assignments are computed once the metadata of all topics is known, and again when partition
+counts change. An invalid assignment is an error for the leader's own user only.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 from ....messages.api_key import ApiKey
-from ..assignors.soundness import unsound
+from ..assignors.soundness import invalid_assignment
 from ..components import Components
 from ..failures import GroupFailed
 from . import member_states
@@ -20,10 +20,10 @@ Effects: TypeAlias = list[object]
 
 
 class Leadership:
-    """The work of a leader, in the generations in which we lead."""
+    """The leader's work, in generations in which this member is the leader."""
 
-    def __init__(self, parts: Components) -> None:
-        self._parts = parts
+    def __init__(self, components: Components) -> None:
+        self._components = components
         self._computing: member_states.ComputeAssignments | None = None
         self._counts: dict[str, int] | None = None
 
@@ -31,58 +31,58 @@ class Leadership:
     def topics(self) -> frozenset[str]:
         """The topics whose metadata the leader needs."""
         members = () if self._computing is None else self._computing.members
-        asked = {topic for member in members for topic in member.topics}
-        return frozenset(asked | (self._counts or {}).keys())
+        subscribed = {topic for member in members for topic in member.topics}
+        return frozenset(subscribed | (self._counts or {}).keys())
 
     @property
-    def outdated(self) -> bool:
-        """Whether topics have other partitions than when we divided them."""
+    def metadata_changed(self) -> bool:
+        """Whether partition counts have changed since the assignment was computed."""
         return self._counts is not None and self._count(self._counts) != self._counts
 
     def end(self) -> None:
-        """Lead no longer."""
+        """Stop being the leader."""
         self._computing = self._counts = None
 
     def begin(self, event: member_states.ComputeAssignments) -> None:
-        """Take on the division of a generation."""
+        """Start to compute the assignments of a generation."""
         self._computing = event
 
-    def go_on(self, now: float) -> Effects:
-        """Divide the topics, once all that anybody subscribes to are known."""
+    def run(self, now: float) -> Effects:
+        """Compute the assignments, once all subscribed topics are known."""
         event = self._computing
         if event is None:
             return []
         topics = {topic for member in event.members for topic in member.topics}
-        if not topics <= self._parts.view.topics.keys():
+        if not topics <= self._components.view.topics.keys():
             return []
         self._computing = None
         self._counts = self._count(topics)
         existing = {topic: count for topic, count in self._counts.items() if count}
         try:
-            made = event.assignor.assign(existing, event.members)
-            divided = {member: list(partitions) for member, partitions in made.items()}
-            wrong = unsound(divided, existing, event.members)
-        except Exception as error:  # noqa: BLE001 - the user's own code: their poll raises it
+            assigned = event.assignor.assign(existing, event.members)
+            assignments = {member: list(partitions) for member, partitions in assigned.items()}
+            problem = invalid_assignment(assignments, existing, event.members)
+        except Exception as error:  # noqa: BLE001 - a user's assignor: poll() raises it
             return self._failed(event, f"failed: {error!r}", error, now)
-        if wrong is not None:
-            return self._failed(event, f"made no division of the group: {wrong}", None, now)
-        computed = member_states.AssignmentsComputed(event.generation_id, divided)
-        return self._parts.membership.handle(computed, now)
+        if problem is not None:
+            return self._failed(event, f"returned an invalid assignment: {problem}", None, now)
+        computed = member_states.AssignmentsComputed(event.generation_id, assignments)
+        return self._components.membership.handle(computed, now)
 
     def _failed(
         self,
         event: member_states.ComputeAssignments,
-        why: str,
+        reason: str,
         cause: Exception | None,
         now: float,
     ) -> Effects:
-        """Tell the user that an assignor is at fault; the next poll tries again."""
+        """Report an assignor's failure to the user; the next poll tries again."""
         self._counts = None
-        error = GroupFailed(f"the assignor {event.assignor.name!r} {why}")
+        error = GroupFailed(f"the assignor {event.assignor.name!r} {reason}")
         error.__cause__ = cause
         refused = member_states.Refused(ApiKey.SYNC_GROUP, Recovery.FATAL, error)
-        return self._parts.membership.handle(refused, now)
+        return self._components.membership.handle(refused, now)
 
     def _count(self, topics: Iterable[str]) -> dict[str, int]:
-        known = {each: self._parts.view.topics.get(each) for each in topics}
+        known = {each: self._components.view.topics.get(each) for each in topics}
         return {each: len(topic.partitions) if topic else 0 for each, topic in known.items()}

@@ -1,7 +1,7 @@
-"""A member's place in its group: who it is there, what it asked, what is due.
+"""The state of a group member: its identity, requests in flight and deadlines.
 
-Law: the state changes by `_become` alone, along `LEGAL`; an answer counts while its question is
-ours; who is in no generation has no heartbeat and no session to keep.
+Law: only `_transition` changes the state, along `LEGAL`. A response counts while its request is the
+current one. A member without a generation sends no heartbeats and has no session.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from ...requests import (
     SendRequest,
 )
 from ..configuration import ConsumerConfig
-from . import requests as say
+from . import requests as group_requests
 from .member_states import LEGAL, HeartbeatDue, MemberState, SessionExpired
 from .requests import NO_GENERATION, Identity
 
 Effects: TypeAlias = list[object]
 
-PART: Final = "membership"
-"""The first half of the keys of our requests."""
+REQUEST_KEY: Final = "membership"
+"""The first part of the keys of the membership's requests."""
 
 
 class GroupMember:
-    """What a membership stands on.
+    """The data of a membership.
 
-    owner: the machine's name towards the network. identity: who we are in the group now; what a
-    commit must say.
+    owner: the consumer's name in the client. identity: the current member id, generation and
+    instance id; commits carry it.
     """
 
     def __init__(self, config: ConsumerConfig, *, owner: str) -> None:
@@ -43,56 +43,58 @@ class GroupMember:
         self.identity = Identity(group_instance_id=config.group_instance_id)
         self._owner = owner
         self._serial = 0
-        # the requests whose answers still count
+        # the keys of requests whose responses still count
         self._current: dict[ApiKey, tuple[str, int]] = {}
         self._deadlines: dict[type, float] = {}
 
     @property
     def in_group(self) -> bool:
-        """Whether the coordinator knows us in a generation, as far as we know."""
+        """Whether this member has a generation, as far as it knows."""
         return self.identity.generation_id != NO_GENERATION
 
     def next_deadline(self) -> float | None:
         return min(self._deadlines.values(), default=None)
 
-    def _counts(self, event: ResponseReceived | NoResponse) -> bool:
-        """Whether the answer is to a question that is still ours; it is no longer, then."""
+    def _is_current(self, event: ResponseReceived | NoResponse) -> bool:
+        """Whether the response is to the current request of its kind; ends that request."""
         if self._current.get(event.ask.api) != event.ask.key:
             return False
         del self._current[event.ask.api]
         return True
 
-    def _become(self, state: MemberState) -> None:
+    def _transition(self, state: MemberState) -> None:
         assert state in LEGAL[self.state], f"from {self.state.value} to {state.value}"
         self.state = state
-        kept = (ApiKey.HEARTBEAT, ApiKey.LEAVE_GROUP)  # these answers count in every state
-        self._current = {api: n for api, n in self._current.items() if api in kept}
+        valid_in_all_states = (ApiKey.HEARTBEAT, ApiKey.LEAVE_GROUP)
+        self._current = {
+            api: key for api, key in self._current.items() if api in valid_in_all_states
+        }
 
-    def _lose_generation(self) -> None:
+    def _reset_generation(self) -> None:
         self.identity = self.identity._replace(generation_id=NO_GENERATION)
         self._current.pop(ApiKey.HEARTBEAT, None)
-        self._drop(HeartbeatDue, SessionExpired)
+        self._clear_deadlines(HeartbeatDue, SessionExpired)
 
-    def _lose_name(self) -> None:
-        self._lose_generation()
+    def _reset_member_id(self) -> None:
+        self._reset_generation()
         self.identity = self.identity._replace(member_id="")
 
-    def _drop(self, *deadlines: type) -> None:
+    def _clear_deadlines(self, *deadlines: type) -> None:
         for each in deadlines:
             self._deadlines.pop(each, None)
 
-    def _ask(self, api: ApiKey, body: Body, timeout_s: float) -> SendRequest:
+    def _request(self, api: ApiKey, body: Body, timeout_s: float) -> SendRequest:
         self._serial += 1
-        key = self._current[api] = PART, self._serial
+        key = self._current[api] = REQUEST_KEY, self._serial
         return SendRequest(self._owner, key, self.coordinator, api, body, timeout_s)
 
-    def _alive(self, now: float) -> None:
+    def _reset_session_timer(self, now: float) -> None:
         self._deadlines[SessionExpired] = now + self.config.session_timeout_s
 
-    def _farewell(self, reason: str) -> Effects:
-        """Say that we leave; a static member says nothing, as it means to be back (KIP-345)."""
-        me = self.identity
-        if not me.member_id or me.group_instance_id is not None:
+    def _leave_request(self, reason: str) -> Effects:
+        """Return the LeaveGroup request; none for static members, which may come back (KIP-345)."""
+        identity = self.identity
+        if not identity.member_id or identity.group_instance_id is not None:
             return []
-        body = say.leave(self.group_id, me, reason)
-        return [self._ask(ApiKey.LEAVE_GROUP, body, self.config.request_timeout_s)]
+        body = group_requests.leave(self.group_id, identity, reason)
+        return [self._request(ApiKey.LEAVE_GROUP, body, self.config.request_timeout_s)]

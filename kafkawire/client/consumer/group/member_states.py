@@ -1,6 +1,6 @@
-"""What happens to a member of a classic group, and what it wants done about it.
+"""States, events and effects of a member of a classic consumer group.
 
-Law: events are what happened, effects are what to do; both are values.
+Law: events say what happened, effects say what to do; both are values.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ..assignors import Assignments, Assignor, Member
 from ..failures import ConsumerError
 from ..partitions import TopicPartition
 from .recovery import Recovery
-from .requests import Offer
+from .requests import JoinMetadata
 
 
 class MemberState(Enum):
-    """Where a member is on its way into the group."""
+    """How far a member has joined its group."""
 
     UNJOINED = "Unjoined"
     REJOIN_NEEDED = "RejoinNeeded"
@@ -55,7 +55,7 @@ LEGAL: Final[Mapping[MemberState, frozenset[MemberState]]] = {
 
 @dataclass(frozen=True, slots=True)
 class JoinWanted:
-    """There is a subscription, or it changed, or its topics did."""
+    """The subscription is new or has changed, or its topics have."""
 
     reason: str
 
@@ -67,26 +67,26 @@ class Polled:
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """The user is doing something else: the poll interval runs."""
+    """The user has left the poll: max.poll.interval.ms runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What had to be committed and given up is."""
+    """Offsets are committed and partitions revoked: ready to join."""
 
-    offer: Offer
+    join_metadata: JoinMetadata
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """We are in the next generation."""
+    """JoinGroup succeeded: the member is in the next generation."""
 
     response: JoinGroupResponse
 
 
 @dataclass(frozen=True, slots=True)
 class AssignmentsComputed:
-    """The leader knows who gets what."""
+    """The leader has computed the assignments."""
 
     generation_id: int
     assignments: Assignments
@@ -94,22 +94,22 @@ class AssignmentsComputed:
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """Our assignment is here."""
+    """SyncGroup succeeded: the assignment has arrived."""
 
     response: SyncGroupResponse
 
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatResponded:
-    """The coordinator knows us."""
+    """Heartbeat succeeded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """An answer, or the lack of one, calls for something; member_id: the one that came with it."""
+    """A request failed. action: how to recover. member_id: the one in a JoinGroup response."""
 
     api: ApiKey
-    what: Recovery
+    action: Recovery
     error: ConsumerError
     member_id: str = ""
 
@@ -121,7 +121,7 @@ class HeartbeatDue:
 
 @dataclass(frozen=True, slots=True)
 class SessionExpired:
-    """No heartbeat was answered for a session timeout: the coordinator may be gone."""
+    """No heartbeat response for session.timeout.ms: the coordinator may be unavailable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class RetryDue:
 
 @dataclass(frozen=True, slots=True)
 class LeaveWanted:
-    """The user wants to be out of the group."""
+    """The user wants to leave the group."""
 
     reason: str
 
@@ -158,37 +158,18 @@ EVENTS: Final = (
     LeaveWanted,
 )
 
-TABLE: Final = """
-                     Unjoined Rejoin   Preparing Joining  Syncing  Stable   Failed
-JoinWanted           want     why      why       later    later    want     want
-Polled               here     polled   here      here     here     here     repolled
-Busy                 away     busy     busy      busy     busy     busy     away
-Prepared             -        -        prepared  -        -        -        -
-Joined               -        -        -         joined   -        -        -
-AssignmentsComputed  -        -        -         -        computed -        -
-Synced               -        -        -         -        synced   -        -
-HeartbeatResponded   -        known    known     -        known    known    -
-Refused              -        refused  refused   refused  refused  refused  -
-HeartbeatDue         -        beat     beat      -        beat     beat     -
-SessionExpired       -        silent   silent    -        silent   silent   -
-PollExpired          -        expired  expired   expired  expired  expired  -
-RetryDue             -        try      -         -        -        -        -
-LeaveWanted          leave    leave    leave     leave    leave    leave    leave
-"""
-"""Event x state -> method; - is nothing to do. Columns are the states in their own order."""
-
 
 # Effects, beside requests.
 
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
-    """Commit what was read, give up what must be given up, then say Prepared."""
+    """Commit offsets and revoke partitions; Prepared must follow."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComputeAssignments:
-    """We lead: divide the topics among the members, then say AssignmentsComputed."""
+    """This member is the leader: compute assignments; AssignmentsComputed must follow."""
 
     generation_id: int
     assignor: Assignor
@@ -197,7 +178,7 @@ class ComputeAssignments:
 
 @dataclass(frozen=True, slots=True)
 class PartitionsAssigned:
-    """Ours in this generation; what was ours and is not here is to be given up."""
+    """The assignment of this generation; owned partitions that are missing must be revoked."""
 
     generation_id: int
     partitions: tuple[TopicPartition, ...]
@@ -205,18 +186,18 @@ class PartitionsAssigned:
 
 @dataclass(frozen=True, slots=True)
 class PartitionsLost:
-    """No longer ours: let go without committing."""
+    """All partitions are lost: drop them without committing."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class GroupRefused:
-    """The user must be told."""
+    """An error for the user."""
 
     error: ConsumerError
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """We are out of the group, as far as we can know."""
+    """The member has left the group, as far as it can know."""

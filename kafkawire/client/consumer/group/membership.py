@@ -1,8 +1,8 @@
 """Membership in one classic consumer group, as the member sees it.
 
-Law: a member joins only while its user is in a poll, with what it read committed and what it must
-give up given up; from then on it heartbeats, whatever the user does. An answer to a question that
-is no longer ours is dropped.
+Law: a member joins only while its user is in a poll, after its offsets are committed and the
+partitions it must give up are revoked. From then on it sends heartbeats, whatever the user does.
+Responses to outdated requests are ignored.
 
     UNJOINED ─▶ REJOIN_NEEDED ─▶ PREPARING ─▶ PREPARING_REBALANCE ─▶ COMPLETING_REBALANCE ─▶ STABLE
                 (until a poll)   (commit,     (JoinGroup sent)       (SyncGroup sent)          │
@@ -23,16 +23,15 @@ from ...requests import ForgetCoordinator, NoResponse, ResponseReceived, SendReq
 from ..assignors import Assignments
 from ..configuration import ConsumerConfig
 from ..failures import ConsumerError, GroupFailed
-from . import requests as say
+from . import requests as group_requests
 from .member import Effects, GroupMember
 from .member_states import (
-    EVENTS,
-    TABLE,
     AssignmentsComputed,
     Busy,
     ComputeAssignments,
     GroupRefused,
     HeartbeatDue,
+    HeartbeatResponded,
     Joined,
     JoinWanted,
     LeaveWanted,
@@ -50,27 +49,29 @@ from .member_states import (
     Synced,
 )
 from .recovery import Recovery, recovery
-from .requests import Identity, Offer
-from .responses import read_answer
+from .requests import Identity, JoinMetadata
+from .responses import read_response
 
 S = MemberState
 
 JOIN_GRACE_S: Final = 5.0
-"""How much longer than the rebalance itself we wait for the answer to a JoinGroup."""
+"""Added to the rebalance timeout: how long to wait for a JoinGroup or SyncGroup response."""
 POLL_EXPIRED: Final = "the time between two polls exceeded max.poll.interval.ms"
-SUSPICIOUS: Final = frozenset({Recovery.REJOIN, Recovery.NEW_GENERATION, Recovery.NEW_MEMBER})
-"""What the error of a commit may mean for the membership."""
+MEMBERSHIP_ERRORS: Final = frozenset(
+    {Recovery.REJOIN, Recovery.NEW_GENERATION, Recovery.NEW_MEMBER}
+)
+"""Recoveries that a failed commit may start."""
 
 
-def blamed(name: str, error: Exception) -> GroupFailed:
-    """Make the error for an assignor whose own code raised."""
-    made = GroupFailed(f"the assignor {name!r} failed: {error!r}")
-    made.__cause__ = error
-    return made
+def assignor_error(name: str, error: Exception) -> GroupFailed:
+    """Return the error for an assignor that raised an exception."""
+    failed = GroupFailed(f"the assignor {name!r} failed: {error!r}")
+    failed.__cause__ = error
+    return failed
 
 
 class Membership(GroupMember):
-    """One member of a group. lot: draws from 0 up to 1, for backoff."""
+    """The member of a group. rng: returns random numbers in [0, 1), for backoff."""
 
     def __init__(self, config: ConsumerConfig, *, owner: str, rng: Rng) -> None:
         super().__init__(config, owner=owner)
@@ -79,22 +80,22 @@ class Membership(GroupMember):
         self.error: ConsumerError | None = None
         self._rng = rng
         self._backoff = Backoff(config.retry_backoff_s, config.retry_backoff_max_s)
-        self._assignors = say.named(config.assignors)
-        self._offer = Offer(())
+        self._assignors = group_requests.named(config.assignors)
+        self._join_metadata = JoinMetadata(())
         self._protocol = ""
-        self._again = ""  # why to join again once this rebalance is over
+        self._rejoin_reason = ""  # why to rejoin after this rebalance; empty: do not
         self._failures = 0
 
     # -- the contract
 
     def handle(self, event: object, now: float) -> Effects:
-        """Take in an event of this module, or the answer to one of our requests."""
+        """Handle a member event (`member_states`) or the response to a request."""
         if isinstance(event, ResponseReceived | NoResponse):
-            if not self._counts(event):
+            if not self._is_current(event):
                 return []
             if event.ask.api is ApiKey.LEAVE_GROUP:
                 return [Left()]
-            return self.handle(read_answer(event, self._assignors), now)
+            return self.handle(read_response(event, self._assignors), now)
         return HANDLERS[type(event)][self.state](self, event, now)
 
     def advance(self, now: float) -> Effects:
@@ -105,246 +106,289 @@ class Membership(GroupMember):
                 effects += self.handle(due(), now)
         return effects
 
-    def suspect(self, code: int, sent_as: Identity, now: float) -> Effects:
-        """Take in what a commit's error says of our membership; nothing if we are others now."""
-        what = recovery(ApiKey.HEARTBEAT, code)
-        telling = what in SUSPICIOUS or code == ErrorCode.FENCED_INSTANCE_ID
-        if sent_as != self.identity or not telling:
+    def on_commit_error(self, code: int, sent_as: Identity, now: float) -> Effects:
+        """Handle the error of a commit, if it concerns the membership and the current identity."""
+        action = recovery(ApiKey.HEARTBEAT, code)
+        relevant = action in MEMBERSHIP_ERRORS or code == ErrorCode.FENCED_INSTANCE_ID
+        if sent_as != self.identity or not relevant:
             return []
         error = GroupFailed(f"group {self.group_id!r} refused a commit", code)
-        return self.handle(Refused(ApiKey.OFFSET_COMMIT, what, error), now)
+        return self.handle(Refused(ApiKey.OFFSET_COMMIT, action, error), now)
 
     # -- joining
 
-    def _want(self, event: JoinWanted, now: float) -> Effects:
+    def _on_join_wanted(self, event: JoinWanted, now: float) -> Effects:
         self.reason = event.reason
         self._failures = 0
-        self._become(S.REJOIN_NEEDED)
-        return self._try(event, now)
+        self._transition(S.REJOIN_NEEDED)
+        return self._prepare_to_join(event, now)
 
-    def _later(self, event: JoinWanted, _now: float) -> Effects:
-        self._again = event.reason
+    def _rejoin_later(self, event: JoinWanted, _now: float) -> Effects:
+        self._rejoin_reason = event.reason
         return []
 
-    def _why(self, event: JoinWanted, _now: float) -> Effects:
+    def _update_reason(self, event: JoinWanted, _now: float) -> Effects:
         self.reason = event.reason
         return []
 
-    def _polled(self, event: Polled, now: float) -> Effects:
-        self._here(event, now)
-        return self._try(event, now)
+    def _on_poll(self, event: Polled, now: float) -> Effects:
+        self._poll_started(event, now)
+        return self._prepare_to_join(event, now)
 
-    def _here(self, _event: object, _now: float) -> Effects:
+    def _poll_started(self, _event: object, _now: float) -> Effects:
         self.polling = True
         self._deadlines.pop(PollExpired, None)
         return []
 
-    def _away(self, _event: Busy, _now: float) -> Effects:
+    def _poll_ended(self, _event: Busy, _now: float) -> Effects:
         self.polling = False
         return []
 
-    def _busy(self, _event: Busy, now: float) -> Effects:
+    def _start_poll_timer(self, _event: Busy, now: float) -> Effects:
         if self.polling:
             self._deadlines[PollExpired] = now + self.config.max_poll_interval_s
         self.polling = False
         return []
 
-    def _try(self, _event: object, _now: float) -> Effects:
-        """Begin to join, if the user is there and no backoff runs."""
+    def _prepare_to_join(self, _event: object, _now: float) -> Effects:
+        """Start to join if the user is polling and no backoff is pending."""
         if not self.polling or RetryDue in self._deadlines:
             return []
-        self._become(S.PREPARING)
+        self._transition(S.PREPARING)
         return [Prepare()]
 
-    def _prepared(self, event: Prepared, now: float) -> Effects:
-        self._become(S.PREPARING_REBALANCE)
-        self._offer = event.offer
-        return self._join(now)
+    def _on_prepared(self, event: Prepared, now: float) -> Effects:
+        self._transition(S.PREPARING_REBALANCE)
+        self._join_metadata = event.join_metadata
+        return self._send_join(now)
 
-    def _join(self, _now: float) -> Effects:
-        self._drop(HeartbeatDue, SessionExpired)
+    def _send_join(self, _now: float) -> Effects:
+        self._clear_deadlines(HeartbeatDue, SessionExpired)
         self._current.pop(ApiKey.HEARTBEAT, None)
         try:
-            body = say.join(self.config, self.identity, self._offer, self.reason)
-        except Exception as error:  # noqa: BLE001 - the user's own assignor: their poll raises it
+            body = group_requests.join(self.config, self.identity, self._join_metadata, self.reason)
+        except Exception as error:  # noqa: BLE001 - a user's assignor: poll() raises it
             names = ", ".join(each.name for each in self.config.assignors)
-            return self._fatal(blamed(names, error))
+            return self._fail(assignor_error(names, error))
         rebalance = self.config.max_poll_interval_s + JOIN_GRACE_S
-        return [self._ask(ApiKey.JOIN_GROUP, body, max(self.config.request_timeout_s, rebalance))]
+        return [
+            self._request(ApiKey.JOIN_GROUP, body, max(self.config.request_timeout_s, rebalance))
+        ]
 
-    def _joined(self, event: Joined, now: float) -> Effects:
+    def _on_joined(self, event: Joined, now: float) -> Effects:
         response = event.response
-        self._become(S.COMPLETING_REBALANCE)
+        self._transition(S.COMPLETING_REBALANCE)
         self.identity = self.identity._replace(
             generation_id=response.generation_id, member_id=response.member_id
         )
-        self._alive(now)
+        self._reset_session_timer(now)
         self._deadlines[HeartbeatDue] = now + self.config.heartbeat_interval_s
         self._protocol = response.protocol_name or ""
-        leads = response.leader == response.member_id and not response.skip_assignment
-        if not leads:
-            return [self._sync({})]
+        is_leader = response.leader == response.member_id
+        if not is_leader or response.skip_assignment:
+            return [self._send_sync({})]
         assignor = self._assignors[self._protocol]
         try:
-            members = say.members_of(response, assignor)
+            members = group_requests.decode_members(response, assignor)
         except WireError as error:
-            return self._fatal(GroupFailed(f"a member's subscription cannot be read: {error}"))
-        except Exception as error:  # noqa: BLE001 - the user's own assignor: their poll raises it
-            return self._fatal(blamed(assignor.name, error))
+            return self._fail(GroupFailed(f"malformed subscription of a group member: {error}"))
+        except Exception as error:  # noqa: BLE001 - a user's assignor: poll() raises it
+            return self._fail(assignor_error(assignor.name, error))
         return [ComputeAssignments(response.generation_id, assignor, members)]
 
-    def _computed(self, event: AssignmentsComputed, _now: float) -> Effects:
+    def _on_assignments_computed(self, event: AssignmentsComputed, _now: float) -> Effects:
         if event.generation_id != self.identity.generation_id:
             return []
-        return [self._sync(event.assignments)]
+        return [self._send_sync(event.assignments)]
 
-    def _sync(self, assignments: Assignments) -> SendRequest:
-        body = say.sync(self.group_id, self.identity, self._protocol, assignments)
-        return self._ask(ApiKey.SYNC_GROUP, body, self.config.max_poll_interval_s + JOIN_GRACE_S)
+    def _send_sync(self, assignments: Assignments) -> SendRequest:
+        body = group_requests.sync(self.group_id, self.identity, self._protocol, assignments)
+        return self._request(
+            ApiKey.SYNC_GROUP, body, self.config.max_poll_interval_s + JOIN_GRACE_S
+        )
 
-    def _synced(self, event: Synced, now: float) -> Effects:
+    def _on_synced(self, event: Synced, now: float) -> Effects:
         try:
-            partitions = say.assigned(event.response.assignment)
+            partitions = group_requests.decode_assignment(event.response.assignment)
         except WireError as error:
-            return self._fatal(GroupFailed(f"our assignment cannot be read: {error}"))
-        self._become(S.STABLE)
+            return self._fail(GroupFailed(f"malformed assignment: {error}"))
+        self._transition(S.STABLE)
         self._failures = 0
         effects: Effects = [PartitionsAssigned(self.identity.generation_id, partitions)]
-        again, self._again = self._again, ""
-        return effects + (self._want(JoinWanted(again), now) if again else [])
+        reason, self._rejoin_reason = self._rejoin_reason, ""
+        return effects + (self._on_join_wanted(JoinWanted(reason), now) if reason else [])
 
-    # -- staying
+    # -- heartbeats
 
-    def _beat(self, _event: object, now: float) -> Effects:
+    def _send_heartbeat(self, _event: object, now: float) -> Effects:
         self._deadlines[HeartbeatDue] = now + self.config.heartbeat_interval_s
         if ApiKey.HEARTBEAT in self._current:
             return []
-        body = say.heartbeat(self.group_id, self.identity)
+        body = group_requests.heartbeat(self.group_id, self.identity)
         timeout = min(self.config.request_timeout_s, self.config.session_timeout_s)
-        return [self._ask(ApiKey.HEARTBEAT, body, timeout)]
+        return [self._request(ApiKey.HEARTBEAT, body, timeout)]
 
-    def _known(self, _event: object, now: float) -> Effects:
+    def _on_heartbeat_response(self, _event: object, now: float) -> Effects:
         if self.in_group:
-            self._alive(now)
+            self._reset_session_timer(now)
         return []
 
-    def _silent(self, _event: object, now: float) -> Effects:
-        self._alive(now)
+    def _on_session_expired(self, _event: object, now: float) -> Effects:
+        self._reset_session_timer(now)
         return [ForgetCoordinator(self.coordinator)]
 
-    def _expired(self, _event: object, _now: float) -> Effects:
-        """Leave, so that others need not wait: the user is stuck (KIP-62)."""
-        effects = self._farewell(POLL_EXPIRED)
-        self._lose_name()
+    def _on_poll_expired(self, _event: object, _now: float) -> Effects:
+        """Leave the group: the user has stopped polling (KIP-62)."""
+        effects = self._leave_request(POLL_EXPIRED)
+        self._reset_member_id()
         self.reason = POLL_EXPIRED
-        self._become(S.REJOIN_NEEDED)
+        self._transition(S.REJOIN_NEEDED)
         return [*effects, PartitionsLost(POLL_EXPIRED)]
 
-    # -- what goes wrong
+    # -- errors
 
-    def _refused(self, event: Refused, now: float) -> Effects:
-        return RECOVERIES[event.what](self, event, now)
+    def _on_error(self, event: Refused, now: float) -> Effects:
+        return RECOVERIES[event.action](self, event, now)
 
-    def _take_id(self, event: Refused, now: float) -> Effects:
+    def _take_member_id(self, event: Refused, now: float) -> Effects:
         self.identity = self.identity._replace(member_id=event.member_id)
-        return self._join(now)
+        return self._send_join(now)
 
-    def _retry(self, event: Refused, now: float) -> Effects:
+    def _retry_later(self, event: Refused, now: float) -> Effects:
         if event.api not in (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP):
-            return []  # the next heartbeat is due soon enough
+            return []  # the next heartbeat is the retry
         self._failures += 1
         self._deadlines[RetryDue] = now + self._backoff.after(self._failures, self._rng)
-        self._become(S.REJOIN_NEEDED)
-        if self.in_group:  # the user may be away for long: what we hold must not expire
-            self._alive(now)
+        self._transition(S.REJOIN_NEEDED)
+        if self.in_group:  # the user may be busy for long: keep the session alive
+            self._reset_session_timer(now)
             self._deadlines.setdefault(HeartbeatDue, now + self.config.heartbeat_interval_s)
         return []
 
-    def _find(self, event: Refused, now: float) -> Effects:
-        return [ForgetCoordinator(self.coordinator), *self._retry(event, now)]
+    def _find_coordinator(self, event: Refused, now: float) -> Effects:
+        return [ForgetCoordinator(self.coordinator), *self._retry_later(event, now)]
 
     def _rejoin(self, event: Refused, now: float) -> Effects:
-        """Join again; what is about to join, or is at it, hears nothing new."""
+        """Rejoin, unless a join is under way already."""
         if self.state is not S.STABLE and event.api is not ApiKey.SYNC_GROUP:
             return []
         self.reason = "the group is rebalancing"
-        self._become(S.REJOIN_NEEDED)
-        return self._try(event, now)
+        self._transition(S.REJOIN_NEEDED)
+        return self._prepare_to_join(event, now)
 
-    def _start_over(self, event: Refused, now: float) -> Effects:
-        effects = self._lose(event)
+    def _lose_assignment_and_rejoin(self, event: Refused, now: float) -> Effects:
+        effects = self._lose_assignment(event)
         if self.state is S.PREPARING:
             return effects
         self.reason = str(event.error)
-        self._become(S.REJOIN_NEEDED)
-        return effects + self._try(event, now)
+        self._transition(S.REJOIN_NEEDED)
+        return effects + self._prepare_to_join(event, now)
 
-    def _lose(self, event: Refused) -> Effects:
-        self._lose_generation()
-        if event.what is Recovery.NEW_MEMBER:
-            self._lose_name()
+    def _lose_assignment(self, event: Refused) -> Effects:
+        self._reset_generation()
+        if event.action is Recovery.NEW_MEMBER:
+            self._reset_member_id()
         return [PartitionsLost(str(event.error))]
 
-    def _fail(self, event: Refused, _now: float) -> Effects:
-        return self._fatal(event.error)
+    def _on_fatal(self, event: Refused, _now: float) -> Effects:
+        return self._fail(event.error)
 
-    def _fatal(self, error: ConsumerError) -> Effects:
+    def _fail(self, error: ConsumerError) -> Effects:
         lost: Effects = [PartitionsLost(str(error))]
-        self._lose_name()
+        self._reset_member_id()
         self.error = error
-        self._become(S.FAILED)
+        self._transition(S.FAILED)
         return [*lost, GroupRefused(error)]
 
-    def _repolled(self, event: Polled, now: float) -> Effects:
-        """Try again with the next poll, but never as a static member that another one replaced."""
+    def _retry_failed(self, event: Polled, now: float) -> Effects:
+        """Rejoin with the next poll, except as a fenced static member."""
         assert self.error is not None
-        self._here(event, now)
+        self._poll_started(event, now)
         if self.error.code == ErrorCode.FENCED_INSTANCE_ID:
             return [GroupRefused(self.error)]
-        self._become(S.REJOIN_NEEDED)
-        return self._try(event, now)
+        self._transition(S.REJOIN_NEEDED)
+        return self._prepare_to_join(event, now)
 
     # -- leaving
 
-    def _leave(self, event: LeaveWanted, _now: float) -> Effects:
-        effects = self._farewell(event.reason)
-        self._lose_name()
-        self._again, self._failures = "", 0
-        self._drop(*self._deadlines)
+    def _on_leave_wanted(self, event: LeaveWanted, _now: float) -> Effects:
+        effects = self._leave_request(event.reason)
+        self._reset_member_id()
+        self._rejoin_reason, self._failures = "", 0
+        self._clear_deadlines(*self._deadlines)
         if self.state is not S.UNJOINED:
-            self._become(S.UNJOINED)
+            self._transition(S.UNJOINED)
         return effects or [Left()]
 
-    # -- nothing
+    # -- ignored events
 
     def _ignore(self, _event: object, _now: float) -> Effects:
         return []
 
 
 M = Membership
-Handler: TypeAlias = Callable[[Membership, object, float], Effects]
+Handler: TypeAlias = Callable[..., Effects]
 
 RECOVERIES: Final[Mapping[Recovery, Callable[[Membership, Refused, float], Effects]]] = {
-    Recovery.TAKE_ID: M._take_id,
-    Recovery.RETRY: M._retry,
-    Recovery.FIND: M._find,
+    Recovery.TAKE_MEMBER_ID: M._take_member_id,
+    Recovery.RETRY: M._retry_later,
+    Recovery.FIND_COORDINATOR: M._find_coordinator,
     Recovery.REJOIN: M._rejoin,
-    Recovery.NEW_GENERATION: M._start_over,
-    Recovery.NEW_MEMBER: M._start_over,
-    Recovery.FATAL: M._fail,
+    Recovery.NEW_GENERATION: M._lose_assignment_and_rejoin,
+    Recovery.NEW_MEMBER: M._lose_assignment_and_rejoin,
+    Recovery.FATAL: M._on_fatal,
 }
 
 
-def _handlers(table: str) -> Mapping[type, Mapping[MemberState, Handler]]:
-    rows = {name: cells for name, *cells in (line.split() for line in table.split("\n")[2:-1])}
-    return {
-        event: {
-            state: M._ignore if cell == "-" else getattr(M, f"_{cell}")
-            for state, cell in zip(MemberState, rows[event.__name__], strict=True)
-        }
-        for event in EVENTS
-    }
+def _in_states(handler: Handler, *states: MemberState) -> Mapping[MemberState, Handler]:
+    """Return a row of `HANDLERS`: the handler in these states, nothing in the others."""
+    return {state: handler if state in states else M._ignore for state in S}
 
 
-HANDLERS: Final = _handlers(TABLE)
-"""Event -> state -> what to do: total."""
+_REBALANCING: Final = (S.PREPARING_REBALANCE, S.COMPLETING_REBALANCE)
+_JOINED: Final = (S.REJOIN_NEEDED, S.PREPARING, S.COMPLETING_REBALANCE, S.STABLE)
+_ACTIVE: Final = (S.REJOIN_NEEDED, S.PREPARING, *_REBALANCING, S.STABLE)
+
+# fmt: off
+HANDLERS: Final[Mapping[type, Mapping[MemberState, Handler]]] = {
+    JoinWanted: {
+        S.UNJOINED:             M._on_join_wanted,
+        S.REJOIN_NEEDED:        M._update_reason,
+        S.PREPARING:            M._update_reason,
+        S.PREPARING_REBALANCE:  M._rejoin_later,
+        S.COMPLETING_REBALANCE: M._rejoin_later,
+        S.STABLE:               M._on_join_wanted,
+        S.FAILED:               M._on_join_wanted,
+    },
+    Polled: {
+        S.UNJOINED:             M._poll_started,
+        S.REJOIN_NEEDED:        M._on_poll,
+        S.PREPARING:            M._poll_started,
+        S.PREPARING_REBALANCE:  M._poll_started,
+        S.COMPLETING_REBALANCE: M._poll_started,
+        S.STABLE:               M._poll_started,
+        S.FAILED:               M._retry_failed,
+    },
+    Busy: {
+        S.UNJOINED:             M._poll_ended,
+        S.REJOIN_NEEDED:        M._start_poll_timer,
+        S.PREPARING:            M._start_poll_timer,
+        S.PREPARING_REBALANCE:  M._start_poll_timer,
+        S.COMPLETING_REBALANCE: M._start_poll_timer,
+        S.STABLE:               M._start_poll_timer,
+        S.FAILED:               M._poll_ended,
+    },
+    Prepared:            _in_states(M._on_prepared, S.PREPARING),
+    Joined:              _in_states(M._on_joined, S.PREPARING_REBALANCE),
+    AssignmentsComputed: _in_states(M._on_assignments_computed, S.COMPLETING_REBALANCE),
+    Synced:              _in_states(M._on_synced, S.COMPLETING_REBALANCE),
+    HeartbeatResponded:  _in_states(M._on_heartbeat_response, *_JOINED),
+    Refused:             _in_states(M._on_error, *_ACTIVE),
+    HeartbeatDue:        _in_states(M._send_heartbeat, *_JOINED),
+    SessionExpired:      _in_states(M._on_session_expired, *_JOINED),
+    PollExpired:         _in_states(M._on_poll_expired, *_ACTIVE),
+    RetryDue:            _in_states(M._prepare_to_join, S.REJOIN_NEEDED),
+    LeaveWanted:         _in_states(M._on_leave_wanted, *S),
+}
+"""Event -> state -> handler, for every event in every state."""
+# fmt: on

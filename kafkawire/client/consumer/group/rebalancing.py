@@ -1,13 +1,14 @@
 """The steps of a rebalance, a leave or a close, one after the other.
 
-Law: a step begins when the one before it has ended; while there is one, no records are delivered.
+Law: a step begins when the one before it has ended; while a step is pending, no records are
+delivered.
 
-                 prepare                         assigned                          leave
-    EAGER        commit, tell revoked (all),     take, tell assigned               commit, tell
-                 release, ready                                                    revoked, release,
-    COOPERATIVE  the same, for what is no        commit, tell revoked, release     leave, [end]
-                 longer subscribed               (what is not ours any more);
-                                                 take, tell assigned; join again
+                 prepare                        assigned                       leave
+    EAGER        commit, on revoked (all),      add, on assigned               commit, on revoked,
+                 remove, join                                                  remove, leave,
+    COOPERATIVE  the same, for topics that are  commit, on revoked, remove     [close]
+                 no longer subscribed           (what is no longer assigned);
+                                                add, on assigned; rejoin
 """
 
 from __future__ import annotations
@@ -23,66 +24,66 @@ from ..partitions import TopicPartition
 Partitions: TypeAlias = tuple[TopicPartition, ...]
 
 
-# Steps that unfold into others when their turn comes, as what is ours may change until then.
+# Steps that expand into others when they begin, as the assignment may change until then.
 
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
-    """Get ready to join."""
+    """Prepare to join."""
 
 
 @dataclass(frozen=True, slots=True)
-class Adopt:
-    """Make of an assignment what is ours."""
+class ApplyAssignment:
+    """Apply an assignment of the group."""
 
     partitions: Partitions
 
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """Give up everything, and the group."""
+    """Leave the group."""
 
     reason: str
 
 
-# Steps that do something.
+# Steps that take effect.
 
 
 @dataclass(frozen=True, slots=True)
-class CommitRead:
-    """Commit what was read, if that is done automatically."""
+class CommitConsumed:
+    """Commit the consumed offsets, if enable.auto.commit is set."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
-    """Have the listener told, if there is one."""
+class NotifyListener:
+    """Call the rebalance listener, if the user has one."""
 
     change: Change
     partitions: Partitions
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
-    """Let partitions go."""
+class RemovePartitions:
+    """Remove partitions from the assignment."""
 
     partitions: Partitions
 
 
 @dataclass(frozen=True, slots=True)
-class Take:
-    """Begin with partitions."""
+class AddPartitions:
+    """Add partitions to the assignment."""
 
     partitions: Partitions
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
-    """Say that we are prepared to join."""
+class ReadyToJoin:
+    """Report to the membership that it can join."""
 
 
 @dataclass(frozen=True, slots=True)
-class JoinAgain:
-    """Join once more: others wait for what we released (KIP-429)."""
+class Rejoin:
+    """Join again: other members wait for the revoked partitions (KIP-429)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,71 +92,71 @@ class LeaveGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """Tell whoever asked for it that it is done."""
+class CompleteCall:
+    """Complete a call of the user."""
 
     key: Hashable
 
 
 @dataclass(frozen=True, slots=True)
-class End:
-    """The consumer is closed."""
+class FinishClose:
+    """Close the consumer."""
 
 
 Step: TypeAlias = (
     Prepare
-    | Adopt
+    | ApplyAssignment
     | Leave
-    | CommitRead
-    | Tell
-    | Release
-    | Take
-    | Ready
-    | JoinAgain
+    | CommitConsumed
+    | NotifyListener
+    | RemovePartitions
+    | AddPartitions
+    | ReadyToJoin
+    | Rejoin
     | LeaveGroup
-    | Answer
-    | End
+    | CompleteCall
+    | FinishClose
 )
 
 
 class Steps:
-    """What is still to be done; serial: of the step that is under way."""
+    """A queue of steps. serial: the number of the current step."""
 
     def __init__(self) -> None:
-        self._left: deque[Step] = deque()
+        self._queue: deque[Step] = deque()
         self.current: Step | None = None
         self.serial = 0
 
     def __bool__(self) -> bool:
-        return self.current is not None or bool(self._left)
+        return self.current is not None or bool(self._queue)
 
     @property
     def pending(self) -> bool:
-        """Whether a step could begin."""
-        return self.current is None and bool(self._left)
+        """Whether the next step can begin."""
+        return self.current is None and bool(self._queue)
 
     def add(self, *steps: Step) -> None:
-        """Do these behind what is to be done already."""
-        self._left.extend(steps)
+        """Append steps to the queue."""
+        self._queue.extend(steps)
 
-    def unfold(self, steps: Iterable[Step]) -> None:
-        """Do these before everything else."""
-        self._left.extendleft(reversed(list(steps)))
+    def expand(self, steps: Iterable[Step]) -> None:
+        """Put steps at the front of the queue."""
+        self._queue.extendleft(reversed(list(steps)))
 
     def cancel(self) -> None:
-        """Drop what has not begun, but for what somebody must be told."""
-        self._left = deque(each for each in self._left if _owed(each))
+        """Remove steps that have not begun, except those that the user must see."""
+        self._queue = deque(each for each in self._queue if _must_run(each))
 
     def begin(self) -> Step | None:
-        """Begin the next step; None if one is under way or none is left."""
-        if self.current is not None or not self._left:
+        """Begin the next step; None if a step is current or the queue is empty."""
+        if self.current is not None or not self._queue:
             return None
         self.serial += 1
-        self.current = self._left.popleft()
+        self.current = self._queue.popleft()
         return self.current
 
     def end(self, serial: int) -> bool:
-        """End the step of that serial; False if it is not the one under way."""
+        """End the current step; False if the serial is that of another step."""
         if self.current is None or serial != self.serial:
             return False
         self.current = None
@@ -163,25 +164,31 @@ class Steps:
 
 
 def preparing(revoked: Partitions) -> list[Step]:
-    """What comes before a join."""
-    return [CommitRead(), *_releasing(revoked), Ready()]
+    """Return the steps before a join."""
+    return [CommitConsumed(), *_revoking(revoked), ReadyToJoin()]
 
 
-def adopting(revoked: Partitions, added: Partitions) -> list[Step]:
-    """What comes with an assignment."""
-    letting_go = [CommitRead(), *_releasing(revoked)] if revoked else []
-    again = [JoinAgain()] if revoked else []
-    return [*letting_go, Take(added), Tell(Change.ASSIGNED, added), *again]
+def applying(revoked: Partitions, added: Partitions) -> list[Step]:
+    """Return the steps that apply an assignment."""
+    revoking = [CommitConsumed(), *_revoking(revoked)] if revoked else []
+    rejoining = [Rejoin()] if revoked else []
+    return [*revoking, AddPartitions(added), NotifyListener(Change.ASSIGNED, added), *rejoining]
 
 
 def leaving(owned: Partitions, reason: str) -> list[Step]:
-    """What comes with leaving the group."""
-    return [CommitRead(), *_releasing(owned), LeaveGroup(reason)]
+    """Return the steps that leave the group."""
+    return [CommitConsumed(), *_revoking(owned), LeaveGroup(reason)]
 
 
-def _releasing(partitions: Partitions) -> list[Step]:
-    return [Tell(Change.REVOKED, partitions), Release(partitions)] if partitions else []
+def _revoking(partitions: Partitions) -> list[Step]:
+    return (
+        [NotifyListener(Change.REVOKED, partitions), RemovePartitions(partitions)]
+        if partitions
+        else []
+    )
 
 
-def _owed(step: Step) -> bool:
-    return isinstance(step, Answer) or (isinstance(step, Tell) and step.change is Change.LOST)
+def _must_run(step: Step) -> bool:
+    return isinstance(step, CompleteCall) or (
+        isinstance(step, NotifyListener) and step.change is Change.LOST
+    )

@@ -1,7 +1,7 @@
-"""What a member does about each error its coordinator may answer with.
+"""Decides how a member recovers from each error of its coordinator.
 
-Law: every error has its place: those not in the table are fatal. What is lost is lost at once, what
-is only late is tried again, and nobody takes part under an identity that the coordinator refused.
+Law: errors that are not in the table are fatal. Temporary errors are retried; a member never uses
+an identity again that the coordinator has refused.
 
     request x error ─▶ Recovery
 """
@@ -17,15 +17,15 @@ from ....protocol.error_code import ErrorCode
 
 
 class Recovery(Enum):
-    """What an error calls for."""
+    """How to recover from an error."""
 
-    TAKE_ID = "take the member id that came with it, and join again at once"
-    RETRY = "the same again, a little later"
-    FIND = "look for the coordinator again, then the same again"
-    REJOIN = "a rebalance has begun: join, as who we are"
-    NEW_GENERATION = "what we had is lost: join, as who we are"
-    NEW_MEMBER = "what we had is lost, and so is our name: join as somebody new"
-    FATAL = "give up and tell the user"
+    TAKE_MEMBER_ID = "take the member id of the response, and join again at once"
+    RETRY = "send the request again after a backoff"
+    FIND_COORDINATOR = "find the coordinator, then retry"
+    REJOIN = "a rebalance has begun: join with the same member id"
+    NEW_GENERATION = "the assignment is lost: join with the same member id"
+    NEW_MEMBER = "the assignment and the member id are lost: join as a new member"
+    FATAL = "fail, and report the error to the user"
 
 
 _R, _E = Recovery, ErrorCode
@@ -33,8 +33,8 @@ _R, _E = Recovery, ErrorCode
 # fmt: off
 _COORDINATOR: Final = {
     _E.COORDINATOR_LOAD_IN_PROGRESS: _R.RETRY,
-    _E.COORDINATOR_NOT_AVAILABLE:    _R.FIND,
-    _E.NOT_COORDINATOR:              _R.FIND,
+    _E.COORDINATOR_NOT_AVAILABLE:    _R.FIND_COORDINATOR,
+    _E.NOT_COORDINATOR:              _R.FIND_COORDINATOR,
     _E.REQUEST_TIMED_OUT:            _R.RETRY,
     _E.UNKNOWN_MEMBER_ID:            _R.NEW_MEMBER,
     _E.ILLEGAL_GENERATION:           _R.NEW_GENERATION,
@@ -42,7 +42,7 @@ _COORDINATOR: Final = {
 
 RECOVERY: Final[Mapping[ApiKey, Mapping[ErrorCode, Recovery]]] = {
     ApiKey.JOIN_GROUP: _COORDINATOR | {
-        _E.MEMBER_ID_REQUIRED:       _R.TAKE_ID,
+        _E.MEMBER_ID_REQUIRED:       _R.TAKE_MEMBER_ID,
         _E.REBALANCE_IN_PROGRESS:    _R.RETRY,
     },
     ApiKey.SYNC_GROUP: _COORDINATOR | {
@@ -52,11 +52,11 @@ RECOVERY: Final[Mapping[ApiKey, Mapping[ErrorCode, Recovery]]] = {
         _E.REBALANCE_IN_PROGRESS:    _R.REJOIN,
     },
 }
-"""Request -> error -> what to do; any other error is FATAL."""
+"""Request -> error -> recovery; any other error is FATAL."""
 # fmt: on
 
 
 def recovery(api: ApiKey, code: int) -> Recovery:
-    """Say what an error calls for."""
-    known = {int(each): what for each, what in RECOVERY[api].items()}
+    """Return how to recover from an error."""
+    known = {int(each): action for each, action in RECOVERY[api].items()}
     return known.get(code, Recovery.FATAL)

@@ -1,9 +1,9 @@
-"""What a member of a group says to its coordinator, and the assignments members tell each other.
+"""Builds the requests of a group member, and the subscriptions and assignments inside them.
 
-Law: what the leader decides goes through the broker unread; both layouts carry their own version.
+Law: the broker does not read subscriptions and assignments; both carry their own version.
 
-    JoinGroup     subscription: topics, what is held, generation, user data; one for each assignor
-    SyncGroup     assignment: topics with partitions, one for each member, from the leader
+    JoinGroup     subscription: topics, owned partitions, generation, user data; one per assignor
+    SyncGroup     assignment: topics with partitions; one per member, from the leader
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from ..partitions import TopicPartition, by_topic
 
 PROTOCOL_TYPE: Final = "consumer"
 NEWEST: Final = 3
-"""The version that subscriptions and assignments are written in; they only ever append."""
+"""The version of encoded subscriptions and assignments; newer versions only append fields."""
 NO_GENERATION: Final = -1
-STATIC_JOIN: Final = 5
-STATIC_SINCE: Final = 3
-"""Since which versions a group instance id can be said: JoinGroup; all others."""
-LONGEST_REASON: Final = 255
+STATIC_JOIN_VERSION: Final = 5
+STATIC_VERSION: Final = 3
+"""The first versions with a group instance id: of JoinGroup, of the other requests."""
+MAX_REASON: Final = 255
 
 
 class Identity(NamedTuple):
-    """Who a member is in its group: -1 and "" for who is not in it."""
+    """The identity of a member in its group; -1 and "" outside of the group."""
 
     generation_id: int = NO_GENERATION
     member_id: str = ""
     group_instance_id: str | None = None
 
 
-class Offer(NamedTuple):
-    """What a member says when it joins.
+class JoinMetadata(NamedTuple):
+    """What a member sends when it joins.
 
-    owned: what it keeps while the group rebalances; held, held_generation: what it was assigned
-    last, and in which generation, even if it gave that up.
+    owned: partitions it keeps during the rebalance. held, held_generation: its last assignment and
+    the generation of that, even if the partitions are revoked.
     """
 
     topics: tuple[str, ...]
@@ -58,15 +58,17 @@ class Offer(NamedTuple):
     held_generation: int = NO_GENERATION
 
 
-def subscription(offer: Offer, assignor: Assignor, generation: int, rack: str) -> bytes:
-    """Write what a member tells the leader, for one assignor."""
+def subscription(
+    join_metadata: JoinMetadata, assignor: Assignor, generation: int, rack: str
+) -> bytes:
+    """Encode a member's subscription for one assignor."""
     owned = [
         OwnedTopic(topic=topic, partitions=numbers)
-        for topic, numbers in by_topic(offer.owned).items()
+        for topic, numbers in by_topic(join_metadata.owned).items()
     ]
     message = ConsumerProtocolSubscription(
-        topics=sorted(offer.topics),
-        user_data=assignor.user_data(offer.held, offer.held_generation),
+        topics=sorted(join_metadata.topics),
+        user_data=assignor.user_data(join_metadata.held, join_metadata.held_generation),
         owned_partitions=owned,
         generation_id=generation,
         rack_id=rack or None,
@@ -74,12 +76,14 @@ def subscription(offer: Offer, assignor: Assignor, generation: int, rack: str) -
     return encode_versioned(message, NEWEST)
 
 
-def join(config: ConsumerConfig, me: Identity, offer: Offer, reason: str) -> Body:
-    """Ask to be in the next generation of the group."""
+def join(
+    config: ConsumerConfig, identity: Identity, join_metadata: JoinMetadata, reason: str
+) -> Body:
+    """Build a JoinGroup request."""
     protocols = [
         JoinGroupRequestProtocol(
             name=each.name,
-            metadata=subscription(offer, each, me.generation_id, config.client_rack),
+            metadata=subscription(join_metadata, each, identity.generation_id, config.client_rack),
         )
         for each in config.assignors
     ]
@@ -87,22 +91,22 @@ def join(config: ConsumerConfig, me: Identity, offer: Offer, reason: str) -> Bod
         group_id=config.group_id or "",
         session_timeout_ms=round(config.session_timeout_s * 1000),
         rebalance_timeout_ms=round(config.max_poll_interval_s * 1000),
-        member_id=me.member_id,
-        group_instance_id=me.group_instance_id,
+        member_id=identity.member_id,
+        group_instance_id=identity.group_instance_id,
         protocol_type=PROTOCOL_TYPE,
         protocols=protocols,
-        reason=reason[:LONGEST_REASON],
+        reason=reason[:MAX_REASON],
     )
-    return Same(message, 0 if me.group_instance_id is None else STATIC_JOIN, 9)
+    return Same(message, 0 if identity.group_instance_id is None else STATIC_JOIN_VERSION, 9)
 
 
-def sync(group_id: str, me: Identity, protocol: str, assignments: Assignments) -> Body:
-    """Ask for our assignment; from the leader, with everybody's."""
+def sync(group_id: str, identity: Identity, protocol: str, assignments: Assignments) -> Body:
+    """Build a SyncGroup request; assignments: all members' from the leader, else empty."""
     message = SyncGroupRequest(
         group_id=group_id,
-        generation_id=me.generation_id,
-        member_id=me.member_id,
-        group_instance_id=me.group_instance_id,
+        generation_id=identity.generation_id,
+        member_id=identity.member_id,
+        group_instance_id=identity.group_instance_id,
         protocol_type=PROTOCOL_TYPE,
         protocol_name=protocol,
         assignments=[
@@ -110,46 +114,46 @@ def sync(group_id: str, me: Identity, protocol: str, assignments: Assignments) -
             for member, partitions in assignments.items()
         ],
     )
-    return Same(message, 0 if me.group_instance_id is None else STATIC_SINCE, 5)
+    return Same(message, 0 if identity.group_instance_id is None else STATIC_VERSION, 5)
 
 
-def heartbeat(group_id: str, me: Identity) -> Body:
-    """Say that we are alive."""
+def heartbeat(group_id: str, identity: Identity) -> Body:
+    """Build a Heartbeat request."""
     message = HeartbeatRequest(
         group_id=group_id,
-        generation_id=me.generation_id,
-        member_id=me.member_id,
-        group_instance_id=me.group_instance_id,
+        generation_id=identity.generation_id,
+        member_id=identity.member_id,
+        group_instance_id=identity.group_instance_id,
     )
-    return Same(message, 0 if me.group_instance_id is None else STATIC_SINCE, 4)
+    return Same(message, 0 if identity.group_instance_id is None else STATIC_VERSION, 4)
 
 
-def leave(group_id: str, me: Identity, reason: str) -> Body:
-    """Say that we are gone, and why (KIP-800)."""
+def leave(group_id: str, identity: Identity, reason: str) -> Body:
+    """Build a LeaveGroup request with a reason (KIP-800)."""
 
     def make(version: int) -> Message:
-        if version < STATIC_SINCE:
-            return LeaveGroupRequest(group_id=group_id, member_id=me.member_id)
+        if version < STATIC_VERSION:
+            return LeaveGroupRequest(group_id=group_id, member_id=identity.member_id)
         member = MemberIdentity(
-            member_id=me.member_id,
-            group_instance_id=me.group_instance_id,
-            reason=reason[:LONGEST_REASON],
+            member_id=identity.member_id,
+            group_instance_id=identity.group_instance_id,
+            reason=reason[:MAX_REASON],
         )
         return LeaveGroupRequest(group_id=group_id, members=[member])
 
-    return Varying(make, 0 if me.group_instance_id is None else STATIC_SINCE, 5)
+    return Varying(make, 0 if identity.group_instance_id is None else STATIC_VERSION, 5)
 
 
-def members_of(response: JoinGroupResponse, assignor: Assignor) -> tuple[Member, ...]:
-    """Read what the members said of themselves; DecodeError if one of them cannot be read."""
+def decode_members(response: JoinGroupResponse, assignor: Assignor) -> tuple[Member, ...]:
+    """Decode the subscriptions of all members. Raises DecodeError if one is malformed."""
     return tuple(assignor.understand(_member(each)) for each in response.members)
 
 
-def _member(said: JoinGroupResponseMember) -> Member:
-    _, message = decode_versioned("ConsumerProtocolSubscription", said.metadata)
+def _member(member: JoinGroupResponseMember) -> Member:
+    _, message = decode_versioned("ConsumerProtocolSubscription", member.metadata)
     assert isinstance(message, ConsumerProtocolSubscription)
     return Member(
-        said.member_id,
+        member.member_id,
         tuple(message.topics),
         tuple(
             TopicPartition(each.topic, number)
@@ -157,14 +161,14 @@ def _member(said: JoinGroupResponseMember) -> Member:
             for number in each.partitions
         ),
         message.generation_id,
-        said.group_instance_id,
+        member.group_instance_id,
         message.rack_id,
         message.user_data,
     )
 
 
 def assignment(partitions: Sequence[TopicPartition]) -> bytes:
-    """Write what a member gets."""
+    """Encode the assignment of a member."""
     message = ConsumerProtocolAssignment(
         assigned_partitions=[
             AssignedTopic(topic=topic, partitions=numbers)
@@ -174,8 +178,8 @@ def assignment(partitions: Sequence[TopicPartition]) -> bytes:
     return encode_versioned(message, NEWEST)
 
 
-def assigned(data: bytes) -> tuple[TopicPartition, ...]:
-    """Read what we got, in ascending order; no bytes are no partitions."""
+def decode_assignment(data: bytes) -> tuple[TopicPartition, ...]:
+    """Decode an assignment, in ascending order; no bytes are no partitions."""
     if not data:
         return ()
     _, message = decode_versioned("ConsumerProtocolAssignment", data)

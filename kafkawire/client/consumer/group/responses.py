@@ -1,6 +1,6 @@
-"""What a coordinator's answer, or the lack of one, means to a member.
+"""Turns the coordinator's responses into events of the membership.
 
-Law: every answer is exactly one event.
+Law: every response, and every missing response, is exactly one event.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from .member_states import HeartbeatResponded, Joined, Refused, Synced
 from .recovery import Recovery, recovery
 
 
-def read_answer(
+def read_response(
     event: ResponseReceived | NoResponse, protocols: Container[str]
 ) -> Joined | Synced | HeartbeatResponded | Refused:
-    """Read the answer to a JoinGroup, SyncGroup or Heartbeat; protocols: those that we offered."""
+    """Read the response to a JoinGroup, SyncGroup or Heartbeat; protocols: those in the request."""
     api = event.ask.api
     if isinstance(event, NoResponse):
-        what = Recovery.RETRY if event.retriable else Recovery.FATAL
-        why = f"{api.name}: {event.reason.value} {event.detail}".rstrip()
-        return Refused(api, what, GroupFailed(why, event.code))
+        action = Recovery.RETRY if event.retriable else Recovery.FATAL
+        reason = f"{api.name}: {event.reason.value} {event.detail}".rstrip()
+        return Refused(api, action, GroupFailed(reason, event.code))
     message = event.message
     assert isinstance(message, JoinGroupResponse | SyncGroupResponse | HeartbeatResponse)
     if message.error_code != ErrorCode.NONE:
-        given = message.member_id if isinstance(message, JoinGroupResponse) else ""
-        error = GroupFailed(f"the group's coordinator refused {api.name}", message.error_code)
-        return Refused(api, recovery(api, message.error_code), error, given)
+        member_id = message.member_id if isinstance(message, JoinGroupResponse) else ""
+        error = GroupFailed(f"{api.name} failed", message.error_code)
+        return Refused(api, recovery(api, message.error_code), error, member_id)
     if isinstance(message, SyncGroupResponse):
         return Synced(message)
     if isinstance(message, HeartbeatResponse):
         return HeartbeatResponded()
     if (message.protocol_name or "") not in protocols:
-        error = GroupFailed(f"the group chose {message.protocol_name!r}, which we do not have")
+        error = GroupFailed(f"the group uses the unknown assignor {message.protocol_name!r}")
         return Refused(ApiKey.JOIN_GROUP, Recovery.FATAL, error)
     return Joined(message)

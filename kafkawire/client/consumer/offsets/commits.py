@@ -1,6 +1,6 @@
-"""What is committed, and when: for the user, every interval, and before partitions are given up.
+"""Starts commits: of the user, every auto.commit.interval.ms, and before revocations.
 
-Law: nothing is committed by itself but what was read, and that only if it is news.
+Law: auto-commit commits only offsets of consumed records, and only if they have changed.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ Effects: TypeAlias = list[object]
 USER: Final = "user"
 AUTO: Final = "auto"
 STEP: Final = "step"
-"""Who asked, in the keys of commits and questions."""
+"""The origin of a commit or lookup, in its key."""
 
 
 class Commits:
-    """The commits of one consumer; due_at: when the next one by itself is."""
+    """The commits of one consumer. due_at: when the next auto-commit is due."""
 
-    def __init__(self, parts: Components) -> None:
-        self._parts = parts
+    def __init__(self, components: Components) -> None:
+        self._components = components
         self._last: dict[TopicPartition, OffsetAndMetadata] = {}
         self.due_at = 0.0
 
     def commit(self, event: events.Commit, now: float) -> Effects:
         """Commit for the user."""
-        if self._parts.config.group_id is None:
+        if self._components.config.group_id is None:
             raise LocalProtocolError("committing needs a group.id")
-        offsets = self._parts.positions.consumed() if event.offsets is None else event.offsets
-        if self._parts.subscription.in_group and not self._parts.membership.in_group:
-            why = "we are not in the group; our partitions may be somebody else's"
+        offsets = self._components.positions.consumed() if event.offsets is None else event.offsets
+        if self._components.subscription.in_group and not self._components.membership.in_group:
+            reason = "not a member of the group; the partitions may be assigned to another member"
             code = ErrorCode.UNKNOWN_MEMBER_ID
-            return [events.Done(event.key, CommitFailed(why, code, offsets))]
+            return [events.Done(event.key, CommitFailed(reason, code, offsets))]
         key = USER, event.key
         deadline = now + event.timeout_s
-        return self._ask_commit(key, offsets, event.kind, deadline, now)
+        return self._commit(key, offsets, event.kind, deadline, now)
 
-    def _ask_commit(
+    def _commit(
         self,
         key: tuple[str, object],
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
@@ -55,57 +55,66 @@ class Commits:
         deadline: float,
         now: float,
     ) -> Effects:
-        me = self._parts.membership.identity if self._parts.membership.in_group else Identity()
+        me = (
+            self._components.membership.identity
+            if self._components.membership.in_group
+            else Identity()
+        )
         event = committing.CommitOffsets(key, offsets, me, kind, deadline)
-        return self._parts.committing.handle(event, now)
+        return self._components.committing.handle(event, now)
 
     @property
-    def by_itself(self) -> bool:
-        """Whether what is read is committed without being asked."""
-        return self._parts.config.enable_auto_commit and self._parts.config.group_id is not None
+    def auto_commit(self) -> bool:
+        """Whether consumed offsets are committed automatically."""
+        return (
+            self._components.config.enable_auto_commit
+            and self._components.config.group_id is not None
+        )
 
-    def if_due(self, now: float) -> Effects:
-        """Commit what was read, every so often, while that can be."""
+    def auto_commit_if_due(self, now: float) -> Effects:
+        """Commit consumed offsets if the interval is over and the member is stable."""
         if now < self.due_at:
             return []
-        self.due_at = now + self._parts.config.auto_commit_interval_s
+        self.due_at = now + self._components.config.auto_commit_interval_s
         joining = (
-            self._parts.subscription.in_group
-            and self._parts.membership.state is not MemberState.STABLE
+            self._components.subscription.in_group
+            and self._components.membership.state is not MemberState.STABLE
         )
-        return [] if joining else self.at_once(now)
+        return [] if joining else self.auto_commit_async(now)
 
-    def at_once(self, now: float) -> Effects:
-        """Commit what was read since the last time, without waiting for it."""
-        if not self.by_itself:
+    def auto_commit_async(self, now: float) -> Effects:
+        """Commit consumed offsets that have changed, without waiting for the result."""
+        if not self.auto_commit:
             return []
-        offsets = self._unsaid()
+        offsets = self._uncommitted()
         if not offsets:
             return []
-        return self._ask_commit((AUTO, None), offsets, committing.CommitKind.AUTO, now, now)
+        return self._commit((AUTO, None), offsets, committing.CommitKind.AUTO, now, now)
 
-    def _unsaid(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        read = self._parts.positions.consumed()
-        return {each: at for each, at in read.items() if self._last.get(each) != at}
+    def _uncommitted(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        consumed = self._components.positions.consumed()
+        return {each: at for each, at in consumed.items() if self._last.get(each) != at}
 
-    def for_step(self, serial: int, close_by: float | None, now: float) -> tuple[bool, Effects]:
-        """Commit what was read before it is given up; say whether there is a result to wait for."""
-        offsets = self._unsaid() if self.by_itself else {}
-        in_group = self._parts.subscription.in_group
-        if not offsets or (in_group and not self._parts.membership.in_group):
+    def commit_sync(
+        self, serial: int, close_deadline: float | None, now: float
+    ) -> tuple[bool, Effects]:
+        """Commit consumed offsets before a revocation; returns whether to wait for a result."""
+        offsets = self._uncommitted() if self.auto_commit else {}
+        in_group = self._components.subscription.in_group
+        if not offsets or (in_group and not self._components.membership.in_group):
             return False, []
-        deadline = now + self._parts.config.default_api_timeout_s
-        if close_by is not None:
-            deadline = min(deadline, close_by)
+        deadline = now + self._components.config.default_api_timeout_s
+        if close_deadline is not None:
+            deadline = min(deadline, close_deadline)
         kind = committing.CommitKind.SYNC
-        return True, self._ask_commit((STEP, serial), offsets, kind, deadline, now)
+        return True, self._commit((STEP, serial), offsets, kind, deadline, now)
 
-    def told(self, event: committing.Committed) -> None:
-        """Remember what is committed."""
+    def on_committed(self, event: committing.Committed) -> None:
+        """Remember the committed offsets."""
         if event.error is None:
             self._last |= event.commit.offsets
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
-        """Forget what was committed of partitions that are no longer ours."""
+        """Forget the committed offsets of partitions that are no longer assigned."""
         for each in partitions:
             self._last.pop(each, None)

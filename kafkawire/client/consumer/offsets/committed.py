@@ -1,7 +1,7 @@
-"""Offsets that a group has committed, read back (OffsetFetch).
+"""Fetches the committed offsets of a group (OffsetFetch).
 
-Law: each question ends once: with what is committed for every partition asked about, or with the
-error that no retry will mend, or when its time is up.
+Law: each lookup completes once: with the committed offset of every partition, with a fatal error,
+or at its deadline.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from ...requests import (
 from ..configuration import ConsumerConfig, IsolationLevel
 from ..failures import ConsumerError, LookupFailed, RequestTimedOut
 from ..partitions import OffsetAndMetadata, TopicPartition, by_topic
-from .committing import COORDINATOR_GONE, LATE, NEWEST_BY_NAME
+from .committing import COORDINATOR_ERRORS, MAX_VERSION_BY_NAME, RETRIABLE_ERRORS
 
 Effects: TypeAlias = list[object]
 Found: TypeAlias = Mapping[TopicPartition, OffsetAndMetadata | None]
 
-PART: Final = "committed"
-SINCE_KAFKA: Final = 1
-"""Version 0 asks ZooKeeper."""
-SINCE_STABLE: Final = 7
-SINCE_GROUPS: Final = 8
+REQUEST_KEY: Final = "committed"
+MIN_VERSION: Final = 1
+"""Version 0 reads offsets from ZooKeeper."""
+STABLE_VERSION: Final = 7
+GROUPS_VERSION: Final = 8
 NOT_COMMITTED: Final = -1
 UNSTABLE: Final = ErrorCode.UNSTABLE_OFFSET_COMMIT
 NO_SUCH_TOPIC: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -50,7 +50,7 @@ NO_SUCH_TOPIC: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 @dataclass(frozen=True, slots=True)
 class FetchCommitted:
-    """deadline: when to give up, in the machine's time; None is never."""
+    """Fetch committed offsets. deadline: in monotonic seconds; None for none."""
 
     key: Hashable
     partitions: tuple[TopicPartition, ...]
@@ -59,7 +59,7 @@ class FetchCommitted:
 
 @dataclass(frozen=True, slots=True)
 class CommittedFetched:
-    """found: None where nothing is committed; empty beside an error."""
+    """The result of a FetchCommitted. found: None where nothing is committed; empty on error."""
 
     key: Hashable
     found: Found
@@ -67,7 +67,7 @@ class CommittedFetched:
 
 
 class CommittedOffsets:
-    """The questions of one consumer about what its group committed."""
+    """The lookups of committed offsets of one consumer."""
 
     def __init__(self, config: ConsumerConfig, *, owner: str, rng: Rng) -> None:
         self._config = config
@@ -76,43 +76,43 @@ class CommittedOffsets:
         self._owner = owner
         self._rng = rng
         self._backoff = Backoff(config.retry_backoff_s, config.retry_backoff_max_s)
-        self._open: dict[Hashable, FetchCommitted] = {}
-        self._asked: dict[Hashable, int] = {}
+        self._pending: dict[Hashable, FetchCommitted] = {}
+        self._in_flight: dict[Hashable, int] = {}
         self._serial = 0
         self._failures = 0
         self._retry_at: float | None = None
 
     def handle(self, event: object, now: float) -> Effects:
-        """Take a FetchCommitted, or the answer to one."""
+        """Handle a FetchCommitted, or the response to one."""
         match event:
             case FetchCommitted():
-                self._open[event.key] = event
+                self._pending[event.key] = event
                 return self._send(now)
             case ResponseReceived() | NoResponse():
                 assert isinstance(event.ask.key, tuple)
                 _, serial, key = event.ask.key
-                if self._asked.get(key) != serial:
+                if self._in_flight.get(key) != serial:
                     return []
-                del self._asked[key]
-                asked = self._open[key]
-                return self._take(asked, event, now)
+                del self._in_flight[key]
+                request = self._pending[key]
+                return self._on_response(request, event, now)
         return []
 
     def forget(self, key: Hashable) -> None:
-        """Give up a question that nobody waits for any more."""
-        self._open.pop(key, None)
-        self._asked.pop(key, None)
+        """Cancel a lookup."""
+        self._pending.pop(key, None)
+        self._in_flight.pop(key, None)
 
     def next_deadline(self) -> float | None:
-        times = [each.deadline for each in self._open.values()]
+        times = [each.deadline for each in self._pending.values()]
         return min((at for at in [*times, self._retry_at] if at is not None), default=None)
 
     def advance(self, now: float) -> Effects:
         effects: Effects = []
-        for each in list(self._open.values()):
+        for each in list(self._pending.values()):
             if each.deadline is not None and each.deadline <= now:
-                late = RequestTimedOut("the coordinator told no committed offsets in time")
-                effects += self._end(each, {}, late)
+                timed_out = RequestTimedOut("timed out while fetching committed offsets")
+                effects += self._complete(each, {}, timed_out)
         if self._retry_at is not None and self._retry_at <= now:
             self._retry_at = None
             effects += self._send(now)
@@ -121,87 +121,91 @@ class CommittedOffsets:
     def _send(self, _now: float) -> Effects:
         if self._retry_at is not None:
             return []
-        waiting = [each for key, each in self._open.items() if key not in self._asked]
-        return [self._ask(each) for each in waiting]
+        waiting = [each for key, each in self._pending.items() if key not in self._in_flight]
+        return [self._request(each) for each in waiting]
 
-    def _ask(self, event: FetchCommitted) -> SendRequest:
+    def _request(self, event: FetchCommitted) -> SendRequest:
         self._serial += 1
-        self._asked[event.key] = self._serial
+        self._in_flight[event.key] = self._serial
         topics = by_topic(event.partitions)
         stable = self._config.isolation_level is IsolationLevel.READ_COMMITTED
 
         def make(version: int) -> Message:
-            if version < SINCE_GROUPS:
+            if version < GROUPS_VERSION:
                 return OffsetFetchRequest(
                     group_id=self._group_id,
                     topics=[
                         OffsetFetchRequestTopic(name=topic, partition_indexes=numbers)
                         for topic, numbers in topics.items()
                     ],
-                    require_stable=stable and version >= SINCE_STABLE,
+                    require_stable=stable and version >= STABLE_VERSION,
                 )
-            listed = [
+            topic_list = [
                 OffsetFetchRequestTopics(name=topic, partition_indexes=numbers)
                 for topic, numbers in topics.items()
             ]
-            group = OffsetFetchRequestGroup(group_id=self._group_id, topics=listed)
+            group = OffsetFetchRequestGroup(group_id=self._group_id, topics=topic_list)
             return OffsetFetchRequest(groups=[group], require_stable=stable)
 
-        key = PART, self._serial, event.key
-        body = Varying(make, SINCE_KAFKA, NEWEST_BY_NAME)
+        key = REQUEST_KEY, self._serial, event.key
+        body = Varying(make, MIN_VERSION, MAX_VERSION_BY_NAME)
         timeout = self._config.request_timeout_s
         return SendRequest(self._owner, key, self._coordinator, ApiKey.OFFSET_FETCH, body, timeout)
 
-    def _take(
-        self, asked: FetchCommitted, event: ResponseReceived | NoResponse, now: float
+    def _on_response(
+        self, request: FetchCommitted, event: ResponseReceived | NoResponse, now: float
     ) -> Effects:
         if isinstance(event, NoResponse):
             if event.retriable:
-                return self._later(now)
-            why = f"OffsetFetch: {event.reason.value} {event.detail}".rstrip()
-            return self._end(asked, {}, LookupFailed(why, event.code))
-        code, found, wrong = _read(event)
-        if code in COORDINATOR_GONE:
-            return [ForgetCoordinator(self._coordinator), *self._later(now)]
-        if code in LATE or UNSTABLE in wrong.values():
-            return self._later(now)
+                return self._retry_later(now)
+            reason = f"OffsetFetch: {event.reason.value} {event.detail}".rstrip()
+            return self._complete(request, {}, LookupFailed(reason, event.code))
+        code, found, errors = _read(event)
+        if code in COORDINATOR_ERRORS:
+            return [ForgetCoordinator(self._coordinator), *self._retry_later(now)]
+        if code in RETRIABLE_ERRORS or UNSTABLE in errors.values():
+            return self._retry_later(now)
         if code != ErrorCode.NONE:
-            error = LookupFailed("the coordinator tells no committed offsets", code)
-            return self._end(asked, {}, error)
-        if wrong:
-            code = next(iter(wrong.values()))
-            return self._end(asked, {}, LookupFailed("no committed offsets", code, wrong))
+            error = LookupFailed("cannot fetch committed offsets", code)
+            return self._complete(request, {}, error)
+        if errors:
+            code = next(iter(errors.values()))
+            return self._complete(
+                request, {}, LookupFailed("cannot fetch committed offsets", code, errors)
+            )
         self._failures = 0
-        return self._end(asked, {each: found.get(each) for each in asked.partitions}, None)
+        return self._complete(request, {each: found.get(each) for each in request.partitions}, None)
 
-    def _later(self, now: float) -> Effects:
+    def _retry_later(self, now: float) -> Effects:
         self._failures += 1
         if self._retry_at is None:
             self._retry_at = now + self._backoff.after(self._failures, self._rng)
         return []
 
-    def _end(self, asked: FetchCommitted, found: Found, error: ConsumerError | None) -> Effects:
-        self.forget(asked.key)
-        return [CommittedFetched(asked.key, found, error)]
+    def _complete(
+        self, request: FetchCommitted, found: Found, error: ConsumerError | None
+    ) -> Effects:
+        self.forget(request.key)
+        return [CommittedFetched(request.key, found, error)]
 
 
 def _read(
     event: ResponseReceived,
 ) -> tuple[int, dict[TopicPartition, OffsetAndMetadata | None], dict[TopicPartition, int]]:
-    """Read an answer: the group's error, what is committed, and partitions with errors.
+    """Return the group's error, the committed offsets, and the errors of partitions.
 
-    Before version 2 there is no error of the group; the partitions have it.
+    Before version 2 the response has no group error; the partitions have it.
     """
     message = event.message
     assert isinstance(message, OffsetFetchResponse)
-    told = message.groups[0] if event.version >= SINCE_GROUPS else message
+    result = message.groups[0] if event.version >= GROUPS_VERSION else message
     found: dict[TopicPartition, OffsetAndMetadata | None] = {}
-    wrong: dict[TopicPartition, int] = {}
-    for topic in told.topics:
+    errors: dict[TopicPartition, int] = {}
+    for topic in result.topics:
         for each in topic.partitions:
             partition = TopicPartition(topic.name, each.partition_index)
             if each.error_code not in (ErrorCode.NONE, NO_SUCH_TOPIC):
-                wrong[partition] = each.error_code
+                errors[partition] = each.error_code
             known = each.committed_offset != NOT_COMMITTED
             found[partition] = (
                 OffsetAndMetadata(
@@ -210,8 +214,8 @@ def _read(
                 if known
                 else None
             )
-    code = told.error_code
-    for each_code in wrong.values():
-        if code == ErrorCode.NONE and each_code in LATE:
+    code = result.error_code
+    for each_code in errors.values():
+        if code == ErrorCode.NONE and each_code in RETRIABLE_ERRORS:
             code = each_code
-    return code, found, wrong
+    return code, found, errors

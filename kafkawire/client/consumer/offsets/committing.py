@@ -1,12 +1,12 @@
-"""Offsets committed to a group, and read back from it.
+"""Commits offsets to a group (OffsetCommit).
 
-Law: one commit at a time: what is committed later is sent later, and nothing older is sent after
-something newer. Results come in the order of the commits, each exactly once.
+Law: one request is in flight at a time, and no older offset is sent after a newer one. Results come
+in the order of the commits, each exactly once.
 
-    Commit, Commit, ... ─▶ queue ─▶ OffsetCommit: all that wait, up to the first that may be retried
-                                          └▶ Committed for each │ SYNC: again until its deadline
+    Commit, Commit, ... ─▶ queue ─▶ OffsetCommit: all queued commits up to the first SYNC one
+                                          └▶ Committed for each │ SYNC: retried until its deadline
 
-A commit that nobody waits for (ASYNC, AUTO) is never tried again: a newer one will come.
+ASYNC and AUTO commits are not retried: a newer commit will follow.
 """
 
 from __future__ import annotations
@@ -42,37 +42,37 @@ from ..partitions import OffsetAndMetadata, TopicPartition, by_topic
 
 Effects: TypeAlias = list[object]
 
-PART: Final = "committing"
-SINCE_MEMBERS: Final = 1
-SINCE_STATIC: Final = 7
-NEWEST_BY_NAME: Final = 9
-"""From version 10 on topics have ids here, which a name that is committed may not have yet."""
+REQUEST_KEY: Final = "committing"
+MEMBER_VERSION: Final = 1
+STATIC_VERSION: Final = 7
+MAX_VERSION_BY_NAME: Final = 9
+"""From version 10 on the request has topic ids, and the id of a topic may be unknown."""
 
-COORDINATOR_GONE: Final = frozenset(
+COORDINATOR_ERRORS: Final = frozenset(
     {
         ErrorCode.NOT_COORDINATOR,
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
         ErrorCode.REQUEST_TIMED_OUT,
     }
 )
-LATE: Final = COORDINATOR_GONE | {
+RETRIABLE_ERRORS: Final = COORDINATOR_ERRORS | {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
 }
-"""Errors after which the same commit may succeed."""
+"""Errors after which the same request may succeed."""
 
 
 class CommitKind(Enum):
-    """Who waits for a commit."""
+    """How the result of a commit is used."""
 
-    SYNC = "somebody, until its deadline"
-    ASYNC = "nobody; the result is told"
-    AUTO = "nobody at all"
+    SYNC = "the caller waits until the deadline"
+    ASYNC = "the result is reported"
+    AUTO = "the result is ignored"
 
 
 @dataclass(frozen=True, slots=True)
 class CommitOffsets:
-    """Commit, as who we are now. deadline: for SYNC, in the machine's time."""
+    """Commit offsets as a member. deadline: of a SYNC commit, in monotonic seconds."""
 
     key: Hashable
     offsets: Mapping[TopicPartition, OffsetAndMetadata]
@@ -83,7 +83,7 @@ class CommitOffsets:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """The end of a commit; error None: it is done."""
+    """The result of a commit. error: None after success."""
 
     commit: CommitOffsets
     error: ConsumerError | None = None
@@ -91,7 +91,7 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class CommitRefused:
-    """What the coordinator said may concern the membership too."""
+    """The error of a commit, for the membership."""
 
     code: int
     identity: Identity
@@ -119,15 +119,15 @@ class Committing:
         return bool(self._waiting or self._sent)
 
     def handle(self, event: object, now: float) -> Effects:
-        """Take a CommitOffsets, or the answer to one."""
+        """Handle a CommitOffsets, or the response to one."""
         match event:
             case CommitOffsets():
                 self._waiting.append(event)
                 return self._send(now)
             case ResponseReceived():
-                return self._answered(event, now) if self._is_ours(event) else []
+                return self._on_response(event, now) if self._is_current(event) else []
             case NoResponse():
-                return self._unanswered(event, now) if self._is_ours(event) else []
+                return self._on_no_response(event, now) if self._is_current(event) else []
         return []
 
     def next_deadline(self) -> float | None:
@@ -139,8 +139,8 @@ class Committing:
         self._retry_at = None
         return self._send(now)
 
-    def _is_ours(self, event: ResponseReceived | NoResponse) -> bool:
-        return bool(self._sent) and event.ask.key == (PART, self._serial)
+    def _is_current(self, event: ResponseReceived | NoResponse) -> bool:
+        return bool(self._sent) and event.ask.key == (REQUEST_KEY, self._serial)
 
     def _send(self, now: float) -> Effects:
         if self._sent or self._retry_at is not None or not self._waiting:
@@ -152,20 +152,20 @@ class Committing:
             self._sent.append(commit)
             offsets |= commit.offsets
             if commit.kind is CommitKind.SYNC:
-                break  # it may be sent again, and then must still be the newest
+                break  # it may be retried, and must then still be the newest
         if not offsets:
-            return self._end(None, now)
-        return [self._ask(offsets, identity, now)]
+            return self._complete(None, now)
+        return [self._request(offsets, identity, now)]
 
-    def _ask(
-        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], me: Identity, now: float
+    def _request(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], identity: Identity, now: float
     ) -> SendRequest:
         self._serial += 1
         message = OffsetCommitRequest(
             group_id=self._group_id,
-            generation_id_or_member_epoch=me.generation_id,
-            member_id=me.member_id,
-            group_instance_id=me.group_instance_id,
+            generation_id_or_member_epoch=identity.generation_id,
+            member_id=identity.member_id,
+            group_instance_id=identity.group_instance_id,
             topics=[
                 OffsetCommitRequestTopic(
                     name=topic,
@@ -177,61 +177,61 @@ class Committing:
                 for topic, numbers in by_topic(offsets).items()
             ],
         )
-        static = me.group_instance_id is not None
-        body = Same(message, SINCE_STATIC if static else SINCE_MEMBERS, NEWEST_BY_NAME)
+        static = identity.group_instance_id is not None
+        body = Same(message, STATIC_VERSION if static else MEMBER_VERSION, MAX_VERSION_BY_NAME)
         timeout = self._config.request_timeout_s
         last = self._sent[-1]
         if last.kind is CommitKind.SYNC:
             timeout = max(min(timeout, last.deadline - now), 0.001)
-        key = PART, self._serial
+        key = REQUEST_KEY, self._serial
         return SendRequest(self._owner, key, self._coordinator, ApiKey.OFFSET_COMMIT, body, timeout)
 
-    def _answered(self, event: ResponseReceived, now: float) -> Effects:
+    def _on_response(self, event: ResponseReceived, now: float) -> Effects:
         assert isinstance(event.message, OffsetCommitResponse)
-        wrong: dict[int, list[TopicPartition]] = {}
+        errors: dict[int, list[TopicPartition]] = {}
         for topic in event.message.topics:
             for each in topic.partitions:
                 if each.error_code != ErrorCode.NONE:
                     partition = TopicPartition(topic.name, each.partition_index)
-                    wrong.setdefault(each.error_code, []).append(partition)
-        if not wrong:
+                    errors.setdefault(each.error_code, []).append(partition)
+        if not errors:
             self._failures = 0
-            return self._end(None, now)
+            return self._complete(None, now)
         effects: Effects = []
-        if COORDINATOR_GONE & wrong.keys():
+        if COORDINATOR_ERRORS & errors.keys():
             effects.append(ForgetCoordinator(self._coordinator))
-        for_good = [code for code in wrong if code not in LATE]
-        code = for_good[0] if for_good else next(iter(wrong))
-        error = CommitFailed("offsets were not committed", code, wrong[code])
+        fatal = [code for code in errors if code not in RETRIABLE_ERRORS]
+        code = fatal[0] if fatal else next(iter(errors))
+        error = CommitFailed("commit failed", code, errors[code])
         sent_as = self._sent[0].identity
-        effects += self._end(error, now) if for_good else self._again(error, now)
-        return [*effects, *(CommitRefused(code, sent_as) for code in for_good)]
+        effects += self._complete(error, now) if fatal else self._retry(error, now)
+        return [*effects, *(CommitRefused(code, sent_as) for code in fatal)]
 
-    def _unanswered(self, event: NoResponse, now: float) -> Effects:
-        why = f"offsets may not be committed: {event.reason.value} {event.detail}".rstrip()
+    def _on_no_response(self, event: NoResponse, now: float) -> Effects:
+        cause = f"{event.reason.value} {event.detail}".rstrip()
         code = event.code
         if event.retriable and code == ErrorCode.NONE:
             code = ErrorCode.NETWORK_EXCEPTION
-        error = CommitFailed(why, code)
-        return self._again(error, now) if event.retriable else self._end(error, now)
+        error = CommitFailed(f"offsets may not have been committed: {cause}", code)
+        return self._retry(error, now) if event.retriable else self._complete(error, now)
 
-    def _again(self, error: ConsumerError, now: float) -> Effects:
-        """Try the one commit again that somebody waits for, if there is time; end the others."""
+    def _retry(self, error: ConsumerError, now: float) -> Effects:
+        """Retry the SYNC commit, if there is time; complete the others with the error."""
         last = self._sent[-1]
         self._failures += 1
         at = now + self._backoff.after(self._failures, self._rng)
         if last.kind is not CommitKind.SYNC or at >= last.deadline:
-            return self._end(error, now)
-        ended = [Committed(each, error) for each in self._sent[:-1]]
+            return self._complete(error, now)
+        completed = [Committed(each, error) for each in self._sent[:-1]]
         self._sent.clear()
         self._waiting.appendleft(last)
         self._retry_at = at
-        return [*ended]
+        return [*completed]
 
-    def _end(self, error: ConsumerError | None, now: float) -> Effects:
-        ended = [Committed(each, error) for each in self._sent]
+    def _complete(self, error: ConsumerError | None, now: float) -> Effects:
+        completed = [Committed(each, error) for each in self._sent]
         self._sent.clear()
-        return [*ended, *self._send(now)]
+        return [*completed, *self._send(now)]
 
 
 def _partition(number: int, offset: OffsetAndMetadata) -> OffsetCommitRequestPartition:

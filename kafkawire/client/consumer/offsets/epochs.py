@@ -1,9 +1,9 @@
-"""Where a leader's log of an epoch ends: is what we read still there (KIP-320)?
+"""Looks up where leader epochs end, to detect log truncation (OffsetForLeaderEpoch, KIP-320).
 
-Law: a broker that cannot say is believed to have lost nothing.
+Law: a broker that does not support the request is assumed not to have truncated its log.
 
     position (offset, epoch) ─▶ OffsetForLeaderEpoch ─▶ end offset of that epoch, or of one before
-        end >= offset: valid │ end < offset: truncated to end │ -1: nobody knows where they parted
+        end >= offset: valid │ end < offset: truncated to end │ -1: the end is unknown
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from ....messages.offset_for_leader_epoch_response import OffsetForLeaderEpochRe
 from ....protocol.error_code import ErrorCode
 from ...requests import Body, ResponseReceived, Same
 from ..partitions import TopicPartition, by_topic
-from .leader_requests import Answer, Point, verdict
+from .leader_requests import LookupResult, PartitionLookup, lookup_error
 
-CONSUMER: Final = -1
-SINCE_CURRENT_EPOCH: Final = 2
-BOUNDLESS: Final = 0x7FFF_FFFF_FFFF_FFFF
+CONSUMER_REPLICA_ID: Final = -1
+CURRENT_EPOCH_VERSION: Final = 2
+MAX_OFFSET: Final = 0x7FFF_FFFF_FFFF_FFFF
 
 
 class EpochEnd(NamedTuple):
-    """The newest epoch not after the one asked about, and the offset behind its last record; -1:
-    the leader knows no such epoch.
+    """The latest epoch up to the requested one, and the offset after its last record; -1 where the
+    leader has no such epoch.
     """
 
     leader_epoch: int
@@ -40,24 +40,24 @@ class EpochEnd(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EpochEnds:
-    """The subject: wanted are leader epochs; answers are EpochEnd."""
+    """A lookup of leader epochs; results are EpochEnd."""
 
     api: ApiKey = ApiKey.OFFSET_FOR_LEADER_EPOCH
 
-    def body(self, points: Mapping[TopicPartition, Point]) -> Body:
+    def body(self, lookups: Mapping[TopicPartition, PartitionLookup]) -> Body:
         message = OffsetForLeaderEpochRequest(
-            replica_id=CONSUMER,
+            replica_id=CONSUMER_REPLICA_ID,
             topics=[
                 OffsetForLeaderTopic(
                     topic=topic,
-                    partitions=[_asked(number, points, topic) for number in numbers],
+                    partitions=[_request_partition(number, lookups, topic) for number in numbers],
                 )
-                for topic, numbers in by_topic(points).items()
+                for topic, numbers in by_topic(lookups).items()
             ],
         )
-        return Same(message, SINCE_CURRENT_EPOCH, 4)
+        return Same(message, CURRENT_EPOCH_VERSION, 4)
 
-    def read(self, event: ResponseReceived) -> Iterator[tuple[TopicPartition, Answer]]:
+    def read(self, event: ResponseReceived) -> Iterator[tuple[TopicPartition, LookupResult]]:
         assert isinstance(event.message, OffsetForLeaderEpochResponse)
         for topic in event.message.topics:
             for each in topic.partitions:
@@ -65,19 +65,19 @@ class EpochEnds:
                 if each.error_code == ErrorCode.NONE:
                     yield partition, EpochEnd(each.leader_epoch, each.end_offset)
                 else:
-                    why = "the leader does not tell where its epochs end"
-                    yield partition, verdict(each.error_code, partition, why)
+                    reason = "cannot look up the end of the leader epoch"
+                    yield partition, lookup_error(each.error_code, partition, reason)
 
-    def unsupported(self, partition: TopicPartition) -> Answer:  # noqa: ARG002
-        return EpochEnd(0, BOUNDLESS)
+    def unsupported(self, partition: TopicPartition) -> LookupResult:  # noqa: ARG002
+        return EpochEnd(0, MAX_OFFSET)
 
 
-def _asked(
-    number: int, points: Mapping[TopicPartition, Point], topic: str
+def _request_partition(
+    number: int, lookups: Mapping[TopicPartition, PartitionLookup], topic: str
 ) -> OffsetForLeaderPartition:
-    point = points[TopicPartition(topic, number)]
+    lookup = lookups[TopicPartition(topic, number)]
     return OffsetForLeaderPartition(
         partition=number,
-        current_leader_epoch=point.current_leader_epoch,
-        leader_epoch=point.wanted,
+        current_leader_epoch=lookup.current_leader_epoch,
+        leader_epoch=lookup.wanted,
     )

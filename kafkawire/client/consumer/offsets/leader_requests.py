@@ -1,10 +1,9 @@
-"""Questions about partitions, asked of whoever leads them.
+"""Sends lookups about partitions to their leaders.
 
-Law: a question ends once, when every partition of it is answered or has failed for good, or its
-time is up; what is only late (no leader, a new leader, no answer) is asked again with a new picture
-of the cluster.
+Law: a lookup completes once: when every partition has a result or a fatal error, or at its
+deadline. Retriable errors (no leader, a new leader, no response) are retried with new metadata.
 
-    AskLeaders(key, topic, {partition: what}) ─▶ a request to each leader ─▶ LeadersAnswered
+    RequestFromLeaders(key, lookup, {partition: wanted}) ─▶ a request per leader ─▶ LeadersResponded
 """
 
 from __future__ import annotations
@@ -34,87 +33,88 @@ from ..partitions import NO_EPOCH, TopicPartition
 
 Effects: TypeAlias = list[object]
 
-PART: Final = "leaders"
+REQUEST_KEY: Final = "leaders"
 
 
-class Late(Enum):
-    """Not an answer yet."""
+class Pending(Enum):
+    """A result that is not known yet."""
 
-    ASK_AGAIN = "ask again"
+    RETRY = "retry"
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """What is asked of one partition: an offset, time or epoch, and who we think leads it."""
+class PartitionLookup:
+    """What to look up in one partition: a timestamp or epoch, and the known leader epoch."""
 
     wanted: int
     current_leader_epoch: int
 
 
-Answer: TypeAlias = object
-"""What a subject makes of a leader's answer; or a ConsumerError, or Late."""
+LookupResult: TypeAlias = object
+"""A lookup's result of one partition; or a ConsumerError, or Pending."""
 
 
-class Subject(Protocol):
-    """What leaders can be asked about."""
+class Lookup(Protocol):
+    """A kind of lookup that leaders respond to."""
 
     @property
     def api(self) -> ApiKey: ...
 
-    def body(self, points: Mapping[TopicPartition, Point]) -> Body:
-        """Make the request to one leader."""
+    def body(self, lookups: Mapping[TopicPartition, PartitionLookup]) -> Body:
+        """Build the request to one leader."""
         ...
 
-    def read(self, event: ResponseReceived) -> Iterable[tuple[TopicPartition, Answer]]:
-        """Read the leader's answer."""
+    def read(self, event: ResponseReceived) -> Iterable[tuple[TopicPartition, LookupResult]]:
+        """Read the leader's response."""
         ...
 
-    def unsupported(self, partition: TopicPartition) -> Answer:
-        """Say what to make of a broker that has no such request."""
+    def unsupported(self, partition: TopicPartition) -> LookupResult:
+        """Return the result where the broker does not support the request."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RequestFromLeaders:
-    """wanted: what the subject asks of each partition. deadline: when to give up, in the machine's
-    time; None is never.
+    """Look up partitions at their leaders.
+
+    wanted: the timestamp or epoch per partition. deadline: in monotonic seconds, None for none.
     """
 
     key: Hashable
-    subject: Subject
+    lookup: Lookup
     wanted: Mapping[TopicPartition, int]
     deadline: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LeadersResponded:
-    """found: what the subject made of the answers. failed: why, where there is none."""
+    """The end of a RequestFromLeaders. found: the results. failed: the errors."""
 
     key: Hashable
-    found: Mapping[TopicPartition, Answer]
+    found: Mapping[TopicPartition, LookupResult]
     failed: Mapping[TopicPartition, ConsumerError]
 
 
-def verdict(code: int, partition: TopicPartition, what: str) -> ConsumerError | Late:
-    """Say whether an error passes by itself."""
+def lookup_error(code: int, partition: TopicPartition, reason: str) -> ConsumerError | Pending:
+    """Return Pending for a retriable error, else a LookupFailed."""
     if code in list(ErrorCode) and ErrorCode(code).retriable:
-        return Late.ASK_AGAIN
-    return LookupFailed(what, code, [partition])
+        return Pending.RETRY
+    return LookupFailed(reason, code, [partition])
 
 
 @dataclass(slots=True)
-class _Open:
-    """A question at work; left: what is not answered; asked: partition -> the request it is in."""
+class _PendingLookups:
+    """A lookup in progress. remaining: partitions without a result. in_flight: their requests."""
 
     event: RequestFromLeaders
-    left: dict[TopicPartition, int]
-    found: dict[TopicPartition, Answer] = field(default_factory=dict)
+    remaining: dict[TopicPartition, int]
+    found: dict[TopicPartition, LookupResult] = field(default_factory=dict)
     failed: dict[TopicPartition, ConsumerError] = field(default_factory=dict)
-    asked: dict[TopicPartition, int] = field(default_factory=dict)
+    in_flight: dict[TopicPartition, int] = field(default_factory=dict)
 
 
 class LeaderRequests:
-    """All open questions of one consumer."""
+    """The lookups of one consumer."""
 
     def __init__(self, config: ConsumerConfig, view: ClusterView, *, owner: str, rng: Rng) -> None:
         self._config = config
@@ -122,155 +122,164 @@ class LeaderRequests:
         self._owner = owner
         self._rng = rng
         self._backoff = Backoff(config.retry_backoff_s, config.retry_backoff_max_s)
-        self._open: dict[Hashable, _Open] = {}
+        self._pending: dict[Hashable, _PendingLookups] = {}
         self._failures = 0
         self._serial = 0
         self._retry_at: float | None = None
-        self._leaderless = False  # whether that is all we wait for
+        self._waiting_for_leader = False  # whether retries only wait for leaders
 
     def handle(self, event: object, now: float) -> Effects:
-        """Take an AskLeaders, an answer, or MetadataChanged."""
+        """Handle a RequestFromLeaders, a response, or MetadataChanged."""
         match event:
             case RequestFromLeaders():
-                self._open[event.key] = _Open(event, dict(event.wanted))
+                self._pending[event.key] = _PendingLookups(event, dict(event.wanted))
             case ResponseReceived():
-                return self._answered(event, now)
+                return self._on_response(event, now)
             case NoResponse():
-                return self._unanswered(event, now)
-            case MetadataChanged() if self._leaderless and self._any_led():
+                return self._on_no_response(event, now)
+            case MetadataChanged() if self._waiting_for_leader and self._any_leader_known():
                 self._retry_at = None
-        return self._go_on(now)
+        return self._send_all(now)
 
     def forget(self, key: Hashable) -> None:
-        """Give up a question that nobody waits for any more."""
-        self._open.pop(key, None)
+        """Cancel a lookup."""
+        self._pending.pop(key, None)
 
     def next_deadline(self) -> float | None:
-        times = [each.event.deadline for each in self._open.values()]
+        times = [each.event.deadline for each in self._pending.values()]
         return min((at for at in [*times, self._retry_at] if at is not None), default=None)
 
     def advance(self, now: float) -> Effects:
         effects: Effects = []
         if self._retry_at is not None and self._retry_at <= now:
             self._retry_at = None
-            effects += self._go_on(now)
-        for each in list(self._open.values()):
+            effects += self._send_all(now)
+        for each in list(self._pending.values()):
             deadline = each.event.deadline
             if deadline is not None and deadline <= now:
-                why = told("no leader answered in time", self._view.trouble)
-                late = RequestTimedOut(why, partitions=each.left)
-                each.failed |= dict.fromkeys(each.left, late)
-                each.left.clear()
-                effects += self._close(each)
+                reason = told("no response from the leader in time", self._view.trouble)
+                timed_out = RequestTimedOut(reason, partitions=each.remaining)
+                each.failed |= dict.fromkeys(each.remaining, timed_out)
+                each.remaining.clear()
+                effects += self._complete(each)
         return effects
 
-    def _go_on(self, now: float) -> Effects:
+    def _send_all(self, now: float) -> Effects:
         effects: Effects = []
-        for each in list(self._open.values()):
-            effects += self._send(each, now) if each.left else self._close(each)
+        for each in list(self._pending.values()):
+            effects += self._send(each, now) if each.remaining else self._complete(each)
         return effects
 
-    def _send(self, open: _Open, now: float) -> Effects:
-        """Ask the leaders of all partitions that are in no request."""
+    def _send(self, pending: _PendingLookups, now: float) -> Effects:
+        """Send requests for all remaining partitions that are not in flight."""
         if self._retry_at is not None:
             return []
         by_leader: dict[int, list[TopicPartition]] = {}
         leaderless: set[str] = set()
-        for each in open.left.keys() - open.asked.keys():
+        for each in pending.remaining.keys() - pending.in_flight.keys():
             known = self._view.partition(*each)
             if known is None or known.leader < 0:
                 leaderless.add(each.topic)
             else:
                 by_leader.setdefault(known.leader, []).append(each)
         effects: Effects = [
-            self._ask(open, leader, partitions) for leader, partitions in sorted(by_leader.items())
+            self._request(pending, leader, partitions)
+            for leader, partitions in sorted(by_leader.items())
         ]
         if not leaderless:
             return effects
-        self._leaderless = True
-        return effects + self._later(frozenset(leaderless), now)
+        self._waiting_for_leader = True
+        return effects + self._retry_later(frozenset(leaderless), now)
 
-    def _later(self, topics: frozenset[str], now: float) -> Effects:
-        """Come back after a while, with a new picture of these topics."""
+    def _retry_later(self, topics: frozenset[str], now: float) -> Effects:
+        """Retry after a backoff, with new metadata of these topics."""
         self._failures += 1
         if self._retry_at is None:
             self._retry_at = now + self._backoff.after(self._failures, self._rng)
         return [RequestMetadataUpdate(topics)]
 
-    def _any_led(self) -> bool:
-        """Whether a leader is known by now of something that is in no request."""
+    def _any_leader_known(self) -> bool:
+        """Whether the leader of a partition that is not in flight is known now."""
         return any(
             (known := self._view.partition(*each)) is not None and known.leader >= 0
-            for open in self._open.values()
-            for each in open.left.keys() - open.asked.keys()
+            for pending in self._pending.values()
+            for each in pending.remaining.keys() - pending.in_flight.keys()
         )
 
-    def _ask(self, open: _Open, leader: int, partitions: list[TopicPartition]) -> SendRequest:
+    def _request(
+        self, pending: _PendingLookups, leader: int, partitions: list[TopicPartition]
+    ) -> SendRequest:
         self._serial += 1
-        open.asked |= dict.fromkeys(partitions, self._serial)
-        points = {each: Point(open.left[each], self._epoch(each)) for each in partitions}
-        subject = open.event.subject
-        key = PART, self._serial, open.event.key
+        pending.in_flight |= dict.fromkeys(partitions, self._serial)
+        lookups = {
+            each: PartitionLookup(pending.remaining[each], self._epoch(each)) for each in partitions
+        }
+        lookup = pending.event.lookup
+        key = REQUEST_KEY, self._serial, pending.event.key
         timeout = self._config.request_timeout_s
-        return SendRequest(self._owner, key, leader, subject.api, subject.body(points), timeout)
+        return SendRequest(self._owner, key, leader, lookup.api, lookup.body(lookups), timeout)
 
     def _epoch(self, partition: TopicPartition) -> int:
         known = self._view.partition(*partition)
         return NO_EPOCH if known is None else known.leader_epoch
 
-    def _answered(self, event: ResponseReceived, now: float) -> Effects:
-        open, asked = self._of(event)
-        if open is None:
+    def _on_response(self, event: ResponseReceived, now: float) -> Effects:
+        pending, in_flight = self._find(event)
+        if pending is None:
             return []
-        for partition, answer in open.event.subject.read(event):
-            if partition in asked:
-                self._settle(open, partition, answer)
-        # what a broker passes over is asked again too
-        late = {partition.topic for partition in asked & open.left.keys()}
+        for partition, result in pending.event.lookup.read(event):
+            if partition in in_flight:
+                self._complete_partition(pending, partition, result)
+        # partitions that are missing in the response are retried too
+        late = {partition.topic for partition in in_flight & pending.remaining.keys()}
         if late:
-            self._leaderless = False
-            return self._later(frozenset(late), now)
+            self._waiting_for_leader = False
+            return self._retry_later(frozenset(late), now)
         self._failures = 0
-        return self._go_on(now)
+        return self._send_all(now)
 
-    def _unanswered(self, event: NoResponse, now: float) -> Effects:
-        open, asked = self._of(event)
-        if open is None:
+    def _on_no_response(self, event: NoResponse, now: float) -> Effects:
+        pending, in_flight = self._find(event)
+        if pending is None:
             return []
         if event.retriable:
-            self._leaderless = False
-            return self._later(frozenset(each.topic for each in asked), now)
-        why = f"{event.ask.api.name}: {event.reason.value} {event.detail}".rstrip()
-        for each in asked:
-            answer: Answer = LookupFailed(why, event.code, [each])
+            self._waiting_for_leader = False
+            return self._retry_later(frozenset(each.topic for each in in_flight), now)
+        reason = f"{event.ask.api.name}: {event.reason.value} {event.detail}".rstrip()
+        for each in in_flight:
+            result: LookupResult = LookupFailed(reason, event.code, [each])
             if event.reason is Reason.NO_VERSION:
-                answer = open.event.subject.unsupported(each)
-            self._settle(open, each, answer)
-        return self._go_on(now)
+                result = pending.event.lookup.unsupported(each)
+            self._complete_partition(pending, each, result)
+        return self._send_all(now)
 
-    def _of(self, event: ResponseReceived | NoResponse) -> tuple[_Open | None, set[TopicPartition]]:
-        """Find what was asked; it may be asked again from here on."""
+    def _find(
+        self, event: ResponseReceived | NoResponse
+    ) -> tuple[_PendingLookups | None, set[TopicPartition]]:
+        """Return the lookup of a request and its partitions, which are no longer in flight."""
         assert isinstance(event.ask.key, tuple)
         _, serial, key = event.ask.key
-        open = self._open.get(key)
-        if open is None:
+        pending = self._pending.get(key)
+        if pending is None:
             return None, set()
-        asked = {each for each, number in open.asked.items() if number == serial}
-        for each in asked:
-            del open.asked[each]
-        return open if asked else None, asked
+        in_flight = {each for each, number in pending.in_flight.items() if number == serial}
+        for each in in_flight:
+            del pending.in_flight[each]
+        return pending if in_flight else None, in_flight
 
-    def _settle(self, open: _Open, partition: TopicPartition, answer: Answer) -> None:
-        if answer is Late.ASK_AGAIN or partition not in open.left:
+    def _complete_partition(
+        self, pending: _PendingLookups, partition: TopicPartition, result: LookupResult
+    ) -> None:
+        if result is Pending.RETRY or partition not in pending.remaining:
             return
-        if isinstance(answer, ConsumerError):
-            open.failed[partition] = answer
+        if isinstance(result, ConsumerError):
+            pending.failed[partition] = result
         else:
-            open.found[partition] = answer
-        del open.left[partition]
+            pending.found[partition] = result
+        del pending.remaining[partition]
 
-    def _close(self, open: _Open) -> Effects:
-        if self._open.get(open.event.key) is not open:
+    def _complete(self, pending: _PendingLookups) -> Effects:
+        if self._pending.get(pending.event.key) is not pending:
             return []
-        del self._open[open.event.key]
-        return [LeadersResponded(open.event.key, open.found, open.failed)]
+        del self._pending[pending.event.key]
+        return [LeadersResponded(pending.event.key, pending.found, pending.failed)]

@@ -1,6 +1,6 @@
-"""Offsets by time, and of both ends of a log (ListOffsets).
+"""Looks up offsets by timestamp, and the start and end of logs (ListOffsets).
 
-Law: versions differ in what they can say, never in what is found.
+Law: all versions of the request give the same results.
 
     time in ms │ LATEST │ EARLIEST ─▶ offset, timestamp, leader epoch; None: no record that late
 """
@@ -23,74 +23,78 @@ from ...requests import Body, ResponseReceived, Same
 from ..configuration import IsolationLevel
 from ..failures import LookupFailed
 from ..partitions import OffsetAndTimestamp, TopicPartition, by_topic
-from .leader_requests import Answer, Point, verdict
+from .leader_requests import LookupResult, PartitionLookup, lookup_error
 
 LATEST: Final = -1
 EARLIEST: Final = -2
-"""Times that stand for the ends of a log."""
+"""Timestamps that stand for the end and the start of a log."""
 MAX_TIMESTAMP: Final = -3
 """The record with the latest timestamp (KIP-734)."""
-CONSUMER: Final = -1
-SINCE_ISOLATION: Final = 2
-SINCE_MAX_TIMESTAMP: Final = 7
+CONSUMER_REPLICA_ID: Final = -1
+ISOLATION_VERSION: Final = 2
+MAX_TIMESTAMP_VERSION: Final = 7
 NO_OFFSET: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetsByTime:
-    """The subject: wanted are times; answers are OffsetAndTimestamp, or None."""
+    """A lookup of timestamps; results are OffsetAndTimestamp, or None."""
 
     isolation_level: IsolationLevel
     timeout_ms: int
     api: ApiKey = ApiKey.LIST_OFFSETS
 
-    def body(self, points: Mapping[TopicPartition, Point]) -> Body:
+    def body(self, lookups: Mapping[TopicPartition, PartitionLookup]) -> Body:
         message = ListOffsetsRequest(
-            replica_id=CONSUMER,
+            replica_id=CONSUMER_REPLICA_ID,
             isolation_level=self.isolation_level,
             topics=[
                 ListOffsetsTopic(
                     name=topic,
-                    partitions=[_asked(number, points, topic) for number in numbers],
+                    partitions=[_request_partition(number, lookups, topic) for number in numbers],
                 )
-                for topic, numbers in by_topic(points).items()
+                for topic, numbers in by_topic(lookups).items()
             ],
             timeout_ms=self.timeout_ms,
         )
         committed = self.isolation_level is IsolationLevel.READ_COMMITTED
-        lowest = SINCE_ISOLATION if committed else 0
-        if any(point.wanted == MAX_TIMESTAMP for point in points.values()):
-            lowest = SINCE_MAX_TIMESTAMP
+        lowest = ISOLATION_VERSION if committed else 0
+        if any(lookup.wanted == MAX_TIMESTAMP for lookup in lookups.values()):
+            lowest = MAX_TIMESTAMP_VERSION
         return Same(message, lowest, 11)
 
-    def read(self, event: ResponseReceived) -> Iterator[tuple[TopicPartition, Answer]]:
+    def read(self, event: ResponseReceived) -> Iterator[tuple[TopicPartition, LookupResult]]:
         assert isinstance(event.message, ListOffsetsResponse)
         for topic in event.message.topics:
             for each in topic.partitions:
                 partition = TopicPartition(topic.name, each.partition_index)
-                yield partition, _answer(partition, each, event.version)
+                yield partition, _result(partition, each, event.version)
 
-    def unsupported(self, partition: TopicPartition) -> Answer:
-        return LookupFailed("the broker is too old for this look-up", partitions=[partition])
+    def unsupported(self, partition: TopicPartition) -> LookupResult:
+        return LookupFailed("the broker does not support this lookup", partitions=[partition])
 
 
-def _asked(number: int, points: Mapping[TopicPartition, Point], topic: str) -> ListOffsetsPartition:
-    point = points[TopicPartition(topic, number)]
+def _request_partition(
+    number: int, lookups: Mapping[TopicPartition, PartitionLookup], topic: str
+) -> ListOffsetsPartition:
+    lookup = lookups[TopicPartition(topic, number)]
     return ListOffsetsPartition(
         partition_index=number,
-        current_leader_epoch=point.current_leader_epoch,
-        timestamp=point.wanted,
+        current_leader_epoch=lookup.current_leader_epoch,
+        timestamp=lookup.wanted,
     )
 
 
-def _answer(partition: TopicPartition, said: ListOffsetsPartitionResponse, version: int) -> Answer:
-    if said.error_code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT:
-        return None  # records without timestamps have no time to be found by
-    if said.error_code != ErrorCode.NONE:
-        return verdict(said.error_code, partition, "the leader does not tell its offsets")
-    offset = said.offset
+def _result(
+    partition: TopicPartition, response: ListOffsetsPartitionResponse, version: int
+) -> LookupResult:
+    if response.error_code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT:
+        return None  # its records have no timestamps
+    if response.error_code != ErrorCode.NONE:
+        return lookup_error(response.error_code, partition, "cannot look up offsets")
+    offset = response.offset
     if version == 0:
-        offset = said.old_style_offsets[0] if said.old_style_offsets else NO_OFFSET
+        offset = response.old_style_offsets[0] if response.old_style_offsets else NO_OFFSET
     if offset == NO_OFFSET:
         return None
-    return OffsetAndTimestamp(offset, said.timestamp, said.leader_epoch)
+    return OffsetAndTimestamp(offset, response.timestamp, response.leader_epoch)

@@ -1,6 +1,6 @@
-"""What is known of where one assigned partition is read next.
+"""The fetch state and position of one assigned partition.
 
-Law: a position is read from only in state FETCHING; a seek leads there from anywhere.
+Law: a partition is fetched only in state FETCHING; a seek leads there from every state.
 
                       ┌─ committed ──────────────────▶ FETCHING ◀── end offset not before it ──┐
     INITIALIZING ─────┤                                │  ▲  │                               │
@@ -22,7 +22,7 @@ from ..partitions import NO_EPOCH
 
 
 class FetchState(Enum):
-    """What is known of a partition's position."""
+    """How far the position of a partition is known."""
 
     INITIALIZING = "Initializing"
     AWAIT_RESET = "AwaitReset"
@@ -44,7 +44,7 @@ LEGAL: Final[Mapping[FetchState, frozenset[FetchState]]] = {
 
 
 class Position(NamedTuple):
-    """The next offset to read; leader_epoch: of the record before it, -1 if not known."""
+    """The next offset to read; leader_epoch: of the record before it, -1 if unknown."""
 
     offset: int
     leader_epoch: int = NO_EPOCH
@@ -52,18 +52,18 @@ class Position(NamedTuple):
 
 @dataclass(slots=True)
 class PartitionState:
-    """All that is known of one assigned partition.
+    """The state of one assigned partition.
 
-    asked: the serial of what is being found out, 0 for nothing. failed: it cannot be found out;
-    the next poll tries again. checked_epoch, checking_epoch: the leader epochs under which the
-    position is valid, and is being checked. hold_until: not fetched before.
+    request_serial: the serial of the lookup in flight, 0 for none. failed: the lookup or fetch has
+    failed; the next poll retries. checked_epoch, checking_epoch: the leader epochs under which the
+    position is valid, and is being validated. hold_until: do not fetch before this time.
     """
 
-    state: FetchState = F.INITIALIZING
+    fetch_state: FetchState = F.INITIALIZING
     position: Position | None = None
     policy: ResetPolicy = FROM_LATEST
     paused: bool = False
-    asked: int = 0
+    request_serial: int = 0
     failed: bool = False
     checked_epoch: int = NO_EPOCH
     checking_epoch: int = NO_EPOCH
@@ -74,6 +74,6 @@ class PartitionState:
 
 
 class PositionFailed(NamedTuple):
-    """The user must be told."""
+    """An error for the user."""
 
     error: ConsumerError

@@ -1,9 +1,9 @@
-"""Where each assigned partition is read next, and whether that is known to be right.
+"""Finds and validates the positions of the assigned partitions.
 
-Law: records are fetched only from a position that is valid under the leader as it is known now. A
-seek wins over whatever was being found out.
+Law: records are fetched only from a position that is valid under the current leader epoch. A seek
+overrides requests in flight.
 
-    committed? ─▶ policy ─▶ leader's answer ─▶ position ─▶ checked under each new leader epoch
+    committed offset? ─▶ reset policy ─▶ ListOffsets ─▶ position ─▶ validated per leader epoch
 """
 
 from __future__ import annotations
@@ -25,15 +25,14 @@ Effects: TypeAlias = list[object]
 
 F = FetchState
 
-PART: Final = "positions"
+REQUEST_KEY: Final = "positions"
 
 
 class Positions:
-    """The places of all assigned partitions.
+    """The states of all assigned partitions.
 
-    policy: what to do where there is no valid offset. in_group: whether there may be committed
-    ones. offsets: how they are looked up. clock_ms: tells milliseconds since the epoch, for resets
-    by duration.
+    policy: auto.offset.reset. in_group: whether there may be committed offsets. offsets: the lookup
+    by time. clock_ms: returns milliseconds since the epoch, for resets by duration.
     """
 
     def __init__(
@@ -50,276 +49,279 @@ class Positions:
         self._in_group = in_group
         self._offsets = offsets
         self._clock_ms = clock_ms
-        self._places: dict[TopicPartition, PartitionState] = {}
+        self._states: dict[TopicPartition, PartitionState] = {}
         self._serial = 0
-        self._changed = False  # whether there may be something to find out
+        self._changed = False  # whether there may be requests to send
 
-    # -- what others read
+    # -- reading
 
     def __contains__(self, partition: object) -> bool:
-        return partition in self._places
+        return partition in self._states
 
     def __iter__(self) -> Iterator[TopicPartition]:
-        return iter(self._places)
+        return iter(self._states)
 
     def __getitem__(self, partition: TopicPartition) -> PartitionState:
-        return self._places[partition]
+        return self._states[partition]
 
     def position(self, partition: TopicPartition) -> Position | None:
-        """Say where a partition is read next; None if that is not known yet."""
-        place = self._places.get(partition)
-        return None if place is None or place.state is not F.FETCHING else place.position
+        """Return the position of a partition; None if it is not known yet."""
+        state = self._states.get(partition)
+        return None if state is None or state.fetch_state is not F.FETCHING else state.position
 
     def consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Say what a commit of everything read would commit."""
+        """Return the offsets to commit for all consumed records."""
         return {
-            each: OffsetAndMetadata(place.position.offset, place.position.leader_epoch)
-            for each, place in self._places.items()
-            if place.position is not None and place.state in (F.FETCHING, F.AWAIT_VALIDATION)
+            each: OffsetAndMetadata(state.position.offset, state.position.leader_epoch)
+            for each, state in self._states.items()
+            if state.position is not None and state.fetch_state in (F.FETCHING, F.AWAIT_VALIDATION)
         }
 
     def settled(self) -> bool:
         """Whether every partition has a valid position."""
-        return all(place.state is F.FETCHING for place in self._places.values())
+        return all(state.fetch_state is F.FETCHING for state in self._states.values())
 
-    # -- what the assignment and the user do
+    # -- changes by the assignment and the user
 
-    def take(self, partitions: Iterable[TopicPartition]) -> None:
-        """Begin with partitions that are newly ours."""
+    def add(self, partitions: Iterable[TopicPartition]) -> None:
+        """Add newly assigned partitions."""
         self._changed = True
         for each in partitions:
-            self._places.setdefault(each, PartitionState())
+            self._states.setdefault(each, PartitionState())
 
     def drop(self, partitions: Iterable[TopicPartition]) -> None:
-        """Forget partitions that are no longer ours."""
+        """Remove partitions that are no longer assigned."""
         for each in list(partitions):
-            self._places.pop(each, None)
+            self._states.pop(each, None)
 
     def seek(self, partition: TopicPartition, position: Position) -> None:
-        """Read from there next, whatever else is known."""
-        place = self._places[partition]
-        self._arrive(place, position)
+        """Set the position, overriding any reset or validation."""
+        state = self._states[partition]
+        self._set_position(state, position)
 
     def reset(self, partitions: Iterable[TopicPartition], policy: ResetPolicy) -> None:
-        """Read from where a policy says."""
+        """Reset positions by a policy."""
         for each in partitions:
-            self._await_reset(self._places[each], policy)
+            self._await_reset(self._states[each], policy)
 
-    def read(self, partition: TopicPartition, position: Position) -> None:
-        """Note that the user has what comes before that position."""
-        self._places[partition].position = position
+    def set_consumed(self, partition: TopicPartition, position: Position) -> None:
+        """Move the position behind the records that were returned."""
+        self._states[partition].position = position
 
-    def try_again(self) -> None:
-        """Look again for what could not be found."""
-        for place in self._places.values():
-            self._changed |= place.failed
-            place.failed = False
+    def retry_failed(self) -> None:
+        """Retry lookups that failed."""
+        for state in self._states.values():
+            self._changed |= state.failed
+            state.failed = False
 
-    # -- finding out
+    # -- lookups
 
-    def wanted(self) -> Effects:
-        """Ask for everything that is not known and not being asked."""
+    def requests(self) -> Effects:
+        """Return requests for unknown positions, unless they are in flight."""
         if not self._changed:
             return []
         self._changed = False
-        self._check_leaders()
-        return self._want_committed() + self._want_resets() + self._want_checks()
+        self._check_leader_epochs()
+        return self._request_committed() + self._request_resets() + self._request_epochs()
 
-    def look_around(self) -> None:
-        """Take in that the picture of the cluster is newer."""
+    def on_metadata_changed(self) -> None:
+        """Check leader epochs again: the metadata has changed."""
         self._changed = True
 
-    def _check_leaders(self) -> None:
-        """Doubt positions that were read under another leader than the present one (KIP-320)."""
-        for each, place in self._places.items():
+    def _check_leader_epochs(self) -> None:
+        """Start to validate positions whose leader epoch has changed (KIP-320)."""
+        for each, state in self._states.items():
             known = self._view.partition(*each)
-            if place.state is not F.FETCHING or known is None or place.position is None:
+            if state.fetch_state is not F.FETCHING or known is None or state.position is None:
                 continue
-            if known.leader_epoch > place.checked_epoch:
-                # without an epoch there is nothing to compare with; under the same one the log
-                # only grew
-                if place.position.leader_epoch in (NO_EPOCH, known.leader_epoch):
-                    place.checked_epoch = known.leader_epoch
+            if known.leader_epoch > state.checked_epoch:
+                # a position without an epoch cannot be validated; one of the same epoch need not be
+                if state.position.leader_epoch in (NO_EPOCH, known.leader_epoch):
+                    state.checked_epoch = known.leader_epoch
                 else:
-                    self._become(place, F.AWAIT_VALIDATION)
-                    place.checking_epoch = known.leader_epoch
+                    self._transition(state, F.AWAIT_VALIDATION)
+                    state.checking_epoch = known.leader_epoch
 
     def handle(self, event: CommittedFetched | LeadersResponded) -> Effects:
-        """Take what was found out."""
+        """Handle the results of lookups."""
         if isinstance(event, CommittedFetched):
-            return self._committed(event)
-        waiting = self._waiting(_serial(event.key))
+            return self._on_committed(event)
+        waiting = self._take_waiting(_serial(event.key))
         failed: dict[ConsumerError, None] = {}
-        for each, place in waiting.items():
+        for each, state in waiting.items():
             if each in event.failed:
-                place.failed = True
+                state.failed = True
                 failed[event.failed[each]] = None
         found = {each: waiting[each] for each in waiting.keys() & event.found.keys()}
-        effects = self._reached(found, event) + self._checked(found, event)
+        effects = self._on_offsets(found, event) + self._on_epoch_ends(found, event)
         return effects + [PositionFailed(error) for error in failed]
 
     def out_of_range(self, partition: TopicPartition, offset: int) -> Effects:
-        """Take in that a leader does not have the offset that was asked for."""
-        place = self._places.get(partition)
-        if place is None or place.state is not F.FETCHING or place.position is None:
+        """Handle OFFSET_OUT_OF_RANGE for a fetch offset."""
+        state = self._states.get(partition)
+        if state is None or state.fetch_state is not F.FETCHING or state.position is None:
             return []
-        if place.position.offset != offset:
+        if state.position.offset != offset:
             return []
         if self._policy.kind is Reset.NONE:
-            why = f"the log does not have offset {offset}, and auto.offset.reset is none"
-            place.failed = True
-            return [PositionFailed(OffsetOutOfRange(why, partitions=[partition]))]
-        self._await_reset(place, self._policy)
+            reason = f"offset {offset} out of range, and auto.offset.reset is none"
+            state.failed = True
+            return [PositionFailed(OffsetOutOfRange(reason, partitions=[partition]))]
+        self._await_reset(state, self._policy)
         return []
 
-    def _want_committed(self) -> Effects:
+    def _request_committed(self) -> Effects:
         new = [
             each
-            for each, place in self._places.items()
-            if place.state is F.INITIALIZING and not place.asked and not place.failed
+            for each, state in self._states.items()
+            if state.fetch_state is F.INITIALIZING and not state.request_serial and not state.failed
         ]
         if not new:
             return []
         if not self._in_group:
-            return self._nothing_committed(new)
-        serial = self._ask(self._places[each] for each in new)
-        return [FetchCommitted((PART, serial), tuple(sorted(new)))]
+            return self._on_nothing_committed(new)
+        serial = self._new_serial(self._states[each] for each in new)
+        return [FetchCommitted((REQUEST_KEY, serial), tuple(sorted(new)))]
 
-    def _want_resets(self) -> Effects:
+    def _request_resets(self) -> Effects:
         times = {
-            each: self._time(place.policy)
-            for each, place in self._places.items()
-            if place.state is F.AWAIT_RESET and not place.asked and not place.failed
+            each: self._timestamp(state.policy)
+            for each, state in self._states.items()
+            if state.fetch_state is F.AWAIT_RESET and not state.request_serial and not state.failed
         }
         if not times:
             return []
         for each in times:
             known = self._view.partition(*each)
-            self._places[each].checking_epoch = NO_EPOCH if known is None else known.leader_epoch
-        serial = self._ask(self._places[each] for each in times)
-        return [RequestFromLeaders((PART, serial), self._offsets, times)]
+            self._states[each].checking_epoch = NO_EPOCH if known is None else known.leader_epoch
+        serial = self._new_serial(self._states[each] for each in times)
+        return [RequestFromLeaders((REQUEST_KEY, serial), self._offsets, times)]
 
-    def _want_checks(self) -> Effects:
+    def _request_epochs(self) -> Effects:
         epochs = {
-            each: place.position.leader_epoch
-            for each, place in self._places.items()
-            if place.state is F.AWAIT_VALIDATION
-            and place.position is not None
-            and not place.asked
-            and not place.failed
+            each: state.position.leader_epoch
+            for each, state in self._states.items()
+            if state.fetch_state is F.AWAIT_VALIDATION
+            and state.position is not None
+            and not state.request_serial
+            and not state.failed
         }
         if not epochs:
             return []
-        serial = self._ask(self._places[each] for each in epochs)
-        return [RequestFromLeaders((PART, serial), EpochEnds(), epochs)]
+        serial = self._new_serial(self._states[each] for each in epochs)
+        return [RequestFromLeaders((REQUEST_KEY, serial), EpochEnds(), epochs)]
 
-    def _time(self, policy: ResetPolicy) -> int:
+    def _timestamp(self, policy: ResetPolicy) -> int:
         if policy.kind is Reset.DURATION:
             return max(self._clock_ms() - policy.ms, 0)
         ends = {Reset.EARLIEST: EARLIEST, Reset.LATEST: LATEST}
         return ends.get(policy.kind, policy.ms)
 
-    def _ask(self, places: Iterable[PartitionState]) -> int:
+    def _new_serial(self, states: Iterable[PartitionState]) -> int:
         self._serial += 1
-        for place in places:
-            place.asked = self._serial
+        for state in states:
+            state.request_serial = self._serial
         return self._serial
 
-    def _waiting(self, serial: int) -> dict[TopicPartition, PartitionState]:
-        """Find who still waits for that question, and let it be asked again."""
-        found = {each: place for each, place in self._places.items() if place.asked == serial}
-        for place in found.values():
-            place.asked = 0
+    def _take_waiting(self, serial: int) -> dict[TopicPartition, PartitionState]:
+        """Return the partitions that wait for a request, and clear their serials."""
+        found = {
+            each: state for each, state in self._states.items() if state.request_serial == serial
+        }
+        for state in found.values():
+            state.request_serial = 0
         return found
 
-    def _committed(self, event: CommittedFetched) -> Effects:
-        waiting = self._waiting(_serial(event.key))
+    def _on_committed(self, event: CommittedFetched) -> Effects:
+        waiting = self._take_waiting(_serial(event.key))
         if event.error is not None:
-            for place in waiting.values():
-                place.failed = True
+            for state in waiting.values():
+                state.failed = True
             return [PositionFailed(event.error)] if waiting else []
         missing: list[TopicPartition] = []
-        for each, place in waiting.items():
+        for each, state in waiting.items():
             known = event.found.get(each)
             if known is None:
                 missing.append(each)
             else:
-                self._arrive(place, Position(known.offset, known.leader_epoch))
-        return self._nothing_committed(missing)
+                self._set_position(state, Position(known.offset, known.leader_epoch))
+        return self._on_nothing_committed(missing)
 
-    def _nothing_committed(self, partitions: list[TopicPartition]) -> Effects:
+    def _on_nothing_committed(self, partitions: list[TopicPartition]) -> Effects:
         if self._policy.kind is not Reset.NONE:
             self.reset(partitions, self._policy)
-            return self._want_resets()
+            return self._request_resets()
         for each in partitions:
-            self._places[each].failed = True
-        why = "nothing is committed, and auto.offset.reset is none; seek, or set a policy"
-        return [PositionFailed(NoOffset(why, partitions=partitions))] if partitions else []
+            self._states[each].failed = True
+        reason = "no committed offset, and auto.offset.reset is none; seek, or set a reset policy"
+        return [PositionFailed(NoOffset(reason, partitions=partitions))] if partitions else []
 
-    def _reached(
-        self, places: Mapping[TopicPartition, PartitionState], event: LeadersResponded
+    def _on_offsets(
+        self, states: Mapping[TopicPartition, PartitionState], event: LeadersResponded
     ) -> Effects:
-        """Begin where the policy led; at the end, where no record is as young as was asked for."""
+        """Set positions to the offsets found; to the end where no record is that late."""
         late: list[TopicPartition] = []
-        for each, place in places.items():
+        for each, state in states.items():
             found = event.found[each]
             if isinstance(found, OffsetAndTimestamp):
-                self._arrive(place, Position(found.offset, found.leader_epoch))
-                place.checked_epoch = place.checking_epoch  # that leader itself said so
+                self._set_position(state, Position(found.offset, found.leader_epoch))
+                state.checked_epoch = state.checking_epoch  # the leader returned it
             elif found is None:
                 late.append(each)
         self.reset(late, FROM_LATEST)
-        return self._want_resets() if late else []
+        return self._request_resets() if late else []
 
-    def _checked(
-        self, places: Mapping[TopicPartition, PartitionState], event: LeadersResponded
+    def _on_epoch_ends(
+        self, states: Mapping[TopicPartition, PartitionState], event: LeadersResponded
     ) -> Effects:
         effects: Effects = []
-        for each, place in places.items():
+        for each, state in states.items():
             end = event.found[each]
-            if not isinstance(end, EpochEnd) or place.position is None:
+            if not isinstance(end, EpochEnd) or state.position is None:
                 continue
-            if end.leader_epoch < 0 or end.end_offset < place.position.offset:
-                effects += self._truncated(each, place, end)
+            if end.leader_epoch < 0 or end.end_offset < state.position.offset:
+                effects += self._on_truncation(each, state, end)
             else:
-                self._become(place, F.FETCHING)
-                place.checked_epoch = place.checking_epoch
+                self._transition(state, F.FETCHING)
+                state.checked_epoch = state.checking_epoch
         return effects
 
-    def _truncated(
-        self, partition: TopicPartition, place: PartitionState, end: EpochEnd
+    def _on_truncation(
+        self, partition: TopicPartition, state: PartitionState, end: EpochEnd
     ) -> Effects:
-        assert place.position is not None
+        assert state.position is not None
         if self._policy.kind is Reset.NONE:
-            why = f"offset {place.position.offset} was the next to read; the log lost it"
-            place.failed = True
-            return [PositionFailed(LogTruncated(why, partitions=[partition]))]
-        checked = place.checking_epoch
+            reason = f"log truncated before offset {state.position.offset}"
+            state.failed = True
+            return [PositionFailed(LogTruncated(reason, partitions=[partition]))]
+        checked = state.checking_epoch
         if end.end_offset < 0:
-            self._await_reset(place, self._policy)
+            self._await_reset(state, self._policy)
         else:
-            self._arrive(place, Position(end.end_offset, end.leader_epoch))
-            place.checked_epoch = checked
+            self._set_position(state, Position(end.end_offset, end.leader_epoch))
+            state.checked_epoch = checked
         return []
 
-    # -- the one place where states change
+    # -- state changes
 
-    def _arrive(self, place: PartitionState, position: Position) -> None:
+    def _set_position(self, state: PartitionState, position: Position) -> None:
         self._changed = True
-        place.position = position
-        place.checked_epoch = NO_EPOCH
-        place.state = F.FETCHING
-        place.asked, place.failed = 0, False
+        state.position = position
+        state.checked_epoch = NO_EPOCH
+        state.fetch_state = F.FETCHING
+        state.request_serial, state.failed = 0, False
 
-    def _await_reset(self, place: PartitionState, policy: ResetPolicy) -> None:
-        self._become(place, F.AWAIT_RESET)
-        place.policy, place.position = policy, None
+    def _await_reset(self, state: PartitionState, policy: ResetPolicy) -> None:
+        self._transition(state, F.AWAIT_RESET)
+        state.policy, state.position = policy, None
 
-    def _become(self, place: PartitionState, state: FetchState) -> None:
-        assert state in LEGAL[place.state], f"from {place.state.value} to {state.value}"
+    def _transition(self, state: PartitionState, fetch_state: FetchState) -> None:
+        assert fetch_state in LEGAL[state.fetch_state], (
+            f"from {state.fetch_state.value} to {fetch_state.value}"
+        )
         self._changed = True
-        place.state = state
-        place.asked, place.failed = 0, False
+        state.fetch_state = fetch_state
+        state.request_serial, state.failed = 0, False
 
 
 def _serial(key: object) -> int:

@@ -1,6 +1,7 @@
-"""What the user asks about offsets, and the answers: those of others never leave the machine.
+"""Answers the user's queries of offsets and positions.
 
-Law: each question has one answer, under the key it was asked with.
+Law: each query has one result, under the key of the query. Results of other lookups go to
+`positions`.
 """
 
 from __future__ import annotations
@@ -19,58 +20,58 @@ Effects: TypeAlias = list[object]
 
 
 class OffsetQueries:
-    """The open questions of one consumer's user."""
+    """The queries of one consumer's user."""
 
-    def __init__(self, parts: Components) -> None:
-        self._parts = parts
+    def __init__(self, components: Components) -> None:
+        self._components = components
         self._positions: dict[object, events.GetPosition] = {}
 
-    def ask_committed(self, event: events.GetCommitted, now: float) -> Effects:
-        """Ask what the group has committed."""
-        if self._parts.config.group_id is None:
+    def get_committed(self, event: events.GetCommitted, now: float) -> Effects:
+        """Fetch committed offsets."""
+        if self._components.config.group_id is None:
             raise LocalProtocolError("committed offsets need a group.id")
         key, deadline = (USER, event.key), now + event.timeout_s
         return [committed.FetchCommitted(key, event.partitions, deadline)]
 
-    def ask_offsets(self, event: events.GetOffsets, now: float) -> Effects:
-        """Ask for offsets by time."""
+    def get_offsets(self, event: events.GetOffsets, now: float) -> Effects:
+        """Look up offsets by timestamp."""
         key, deadline = (USER, event.key), now + event.timeout_s
-        return [leaders.RequestFromLeaders(key, self._parts.offsets, event.times, deadline)]
+        return [leaders.RequestFromLeaders(key, self._components.offsets, event.times, deadline)]
 
-    def ask_position(self, event: events.GetPosition) -> None:
-        """Ask where a partition is read next."""
+    def get_position(self, event: events.GetPosition) -> None:
+        """Wait for the position of a partition."""
         self._positions[event.key] = event
 
-    def withdraw(self, event: events.Withdraw) -> None:
-        """Forget a question."""
+    def cancel(self, event: events.CancelGetPosition) -> None:
+        """Cancel a query of a position."""
         self._positions.pop(event.key, None)
 
-    def answered(self) -> Effects:
-        """Answer those who asked for positions that are known now, or never will be."""
+    def completed(self) -> Effects:
+        """Return the results of position queries that are known now, or never will be."""
         effects: Effects = []
-        for key, asked in list(self._positions.items()):
-            at = self._parts.positions.position(asked.partition)
-            if at is not None or asked.partition not in self._parts.positions:
+        for key, request in list(self._positions.items()):
+            at = self._components.positions.position(request.partition)
+            if at is not None or request.partition not in self._components.positions:
                 del self._positions[key]
                 effects.append(events.PositionFound(key, None if at is None else at.offset))
         return effects
 
     def committed_fetched(self, event: committed.CommittedFetched) -> Effects:
-        """Take what the group has committed to who asked."""
+        """Hand committed offsets to the user or to `positions`."""
         assert isinstance(event.key, tuple)
         if event.key[0] == USER:
             return [events.CommittedFound(event.key[1], event.found, event.error)]
-        return self._parts.positions.handle(event)
+        return self._components.positions.handle(event)
 
-    def leaders_answered(self, event: leaders.LeadersResponded) -> Effects:
-        """Take what leaders said to who asked."""
+    def leaders_responded(self, event: leaders.LeadersResponded) -> Effects:
+        """Hand the results of lookups to the user or to `positions`."""
         assert isinstance(event.key, tuple)
         if event.key[0] == USER:
-            found = {each: _offset(answer) for each, answer in event.found.items()}
+            found = {each: _offset(result) for each, result in event.found.items()}
             return [events.OffsetsFound(event.key[1], found, event.failed)]
-        return self._parts.positions.handle(event)
+        return self._components.positions.handle(event)
 
 
-def _offset(answer: leaders.Answer) -> OffsetAndTimestamp | None:
-    assert answer is None or isinstance(answer, OffsetAndTimestamp)
-    return answer
+def _offset(result: leaders.LookupResult) -> OffsetAndTimestamp | None:
+    assert result is None or isinstance(result, OffsetAndTimestamp)
+    return result

@@ -11,7 +11,16 @@ from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
-from .footing import SESSION_MS, Make, Order, Part, Reader, Seen, Steered, sasl_words
+from .interface import (
+    SESSION_MS,
+    Consume,
+    ControllableReader,
+    Implementation,
+    Produce,
+    Reader,
+    SeenRecord,
+    sasl_arguments,
+)
 
 ASSIGNORS: Final = {
     "range": RangePartitionAssignor,
@@ -25,13 +34,13 @@ class _Listener(aiokafka.ConsumerRebalanceListener):  # type: ignore[misc]  # it
         self._reader = reader
 
     async def on_partitions_revoked(self, revoked: Any) -> None:
-        self._reader.told("revoked")(revoked)
+        self._reader.on_change("revoked")(revoked)
 
     async def on_partitions_assigned(self, assigned: Any) -> None:
-        self._reader.told("assigned")(assigned)
+        self._reader.on_change("assigned")(assigned)
 
 
-class _Reader(Steered):
+class _Reader(ControllableReader):
     def __init__(self, config: dict[str, Any], topic: str) -> None:
         super().__init__()
         self._topic = topic
@@ -45,10 +54,10 @@ class _Reader(Steered):
 
         self._consumer: Any = self._runner.run(start())
 
-    def poll(self) -> list[Seen]:
+    def poll(self) -> list[SeenRecord]:
         found = self._runner.run(self._consumer.getmany(timeout_ms=50))
         return [
-            Seen(each.topic, each.partition, each.offset, each.key, each.value)
+            SeenRecord(each.topic, each.partition, each.offset, each.key, each.value)
             for records in found.values()
             for each in records
         ]
@@ -78,52 +87,52 @@ class _Reader(Steered):
     def _at(self, partition: int) -> Any:
         return aiokafka.TopicPartition(self._topic, partition)
 
-    def close(self) -> list[Seen]:
+    def close(self) -> list[SeenRecord]:
         with self._runner:
             self._runner.run(self._consumer.stop())
         return []
 
 
-class AioKafka(Make):
-    """Its `commit` is a coroutine; what others call asynchronous is a task of it."""
+class AioKafka(Implementation):
+    """`commit` is a coroutine; an asynchronous commit is a task of it."""
 
     name = "aiokafka"
     strategies = tuple(ASSIGNORS)
 
-    def send(self, order: Order) -> list[tuple[int, int]]:
+    def send(self, args: Produce) -> list[tuple[int, int]]:
         async def run() -> list[tuple[int, int]]:
             producer = aiokafka.AIOKafkaProducer(
-                bootstrap_servers=order.bootstrap,
-                acks=order.acks if order.acks == "all" else int(order.acks),
-                compression_type=None if order.codec == "none" else order.codec,
-                enable_idempotence=order.idempotent,
-                **sasl_words(order.sasl),
+                bootstrap_servers=args.bootstrap,
+                acks=args.acks if args.acks == "all" else int(args.acks),
+                compression_type=None if args.codec == "none" else args.codec,
+                enable_idempotence=args.idempotent,
+                **sasl_arguments(args.sasl),
             )
             try:
                 await producer.start()
                 sent = [
-                    await producer.send(order.topic, value, key=f"k{at}".encode())
-                    for at, value in enumerate(order.values)
+                    await producer.send(args.topic, value, key=f"k{at}".encode())
+                    for at, value in enumerate(args.values)
                 ]
-                went = await asyncio.gather(*sent)
+                delivered = await asyncio.gather(*sent)
             finally:
                 await producer.stop()
-            return order.places(went)
+            return args.places(delivered)
 
         return asyncio.run(run())
 
-    def reader(self, part: Part) -> Reader:
+    def reader(self, args: Consume) -> Reader:
         config: dict[str, Any] = {
-            "bootstrap_servers": part.bootstrap,
-            "group_id": part.group,
-            "auto_offset_reset": part.reset,
-            "partition_assignment_strategy": [ASSIGNORS[part.strategy or "range"]],
-            "enable_auto_commit": part.auto_commit_ms is not None,
-            "auto_commit_interval_ms": part.auto_commit_ms or 5000,
+            "bootstrap_servers": args.bootstrap,
+            "group_id": args.group,
+            "auto_offset_reset": args.reset,
+            "partition_assignment_strategy": [ASSIGNORS[args.strategy or "range"]],
+            "enable_auto_commit": args.auto_commit_ms is not None,
+            "auto_commit_interval_ms": args.auto_commit_ms or 5000,
             "heartbeat_interval_ms": 100,
             "session_timeout_ms": SESSION_MS,
-            **sasl_words(part.sasl),
+            **sasl_arguments(args.sasl),
         }
-        if part.instance is not None:
-            config["group_instance_id"] = part.instance
-        return _Reader(config, part.topic)
+        if args.instance is not None:
+            config["group_instance_id"] = args.instance
+        return _Reader(config, args.topic)

@@ -14,16 +14,16 @@ from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAs
 
 from tests.real.broker import PASSWORD
 
-from .footing import (
-    PATIENCE_SECONDS,
+from .interface import (
     SESSION_MS,
-    Make,
-    Order,
-    Part,
+    TIMEOUT_SECONDS,
+    Consume,
+    ControllableReader,
+    Implementation,
+    Produce,
     Reader,
-    Seen,
-    Steered,
-    sasl_words,
+    SeenRecord,
+    sasl_arguments,
 )
 
 ASSIGNORS: Final = {
@@ -39,24 +39,24 @@ class _Listener(kafka.ConsumerRebalanceListener):  # type: ignore[misc]  # it ha
         self._reader = reader
 
     def on_partitions_revoked(self, revoked: Any) -> None:
-        self._reader.told("revoked")(revoked)
+        self._reader.on_change("revoked")(revoked)
 
     def on_partitions_assigned(self, assigned: Any) -> None:
-        self._reader.told("assigned")(assigned)
+        self._reader.on_change("assigned")(assigned)
 
 
-class _Reader(Steered):
+class _Reader(ControllableReader):
     def __init__(self, config: dict[str, Any], topic: str) -> None:
         super().__init__()
         self._topic = topic
         self._consumer: Any = kafka.KafkaConsumer(**config)
         self._consumer.subscribe([topic], listener=_Listener(self))
 
-    def poll(self) -> list[Seen]:
-        # a poll that ends between SyncGroup and what follows it loses the assignment: not shorter
+    def poll(self) -> list[SeenRecord]:
+        # a shorter poll may end between SyncGroup and the next request, and lose the assignment
         found = self._consumer.poll(timeout_ms=1000)
         return [
-            Seen(each.topic, each.partition, each.offset, each.key, each.value)
+            SeenRecord(each.topic, each.partition, each.offset, each.key, each.value)
             for records in found.values()
             for each in records
         ]
@@ -76,7 +76,7 @@ class _Reader(Steered):
     def commit_async(self, offset: int) -> Callable[[], bool]:
         done: list[Any] = []
         self._consumer.commit_async(
-            self._offsets(offset), callback=lambda _, answer: done.append(answer)
+            self._offsets(offset), callback=lambda _, result: done.append(result)
         )
         return lambda: bool(done) and not isinstance(done[0], Exception)
 
@@ -86,65 +86,65 @@ class _Reader(Steered):
     def _at(self, partition: int) -> Any:
         return kafka.TopicPartition(self._topic, partition)
 
-    def close(self) -> list[Seen]:
+    def close(self) -> list[SeenRecord]:
         self._consumer.close()
         return []
 
 
-class KafkaPython(Make):
+class KafkaPython(Implementation):
     name = "kafka-python"
     strategies = tuple(ASSIGNORS)
 
-    def send(self, order: Order) -> list[tuple[int, int]]:
-        made: list[Any] = []
+    def send(self, args: Produce) -> list[tuple[int, int]]:
+        clients: list[Any] = []
 
         def client(**config: Any) -> Any:
-            made.append(kafka.KafkaProducer.DEFAULT_CONFIG["kafka_client"](**config))
-            return made[-1]
+            clients.append(kafka.KafkaProducer.DEFAULT_CONFIG["kafka_client"](**config))
+            return clients[-1]
 
         try:
-            producer = self._producer(order, client)
+            producer = self._producer(args, client)
         except kafka.errors.KafkaError:
-            made[0].close()  # which it does not do itself when it cannot begin
+            clients[0].close()  # it is not closed when the producer fails to start
             raise
         try:
             futures = [
-                producer.send(order.topic, value, f"k{at}".encode())
-                for at, value in enumerate(order.values)
+                producer.send(args.topic, value, f"k{at}".encode())
+                for at, value in enumerate(args.values)
             ]
-            producer.flush(PATIENCE_SECONDS)
-            went = [each.get(PATIENCE_SECONDS) for each in futures]
+            producer.flush(TIMEOUT_SECONDS)
+            delivered = [each.get(TIMEOUT_SECONDS) for each in futures]
         finally:
             producer.close(timeout=30)
-        return order.places(went)
+        return args.places(delivered)
 
     @staticmethod
-    def _producer(order: Order, client: Callable[..., Any]) -> Any:
+    def _producer(args: Produce, client: Callable[..., Any]) -> Any:
         return kafka.KafkaProducer(
-            bootstrap_servers=order.bootstrap.split(","),
-            acks=order.acks if order.acks == "all" else int(order.acks),
-            compression_type=None if order.codec == "none" else order.codec,
-            enable_idempotence=order.idempotent,
+            bootstrap_servers=args.bootstrap.split(","),
+            acks=args.acks if args.acks == "all" else int(args.acks),
+            compression_type=None if args.codec == "none" else args.codec,
+            enable_idempotence=args.idempotent,
             max_block_ms=60_000,
-            # that its password is wrong it says in no other way than by giving up
-            bootstrap_timeout_ms=5000 if order.sasl and order.sasl.password != PASSWORD else 60_000,
+            # a wrong password is only reported by this timeout
+            bootstrap_timeout_ms=5000 if args.sasl and args.sasl.password != PASSWORD else 60_000,
             kafka_client=client,
-            **sasl_words(order.sasl),
+            **sasl_arguments(args.sasl),
         )
 
-    def reader(self, part: Part) -> Reader:
+    def reader(self, args: Consume) -> Reader:
         config: dict[str, Any] = {
-            "bootstrap_servers": part.bootstrap.split(","),
-            "group_id": part.group,
-            "auto_offset_reset": part.reset,
-            "partition_assignment_strategy": [ASSIGNORS[part.strategy or "range"]],
-            "enable_auto_commit": part.auto_commit_ms is not None,
-            "auto_commit_interval_ms": part.auto_commit_ms or 0,
+            "bootstrap_servers": args.bootstrap.split(","),
+            "group_id": args.group,
+            "auto_offset_reset": args.reset,
+            "partition_assignment_strategy": [ASSIGNORS[args.strategy or "range"]],
+            "enable_auto_commit": args.auto_commit_ms is not None,
+            "auto_commit_interval_ms": args.auto_commit_ms or 0,
             "heartbeat_interval_ms": 100,
             "session_timeout_ms": SESSION_MS,
             "max_poll_interval_ms": 60_000,
-            **sasl_words(part.sasl),
+            **sasl_arguments(args.sasl),
         }
-        if part.instance is not None:
-            config["group_instance_id"] = part.instance
-        return _Reader(config, part.topic)
+        if args.instance is not None:
+            config["group_instance_id"] = args.instance
+        return _Reader(config, args.topic)

@@ -1,9 +1,9 @@
-// Apache Kafka's own client, told by its arguments what to do; says what came of it by lines of JSON.
+// Runs Apache Kafka's client as its arguments request; writes the results to stdout as lines of JSON.
 //
 //     produce {settings, topic, values}   -> {"places": [[partition, offset], ...]}
-//     read    {settings, topic}           -> lines as in talking.py
+//     read    {settings, topic}           -> lines as in process_reader.py
 //
-// Settings are Kafka's own, by name.
+// Settings have Kafka's names.
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -35,34 +35,34 @@ public final class JavaClient {
     private static final String END = "end";
 
     public static void main(String[] arguments) throws Exception {
-        JsonNode asked = JSON.readTree(arguments[1]);
+        JsonNode request = JSON.readTree(arguments[1]);
         Properties settings = new Properties();
-        asked.get("settings").fields().forEachRemaining(
+        request.get("settings").fields().forEachRemaining(
             each -> settings.put(each.getKey(), each.getValue().asText()));
         if (arguments[0].equals("produce")) {
-            produce(settings, asked);
+            produce(settings, request);
         } else {
-            read(settings, asked.get("topic").asText());
+            read(settings, request.get("topic").asText());
         }
     }
 
-    private static void say(String what, Object said) {
+    private static void print(String name, Object payload) {
         try {
-            System.out.println(JSON.writeValueAsString(Map.of(what, said)));
+            System.out.println(JSON.writeValueAsString(Map.of(name, payload)));
         } catch (com.fasterxml.jackson.core.JsonProcessingException error) {
             throw new IllegalStateException(error);
         }
     }
 
-    private static void produce(Properties settings, JsonNode asked) throws Exception {
+    private static void produce(Properties settings, JsonNode request) throws Exception {
         ByteArraySerializer bytes = new ByteArraySerializer();
         List<List<Long>> places = new ArrayList<>();
         try (KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(settings, bytes, bytes)) {
             List<Future<RecordMetadata>> sent = new ArrayList<>();
-            for (JsonNode value : asked.get("values")) {
+            for (JsonNode value : request.get("values")) {
                 byte[] key = ("k" + sent.size()).getBytes(StandardCharsets.UTF_8);
                 sent.add(producer.send(new ProducerRecord<>(
-                    asked.get("topic").asText(), key,
+                    request.get("topic").asText(), key,
                     value.asText().getBytes(StandardCharsets.UTF_8))));
             }
             for (Future<RecordMetadata> each : sent) {
@@ -71,25 +71,25 @@ public final class JavaClient {
                     ? List.of((long) where.partition(), where.offset()) : List.of(-1L, -1L));
             }
         }
-        say("places", places);
+        print("places", places);
     }
 
     private static void read(Properties settings, String topic) throws Exception {
-        BlockingQueue<String> told = new LinkedBlockingQueue<>();
-        Thread input = new Thread(() -> listen(told));
+        BlockingQueue<String> commands = new LinkedBlockingQueue<>();
+        Thread input = new Thread(() -> readCommands(commands));
         input.setDaemon(true);
         input.start();
         ByteArrayDeserializer bytes = new ByteArrayDeserializer();
         try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(settings, bytes, bytes)) {
             consumer.subscribe(List.of(topic), new Listener());
-            for (String line = told.poll(); !END.equals(line); line = told.poll()) {
+            for (String line = commands.poll(); !END.equals(line); line = commands.poll()) {
                 if (line != null) {
                     String[] words = line.split(" ");
-                    obey(consumer, topic, words);
-                    say("done", words[0]);
+                    execute(consumer, topic, words);
+                    print("done", words[0]);
                 }
                 for (ConsumerRecord<byte[], byte[]> each : consumer.poll(Duration.ofMillis(50))) {
-                    say("seen", List.of(each.topic(), each.partition(), each.offset(),
+                    print("seen", List.of(each.topic(), each.partition(), each.offset(),
                         text(each.key()), text(each.value())));
                 }
             }
@@ -100,14 +100,14 @@ public final class JavaClient {
         return new String(data, StandardCharsets.UTF_8);
     }
 
-    private static void listen(BlockingQueue<String> told) {
+    private static void readCommands(BlockingQueue<String> commands) {
         BufferedReader lines = new BufferedReader(
             new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        lines.lines().forEach(told::add);
-        told.add(END);
+        lines.lines().forEach(commands::add);
+        commands.add(END);
     }
 
-    private static void obey(KafkaConsumer<?, ?> consumer, String topic, String[] words) {
+    private static void execute(KafkaConsumer<?, ?> consumer, String topic, String[] words) {
         int number = words.length > 1 ? Integer.parseInt(words[1]) : -1;
         List<TopicPartition> partition = List.of(new TopicPartition(topic, Math.max(number, 0)));
         Map<TopicPartition, OffsetAndMetadata> offsets =
@@ -125,7 +125,7 @@ public final class JavaClient {
             }
             case "begin" -> consumer.commitAsync(offsets, (committed, error) -> {
                 if (error == null) {
-                    say("committed", number);
+                    print("committed", number);
                 }
             });
             default -> throw new IllegalArgumentException(words[0]);
@@ -135,12 +135,12 @@ public final class JavaClient {
     private static final class Listener implements ConsumerRebalanceListener {
         @Override
         public void onPartitionsAssigned(Collection<TopicPartition> partitions) {
-            say("assigned", pairs(partitions));
+            print("assigned", pairs(partitions));
         }
 
         @Override
         public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
-            say("revoked", pairs(partitions));
+            print("revoked", pairs(partitions));
         }
 
         private static List<List<Object>> pairs(Collection<TopicPartition> partitions) {

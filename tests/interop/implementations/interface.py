@@ -1,11 +1,11 @@
-"""What every make of client is asked for here: to produce, and to read as a member of a group.
+"""The interface of client implementations: produce, and consume as a member of a group.
 
-Law: each make is used as its own users use it; what differs is only how it is called. A reader
-belongs to one thread; members of a group wait for each other, so each has a thread of its own.
+Law: each implementation is used as its own users use it; only the calls differ. A reader belongs to
+one thread; members of a group wait for each other, so each has its own thread.
 
-    Make ─▶ produce
-         └▶ reader ─▶ Reader: poll, close            (Steered: pause, seek, commit as well)
-         └▶ member ─▶ Member: a Reader in a thread
+    Implementation ─▶ produce
+                   ├▶ reader ─▶ Reader: poll, close      (ControllableReader: pause, seek, commit)
+                   └▶ member ─▶ Member: a Reader in a thread
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-PATIENCE_SECONDS: Final = 120.0
+TIMEOUT_SECONDS: Final = 120.0
 SESSION_MS: Final = 45_000
-"""Long enough for a static member to come back as slowly as a JVM starts on a busy machine."""
+"""Long enough for a static member to come back after the slow start of a JVM."""
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 RESETS: Final = ("earliest", "latest", "none")
 Held = frozenset[tuple[str, int]]
 
 
-class Seen(NamedTuple):
-    """A record as a consumer saw it."""
+class SeenRecord(NamedTuple):
+    """A record that a consumer received."""
 
     topic: str
     partition: int
@@ -36,7 +36,7 @@ class Seen(NamedTuple):
 
 
 class Sasl(NamedTuple):
-    """Who to be."""
+    """SASL credentials."""
 
     mechanism: str
     user: str
@@ -44,8 +44,8 @@ class Sasl(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Order:
-    """What is to be produced, where and how; of partition and timestamp only ours are told."""
+class Produce:
+    """Records to produce, and how; only our client uses partition and timestamp."""
 
     bootstrap: str
     topic: str
@@ -57,18 +57,18 @@ class Order:
     partition: int | None = None
     timestamp: int | None = None
 
-    def places(self, went: Iterable[Any]) -> list[tuple[int, int]]:
-        """Say where records went, of what a make told of each."""
+    def places(self, delivered: Iterable[Any]) -> list[tuple[int, int]]:
+        """Return the partition and offset of each record, from its delivery result."""
         unknown = self.acks == "0"
-        return [(-1, -1) if unknown else (each.partition, each.offset) for each in went]
+        return [(-1, -1) if unknown else (each.partition, each.offset) for each in delivered]
 
 
 @dataclass(frozen=True)
-class Part:
-    """What a reader reads, as whom: a topic whole, in a group.
+class Consume:
+    """How a reader consumes a topic, in a group.
 
-    strategy: the assignor, by Kafka's short name; None for the first that the make has.
-    auto_commit_ms: how often it commits by itself; None for never.
+    strategy: the assignor, by Kafka's short name; None for the implementation's default.
+    auto_commit_ms: the auto-commit interval; None to disable it.
     """
 
     bootstrap: str
@@ -97,21 +97,21 @@ class Reader(ABC):
         else:
             self.assigned -= held
 
-    def told(self, kind: str) -> Callable[..., None]:
-        """Give a callback that notes partitions, its last argument."""
-        return lambda *told: self.note(kind, [(each.topic, each.partition) for each in told[-1]])
+    def on_change(self, kind: str) -> Callable[..., None]:
+        """Return a callback that records partitions, its last argument."""
+        return lambda *given: self.note(kind, [(each.topic, each.partition) for each in given[-1]])
 
     @abstractmethod
-    def poll(self) -> list[Seen]:
-        """Read what there is; wait for it a second at most."""
+    def poll(self) -> list[SeenRecord]:
+        """Return new records; wait for at most a second."""
 
     @abstractmethod
-    def close(self) -> list[Seen]:
-        """Commit if it commits by itself, leave, end; gives what came meanwhile."""
+    def close(self) -> list[SeenRecord]:
+        """Commit if auto-commit is enabled, leave, close; returns records received meanwhile."""
 
 
-class Steered(Reader):
-    """A consumer that does what it is told; `commit` is of partition 0."""
+class ControllableReader(Reader):
+    """A reader with seek, pause and commit; `commit` is of partition 0."""
 
     @abstractmethod
     def pause(self, partition: int) -> None: ...
@@ -124,18 +124,18 @@ class Steered(Reader):
 
     @abstractmethod
     def commit(self, offset: int | None = None) -> None:
-        """Commit an offset, or what was read, and wait for it."""
+        """Commit an offset, or the consumed offsets, and wait for the result."""
 
     @abstractmethod
     def commit_async(self, offset: int) -> Callable[[], bool]:
-        """Begin to commit an offset; gives what says, as it is polled, whether that is done."""
+        """Start to commit an offset; returns a function that tells whether it is committed."""
 
 
 class Member:
-    """A reader that polls in a thread until it is told to leave."""
+    """A reader that polls in a thread until it leaves."""
 
     def __init__(self, begin: Callable[[], Reader]) -> None:
-        self.seen: list[Seen] = []
+        self.seen: list[SeenRecord] = []
         self.error: BaseException | None = None
         self._reader: Reader | None = None
         self._leave = threading.Event()
@@ -144,12 +144,12 @@ class Member:
 
     @property
     def assigned(self) -> Held:
-        """What it has."""
+        """The assigned partitions."""
         return frozenset(() if self._reader is None else self._reader.assigned)
 
     @property
     def changes(self) -> tuple[tuple[str, Held], ...]:
-        """What it was given and what was taken from it, in order."""
+        """The changes of its assignment, in order."""
         return tuple(() if self._reader is None else self._reader.changes)
 
     def _guarded(self, begin: Callable[[], Reader]) -> None:
@@ -160,33 +160,33 @@ class Member:
                     self.seen += reader.poll()
             finally:
                 self.seen += reader.close()
-        except BaseException as error:  # noqa: BLE001 - told to the test that waits
+        except BaseException as error:  # noqa: BLE001 - raised by the waiting test
             self.error = error
 
-    def until(self, happens: Callable[[], bool]) -> None:
-        """Wait for something that polling brings about."""
-        until(happens, [self])
+    def until(self, condition: Callable[[], bool]) -> None:
+        """Wait for a condition, while the member polls."""
+        until(condition, [self])
 
     def leave(self) -> None:
-        """Have it leave the group, and end."""
+        """Leave the group, and stop the thread."""
         self._leave.set()
-        self._thread.join(PATIENCE_SECONDS)
+        self._thread.join(TIMEOUT_SECONDS)
         assert not self._thread.is_alive()
         assert self.error is None, self.error
 
 
-def until(happens: Callable[[], bool], members: Sequence[Member] = ()) -> None:
-    """Wait until something is so, and none of the members that bring it about has failed."""
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not happens():
+def until(condition: Callable[[], bool], members: Sequence[Member] = ()) -> None:
+    """Wait for a condition; fail if a member fails meanwhile."""
+    end = time.monotonic() + TIMEOUT_SECONDS
+    while not condition():
         for each in members:
             assert each.error is None, each.error
-        assert time.monotonic() < end, "it did not happen"
+        assert time.monotonic() < end, "timed out"
         time.sleep(0.01)
 
 
-class Make(ABC):
-    """A make of client, and what it has."""
+class Implementation(ABC):
+    """A client implementation, and its features."""
 
     name: str
     codecs: tuple[str, ...] = CODECS
@@ -196,26 +196,27 @@ class Make(ABC):
     def produce(
         self, bootstrap: str, topic: str, values: Sequence[bytes], **how: Any
     ) -> list[tuple[int, int]]:
-        """Produce values with keys k0, k1 ...; how: fields of `Order`. Gives where each went,
-        (-1, -1) with acks 0.
+        """Produce values with keys k0, k1 ...; how: fields of `Produce`.
+
+        Returns the partition and offset of each record, (-1, -1) with acks 0.
         """
-        return self.send(Order(bootstrap, topic, values, **how))
+        return self.send(Produce(bootstrap, topic, values, **how))
 
     @abstractmethod
-    def send(self, order: Order) -> list[tuple[int, int]]:
-        """Produce what is ordered."""
+    def send(self, args: Produce) -> list[tuple[int, int]]:
+        """Produce records."""
 
     @abstractmethod
-    def reader(self, part: Part) -> Reader:
+    def reader(self, args: Consume) -> Reader:
         """Start a consumer in a group, in this thread."""
 
     def member(self, bootstrap: str, topic: str, group: str, **more: Any) -> Member:
-        """Start a consumer in a group, in a thread; more: fields of `Part`."""
-        return Member(lambda: self.reader(Part(bootstrap, topic, group, **more)))
+        """Start a consumer in a group, in a thread; more: fields of `Consume`."""
+        return Member(lambda: self.reader(Consume(bootstrap, topic, group, **more)))
 
 
 def sasl_settings(sasl: Sasl | None) -> dict[str, str]:
-    """Kafka's settings, as ours and librdkafka's are, for who to be."""
+    """Return SASL settings with Kafka's names, for our client and librdkafka."""
     if sasl is None:
         return {}
     return {
@@ -226,8 +227,8 @@ def sasl_settings(sasl: Sasl | None) -> dict[str, str]:
     }
 
 
-def sasl_words(sasl: Sasl | None) -> dict[str, str]:
-    """The same in the words of kafka-python and aiokafka."""
+def sasl_arguments(sasl: Sasl | None) -> dict[str, str]:
+    """Return SASL settings with the names of kafka-python and aiokafka."""
     if sasl is None:
         return {}
     return {

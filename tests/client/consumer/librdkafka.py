@@ -1,4 +1,4 @@
-"""What librdkafka makes and fills for our consumer to read, and finds that it committed."""
+"""Creates topics, produces records and reads committed offsets with librdkafka."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from confluent_kafka.cimpl import NewTopic
 
 from kafkawire.client.consumer import TopicPartition
 
-PATIENCE_S = 100.0
+TIMEOUT_S = 100.0
 
 
 def create(bootstrap: str, topic: str, partitions: int) -> None:
-    """Make a topic."""
+    """Create a topic."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(PATIENCE_S)
+    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(TIMEOUT_S)
 
 
 def produce(
@@ -27,22 +27,22 @@ def produce(
     compression: str = "none",
     timestamp: int = 0,
 ) -> None:
-    """Write values to partitions."""
+    """Produce values to partitions."""
     producer = confluent_kafka.Producer(
         {"bootstrap.servers": bootstrap, "compression.type": compression}
     )
     for partition, listed in values.items():
         for value in listed:
             producer.produce(topic, value, partition=partition, timestamp=timestamp)
-    assert producer.flush(PATIENCE_S) == 0
+    assert producer.flush(TIMEOUT_S) == 0
 
 
 def committed(bootstrap: str, group: str, *partitions: TopicPartition) -> dict[TopicPartition, int]:
-    """Read back what a group committed."""
+    """Return the committed offsets of a group."""
     reader = confluent_kafka.Consumer({"bootstrap.servers": bootstrap, "group.id": group})
     try:
-        asked = [confluent_kafka.TopicPartition(*each) for each in partitions]
-        found = reader.committed(asked, timeout=PATIENCE_S)
+        requested = [confluent_kafka.TopicPartition(*each) for each in partitions]
+        found = reader.committed(requested, timeout=TIMEOUT_S)
         return {TopicPartition(each.topic, each.partition): each.offset for each in found}
     finally:
         reader.close()

@@ -1,4 +1,4 @@
-"""Apache Kafka's own client, as a program of ours, and its command line tools.
+"""Apache Kafka's client, in a Java program, and its command line tools.
 
 JavaClient.java ─▶ javac ─▶ cache/<digest of the source and the jars' folder>/ ─▶ java -cp
 """
@@ -20,8 +20,18 @@ from typing import Final
 from tests.conftest import missing
 from tests.real.java import Installation
 
-from .footing import PATIENCE_SECONDS, RESETS, SESSION_MS, Make, Order, Part, Reader, Sasl, Seen
-from .talking import POLL_SECONDS, Lines, TalkingReader
+from .interface import (
+    RESETS,
+    SESSION_MS,
+    TIMEOUT_SECONDS,
+    Consume,
+    Implementation,
+    Produce,
+    Reader,
+    Sasl,
+    SeenRecord,
+)
+from .process_reader import POLL_SECONDS, Lines, ProcessReader
 
 SOURCE: Final = Path(__file__).with_name("JavaClient.java")
 COMPILE_SECONDS: Final = 120
@@ -38,16 +48,16 @@ READ: Final = re.compile(r"Partition:(\d+)\tOffset:(\d+)\t(.*?)\t(.*)")
 
 
 def compiled(installation: Installation) -> Path:
-    """Compile our program, once; skip the test where there is no compiler."""
+    """Compile the program once; skip the test without a compiler."""
     digest = hashlib.sha256(SOURCE.read_bytes() + os.fsencode(installation.jars)).hexdigest()
-    place = installation.jars.with_name(f"java-client-{digest[:16]}")
+    folder = installation.jars.with_name(f"java-client-{digest[:16]}")
     with installation.jars.with_name("java-client-lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not place.exists():
-            with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
+        if not folder.exists():
+            with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
                 _compile(installation, Path(scratch) / "classes")
-                (Path(scratch) / "classes").rename(place)
-    return place
+                (Path(scratch) / "classes").rename(folder)
+    return folder
 
 
 def _compile(installation: Installation, classes: Path) -> None:
@@ -67,32 +77,32 @@ def _compile(installation: Installation, classes: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def producing(order: Order) -> dict[str, str]:
-    """Give the settings of a producer."""
+def producing(args: Produce) -> dict[str, str]:
+    """Return the settings of a producer."""
     return {
-        "bootstrap.servers": order.bootstrap,
-        "acks": order.acks,
-        "compression.type": order.codec,
-        "enable.idempotence": str(order.idempotent).lower(),
+        "bootstrap.servers": args.bootstrap,
+        "acks": args.acks,
+        "compression.type": args.codec,
+        "enable.idempotence": str(args.idempotent).lower(),
         "max.block.ms": "60000",
-        **_who(order.sasl),
+        **_who(args.sasl),
     }
 
 
-def reading(part: Part) -> dict[str, str]:
-    """Give the settings of a consumer."""
-    often = part.auto_commit_ms
+def reading(args: Consume) -> dict[str, str]:
+    """Return the settings of a consumer."""
+    interval = args.auto_commit_ms
     return {
-        "bootstrap.servers": part.bootstrap,
-        "group.id": part.group,
-        "partition.assignment.strategy": ASSIGNORS[part.strategy or "range"],
-        "auto.offset.reset": part.reset,
-        "enable.auto.commit": str(often is not None).lower(),
-        **({} if often is None else {"auto.commit.interval.ms": str(often)}),
-        **({} if part.instance is None else {"group.instance.id": part.instance}),
+        "bootstrap.servers": args.bootstrap,
+        "group.id": args.group,
+        "partition.assignment.strategy": ASSIGNORS[args.strategy or "range"],
+        "auto.offset.reset": args.reset,
+        "enable.auto.commit": str(interval is not None).lower(),
+        **({} if interval is None else {"auto.commit.interval.ms": str(interval)}),
+        **({} if args.instance is None else {"group.instance.id": args.instance}),
         "heartbeat.interval.ms": "100",
         "session.timeout.ms": str(SESSION_MS),
-        **_who(part.sasl),
+        **_who(args.sasl),
     }
 
 
@@ -108,7 +118,7 @@ def _who(sasl: Sasl | None) -> dict[str, str]:
     }
 
 
-class Java(Make):
+class Java(Implementation):
     """KafkaProducer and KafkaConsumer."""
 
     name = "java"
@@ -119,9 +129,9 @@ class Java(Make):
         self.installation = installation
         self._classes = compiled(installation)
 
-    def _popen(self, what: str, asked: Mapping[str, object]) -> subprocess.Popen[str]:
+    def _popen(self, mode: str, request: Mapping[str, object]) -> subprocess.Popen[str]:
         java, *options, main, verb, words = self.installation.command(
-            "JavaClient", what, json.dumps(asked)
+            "JavaClient", mode, json.dumps(request)
         )
         at = options.index("-cp") + 1
         options[at] = f"{self._classes}{os.pathsep}{options[at]}"
@@ -134,17 +144,17 @@ class Java(Make):
             encoding="utf-8",
         )
 
-    def send(self, order: Order) -> list[tuple[int, int]]:
-        asked = {"topic": order.topic, "values": [each.decode() for each in order.values]}
-        process = self._popen("produce", {"settings": producing(order), **asked})
-        said, wrong = process.communicate(timeout=2 * PATIENCE_SECONDS)
+    def send(self, args: Produce) -> list[tuple[int, int]]:
+        request = {"topic": args.topic, "values": [each.decode() for each in args.values]}
+        process = self._popen("produce", {"settings": producing(args), **request})
+        output, stderr = process.communicate(timeout=2 * TIMEOUT_SECONDS)
         if process.returncode:
-            raise RuntimeError(wrong)
-        return [(partition, offset) for partition, offset in json.loads(said)["places"]]
+            raise RuntimeError(stderr)
+        return [(partition, offset) for partition, offset in json.loads(output)["places"]]
 
-    def reader(self, part: Part) -> Reader:
-        asked = {"settings": reading(part), "topic": part.topic}
-        return TalkingReader(self._popen("read", asked))
+    def reader(self, args: Consume) -> Reader:
+        request = {"settings": reading(args), "topic": args.topic}
+        return ProcessReader(self._popen("read", request))
 
 
 class _ConsoleReader(Reader):
@@ -153,14 +163,14 @@ class _ConsoleReader(Reader):
         self._lines = Lines(process)
         self._topic = topic
 
-    def _seen(self, line: str) -> list[Seen]:
+    def _seen(self, line: str) -> list[SeenRecord]:
         found = READ.fullmatch(line.rstrip("\n"))
         if found is None:
             return []
         partition, offset, key, value = found.groups()
-        return [Seen(self._topic, int(partition), int(offset), key.encode(), value.encode())]
+        return [SeenRecord(self._topic, int(partition), int(offset), key.encode(), value.encode())]
 
-    def poll(self) -> list[Seen]:
+    def poll(self) -> list[SeenRecord]:
         try:
             line = self._lines.next(POLL_SECONDS)
         except queue.Empty:
@@ -169,13 +179,13 @@ class _ConsoleReader(Reader):
             raise self._lines.failure()
         return self._seen(line)
 
-    def close(self) -> list[Seen]:
-        self._lines.process.terminate()  # its hook commits and leaves
+    def close(self) -> list[SeenRecord]:
+        self._lines.process.terminate()  # the shutdown hook commits and leaves
         return [each for line in self._lines.end() for each in self._seen(line)]
 
 
-class JavaTools(Make):
-    """kafka-console-producer and -consumer; they say no offsets of what they send, and have the
+class JavaTools(Implementation):
+    """kafka-console-producer and -consumer; they say no offsets of mode they send, and have the
     assignors that `Java` has.
     """
 
@@ -186,38 +196,45 @@ class JavaTools(Make):
     def __init__(self, installation: Installation) -> None:
         self.installation = installation
 
-    def send(self, order: Order) -> list[tuple[int, int]]:
-        lines = b"".join(b"k%d:%s\n" % each for each in enumerate(order.values))
+    def send(self, args: Produce) -> list[tuple[int, int]]:
+        lines = b"".join(b"k%d:%s\n" % each for each in enumerate(args.values))
         done = subprocess.run(
             self.installation.command(
                 f"{TOOLS}.ConsoleProducer",
-                *("--bootstrap-server", order.bootstrap, "--topic", order.topic),
+                *("--bootstrap-server", args.bootstrap, "--topic", args.topic),
                 *("--reader-property", "parse.key=true", "--reader-property", "key.separator=:"),
-                *options("--command-property", producing(order)),
+                *options("--command-property", producing(args)),
             ),
             input=lines,
             capture_output=True,
-            timeout=2 * PATIENCE_SECONDS,
+            timeout=2 * TIMEOUT_SECONDS,
             check=False,
         )
-        said = (done.stdout + done.stderr).decode()
-        if done.returncode or "ERROR" in said:
-            raise RuntimeError(said)
+        output = (done.stdout + done.stderr).decode()
+        if done.returncode or "ERROR" in output:
+            raise RuntimeError(output)
         return []
 
-    def reader(self, part: Part) -> Reader:
-        shown = {f"print.{what}": "true" for what in ("partition", "offset", "key", "value")}
+    def reader(self, args: Consume) -> Reader:
+        shown = {f"print.{mode}": "true" for mode in ("partition", "offset", "key", "value")}
         command = self.installation.command(
             f"{TOOLS}.consumer.ConsoleConsumer",
-            *("--bootstrap-server", part.bootstrap, "--topic", part.topic, "--group", part.group),
-            *options("--command-property", reading(part)),
+            *(
+                "--bootstrap-server",
+                args.bootstrap,
+                "--topic",
+                args.topic,
+                "--group",
+                args.group,
+            ),
+            *options("--command-property", reading(args)),
             *options("--formatter-property", shown),
         )
         pipe = subprocess.PIPE
         process = subprocess.Popen(command, stdout=pipe, stderr=pipe, encoding="utf-8", bufsize=1)
-        return _ConsoleReader(process, part.topic)
+        return _ConsoleReader(process, args.topic)
 
 
 def options(name: str, values: dict[str, str]) -> list[str]:
-    """Give an option for each."""
+    """Return an option per setting."""
     return [word for key, value in values.items() for word in (name, f"{key}={value}")]

@@ -1,4 +1,4 @@
-"""confluent-kafka, which is librdkafka."""
+"""confluent-kafka (librdkafka)."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from typing import Any
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from .footing import (
-    PATIENCE_SECONDS,
+from .interface import (
     SESSION_MS,
-    Make,
-    Order,
-    Part,
+    TIMEOUT_SECONDS,
+    Consume,
+    ControllableReader,
+    Implementation,
+    Produce,
     Reader,
-    Seen,
-    Steered,
+    SeenRecord,
     sasl_settings,
 )
 
 
-class _Reader(Steered):
+class _Reader(ControllableReader):
     def __init__(self, config: dict[str, Any], topic: str) -> None:
         super().__init__()
         self._topic = topic
         self._committed: list[KafkaError | None] = []
         self._consumer = confluent_kafka.Consumer(config | {"on_commit": self._on_commit})
         self._consumer.subscribe(
-            [topic], on_assign=self.told("assigned"), on_revoke=self.told("revoked")
+            [topic], on_assign=self.on_change("assigned"), on_revoke=self.on_change("revoked")
         )
 
     def _on_commit(self, error: KafkaError | None, _: Any) -> None:
         self._committed.append(error)
 
-    def poll(self) -> list[Seen]:
+    def poll(self) -> list[SeenRecord]:
         message = self._consumer.poll(0.05)
         if message is None:
             return []
@@ -44,7 +44,7 @@ class _Reader(Steered):
                 return []
             raise KafkaException(error)
         seen = message.topic(), message.partition(), message.offset(), message.key()
-        return [Seen(*seen, message.value())]  # type: ignore[arg-type]  # of a record all are there
+        return [SeenRecord(*seen, message.value())]  # type: ignore[arg-type]  # records have all of them
 
     def pause(self, partition: int) -> None:
         self._consumer.pause([TopicPartition(self._topic, partition)])
@@ -69,67 +69,67 @@ class _Reader(Steered):
     def _at(self, offset: int) -> list[TopicPartition]:
         return [TopicPartition(self._topic, 0, offset)]
 
-    def close(self) -> list[Seen]:
+    def close(self) -> list[SeenRecord]:
         self._consumer.close()
         return []
 
 
-class Confluent(Make):
+class Confluent(Implementation):
     name = "confluent-kafka"
     strategies = ("range", "roundrobin", "cooperative-sticky")
 
-    def send(self, order: Order) -> list[tuple[int, int]]:
+    def send(self, args: Produce) -> list[tuple[int, int]]:
         refused: list[KafkaError] = []
-        went: dict[int, tuple[int, int]] = {}
+        delivered: dict[int, tuple[int, int]] = {}
 
-        def told(error: KafkaError) -> None:
+        def on_error(error: KafkaError) -> None:
             if error.code() == KafkaError._AUTHENTICATION:
                 refused.append(error)
 
-        def delivered(at: int) -> Callable[[Any, Any], None]:
+        def on_delivery(at: int) -> Callable[[Any, Any], None]:
             def callback(error: Any, message: Any) -> None:
                 if error is not None:
                     raise KafkaException(error)
                 offset = message.offset()
-                went[at] = (message.partition(), offset) if order.acks != "0" else (-1, -1)
+                delivered[at] = (message.partition(), offset) if args.acks != "0" else (-1, -1)
 
             return callback
 
         producer = confluent_kafka.Producer(
             {
-                "bootstrap.servers": order.bootstrap,
+                "bootstrap.servers": args.bootstrap,
                 "log_level": 0,
-                "acks": order.acks,
-                "compression.type": order.codec,
-                "enable.idempotence": order.idempotent,
+                "acks": args.acks,
+                "compression.type": args.codec,
+                "enable.idempotence": args.idempotent,
                 "message.timeout.ms": 100_000,
-                "error_cb": told,
-                **sasl_settings(order.sasl),
+                "error_cb": on_error,
+                **sasl_settings(args.sasl),
             }
         )
-        for at, value in enumerate(order.values):
-            producer.produce(order.topic, value, f"k{at}".encode(), on_delivery=delivered(at))
-        for _ in range(int(PATIENCE_SECONDS / 0.1)):
+        for at, value in enumerate(args.values):
+            producer.produce(args.topic, value, f"k{at}".encode(), on_delivery=on_delivery(at))
+        for _ in range(int(TIMEOUT_SECONDS / 0.1)):
             if refused:
                 producer.purge()
                 raise KafkaException(refused[0])
             if producer.flush(0.1) == 0:
                 break
-        return [went[at] for at in range(len(order.values))]
+        return [delivered[at] for at in range(len(args.values))]
 
-    def reader(self, part: Part) -> Reader:
+    def reader(self, args: Consume) -> Reader:
         config: dict[str, Any] = {
-            "bootstrap.servers": part.bootstrap,
+            "bootstrap.servers": args.bootstrap,
             "log_level": 0,
-            "group.id": part.group,
-            "auto.offset.reset": "error" if part.reset == "none" else part.reset,
-            "partition.assignment.strategy": part.strategy or "range",
-            "enable.auto.commit": part.auto_commit_ms is not None,
-            "auto.commit.interval.ms": part.auto_commit_ms or 0,
+            "group.id": args.group,
+            "auto.offset.reset": "error" if args.reset == "none" else args.reset,
+            "partition.assignment.strategy": args.strategy or "range",
+            "enable.auto.commit": args.auto_commit_ms is not None,
+            "auto.commit.interval.ms": args.auto_commit_ms or 0,
             "heartbeat.interval.ms": 100,
             "session.timeout.ms": SESSION_MS,
-            **sasl_settings(part.sasl),
+            **sasl_settings(args.sasl),
         }
-        if part.instance is not None:
-            config["group.instance.id"] = part.instance
-        return _Reader(config, part.topic)
+        if args.instance is not None:
+            config["group.instance.id"] = args.instance
+        return _Reader(config, args.topic)

@@ -10,10 +10,20 @@ from kafkawire.client.consumer import TopicPartition
 from kafkawire.net.consumer import Consumer
 from kafkawire.net.producer import Producer
 
-from .footing import RESETS, SESSION_MS, Make, Order, Part, Reader, Seen, Steered, sasl_settings
+from .interface import (
+    RESETS,
+    SESSION_MS,
+    Consume,
+    ControllableReader,
+    Implementation,
+    Produce,
+    Reader,
+    SeenRecord,
+    sasl_settings,
+)
 
 
-class _Reader(Steered):
+class _Reader(ControllableReader):
     def __init__(self, config: dict[str, Setting], topic: str) -> None:
         super().__init__()
         self._topic = topic
@@ -36,9 +46,9 @@ class _Reader(Steered):
     def on_partitions_lost(self, partitions: Collection[TopicPartition]) -> None:
         self.note("lost", partitions)
 
-    def poll(self) -> list[Seen]:
+    def poll(self) -> list[SeenRecord]:
         found = self._runner.run(self._consumer.poll(0.05))
-        return [Seen(*record[:3], record.key, record.value) for record in found]
+        return [SeenRecord(*record[:3], record.key, record.value) for record in found]
 
     def pause(self, partition: int) -> None:
         self._consumer.pause(self._at(partition))
@@ -62,55 +72,55 @@ class _Reader(Steered):
     def _at(self, partition: int) -> TopicPartition:
         return TopicPartition(self._topic, partition)
 
-    def close(self) -> list[Seen]:
+    def close(self) -> list[SeenRecord]:
         with self._runner:
             self._runner.run(self._consumer.close())
         return []
 
 
-class Ours(Make):
+class Ours(Implementation):
     name = "kafkawire"
     strategies = ("range", "roundrobin", "sticky", "cooperative-sticky")
     resets = (*RESETS, "by_duration:PT1H")
 
-    def send(self, order: Order) -> list[tuple[int, int]]:
+    def send(self, args: Produce) -> list[tuple[int, int]]:
         config: dict[str, Setting] = {
-            "bootstrap.servers": order.bootstrap,
-            "acks": order.acks,
-            "compression.type": order.codec,
-            "enable.idempotence": order.idempotent,
-            **sasl_settings(order.sasl),
+            "bootstrap.servers": args.bootstrap,
+            "acks": args.acks,
+            "compression.type": args.codec,
+            "enable.idempotence": args.idempotent,
+            **sasl_settings(args.sasl),
         }
 
         async def run() -> list[tuple[int, int]]:
             async with Producer(config) as producer:
                 sent = [
                     await producer.send(
-                        order.topic,
+                        args.topic,
                         value,
                         key=f"k{at}".encode(),
-                        timestamp=order.timestamp,
-                        partition=order.partition,
+                        timestamp=args.timestamp,
+                        partition=args.partition,
                     )
-                    for at, value in enumerate(order.values)
+                    for at, value in enumerate(args.values)
                 ]
-                went = await asyncio.gather(*sent)
-            return order.places(went)
+                delivered = await asyncio.gather(*sent)
+            return args.places(delivered)
 
         return asyncio.run(run())
 
-    def reader(self, part: Part) -> Reader:
+    def reader(self, args: Consume) -> Reader:
         config: dict[str, Setting] = {
-            "bootstrap.servers": part.bootstrap,
-            "group.id": part.group,
-            "auto.offset.reset": part.reset,
-            "partition.assignment.strategy": part.strategy or "range",
-            "enable.auto.commit": part.auto_commit_ms is not None,
-            "auto.commit.interval.ms": part.auto_commit_ms or 0,
+            "bootstrap.servers": args.bootstrap,
+            "group.id": args.group,
+            "auto.offset.reset": args.reset,
+            "partition.assignment.strategy": args.strategy or "range",
+            "enable.auto.commit": args.auto_commit_ms is not None,
+            "auto.commit.interval.ms": args.auto_commit_ms or 0,
             "heartbeat.interval.ms": 100,
             "session.timeout.ms": SESSION_MS,
-            **sasl_settings(part.sasl),
+            **sasl_settings(args.sasl),
         }
-        if part.instance is not None:
-            config["group.instance.id"] = part.instance
-        return _Reader(config, part.topic)
+        if args.instance is not None:
+            config["group.instance.id"] = args.instance
+        return _Reader(config, args.topic)
