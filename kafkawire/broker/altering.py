@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ..protocol import ErrorCode
-from .configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKey, ConfigSource, Update, refusal
-from .topics import name_refusal
+from .configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKey, ConfigSource, Update, config_error
+from .topics import topic_name_error
 
 if TYPE_CHECKING:
     from .broker import Broker
@@ -43,7 +43,7 @@ def _alter_topic(
 ) -> Problem | None:
     if name == "":
         return E.INVALID_REQUEST, "topics have no default resource"
-    reason = name_refusal(name)
+    reason = topic_name_error(name)
     if reason is not None:
         return E.INVALID_TOPIC_EXCEPTION, reason
     topic = broker.cluster.topics.get(name)
@@ -96,7 +96,7 @@ def checked(key: ConfigKey | None, name: str, value: str | None) -> str | Proble
         return E.INVALID_CONFIG, (
             f"the value of {name} has {len(value)} characters; {LONGEST_VALUE} are allowed"
         )
-    reason = refusal(key, name, value)
+    reason = config_error(key, name, value)
     return value if reason is None else (E.INVALID_CONFIG, reason)
 
 

@@ -41,11 +41,11 @@ UNSENT: Final = 1 << 20
 """Bytes of responses after which a client must read before its next request is taken."""
 BACKLOG: Final = 1 << 16
 """Bytes of requests that may wait behind one that is in work."""
-TURN_REQUESTS: Final = 16
+SLICE_REQUESTS: Final = 16
 """Requests of one connection that are taken before other connections have their turn."""
-TURN_BYTES: Final = 1 << 18
+SLICE_BYTES: Final = 1 << 18
 """Bytes of requests and responses of such a turn; the request that exceeds it is the last."""
-TURN_ELEMENTS: Final = 500
+SLICE_ELEMENTS: Final = 500
 """Elements of one large request (topics, partitions, resources) that are served in one turn."""
-TURN_DEADLINES: Final = 64
+SLICE_DEADLINES: Final = 64
 """Deadlines that are handled before connections have their turn."""

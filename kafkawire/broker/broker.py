@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..protocol import ErrorCode
+from .fetching.purgatory import FetchPurgatory
 from .fetching.sessions import Sessions
-from .fetching.waiting import Waiting
 from .request import Request
 from .topics import NO_LEADER, OFFSETS_TOPIC, Partition, Topic
 
@@ -49,7 +49,7 @@ class Broker:
             cluster.new_uuid,
             cluster.bounds.session_partitions,
         )
-        self.waiting = Waiting()
+        self.fetch_purgatory = FetchPurgatory()
 
     @property
     def node_id(self) -> int:
@@ -97,4 +97,4 @@ class Broker:
 
     def drop(self, request: Request) -> None:
         """Forget what was parked for a client that went."""
-        self.waiting.forget(request.reply_to)
+        self.fetch_purgatory.forget(request.reply_to)

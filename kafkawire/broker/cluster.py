@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ..primitives import Message
-from .bounds import DEFAULT_BOUNDS, TURN_DEADLINES, UNSENT, Bounds
+from .bounds import DEFAULT_BOUNDS, SLICE_DEADLINES, UNSENT, Bounds
 from .broker import Broker, Endpoint
 from .configs import Settings, broker_configs
 from .connection import Connection
 from .connections import Connections
 from .creation import Creation
 from .deadlines import Deadlines
-from .effects import AwaitDrain, Close, Effect, Kept, Reply
+from .effects import AwaitDrain, Close, Effect, Persisted, Reply
 from .events import (
     BrokerStarted,
     BrokerStopped,
@@ -29,7 +29,7 @@ from .events import (
     Disconnected,
     Drained,
     Event,
-    FetchWaited,
+    FetchExpired,
     GroupDue,
     IdleConnection,
     LeaderMoved,
@@ -40,15 +40,15 @@ from .events import (
     Unreadable,
 )
 from .faults import Fault
-from .fetching.reading import fetch_waited, wake
+from .fetching.reading import check_and_complete, fetch_expired
 from .groups.coordinators import Coordinators
 from .leadership import broker_started, broker_stopped, leader_moved
 from .log.appending import Appender
 from .log.producer_ids import ProducerIds
 from .releases import LATEST, NONCES_COMPARED_FROM, before, listed, offered
+from .scheduler import RequestScheduler
 from .serving import Serving
 from .topics import Partition, Topics
-from .turns import Turns
 
 if TYPE_CHECKING:
     from .security.server import Authentication, Users
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 class Cluster:
     """The machine. `handle`, `next_deadline` and `advance` are all that drives it.
 
-    One call does one turn's work at most (`TURN_REQUESTS`, `TURN_BYTES`); while requests wait for
+    One call does one turn's work at most (`SLICE_REQUESTS`, `SLICE_BYTES`); while requests wait for
     their turn `next_deadline` is in the past: whoever drives it does what input and output there is
     in between, so no client's requests keep others waiting.
 
@@ -106,7 +106,7 @@ class Cluster:
             self.creation.reserve_producer_ids, bounds.transactional_ids
         )
         self.serving = Serving(self)
-        self.turns = Turns(self)
+        self.scheduler = RequestScheduler(self)
         self._now = 0.0
 
     # -- the machine's contract
@@ -118,25 +118,25 @@ class Cluster:
 
     def next_deadline(self) -> float | None:
         """Return when to call `advance`, None for never; a time in the past if work is left."""
-        return self._now if self.turns else self.deadlines.next()
+        return self._now if self.scheduler else self.deadlines.next()
 
     def advance(self, now: float) -> list[Effect]:
         """Do what has become due, and the work of one turn."""
-        for _ in range(TURN_DEADLINES):
+        for _ in range(SLICE_DEADLINES):
             due = self.deadlines.pop_due(now)
             if due is None:
                 break
             _DUE[type(due)](self, due, now)
         return self._finish(now)
 
-    def restore(self, kept: Iterable[Kept], now: float) -> list[Effect]:
+    def restore(self, persisted: Iterable[Persisted], now: float) -> list[Effect]:
         """Become what an earlier cluster was, from its `Persist` and `Trim`, before anything else.
 
         Raises ValueError where they do not fit together.
         """
         from .restoring import restore  # few clusters have an earlier one
 
-        restore(self, kept, now)
+        restore(self, persisted, now)
         return self._finish(now)
 
     def wall_ms(self, now: float) -> int:
@@ -154,9 +154,9 @@ class Cluster:
         """Ask for something to be done."""
         self.effects.append(effect)
 
-    def answer(self, reply_to: int, message: Message, now: float) -> None:
+    def respond(self, reply_to: int, message: Message, now: float) -> None:
         """Answer a parked request; nothing happens if its client is gone."""
-        self.serving.answer(reply_to, message, now)
+        self.serving.respond(reply_to, message, now)
 
     def send(self, connection: Connection, data: bytes) -> None:
         """Send a frame."""
@@ -164,7 +164,7 @@ class Cluster:
             return
         self.emit(Reply(connection.id, data))
         connection.unsent += len(data)
-        self.turns.sent += len(data)
+        self.scheduler.sent += len(data)
         if connection.unsent > UNSENT:
             connection.draining = True
             self.emit(AwaitDrain(connection.id))
@@ -176,7 +176,7 @@ class Cluster:
 
     def resume(self, connection: Connection) -> None:
         """Let a connection take its turn, after those that wait for theirs."""
-        self.turns.resume(connection)
+        self.scheduler.resume(connection)
 
     def is_alive(self, node_id: int) -> bool:
         """Whether a broker is up."""
@@ -194,7 +194,7 @@ class Cluster:
     def appended(self, partition: Partition, now: float) -> None:
         """Wake who waits for records of a partition."""
         for broker in self.brokers.values():
-            wake(broker, partition.key, now)
+            check_and_complete(broker, partition.key, now)
 
     # -- events
 
@@ -209,7 +209,7 @@ class Cluster:
         if reason is not None:
             self.close(connection, reason)
             return
-        self._await_silence(connection)
+        self._set_idle_deadline(connection)
 
     def _authentication(self, mechanisms: tuple[str, ...]) -> Authentication:
         from .security.server import Authentication, Users  # few clusters ask who is there
@@ -228,9 +228,9 @@ class Cluster:
         if connection is None or connection.closing:
             return
         if not connection.buffer:
-            connection.heard_at = now
+            connection.last_active = now
         self.connections.receive(connection, event.data)
-        self.turns.received(connection)
+        self.scheduler.received(connection)
         excess = self.connections.excess()
         if excess is not None:
             self.close(*excess)
@@ -259,17 +259,17 @@ class Cluster:
         if connection is None or connection.closing:
             return
         if connection.busy is not None:
-            connection.heard_at = now  # it is the broker that makes it wait
+            connection.last_active = now  # it is the broker that makes it wait
         # the deadline is not moved whenever something comes, so it may be too early
-        if not self._await_silence(connection, later_than=now):
-            self.close(connection, f"{connection.stalled} connections.max.idle.ms")
+        if not self._set_idle_deadline(connection, later_than=now):
+            self.close(connection, f"{connection.idle_reason} connections.max.idle.ms")
 
-    def _await_silence(self, connection: Connection, later_than: float = -1.0) -> bool:
+    def _set_idle_deadline(self, connection: Connection, later_than: float = -1.0) -> bool:
         """Come back when a connection may have been silent for too long; whether it may yet be."""
-        patience = self.settings.seconds("connections.max.idle.ms")
-        if patience < 0:
+        max_idle = self.settings.seconds("connections.max.idle.ms")
+        if max_idle < 0:
             return True
-        due = connection.heard_at + patience
+        due = connection.last_active + max_idle
         if due > later_than:
             self.deadlines.set(IdleConnection(connection.id), due)
         return due > later_than
@@ -277,8 +277,8 @@ class Cluster:
     def _reply_due(self, due: ReplyDue, now: float) -> None:
         self.serving.send_delayed(due.reply_to, now)
 
-    def _fetch_waited(self, due: FetchWaited, now: float) -> None:
-        fetch_waited(self, due.reply_to, now)
+    def _fetch_expired(self, due: FetchExpired, now: float) -> None:
+        fetch_expired(self, due.reply_to, now)
 
     def _group_due(self, due: GroupDue, now: float) -> None:
         self.groups.due(due, now)
@@ -293,7 +293,7 @@ class Cluster:
 
     def _finish(self, now: float) -> list[Effect]:
         self._now = now
-        self.turns.run(now)
+        self.scheduler.run(now)
         effects, self.effects = self.effects, []
         return effects
 
@@ -310,7 +310,7 @@ _HANDLERS: Final[Mapping[type, Callable[..., None]]] = {
 }
 _DUE: Final[Mapping[type, Callable[..., None]]] = {
     IdleConnection: Cluster._idle,
-    FetchWaited: Cluster._fetch_waited,
+    FetchExpired: Cluster._fetch_expired,
     ReplyDue: Cluster._reply_due,
     GroupDue: Cluster._group_due,
     OffsetsDue: Cluster._offsets_due,

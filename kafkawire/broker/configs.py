@@ -147,9 +147,9 @@ def _keys(release: str | None) -> Iterator[tuple[str, ConfigKey]]:
         assert until is None or isinstance(until, str)
         if release is not None and until is not None and at > _number(until):
             continue
-        there = [row for row in rows if _number(row[0]) <= at]
-        if there and there[-1][1] is not None:  # null: the release left it out
-            _, kind, default, update = there[-1]
+        existing = [row for row in rows if _number(row[0]) <= at]
+        if existing and existing[-1][1] is not None:  # null: the release left it out
+            _, kind, default, update = existing[-1]
             default = OUR_DEFAULTS.get(name, default)
             known = ConfigType[str(kind)]
             yield name, ConfigKey(known, default, None, ALLOWED.get(name, ()), Update(update))
@@ -167,7 +167,7 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = dict(_keys(None))
 RANGES: Final = {ConfigType.SHORT: 2**15, ConfigType.INT: 2**31, ConfigType.LONG: 2**63}
 
 
-def refusal(key: ConfigKey | None, name: str, value: str | None) -> str | None:
+def config_error(key: ConfigKey | None, name: str, value: str | None) -> str | None:
     """Say why a value cannot be that key's, None if it can."""
     if key is None:
         return f"Unknown config name: {name}"
@@ -210,7 +210,7 @@ class Settings:
         self, given: Mapping[str, str] = {}, keys: Mapping[str, ConfigKey] = BROKER_CONFIGS
     ) -> None:
         for name, value in given.items():
-            reason = refusal(BROKER_CONFIGS.get(name), name, value)
+            reason = config_error(BROKER_CONFIGS.get(name), name, value)
             if reason is not None:
                 raise ValueError(reason)
         self.keys = keys

@@ -22,7 +22,7 @@ SIZE: Final = 4
 
 @dataclass(slots=True)
 class Connection:
-    """One connection. busy: the `reply_to` of the request in work, if any. heard_at: when its last
+    """One connection. busy: the `reply_to` of the request in work, if any. last_active: when its last
     whole request was taken, or the first byte of the one that is incomplete came. queued: whether
     it waits for its turn. working: whether its request is served piece by piece. paused: whether
     its client is not read.
@@ -31,7 +31,7 @@ class Connection:
     id: int
     node_id: int
     host: str
-    heard_at: float
+    last_active: float
     authentication: Authentication | None = None
     buffer: bytearray = field(default_factory=bytearray)
     busy: int | None = None
@@ -62,7 +62,7 @@ class Connection:
         return (self.ready and not self.queued) or len(self.buffer) < BACKLOG
 
     @property
-    def stalled(self) -> str:
+    def idle_reason(self) -> str:
         """What an idle connection waits for, in the words of the reason that it is closed with."""
         if self.draining:
             return "responses were not read for"

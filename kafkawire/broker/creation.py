@@ -20,7 +20,7 @@ from ..protocol.log_records import encode_log_message
 from ..records import BatchBuilder
 from .altering import source_of
 from .effects import Persist
-from .topics import INTERNAL, OFFSETS_TOPIC, Partition, Topic, name_refusal
+from .topics import INTERNAL, OFFSETS_TOPIC, Partition, Topic, topic_name_error
 
 if TYPE_CHECKING:
     from .cluster import Cluster
@@ -41,7 +41,7 @@ class Creation:
         """Find a topic, or make it if configuration lets clients make topics by asking."""
         topic = self.cluster.topics.get(name)
         settings = self.cluster.settings
-        if topic is not None or name_refusal(name) is not None:
+        if topic is not None or topic_name_error(name) is not None:
             return topic
         if name in INTERNAL or not settings.flag("auto.create.topics.enable"):
             return None
@@ -88,9 +88,9 @@ class Creation:
 
     def extend(self, topic: Topic, assignments: Sequence[Sequence[int]], now: float) -> None:
         """Add partitions to a topic."""
-        there = len(topic.partitions)
+        existing = len(topic.partitions)
         self.cluster.topics.extend(topic, assignments)
-        self._persist([_partition_record(topic, each) for each in topic.partitions[there:]], now)
+        self._persist([_partition_record(topic, each) for each in topic.partitions[existing:]], now)
 
     def delete(self, topics: Sequence[Topic], now: float) -> None:
         """Delete topics, their records and what was committed for them; fetches of them end."""
@@ -105,11 +105,11 @@ class Creation:
 
     def configure(self, topic: Topic, configs: dict[str, str], now: float) -> None:
         """Give a topic other configs; those that are not named go back to their defaults."""
-        gone = [key for key in topic.configs if key not in configs]
+        removed = [key for key in topic.configs if key not in configs]
         changed = {key: value for key, value in configs.items() if topic.configs.get(key) != value}
         topic.configs = dict(configs)
-        news = dict.fromkeys(gone) | changed
-        records = [_config_record(TOPIC_RESOURCE, topic.name, *each) for each in news.items()]
+        updates = dict.fromkeys(removed) | changed
+        records = [_config_record(TOPIC_RESOURCE, topic.name, *each) for each in updates.items()]
         self._persist(records, now)
 
     def configure_brokers(
@@ -145,10 +145,10 @@ class Creation:
 
     @property
     def offset(self) -> int:
-        """How much of the metadata log there is."""
+        """How much of the metadata log existing is."""
         return self._offset
 
-    def go_on_from(self, offset: int) -> None:
+    def resume_from(self, offset: int) -> None:
         """Write what is kept next from this offset on."""
         self._offset = offset
 

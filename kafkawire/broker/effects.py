@@ -76,6 +76,6 @@ class Report(NamedTuple):
     took: float
 
 
-Kept = Persist | Trim
+Persisted = Persist | Trim
 """What a cluster that is to survive is built from again, in order (`Cluster.restore`)."""
 Effect = Reply | Close | AwaitDrain | PauseReading | ResumeReading | Persist | Trim | Report

@@ -92,7 +92,7 @@ class IdleConnection:
 
 
 @dataclass(frozen=True, slots=True)
-class FetchWaited:
+class FetchExpired:
     """Deadline: a parked Fetch has waited as long as it said."""
 
     reply_to: int
@@ -125,4 +125,4 @@ class OffsetsLoaded:
     partition: int
 
 
-Deadline = IdleConnection | FetchWaited | ReplyDue | GroupDue | OffsetsDue | OffsetsLoaded
+Deadline = IdleConnection | FetchExpired | ReplyDue | GroupDue | OffsetsDue | OffsetsLoaded

@@ -18,7 +18,7 @@ class Action(StrEnum):
     """What a fault does."""
 
     ERROR = "error"
-    """Answer with an error; the request is not carried out."""
+    """Return a response with the error; the request is not carried out."""
     DELAY = "delay"
     """Carry it out, answer later."""
     DROP = "drop"
@@ -63,7 +63,7 @@ class Fault:
                 raise ValueError(f"{self.match!r} is no API")
             self.match = found[0]
 
-    def strikes(self, request: Request, draw: Callable[[], float]) -> bool:
+    def matches(self, request: Request, draw: Callable[[], float]) -> bool:
         """Whether this request is one that it hits."""
         if not self._matches(request):
             return False
@@ -83,7 +83,7 @@ class Fault:
         assert not isinstance(self.match, str)
         return self.match(request)
 
-    def spoil(self, data: bytes, draw: Callable[[], float]) -> bytes:
+    def damage(self, data: bytes, draw: Callable[[], float]) -> bytes:
         """Say what is left of an answer's frame."""
         if self.action is Action.TRUNCATE:
             return data[: len(data) // 2 if self.keep is None else self.keep]

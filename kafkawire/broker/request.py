@@ -40,17 +40,17 @@ class Request(NamedTuple):
 class Outcome(Enum):
     """What a handler gives where it gives no answer."""
 
-    PARKED = "parked"
+    DELAYED = "parked"
     """Somebody answers later."""
     NO_RESPONSE = "no answer"
     """The protocol has none (acks=0)."""
 
 
-PARKED: Final = Outcome.PARKED
+DELAYED: Final = Outcome.DELAYED
 NO_RESPONSE: Final = Outcome.NO_RESPONSE
 
 Work = Generator[int, None, Message]
 """A request of many elements, served piece by piece: yields how many elements it has served since,
 so that others have their turn in between, and returns the response.
 """
-Answer = Message | Outcome | Work
+HandlerResult = Message | Outcome | Work

@@ -1,6 +1,6 @@
 """From a frame to its answer: header, versions, authentication, handler, faults.
 
-Law: every request ends in exactly one answer, in none where the protocol has none, in a closed
+Law: every request ends in exactly one result, in none where the protocol has none, in a closed
 connection with a reason, or parked.
 
     frame ─┬─ after SaslHandshake v0: a raw token
@@ -17,14 +17,14 @@ from ..errors import DecodeError, RemoteProtocolError, TrailingBytes, Unsupporte
 from ..messages.api_key import ApiKey
 from ..primitives import Limits, Message
 from ..protocol import ErrorCode, decode_request_body, decode_request_header, encode_frame
-from .bounds import TURN_ELEMENTS
+from .bounds import SLICE_ELEMENTS
 from .connection import SIZE, Connection
 from .effects import Report
-from .error_responses import refusal, unknown_key
+from .error_responses import unknown_key, unsupported_response
 from .events import ReplyDue
 from .faults import Action, Fault
-from .handlers import HANDLERS, api_versions, refused
-from .request import NO_RESPONSE, PARKED, Answer, Request, Work
+from .handlers import HANDLERS, api_versions, error_response
+from .request import DELAYED, NO_RESPONSE, HandlerResult, Request, Work
 
 if TYPE_CHECKING:
     from .cluster import Cluster
@@ -60,7 +60,7 @@ class Serving:
         if connection.working:
             assert connection.busy is not None
             request = self.pending[connection.busy]
-            self._go_on(connection, request, self._work_of[connection.busy], now)
+            self._continue(connection, request, self._work_of[connection.busy], now)
             return 1
         auth = connection.authentication
         try:
@@ -71,7 +71,7 @@ class Serving:
             frame = self.cluster.connections.next_frame(connection, most, config)
             if frame is None:
                 return 0
-            connection.heard_at = now
+            connection.last_active = now
             if auth is not None and auth.takes_raw_tokens:
                 self._raw_token(connection, frame)
             else:
@@ -87,8 +87,8 @@ class Serving:
 
     def _raw_token(self, connection: Connection, token: bytes) -> None:
         assert connection.authentication is not None
-        answer = connection.authentication.token(token)
-        self.cluster.send(connection, len(answer).to_bytes(4, "big") + answer)
+        result = connection.authentication.token(token)
+        self.cluster.send(connection, len(result).to_bytes(4, "big") + result)
 
     def _request(self, connection: Connection, frame: bytes, now: float) -> None:
         head = decode_request_header(frame, limits=self._limits)
@@ -132,12 +132,12 @@ class Serving:
         self._work(connection, request, served=versions is not None, now=now)
 
     def _send_unsupported(self, connection: Connection, correlation_id: int) -> None:
-        answer = api_versions.unsupported(self.cluster)
-        self.cluster.send(connection, encode_frame(answer, 0, correlation_id))
+        result = api_versions.unsupported(self.cluster)
+        self.cluster.send(connection, encode_frame(result, 0, correlation_id))
 
     def _work(self, connection: Connection, request: Request, served: bool, now: float) -> None:
         fault = next(
-            (f for f in self.cluster.faults if f.strikes(request, self.cluster.draw)), None
+            (f for f in self.cluster.faults if f.matches(request, self.cluster.draw)), None
         )
         if fault is not None:
             if fault.action is Action.DISCONNECT and not fault.carried_out:
@@ -154,14 +154,14 @@ class Serving:
         served: bool,
         fault: Fault | None,
         now: float,
-    ) -> Answer:
+    ) -> HandlerResult:
         if not served:
-            return refusal(request)
+            return unsupported_response(request)
         if fault is not None and fault.action is Action.ERROR:
             if not request.expects_response:  # an error of a Produce with acks=0 closes
                 self.cluster.close(connection, f"a fault: {fault.error.name}, acks=0")
                 return NO_RESPONSE
-            return refused(request, fault.error)
+            return error_response(request, fault.error)
         broker = self.cluster.brokers[request.node_id]
         try:
             return HANDLERS[request.api_key].handle(broker, request, connection, now)
@@ -171,33 +171,33 @@ class Serving:
             LOG.exception("%s v%d", request.api_key.name, request.version)
             return self._failed(connection, request, error)
 
-    def _failed(self, connection: Connection, request: Request, error: Exception) -> Answer:
+    def _failed(self, connection: Connection, request: Request, error: Exception) -> HandlerResult:
         """Respond with an error of our own making, or close where no response is expected."""
         if request.expects_response:
-            return refused(request, ErrorCode.UNKNOWN_SERVER_ERROR)
+            return error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
         self.cluster.close(connection, unexpected(error))
         return NO_RESPONSE
 
-    def _settle(self, request: Request, answer: Answer, now: float) -> None:
-        if answer is PARKED:
+    def _settle(self, request: Request, result: HandlerResult, now: float) -> None:
+        if result is DELAYED:
             return
-        if isinstance(answer, GeneratorType):
-            self._go_on(self.cluster.connections[request.connection], request, answer, now)
+        if isinstance(result, GeneratorType):
+            self._continue(self.cluster.connections[request.connection], request, result, now)
             return
-        if answer is NO_RESPONSE:
+        if result is NO_RESPONSE:
             connection = self._finished(request)
             fault = self._faults.pop(request.reply_to, None)
             self.cluster.emit(Report(request, None, now - request.at))
             if fault is not None and fault.action is Action.DISCONNECT:
                 self.cluster.close(connection, "a fault: disconnect")
             return
-        assert isinstance(answer, Message)
-        self.answer(request.reply_to, answer, now)
+        assert isinstance(result, Message)
+        self.respond(request.reply_to, result, now)
 
-    def _go_on(self, connection: Connection, request: Request, work: Work, now: float) -> None:
+    def _continue(self, connection: Connection, request: Request, work: Work, now: float) -> None:
         """Serve the next elements of a large request; respond when it has no more."""
         served = 0
-        while served < TURN_ELEMENTS:
+        while served < SLICE_ELEMENTS:
             try:
                 served += next(work)
             except StopIteration as end:
@@ -219,7 +219,7 @@ class Serving:
 
     # -- out
 
-    def answer(self, reply_to: int, message: Message, now: float) -> None:
+    def respond(self, reply_to: int, message: Message, now: float) -> None:
         """Send the answer to a request, or what a fault leaves of it."""
         request = self.pending.get(reply_to)
         if request is None:
@@ -230,7 +230,7 @@ class Serving:
         except Exception as error:
             LOG.exception("the response to %s v%d", request.api_key.name, request.version)
             try:
-                message = refused(request, ErrorCode.UNKNOWN_SERVER_ERROR)
+                message = error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
                 frame = encode_frame(message, request.version, request.correlation_id)
             except Exception:
                 LOG.exception("the error response to %s v%d", request.api_key.name, request.version)
@@ -251,7 +251,7 @@ class Serving:
         elif fault.action is Action.DISCONNECT:
             self.cluster.close(connection, "a fault: disconnect")
         else:
-            self.cluster.send(connection, fault.spoil(frame, self.cluster.draw))
+            self.cluster.send(connection, fault.damage(frame, self.cluster.draw))
             if fault.action is Action.TRUNCATE:
                 self.cluster.close(connection, "a fault: truncated")
         self._close_if_refused(connection, request)
@@ -269,7 +269,7 @@ class Serving:
             self.cluster.send(self._finished(request), frame)
 
     def forget(self, connection: Connection) -> None:
-        """Forget what a client asked that went away."""
+        """Forget what a client requested that went away."""
         if connection.busy is None:
             return
         request = self.pending.pop(connection.busy, None)

@@ -23,7 +23,7 @@ LONGEST_NAME: Final = 249
 LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9._-]+")
 
 
-def name_refusal(name: str) -> str | None:
+def topic_name_error(name: str) -> str | None:
     """Say why a topic cannot be called so; None if it can."""
     if name == "":
         return "Topic name is invalid: the empty string is not allowed"
@@ -62,9 +62,9 @@ class Partition:
         """Give it another leader (NO_LEADER for none), or the same anew."""
         self.leader_id = leader_id
         self.leader_epoch += 1
-        self.log.note_epoch(self.leader_epoch, self.log.log_end_offset)
+        self.log.start_epoch(self.leader_epoch, self.log.log_end_offset)
 
-    def note_alive(self, node_id: int, alive: bool) -> bool:
+    def update_isr(self, node_id: int, alive: bool) -> bool:
         """Take in that a broker is up or down; whether that changed the leader."""
         if node_id not in self.replicas:
             return False

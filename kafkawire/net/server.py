@@ -31,10 +31,10 @@ from ..broker import (
     Effect,
     Endpoint,
     Event,
-    Kept,
     LeaderMoved,
     PauseReading,
     Persist,
+    Persisted,
     Received,
     Reply,
     Report,
@@ -44,7 +44,7 @@ from ..broker import (
 )
 from ..broker.bounds import DEFAULT_BOUNDS
 from ..broker.releases import LATEST
-from .server_transport import Wire
+from .server_transport import ServerConnection
 
 if TYPE_CHECKING:
     import ssl
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from .server_recording import Recording
 
 HOST: Final = "127.0.0.1"
-ACCEPTING_TURNS: Final = 3
-"""Turns of the loop until a client that was taken just now is among `wires`."""
+ACCEPT_ITERATIONS: Final = 3
+"""RequestScheduler of the loop until a client that was taken just now is among `connections`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class ServerConfig:
 
     topics: name -> partitions. ports: one a broker, 0 for any; () for any of all. settings:
     Kafka's broker keys. passwords: user -> password, where `sasl.enabled.mechanisms` is set. tls:
-    for all listeners. seed: of all chance and ids, None for a new one each time. bounds: how much
+    for all listeners. seed: of all rng and ids, None for a new one each time. bounds: how much
     the cluster holds of what Kafka has no key for.
     """
 
@@ -95,19 +95,19 @@ class Server:
         config: ServerConfig = DEFAULT,
         *,
         on_report: Callable[[Report], None] | None = None,
-        on_persist: Callable[[Kept], None] | None = None,
+        on_persist: Callable[[Persisted], None] | None = None,
         on_close: Callable[[Close], None] | None = None,
         recording: Recording | None = None,
-        kept: Sequence[Kept] = (),
+        persisted: Sequence[Persisted] = (),
     ) -> None:
         self.config = config
-        self.kept = kept
+        self.persisted = persisted
         self.on_report = on_report
         self.on_persist = on_persist
         self.on_close = on_close
         self.recording = recording
         self.endpoints: list[Endpoint] = []
-        self.wires: dict[int, Wire] = {}
+        self.connections: dict[int, ServerConnection] = {}
         self._listeners: dict[int, asyncio.Server] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._count = 0
@@ -136,19 +136,19 @@ class Server:
             rack = self.config.racks[at] if at < len(self.config.racks) else None
             self.endpoints.append(Endpoint(at + 1, self.config.host, bound.getsockname()[1], rack))
         # not secrets: ids that a seed can repeat
-        chance = random.Random(self.config.seed)
+        rng = random.Random(self.config.seed)
         self.cluster = Cluster(
             self.endpoints,
-            new_uuid=lambda: uuid.UUID(int=chance.getrandbits(128), version=4).bytes,
-            draw=chance.random,
+            new_uuid=lambda: uuid.UUID(int=rng.getrandbits(128), version=4).bytes,
+            draw=rng.random,
             epoch_ms=int(time.time() * 1000),
             settings=self.config.settings,
             release=self.config.release,
             passwords=self.config.passwords,
             bounds=self.config.bounds,
         )
-        if self.kept:
-            self._perform(self.cluster.restore(self.kept, self.now()))
+        if self.persisted:
+            self._perform(self.cluster.restore(self.persisted, self.now()))
         for name, partitions in self.config.topics.items():
             if name not in self.cluster.topics:
                 self.create_topic(name, partitions)
@@ -158,9 +158,9 @@ class Server:
     async def stop(self) -> None:
         """Stop listening, and close all connections."""
         await self._accept_no_more(*self._listeners.values())
-        while self.wires:
-            for wire in list(self.wires.values()):
-                wire.abort()
+        while self.connections:
+            for connection in list(self.connections.values()):
+                connection.abort()
             await asyncio.sleep(0)
         for listener in self._listeners.values():
             await listener.wait_closed()
@@ -170,7 +170,7 @@ class Server:
             self.recording.close()
 
     async def _accept_no_more(self, *listeners: asyncio.Server) -> None:
-        """Stop listening; who has been accepted by then is among `wires`.
+        """Stop listening; who has been accepted by then is among `connections`.
 
         asyncio (to Python 3.11) loses the sockets of clients that it takes in the turn in which a
         listener is closed; so first it is kept from taking any.
@@ -179,7 +179,7 @@ class Server:
             for bound in listener.sockets:
                 with suppress(NotImplementedError):  # a loop that waits for completion
                     self.loop.remove_reader(bound.fileno())
-        for _ in range(ACCEPTING_TURNS):
+        for _ in range(ACCEPT_ITERATIONS):
             await asyncio.sleep(0)
         for listener in listeners:
             listener.close()
@@ -190,7 +190,7 @@ class Server:
 
     async def _listen(self, endpoint: Endpoint, bound: socket.socket) -> None:
         self._listeners[endpoint.node_id] = await self.loop.create_server(
-            lambda: Wire(self, endpoint), sock=bound
+            lambda: ServerConnection(self, endpoint), sock=bound
         )
 
     @property
@@ -246,17 +246,17 @@ class Server:
         for effect in effects:
             match effect:
                 case Reply():
-                    self.wires[effect.connection].send(effect.data)
+                    self.connections[effect.connection].send(effect.data)
                 case Close():
                     if self.on_close is not None:
                         self.on_close(effect)
-                    self.wires[effect.connection].close()
+                    self.connections[effect.connection].close()
                 case AwaitDrain():
-                    self.wires[effect.connection].await_drain()
+                    self.connections[effect.connection].await_drain()
                 case PauseReading():
-                    self.wires[effect.connection].pause()
+                    self.connections[effect.connection].pause()
                 case ResumeReading():
-                    self.wires[effect.connection].resume()
+                    self.connections[effect.connection].resume()
                 case Persist() | Trim():
                     if self.on_persist is not None:
                         self.on_persist(effect)
@@ -280,10 +280,10 @@ class Server:
         self._timer = None
         self._perform(self.cluster.advance(self.now()))
 
-    def opened(self, wire: Wire) -> int:
+    def opened(self, connection: ServerConnection) -> int:
         """Number a connection."""
         self._count += 1
-        self.wires[self._count] = wire
+        self.connections[self._count] = connection
         return self._count
 
     def received(self, number: int, data: bytes) -> None:
@@ -297,4 +297,4 @@ class Server:
     def lost(self, number: int) -> None:
         """Take in that a connection is gone."""
         self.handle(Disconnected(number))
-        del self.wires[number]
+        del self.connections[number]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from ..broker import Action, Close, Fault, Kept, Report, Request
+from ..broker import Action, Close, Fault, Persisted, Report, Request
 from ..messages.api_key import ApiKey
 from ..protocol import ErrorCode
 from .server import Server, ServerConfig
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .server_recording import Recording
 
 T = TypeVar("T")
-PATIENCE_SECONDS: Final = 30.0
+TIMEOUT_SECONDS: Final = 30.0
 THREAD_NAME: Final = "kafkawire-broker"
 DEFAULT: Final = ServerConfig()
 
@@ -39,10 +39,10 @@ class ServerThread:
         config: ServerConfig = DEFAULT,
         *,
         recording: Recording | None = None,
-        kept: Iterable[Kept] = (),
+        persisted: Iterable[Persisted] = (),
     ) -> None:
         self.requests: list[Report] = []
-        self.persisted: list[Kept] = [*kept]
+        self.persisted: list[Persisted] = [*persisted]
         self.closed: list[Close] = []
         self.server = Server(
             config,
@@ -50,7 +50,7 @@ class ServerThread:
             on_persist=self.persisted.append,
             on_close=self.closed.append,
             recording=recording,
-            kept=tuple(self.persisted),
+            persisted=tuple(self.persisted),
         )
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
@@ -148,10 +148,10 @@ class ServerThread:
 
     def _end_loop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(PATIENCE_SECONDS)
+        self._thread.join(TIMEOUT_SECONDS)
 
     def _await(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_SECONDS)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(TIMEOUT_SECONDS)
 
     def _call(self, work: Callable[[], T]) -> T:
         async def called() -> T:

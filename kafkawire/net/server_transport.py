@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 HIGH_WATER: Final = 1 << 18
 """Bytes that a transport keeps for a client before it says so."""
-FAREWELL_SECONDS: Final = 5.0
+CLOSE_TIMEOUT_SECONDS: Final = 5.0
 """How long a client that is being closed may take to read what was sent."""
 
 
-class Wire(asyncio.Protocol):
+class ServerConnection(asyncio.Protocol):
     """One client's socket."""
 
     def __init__(self, server: Server, endpoint: Endpoint) -> None:
@@ -31,7 +31,7 @@ class Wire(asyncio.Protocol):
         self.endpoint = endpoint
         self.number = 0
         self._full = False
-        self._awaited = False
+        self._drain_awaited = False
         self._stream: int | None = None
         context = server.config.tls
         self._tls = None if context is None else TlsSession(context)
@@ -71,8 +71,8 @@ class Wire(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._full = False
-        if self._awaited:
-            self._awaited = False
+        if self._drain_awaited:
+            self._drain_awaited = False
             self.server.handle(Drained(self.number))
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
@@ -96,12 +96,12 @@ class Wire(asyncio.Protocol):
     def await_drain(self) -> None:
         """Say when what was sent has left."""
         if self._full:
-            self._awaited = True
+            self._drain_awaited = True
         else:
             self.server.loop.call_soon(self._drained)
 
     def _drained(self) -> None:
-        if self.number in self.server.wires:
+        if self.number in self.server.connections:
             self.server.handle(Drained(self.number))
 
     def pause(self) -> None:
@@ -120,7 +120,7 @@ class Wire(asyncio.Protocol):
             self._tls.close()
             self.transport.write(self._tls.pending())
         self.transport.close()
-        self.server.loop.call_later(FAREWELL_SECONDS, self.transport.abort)
+        self.server.loop.call_later(CLOSE_TIMEOUT_SECONDS, self.transport.abort)
 
     def abort(self) -> None:
         """Close now."""

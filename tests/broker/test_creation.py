@@ -20,13 +20,13 @@ def test_asking_makes_a_topic_as_configured() -> None:
 
 
 @pytest.mark.parametrize(
-    ("configured", "asked"), [("false", True), ("true", False), ("false", False)]
+    ("configured", "requested"), [("false", True), ("true", False), ("false", False)]
 )
-def test_it_does_not_where_broker_or_client_say_no(configured: str, asked: bool) -> None:
+def test_it_does_not_where_broker_or_client_say_no(configured: str, requested: bool) -> None:
     scene = Scene(settings={"auto.create.topics.enable": configured})
     for _ in range(2):
-        answer = metadata(scene.client(), "new", allow_auto_topic_creation=asked)
-        assert answer.topics[0].error_code == E.UNKNOWN_TOPIC_OR_PARTITION
+        response = metadata(scene.client(), "new", allow_auto_topic_creation=requested)
+        assert response.topics[0].error_code == E.UNKNOWN_TOPIC_OR_PARTITION
     assert "new" not in scene.cluster.topics
 
 

@@ -1,4 +1,4 @@
-"""Faults on purpose: each action, when it strikes, and that a seed repeats it."""
+"""Faults on purpose: each action, when it matches, and that a seed repeats it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def struck(**fault: object) -> tuple[Scene, Client, Fault]:
 
 
 def asks(client: Client) -> None:
-    client.sends(MetadataRequest(topics=None), 9)
+    client.send(MetadataRequest(topics=None), 9)
 
 
 def test_an_error_is_told_and_nothing_is_done() -> None:
@@ -35,8 +35,8 @@ def test_an_error_is_told_and_nothing_is_done() -> None:
 
 def test_only_the_nth_is_struck() -> None:
     _, client, fault = struck(match="Produce", nth=2, error=E.NOT_LEADER_OR_FOLLOWER)
-    told = [produce(client, batch(b"a")).error_code for _ in range(4)]
-    assert told == [E.NONE, E.NOT_LEADER_OR_FOLLOWER, E.NONE, E.NONE]
+    reported = [produce(client, batch(b"a")).error_code for _ in range(4)]
+    assert reported == [E.NONE, E.NOT_LEADER_OR_FOLLOWER, E.NONE, E.NONE]
     assert (fault.seen, fault.hit) == (4, 1)
 
 
@@ -44,28 +44,28 @@ def test_a_delay_holds_the_answer_back_and_those_behind_it() -> None:
     scene, client, _ = struck(match="Metadata", nth=1, action="delay", delay=2.0)
     asks(client)
     asks(client)
-    scene.passes(1.9)
+    scene.advance(1.9)
     assert client.frame() is None
-    scene.passes(0.2)
+    scene.advance(0.2)
     for _ in range(2):
-        client.gets(MetadataResponse)
+        client.receive(MetadataResponse)
 
 
 def test_a_delayed_answer_dies_with_its_client() -> None:
     scene, client, _ = struck(action="delay", delay=2.0)
     asks(client)
-    client.leaves()
-    scene.passes(3)
+    client.disconnect()
+    scene.advance(3)
     assert not scene.cluster.serving.pending
 
 
 def test_a_dropped_answer_never_comes_but_the_work_is_done() -> None:
     scene, client, _ = struck(match="Produce", nth=1, action="drop")
-    client.sends_bytes(b"")
+    client.send_bytes(b"")
     with pytest.raises(AssertionError):
         produce(client, batch(b"a"))
     asks(client)
-    scene.passes(60)
+    scene.advance(60)
     assert client.frame() is None
     assert client.closed is None
     assert offset_at(scene.client(), -1).offset == 1
@@ -121,8 +121,8 @@ def test_a_match_may_be_a_function() -> None:
     assert metadata(client, "t").topics[0].error_code == E.NONE
     from kafkawire.messages.metadata_request import MetadataRequestTopic
 
-    client.sends(MetadataRequest(topics=[MetadataRequestTopic(name="t")]), 9, "other")
-    assert client.gets(MetadataResponse).topics[0].error_code == E.INVALID_REQUEST
+    client.send(MetadataRequest(topics=[MetadataRequestTopic(name="t")]), 9, "other")
+    assert client.receive(MetadataResponse).topics[0].error_code == E.INVALID_REQUEST
 
 
 @pytest.mark.parametrize("match", ["Nothing", "produced"])
@@ -133,7 +133,7 @@ def test_a_match_that_is_no_api_is_refused(match: str) -> None:
 
 def test_an_error_where_there_is_no_answer_closes() -> None:
     scene, client, fault = struck(match="Produce", error=E.NOT_LEADER_OR_FOLLOWER)
-    client.sends(produce_request(batch(b"a"), acks=0), 9)
+    client.send(produce_request(batch(b"a"), acks=0), 9)
     assert fault.hit == 1
     assert client.frame() is None
     assert client.closed == "a fault: NOT_LEADER_OR_FOLLOWER, acks=0"

@@ -98,11 +98,11 @@ def test_a_handler_is_headed_by_its_versions_and_what_each_added(name: str) -> N
     title, table = doc.split("\n\n", 1)
     assert title.startswith(f"{name}: ")
     entries = re.split(r"^v(\d+) +", table, flags=re.MULTILINE)[1:]
-    told = {
+    reported = {
         int(version): " ".join(text.split()).split(" │ ")[0]
         for version, text in zip(entries[::2], entries[1::2], strict=True)
     }
-    assert told == expected_head(name)
+    assert reported == expected_head(name)
 
 
 def test_what_is_served_is_what_the_issue_lists() -> None:

@@ -58,11 +58,13 @@ class ScramClient:
 
 
 def handshake(client: Client, mechanism: str, version: int = 1) -> SaslHandshakeResponse:
-    return client.asks(SaslHandshakeRequest(mechanism=mechanism), version, SaslHandshakeResponse)
+    return client.exchange(
+        SaslHandshakeRequest(mechanism=mechanism), version, SaslHandshakeResponse
+    )
 
 
 def token(client: Client, data: bytes) -> SaslAuthenticateResponse:
-    return client.asks(SaslAuthenticateRequest(auth_bytes=data), 2, SaslAuthenticateResponse)
+    return client.exchange(SaslAuthenticateRequest(auth_bytes=data), 2, SaslAuthenticateResponse)
 
 
 def plain(user: str = USER, password: str = PASSWORD, authzid: str = "") -> bytes:
@@ -70,7 +72,7 @@ def plain(user: str = USER, password: str = PASSWORD, authzid: str = "") -> byte
 
 
 def raw_token(client: Client, data: bytes) -> bytes:
-    client.sends_bytes(len(data).to_bytes(4, "big") + data)
+    client.send_bytes(len(data).to_bytes(4, "big") + data)
     frame = client.frame()
     assert frame is not None, client.closed
     return frame[4:]
@@ -117,9 +119,9 @@ WRONG = [
 @pytest.mark.parametrize("data", WRONG)
 def test_a_wrong_plain_token_is_told_and_the_connection_closes(client: Client, data: bytes) -> None:
     handshake(client, "PLAIN")
-    answer = token(client, data)
-    assert answer.error_code == E.SASL_AUTHENTICATION_FAILED
-    assert answer.error_message
+    response = token(client, data)
+    assert response.error_code == E.SASL_AUTHENTICATION_FAILED
+    assert response.error_message
     assert client.closed is not None
 
 
@@ -151,8 +153,8 @@ def test_a_wrong_proof(client: Client, mechanism: str, what: str) -> None:
 
 
 def test_an_unknown_mechanism_is_told_which_there_are(client: Client) -> None:
-    answer = handshake(client, "GSSAPI")
-    assert (answer.error_code, answer.mechanisms) == (
+    response = handshake(client, "GSSAPI")
+    assert (response.error_code, response.mechanisms) == (
         E.UNSUPPORTED_SASL_MECHANISM,
         list(MECHANISMS),
     )
@@ -161,14 +163,14 @@ def test_an_unknown_mechanism_is_told_which_there_are(client: Client) -> None:
 
 def test_nothing_else_is_served_before(client: Client) -> None:
     request = ApiVersionsRequest(client_software_name="a", client_software_version="1")
-    assert client.asks(request, 3, ApiVersionsResponse).error_code == E.NONE
-    client.sends(MetadataRequest(topics=[]), 9)
+    assert client.exchange(request, 3, ApiVersionsResponse).error_code == E.NONE
+    client.send(MetadataRequest(topics=[]), 9)
     assert client.frame() is None
     assert client.closed == "METADATA before the client is authenticated"
 
 
 def test_tokens_out_of_order_close(client: Client) -> None:
-    client.sends(SaslAuthenticateRequest(auth_bytes=plain()), 2)
+    client.send(SaslAuthenticateRequest(auth_bytes=plain()), 2)
     assert client.closed == "SaslAuthenticate before SaslHandshake"
 
 

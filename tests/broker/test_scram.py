@@ -222,10 +222,10 @@ def test_a_doubled_nonce_comes_in_as_with_the_release(release: str) -> None:
     version = 0 if release in ("2.2",) else 1
 
     def ask(data: bytes) -> tuple[int, bytes]:
-        answer = client.asks(
+        response = client.exchange(
             SaslAuthenticateRequest(auth_bytes=data), version, SaslAuthenticateResponse
         )
-        return answer.error_code, answer.auth_bytes
+        return response.error_code, response.auth_bytes
 
     _, server_first = ask(peer.first())
     code, _ = ask(peer.last(server_first))
@@ -237,8 +237,8 @@ def test_an_authorization_id_is_refused_over_the_wire() -> None:
     settings = {"sasl.enabled.mechanisms": "SCRAM-SHA-256"}
     client = Scene(settings=settings, passwords={USER: PASSWORD}).client()
     handshake(client, "SCRAM-SHA-256")
-    answer = token(client, b"n,a=somebody,n=user,r=abc")
-    assert answer.error_code == E.SASL_AUTHENTICATION_FAILED
-    assert answer.error_message is not None
-    assert "authorization id" in answer.error_message
+    response = token(client, b"n,a=somebody,n=user,r=abc")
+    assert response.error_code == E.SASL_AUTHENTICATION_FAILED
+    assert response.error_message is not None
+    assert "authorization id" in response.error_message
     assert client.closed is not None

@@ -8,12 +8,12 @@ import pytest
 
 from kafkawire.broker import cluster, events
 from kafkawire.broker.deadlines import Deadlines
-from kafkawire.broker.groups.group import _DUE, _QUESTIONS, Group
+from kafkawire.broker.groups.group import _DUE, _REQUESTS, Group
 from kafkawire.broker.groups.requests import (
     Deadline,
+    GroupRequest,
     JoinDue,
     PendingExpired,
-    Question,
     SessionExpired,
     SyncDue,
 )
@@ -46,8 +46,8 @@ def test_every_state_answers_every_kind_of_request() -> None:
     assert set(ADMISSION) == set(GroupState)
     for state in GroupState:
         assert set(ADMISSION[state]) == set(Kind)
-    told = {kind: [ADMISSION[state][kind] for state in GroupState] for kind in Kind}
-    assert told == {kind: [WORDS[w] for w in row.split()] for kind, row in EXPECTED.items()}
+    reported = {kind: [ADMISSION[state][kind] for state in GroupState] for kind in Kind}
+    assert reported == {kind: [WORDS[w] for w in row.split()] for kind, row in EXPECTED.items()}
 
 
 def in_state(state: GroupState) -> Group:
@@ -75,7 +75,7 @@ def test_every_state_is_reached_and_dead_is_the_end() -> None:
 
 
 def test_every_question_and_every_deadline_has_a_handler() -> None:
-    assert set(_QUESTIONS) == set(Question.__args__)
+    assert set(_REQUESTS) == set(GroupRequest.__args__)
     assert set(_DUE) == set(Deadline.__args__)
 
 
@@ -102,7 +102,7 @@ def test_deadlines_of_different_kinds_are_different_keys() -> None:
         JoinDue(),
         SyncDue(),
         events.IdleConnection(1),
-        events.FetchWaited(1),
+        events.FetchExpired(1),
         events.ReplyDue(1),
         events.OffsetsDue(),
         events.GroupDue(1, "g"),

@@ -34,11 +34,11 @@ class Target(NamedTuple):
 
     topic: str
     topic_id: bytes
-    asked: FetchPartition
+    requested: FetchPartition
 
     @property
     def key(self) -> tuple[str, bytes, int]:
-        return self.topic, self.topic_id, self.asked.partition
+        return self.topic, self.topic_id, self.requested.partition
 
 
 @dataclass(slots=True)
@@ -49,9 +49,9 @@ class Cached:
     high_watermark: int = UNKNOWN
     log_start_offset: int = UNKNOWN
 
-    def is_news(self, data: PartitionData) -> bool:
+    def maybe_update(self, data: PartitionData) -> bool:
         """Whether the client must hear of it; what it hears is remembered."""
-        news = bool(
+        changed = bool(
             data.records
             or data.error_code
             or data.high_watermark != self.high_watermark
@@ -61,7 +61,7 @@ class Cached:
         self.high_watermark, self.log_start_offset = data.high_watermark, data.log_start_offset
         if data.error_code:
             self.high_watermark = UNKNOWN  # told again when the error is over
-        return news
+        return changed
 
 
 @dataclass(slots=True)
@@ -74,7 +74,7 @@ class Session:
     epoch: int = 1
     partitions: dict[tuple[str, bytes, int], Cached] = field(default_factory=dict)
 
-    def take(self, request: FetchRequest) -> None:
+    def update(self, request: FetchRequest) -> None:
         """Take in what a request names and forgets."""
         for target in targets(request):
             cached = self.partitions.get(target.key)
@@ -90,7 +90,7 @@ class Session:
         """Expect the next epoch; 0 is never reached again."""
         self.epoch = 1 if self.epoch == LAST_EPOCH else self.epoch + 1
 
-    def to_the_back(self, key: tuple[str, bytes, int]) -> None:
+    def move_to_end(self, key: tuple[str, bytes, int]) -> None:
         """Let others go first next time: this one just had its turn."""
         cached = self.partitions.pop(key, None)
         if cached is not None:
@@ -140,7 +140,7 @@ class Sessions:
             if request.session_epoch == INITIAL_EPOCH and len(wanted) <= self._most_partitions:
                 session = self._open(version, now)
                 if session is not None:
-                    session.take(request)
+                    session.update(request)
             return Context(session, True, wanted)
         session = self._sessions.get(request.session_id)
         if session is None:
@@ -149,7 +149,7 @@ class Sessions:
             return E.INVALID_FETCH_SESSION_EPOCH
         if session.by_id != (version >= TOPIC_IDS_FROM):
             return E.FETCH_SESSION_TOPIC_ID_ERROR
-        session.take(request)
+        session.update(request)
         if len(session.partitions) > self._most_partitions:
             del self._sessions[session.id]
             return E.FETCH_SESSION_ID_NOT_FOUND  # the client goes on with a full Fetch

@@ -3,7 +3,7 @@
 Law: whatever a group is or committed stands in the partition's log before anybody is told; a new
 coordinator knows what the log says, no more.
 
-    question ─▶ Group ─▶ effects ─▶ records in the log, answers to parked requests
+    request ─▶ Group ─▶ effects ─▶ records in the log, answers to delayed requests
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..topics import OFFSETS_TOPIC, Partition
 from . import offsets
 from .group import Group
 from .offsets import NEVER, Committed, LogRecord, TopicPartition
-from .requests import Effect, Join, Joined, Question, Store, Sync, Synced
+from .requests import Effect, GroupRequest, Join, Joined, Store, Sync, Synced
 from .responses import message
 from .states import GroupState, Kind
 
@@ -82,26 +82,26 @@ class Coordinator:
     def _new_member_id(self, client: str) -> str:
         return f"{client[:CLIENT_CHARACTERS]}-{self.cluster.new_uuid().hex()}"
 
-    def may_begin(self, group_id: str) -> bool:
+    def may_create(self, group_id: str) -> bool:
         """Whether a group exists, or may be begun."""
         return group_id in self.groups or self.usage.admits_group()
 
-    def ask(self, group: Group, question: Question, now: float) -> None:
-        """Put a question to a group; it is answered now or later."""
-        effects: Iterable[Effect] = self._refused(group, question)
-        self.perform(group, effects or group.handle(question, now), now)
+    def handle(self, group: Group, request: GroupRequest, now: float) -> None:
+        """Put a request to a group; it is answered now or later."""
+        effects: Iterable[Effect] = self._refused(group, request)
+        self.perform(group, effects or group.handle(request, now), now)
         if group.unused and not self.offsets.get(group.group_id):
             self.groups.pop(group.group_id, None)  # a join that failed leaves no group
             self.usage.forget(group)
 
-    def _refused(self, group: Group, question: Question) -> tuple[Effect, ...]:
-        """Answer a question that would exceed the bounds of groups."""
-        if isinstance(question, Join):
-            error = self.usage.join_error(group, question)
-            return (Joined(question.reply_to, error, question.member_id),) if error else ()
-        if isinstance(question, Sync):
-            error = self.usage.sync_error(question)
-            return (Synced(question.reply_to, error),) if error else ()
+    def _refused(self, group: Group, request: GroupRequest) -> tuple[Effect, ...]:
+        """Answer a request that would exceed the bounds of groups."""
+        if isinstance(request, Join):
+            error = self.usage.join_error(group, request)
+            return (Joined(request.reply_to, error, request.member_id),) if error else ()
+        if isinstance(request, Sync):
+            error = self.usage.sync_error(request)
+            return (Synced(request.reply_to, error),) if error else ()
         return ()
 
     def due(self, group_id: str, now: float) -> None:
@@ -118,7 +118,7 @@ class Coordinator:
                 continue
             request = self.cluster.serving.pending.get(effect.reply_to)
             if request is not None:
-                self.cluster.answer(effect.reply_to, message(effect, request), now)
+                self.cluster.respond(effect.reply_to, message(effect, request), now)
         self.usage.note(group)
         due = GroupDue(self.index, group.group_id)
         self.cluster.deadlines.set(due, group.next_deadline())
@@ -135,9 +135,11 @@ class Coordinator:
 
     def _forget(self, group: Group, now: float) -> None:
         group_id = group.group_id
-        gone = [offsets.offset_record(group_id, of, None) for of in self.offsets.pop(group_id, {})]
-        self.usage.offsets -= len(gone)
-        self._write([*gone, offsets.group_tombstone(group_id)], now)
+        deleted = [
+            offsets.offset_record(group_id, of, None) for of in self.offsets.pop(group_id, {})
+        ]
+        self.usage.offsets -= len(deleted)
+        self._write([*deleted, offsets.group_tombstone(group_id)], now)
         self.perform(group, group.end(E.GROUP_ID_NOT_FOUND), now)
         del self.groups[group_id]
         self.usage.forget(group)
@@ -167,41 +169,41 @@ class Coordinator:
         """Keep what a group commits. records: `given` as it is written (`offset_record`)."""
         if given:
             self._write(records, now)
-            kept = self.offsets[group_id]
-            self.usage.offsets -= len(kept)
-            kept.update(given)
-            self.usage.offsets += len(kept)
+            by_partition = self.offsets[group_id]
+            self.usage.offsets -= len(by_partition)
+            by_partition.update(given)
+            self.usage.offsets += len(by_partition)
 
     def may_commit(self, group_id: str, given: Iterable[TopicPartition]) -> bool:
         """Whether a group may keep offsets of those partitions beside what it has."""
-        kept = self.offsets.get(group_id, {})
-        return self.usage.admits_offsets(sum(of not in kept for of in given))
+        by_partition = self.offsets.get(group_id, {})
+        return self.usage.admits_offsets(sum(of not in by_partition for of in given))
 
-    def take_back(self, group_id: str, of: Iterable[TopicPartition], now: float) -> None:
+    def delete_offsets(self, group_id: str, of: Iterable[TopicPartition], now: float) -> None:
         """Forget what a group committed."""
-        kept = self.offsets.get(group_id, {})
-        gone = [each for each in of if each in kept]
-        if gone:
-            self._write([offsets.offset_record(group_id, each, None) for each in gone], now)
-            for each in gone:
-                del kept[each]
-            self.usage.offsets -= len(gone)
+        by_partition = self.offsets.get(group_id, {})
+        deleted = [each for each in of if each in by_partition]
+        if deleted:
+            self._write([offsets.offset_record(group_id, each, None) for each in deleted], now)
+            for each in deleted:
+                del by_partition[each]
+            self.usage.offsets -= len(deleted)
 
     def expire(self, now: float) -> None:
         """Forget offsets that nobody has used for their time, and groups that have none left."""
         wall_ms = self.cluster.wall_ms(now)
         for group in list(self.groups.values()):
-            kept = self.offsets.get(group.group_id, {})
+            by_partition = self.offsets.get(group.group_id, {})
             in_use = self.subscribed(group) if len(group.members) else frozenset()
             expired = [
                 of
-                for of, committed in kept.items()
+                for of, committed in by_partition.items()
                 if in_use is not None
                 and of[0] not in in_use
                 and wall_ms >= self._expires_at(group, committed)
             ]
-            self.take_back(group.group_id, expired, now)
-            if not kept and group.state is GroupState.EMPTY and not group.pending:
+            self.delete_offsets(group.group_id, expired, now)
+            if not by_partition and group.state is GroupState.EMPTY and not group.pending:
                 self._forget(group, now)
 
     def _expires_at(self, group: Group, committed: Committed) -> int:
@@ -214,8 +216,8 @@ class Coordinator:
 
     def topics_deleted(self, topics: Collection[str], now: float) -> None:
         """Forget what was committed for topics."""
-        for group_id, kept in self.offsets.items():
-            self.take_back(group_id, [of for of in kept if of[0] in topics], now)
+        for group_id, by_partition in self.offsets.items():
+            self.delete_offsets(group_id, [of for of in by_partition if of[0] in topics], now)
 
     # -- the log
 
@@ -243,20 +245,20 @@ class Coordinator:
                 offsets.restore(group, metadata, now)
                 since_ms = metadata.current_state_timestamp
                 group.changed_at = (since_ms - self.cluster.epoch_ms) / 1000
-        for group_id, kept in self.offsets.items():
-            if kept:
+        for group_id, by_partition in self.offsets.items():
+            if by_partition:
                 self.group(group_id, now)
         for group in self.groups.values():
             self.perform(group, [], now)
 
     def _load_offset(self, key: OffsetCommitKey, value: object) -> None:
-        kept = self.offsets[key.group]
-        self.usage.offsets -= len(kept)
+        by_partition = self.offsets[key.group]
+        self.usage.offsets -= len(by_partition)
         if isinstance(value, OffsetCommitValue):
-            kept[key.topic, key.partition] = offsets.committed_of(value)
+            by_partition[key.topic, key.partition] = offsets.committed_of(value)
         else:
-            kept.pop((key.topic, key.partition), None)
-        self.usage.offsets += len(kept)
+            by_partition.pop((key.topic, key.partition), None)
+        self.usage.offsets += len(by_partition)
 
     def unload(self, now: float) -> None:
         """Give the groups up: another broker coordinates them from now on."""

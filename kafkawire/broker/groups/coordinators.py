@@ -83,7 +83,7 @@ class Coordinators:
             found = self._by_partition[index] = Coordinator(self.cluster, index)
         return found
 
-    def led_elsewhere(self, partition: Partition, now: float) -> None:
+    def leader_changed(self, partition: Partition, now: float) -> None:
         """Take in that a partition has another leader: groups go with it."""
         if partition.topic != OFFSETS_TOPIC:
             return
@@ -110,9 +110,9 @@ class Coordinators:
         """Let all coordinators read what there is, and look for what expired."""
         topic = self.cluster.topics.get(OFFSETS_TOPIC)
         for partition in () if topic is None else topic.partitions:
-            self.led_elsewhere(partition, now)
+            self.leader_changed(partition, now)
         if topic is not None:
-            self.watch(now)
+            self.start_expiration(now)
 
     def due(self, due: GroupDue, now: float) -> None:
         """Let a group do what is due."""
@@ -120,19 +120,19 @@ class Coordinators:
         if found is not None:
             found.due(due.group_id, now)
 
-    def watch(self, now: float) -> None:
+    def start_expiration(self, now: float) -> None:
         """Look for expired offsets from now on."""
         if not self._watching:
             self._watching = True
-            self._look_again(now)
+            self._schedule_expiration(now)
 
     def expire_offsets(self, now: float) -> None:
         """Forget what expired, and come back."""
         for coordinator in list(self._by_partition.values()):
             coordinator.expire(now)
-        self._look_again(now)
+        self._schedule_expiration(now)
 
-    def _look_again(self, now: float) -> None:
+    def _schedule_expiration(self, now: float) -> None:
         interval = self.cluster.settings.seconds("offsets.retention.check.interval.ms")
         self.cluster.deadlines.set(OffsetsDue(), now + interval)
 

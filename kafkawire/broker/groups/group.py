@@ -3,8 +3,8 @@
 Law: identity, then alive, then admission, then the handler: a member that behaves has its session
 renewed before it is told REBALANCE_IN_PROGRESS, or it would be expelled for listening.
 
-    Join ─▶ parked until all have joined ─▶ Joined, one of them leads
-    Sync ─▶ parked until the leader assigns ─▶ Store, Synced
+    Join ─▶ delayed until all have joined ─▶ Joined, one of them leads
+    Sync ─▶ delayed until the leader assigns ─▶ Store, Synced
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from typing import Final
 from ...protocol import ErrorCode
 from ..deadlines import Deadlines
 from . import joining
-from .member import Member, Parked
+from .member import DelayedRequest, Member
 from .members import Members
 from .requests import (
     Deadline,
     Effect,
+    GroupRequest,
     Heartbeat,
     HeartbeatResult,
     Join,
@@ -28,7 +29,6 @@ from .requests import (
     Leave,
     Left,
     PendingExpired,
-    Question,
     SessionExpired,
     Store,
     Sync,
@@ -64,13 +64,13 @@ class Group:
         self.protocol_name: str | None = None
         self.members = Members()
         self.pending: set[str] = set()
-        self.unsynced: set[str] = set()
+        self.pending_sync_members: set[str] = set()
         self.new_member_id = new_member_id
         self.initial_delay = initial_delay
         self.max_size = max_size
         self.initial = False
         self.initial_left = 0.0
-        self.joined_meanwhile = False
+        self.new_member_added = False
         self.deadlines: Deadlines[Deadline] = Deadlines()
 
     @property
@@ -85,9 +85,9 @@ class Group:
 
     # -- the machine's contract
 
-    def handle(self, question: Question, now: float) -> list[Effect]:
-        """Take a question; answers, its own or those of others that it sets free."""
-        return _QUESTIONS[type(question)](self, question, now)
+    def handle(self, request: GroupRequest, now: float) -> list[Effect]:
+        """Take a request; answers, its own or those of others that it sets free."""
+        return _REQUESTS[type(request)](self, request, now)
 
     def next_deadline(self) -> float | None:
         """Say when to call `advance`."""
@@ -114,11 +114,11 @@ class Group:
             error = self._identity_error(member_id, generation_id, group_instance_id)
             if error:
                 return error
-            self.note_alive(self.members[member_id], now)
+            self.renew_session(self.members[member_id], now)
         return self.admits(K.COMMIT)
 
     def end(self, error: ErrorCode) -> list[Effect]:
-        """Answer all that is parked with an error: the group is elsewhere, or no more."""
+        """Answer all that is delayed with an error: the group is elsewhere, or no more."""
         effects: list[Effect] = []
         for member in self.members:
             effects += self.release(member, error)
@@ -126,7 +126,7 @@ class Group:
         self.deadlines = Deadlines()
         return effects
 
-    # -- a handler a question
+    # -- a handler a request
 
     def _join(self, request: Join, now: float) -> list[Effect]:
         return joining.join(self, request, now)
@@ -138,19 +138,19 @@ class Group:
         if error:
             return [Synced(request.reply_to, error)]
         member = self.members[request.member_id]
-        self.unsynced.discard(member.member_id)
-        if not self.unsynced:
+        self.pending_sync_members.discard(member.member_id)
+        if not self.pending_sync_members:
             self.deadlines.cancel(SyncDue())
         if self.state is S.STABLE:
             return [self._synced(request.reply_to, member)]
-        effects = self.park(member, Parked(request.reply_to, is_join=False))
+        effects = self.delay(member, DelayedRequest(request.reply_to, is_join=False))
         if member.member_id != self.members.leader:
             return effects
         for each in self.members:
             self.members.assign(each, request.assignments.get(each.member_id, b""))
         self.move_to(S.STABLE, now)
         effects.append(Store())
-        return effects + self._answer_syncs(now)
+        return effects + self._complete_syncs(now)
 
     def _heartbeat(self, request: Heartbeat, now: float) -> list[Effect]:
         return [HeartbeatResult(request.reply_to, self._member_error(request, K.HEARTBEAT, now))]
@@ -192,10 +192,10 @@ class Group:
 
     def _sync_due(self, _due: SyncDue, now: float) -> list[Effect]:
         effects: list[Effect] = []
-        for member_id in list(self.unsynced):
+        for member_id in list(self.pending_sync_members):
             if member_id in self.members:
                 effects += self.remove(member_id, now)
-        self.unsynced.clear()
+        self.pending_sync_members.clear()
         return effects
 
     # -- who may
@@ -207,7 +207,7 @@ class Group:
             )
             if error:
                 return error
-            self.note_alive(self.members[request.member_id], now)
+            self.renew_session(self.members[request.member_id], now)
         return self.admits(kind)
 
     def _identity_error(
@@ -226,31 +226,31 @@ class Group:
 
     # -- steps that handlers share
 
-    def note_alive(self, member: Member, now: float) -> None:
-        """Renew a member's session; while a request of it is parked there is none."""
-        if member.parked is None:
+    def renew_session(self, member: Member, now: float) -> None:
+        """Renew a member's session; while a request of it is delayed there is none."""
+        if member.delayed is None:
             self.deadlines.set(SessionExpired(member.member_id), now + member.session_timeout)
 
-    def park(self, member: Member, parked: Parked) -> list[Effect]:
+    def delay(self, member: Member, delayed: DelayedRequest) -> list[Effect]:
         """Let a request wait; one that waited before is told to try again."""
         effects = self.release(member, E.REBALANCE_IN_PROGRESS)
-        self.members.park(member, parked)
+        self.members.delay(member, delayed)
         self.deadlines.cancel(SessionExpired(member.member_id))
         return effects
 
     def release(self, member: Member, error: ErrorCode) -> list[Effect]:
-        """Answer a member's parked request, if there is one, with an error."""
-        parked = self.members.park(member, None)
-        if parked is None:
+        """Answer a member's delayed request, if there is one, with an error."""
+        delayed = self.members.delay(member, None)
+        if delayed is None:
             return []
-        if parked.is_join:
-            return [Joined(parked.reply_to, error, member.member_id)]
-        return [Synced(parked.reply_to, error)]
+        if delayed.is_join:
+            return [Joined(delayed.reply_to, error, member.member_id)]
+        return [Synced(delayed.reply_to, error)]
 
     def remove(self, member_id: str, now: float) -> list[Effect]:
         """Let a member go, and share out anew what it had."""
         self.deadlines.cancel(SessionExpired(member_id))
-        self.unsynced.discard(member_id)
+        self.pending_sync_members.discard(member_id)
         effects = self.release(self.members.remove(member_id), E.UNKNOWN_MEMBER_ID)
         if self.state in (S.STABLE, S.COMPLETING_REBALANCE):
             effects += joining.prepare(self, now)
@@ -261,13 +261,13 @@ class Group:
         self.deadlines.cancel(PendingExpired(member_id))
         return joining.complete_if_all_joined(self, now)
 
-    def _answer_syncs(self, now: float) -> list[Effect]:
+    def _complete_syncs(self, now: float) -> list[Effect]:
         effects: list[Effect] = []
         for member in self.members:
-            if member.parked is not None:
-                effects.append(self._synced(member.parked.reply_to, member))
-                self.members.park(member, None)
-                self.note_alive(member, now)
+            if member.delayed is not None:
+                effects.append(self._synced(member.delayed.reply_to, member))
+                self.members.delay(member, None)
+                self.renew_session(member, now)
         return effects
 
     def _synced(self, reply_to: int, member: Member) -> Synced:
@@ -281,7 +281,7 @@ class Group:
         self.changed_at = now
 
 
-_QUESTIONS: Final[Mapping[type, Callable[..., list[Effect]]]] = {
+_REQUESTS: Final[Mapping[type, Callable[..., list[Effect]]]] = {
     Join: Group._join,
     Sync: Group._sync,
     Heartbeat: Group._heartbeat,

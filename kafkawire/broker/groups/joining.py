@@ -3,7 +3,7 @@
 Law: a rebalance ends when all members have joined and nobody who was given an id is still expected,
 or when its time is over; the first of an empty group waits for more before that.
 
-    join ─▶ prepare ─▶ parked ─▶ complete: generation + 1, protocol and leader chosen, all answered
+    join ─▶ prepare ─▶ delayed ─▶ complete: generation + 1, protocol and leader chosen, all answered
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ...protocol import ErrorCode
-from .member import Member, Parked
+from .member import DelayedRequest, Member
 from .requests import Effect, Join, JoinDue, Joined, PendingExpired, SessionExpired, Store, SyncDue
 from .states import GroupState, Kind
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .group import Group
 
 E, S = ErrorCode, GroupState
-NEW_MEMBER_PATIENCE: Final = 300.0
+NEW_MEMBER_JOIN_TIMEOUT: Final = 300.0
 """Seconds after which a new member whose first join still waits is given up."""
 
 
@@ -60,7 +60,11 @@ def _join_new(group: Group, request: Join, now: float) -> list[Effect]:
     member_id = request.member_id or group.new_member_id(
         request.group_instance_id or request.client_id
     )
-    if not request.member_id and request.needs_id and request.group_instance_id is None:
+    if (
+        not request.member_id
+        and request.requires_known_member_id
+        and request.group_instance_id is None
+    ):
         group.pending.add(member_id)
         group.deadlines.set(PendingExpired(member_id), now + request.session_timeout)
         return [Joined(request.reply_to, E.MEMBER_ID_REQUIRED, member_id)]
@@ -70,10 +74,10 @@ def _join_new(group: Group, request: Join, now: float) -> list[Effect]:
     if not len(group.members):
         group.protocol_type = request.protocol_type
     group.members.add(member)
-    group.joined_meanwhile = True
+    group.new_member_added = True
     effects = _rejoin(group, request, member, now)
-    if member.parked is not None:
-        group.deadlines.set(SessionExpired(member_id), now + NEW_MEMBER_PATIENCE)
+    if member.delayed is not None:
+        group.deadlines.set(SessionExpired(member_id), now + NEW_MEMBER_JOIN_TIMEOUT)
     return effects
 
 
@@ -87,7 +91,7 @@ def _join_again(group: Group, request: Join, member: Member, now: float) -> list
     group.members.update(member, request)
     if missed:
         effects = group.release(member, E.REBALANCE_IN_PROGRESS)
-        group.note_alive(member, now)
+        group.renew_session(member, now)
         return [*effects, joined(group, member, request.reply_to)]
     return _rejoin(group, request, member, now)
 
@@ -99,15 +103,15 @@ def _replace(group: Group, request: Join, member: Member, now: float) -> list[Ef
     group.deadlines.cancel(SessionExpired(was))
     assert request.group_instance_id is not None
     group.members.rename(member, group.new_member_id(request.group_instance_id))
-    if was in group.unsynced:
-        group.unsynced.remove(was)
-        group.unsynced.add(member.member_id)
+    if was in group.pending_sync_members:
+        group.pending_sync_members.remove(was)
+        group.pending_sync_members.add(member.member_id)
     group.members.update(member, request)
     if group.state is not S.STABLE or group.members.elected_protocol() != group.protocol_name:
         return effects + _rejoin(group, request, member, now)
-    group.note_alive(member, now)
+    group.renew_session(member, now)
     answer = joined(group, member, request.reply_to, skip_assignment=led)
-    if not request.may_skip:
+    if not request.supports_skip_assignment:
         # it must not take itself for the leader, or it would assign with nobody's metadata
         answer = answer._replace(leader=was if led else answer.leader, members=())
         answer = answer._replace(skip_assignment=False)
@@ -116,7 +120,7 @@ def _replace(group: Group, request: Join, member: Member, now: float) -> list[Ef
 
 def _rejoin(group: Group, request: Join, member: Member, now: float) -> list[Effect]:
     effects = prepare(group, now)
-    effects += group.park(member, Parked(request.reply_to, is_join=True))
+    effects += group.delay(member, DelayedRequest(request.reply_to, is_join=True))
     return effects + complete_if_all_joined(group, now)
 
 
@@ -128,14 +132,14 @@ def prepare(group: Group, now: float) -> list[Effect]:
     effects: list[Effect] = []
     for member in group.members:
         effects += group.release(member, E.REBALANCE_IN_PROGRESS)
-        group.note_alive(member, now)
-    group.unsynced.clear()
+        group.renew_session(member, now)
+    group.pending_sync_members.clear()
     group.deadlines.cancel(SyncDue())
     group.move_to(S.PREPARING_REBALANCE, now)
     timeout = group.members.rebalance_timeout()
     group.initial = was_empty and group.initial_delay > 0
     if group.initial:
-        group.joined_meanwhile = False
+        group.new_member_added = False
         group.initial_left = max(0.0, timeout - group.initial_delay)
         timeout = group.initial_delay
     group.deadlines.set(JoinDue(), now + timeout)
@@ -144,10 +148,10 @@ def prepare(group: Group, now: float) -> list[Effect]:
 
 def join_due(group: Group, now: float) -> list[Effect]:
     """Go on with those who have joined, or give more the time to."""
-    if group.initial and group.joined_meanwhile and group.initial_left > 0:
+    if group.initial and group.new_member_added and group.initial_left > 0:
         more = min(group.initial_delay, group.initial_left)
         group.initial_left -= more
-        group.joined_meanwhile = False
+        group.new_member_added = False
         group.deadlines.set(JoinDue(), now + more)
         return []
     return _complete(group, now)
@@ -182,18 +186,18 @@ def _complete(group: Group, now: float) -> list[Effect]:
     group.members.elect()
     group.protocol_name = group.members.elected_protocol()
     group.move_to(S.COMPLETING_REBALANCE, now)
-    return _answer_joins(group, now)
+    return _complete_joins(group, now)
 
 
-def _answer_joins(group: Group, now: float) -> list[Effect]:
+def _complete_joins(group: Group, now: float) -> list[Effect]:
     effects: list[Effect] = []
     for member in group.members:
         group.members.assign(member, b"")
-        if member.parked is not None:
-            effects.append(joined(group, member, member.parked.reply_to))
-            group.members.park(member, None)
-            group.note_alive(member, now)
-            group.unsynced.add(member.member_id)
+        if member.delayed is not None:
+            effects.append(joined(group, member, member.delayed.reply_to))
+            group.members.delay(member, None)
+            group.renew_session(member, now)
+            group.pending_sync_members.add(member.member_id)
     group.deadlines.set(SyncDue(), now + group.members.rebalance_timeout())
     return effects
 

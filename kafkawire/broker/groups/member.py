@@ -1,6 +1,6 @@
 """A member of a classic group.
 
-Law: of its requests at most one is parked, and while one is, its session cannot expire.
+Law: of its requests at most one is delayed, and while one is, its session cannot expire.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from .requests import Join, Protocols
 
 
-class Parked(NamedTuple):
+class DelayedRequest(NamedTuple):
     """A JoinGroup or SyncGroup that waits."""
 
     reply_to: int
@@ -30,7 +30,7 @@ class Member:
     rebalance_timeout: float
     protocols: Protocols
     assignment: bytes = b""
-    parked: Parked | None = None
+    delayed: DelayedRequest | None = None
 
     @classmethod
     def joining(cls, member_id: str, request: Join) -> Member:
@@ -62,7 +62,7 @@ class Member:
     @property
     def has_joined(self) -> bool:
         """Whether it waits for the rebalance to complete."""
-        return self.parked is not None and self.parked.is_join
+        return self.delayed is not None and self.delayed.is_join
 
     def metadata(self, protocol: str | None) -> bytes:
         """What it said for a protocol; b"" if it does not have it."""

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ...protocol import ErrorCode
-from .member import Member, Parked
+from .member import DelayedRequest, Member
 from .requests import Join
 
 E = ErrorCode
@@ -92,10 +92,10 @@ class Members:
         self.size += len(assignment) - len(member.assignment)
         member.assignment = assignment
 
-    def park(self, member: Member, parked: Parked | None) -> Parked | None:
+    def delay(self, member: Member, delayed: DelayedRequest | None) -> DelayedRequest | None:
         """Let a request of a member wait, or none; the one that waited before."""
-        before, member.parked = member.parked, parked
-        self.joined += (parked is not None and parked.is_join) - (
+        before, member.delayed = member.delayed, delayed
+        self.joined += (delayed is not None and delayed.is_join) - (
             before is not None and before.is_join
         )
         return before

@@ -120,7 +120,7 @@ def restore(group: Group, value: GroupMetadataValue, now: float) -> None:
             each.assignment,
         )
         group.members.add(member)
-        group.note_alive(member, now)
+        group.renew_session(member, now)
     group.members.leader = value.leader or ""
     if value.members:
         group.state = GroupState.STABLE  # not a move: the group is read, it does not change

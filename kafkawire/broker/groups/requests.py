@@ -1,6 +1,6 @@
 """What is asked of a group, and what it answers, as values: no version of any message.
 
-Law: a question that may have to wait carries `reply_to`; its answer carries it back.
+Law: a request that may have to wait carries `reply_to`; its answer carries it back.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ Protocols = tuple[tuple[str, bytes], ...]
 class Join:
     """A client wants to be a member, or takes part in a rebalance; timeouts in seconds.
 
-    member_id: "" for a new one. needs_id: whether a new one must come back with the id it is given
-    (v4+). may_skip: whether a leader understands that it need not assign (v9+).
+    member_id: "" for a new one. requires_known_member_id: whether a new one must come back with the id it is given
+    (v4+). supports_skip_assignment: whether a leader understands that it need not assign (v9+).
     """
 
     reply_to: int
@@ -32,8 +32,8 @@ class Join:
     rebalance_timeout: float
     protocol_type: str
     protocols: Protocols
-    needs_id: bool = True
-    may_skip: bool = True
+    requires_known_member_id: bool = True
+    supports_skip_assignment: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Leave:
     members: tuple[tuple[str, str | None], ...]
 
 
-Question = Join | Sync | Heartbeat | Leave
+GroupRequest = Join | Sync | Heartbeat | Leave
 
 
 class Joined(NamedTuple):

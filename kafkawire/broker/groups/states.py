@@ -4,7 +4,7 @@ Law: a state changes only as `LEGAL` says; `ADMISSION` is total: every state has
 request, NONE where the request's handler decides.
 
     EMPTY ─▶ PREPARING_REBALANCE ─▶ COMPLETING_REBALANCE ─▶ STABLE
-               (joins parked)         (syncs parked)
+               (joins delayed)         (syncs delayed)
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LEGAL: Final[Mapping[GroupState, frozenset[GroupState]]] = {
     S.DEAD: frozenset(),
 }
 
-_MOVING: Final[Mapping[Kind, ErrorCode]] = {
+_WITH_MEMBERS: Final[Mapping[Kind, ErrorCode]] = {
     K.JOIN: E.NONE,
     K.SYNC: E.NONE,
     K.HEARTBEAT: E.NONE,
@@ -63,14 +63,14 @@ _REBALANCING: Final = E.REBALANCE_IN_PROGRESS
 
 ADMISSION: Final[Mapping[GroupState, Mapping[Kind, ErrorCode]]] = {
     S.EMPTY: {
-        **_MOVING,
+        **_WITH_MEMBERS,
         K.SYNC: E.UNKNOWN_MEMBER_ID,
         K.HEARTBEAT: E.UNKNOWN_MEMBER_ID,
         K.DELETE: E.NONE,
     },
-    S.PREPARING_REBALANCE: {**_MOVING, K.SYNC: _REBALANCING, K.HEARTBEAT: _REBALANCING},
-    S.COMPLETING_REBALANCE: {**_MOVING, K.COMMIT: _REBALANCING},
-    S.STABLE: _MOVING,
+    S.PREPARING_REBALANCE: {**_WITH_MEMBERS, K.SYNC: _REBALANCING, K.HEARTBEAT: _REBALANCING},
+    S.COMPLETING_REBALANCE: {**_WITH_MEMBERS, K.COMMIT: _REBALANCING},
+    S.STABLE: _WITH_MEMBERS,
     S.DEAD: {
         **dict.fromkeys(K, E.COORDINATOR_NOT_AVAILABLE),
         K.DELETE: E.GROUP_ID_NOT_FOUND,

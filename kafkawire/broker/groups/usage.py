@@ -1,6 +1,6 @@
 """How much the groups of a cluster hold, against its bounds.
 
-Law: a group is counted as it was after its last question; when it is forgotten it counts nothing.
+Law: a group is counted as it was after its last request; when it is forgotten it counts nothing.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ class Usage:
         """Whether there may be one more group."""
         return len(self._counted) < self._bounds.groups
 
-    def join_error(self, group: Group, question: Join) -> ErrorCode:
+    def join_error(self, group: Group, request: Join) -> ErrorCode:
         """Return why a client may not join for want of room, NONE if it may."""
-        known = group.members.get(question.member_id)
-        new = known is None and question.member_id not in group.pending
+        known = group.members.get(request.member_id)
+        new = known is None and request.member_id not in group.pending
         if new and self._members >= self._bounds.members:
             return E.GROUP_MAX_SIZE_REACHED
-        size = sum(len(name) + len(data) for name, data in question.protocols)
+        size = sum(len(name) + len(data) for name, data in request.protocols)
         more = size - (0 if known is None else known.size)
         fits = more <= 0 or self._bytes + more <= self._bounds.group_bytes
         return E.NONE if fits else E.GROUP_MAX_SIZE_REACHED
 
-    def sync_error(self, question: Sync) -> ErrorCode:
+    def sync_error(self, request: Sync) -> ErrorCode:
         """Return why assignments are not stored, NONE if they are."""
-        size = sum(len(each) for each in question.assignments.values())
+        size = sum(len(each) for each in request.assignments.values())
         fits = not size or self._bytes + size <= self._bounds.group_bytes
         return E.NONE if fits else E.MESSAGE_TOO_LARGE
 

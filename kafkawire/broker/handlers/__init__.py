@@ -1,6 +1,6 @@
 """The APIs that are served: one file an API key, each headed by its versions.
 
-Law: `handle` answers, parks or closes; `refused` makes an answer that says one error everywhere it
+Law: `handle` responses, parks or closes; `error_response` makes an answer that says one error everywhere it
 can, for faults.
 """
 
@@ -15,7 +15,7 @@ from ...primitives import Message
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 
 
 class Handler(Protocol):
@@ -23,11 +23,11 @@ class Handler(Protocol):
 
     def handle(
         self, broker: Broker, request: Request, connection: Connection, now: float, /
-    ) -> Answer:
+    ) -> HandlerResult:
         """Serve a request."""
 
     @property
-    def refused(self) -> Any:
+    def error_response(self) -> Any:
         """A function of (body, error) that makes an answer which says the error."""
 
 
@@ -69,15 +69,15 @@ class Handlers(Mapping[ApiKey, Handler]):
     """API key -> its module, imported when it is first asked for: a cluster is up without it."""
 
     def __init__(self) -> None:
-        self._there: dict[ApiKey, Handler] = {}
+        self._modules: dict[ApiKey, Handler] = {}
 
     def __getitem__(self, key: ApiKey) -> Handler:
-        found = self._there.get(key)
+        found = self._modules.get(key)
         if found is None:
             if key not in SERVED:
                 raise KeyError(key)
             module = import_module(f"{__name__}.{key.name.lower()}")
-            found = self._there[key] = cast(Handler, module)
+            found = self._modules[key] = cast(Handler, module)
         return found
 
     def __iter__(self) -> Iterator[ApiKey]:
@@ -90,8 +90,8 @@ class Handlers(Mapping[ApiKey, Handler]):
 HANDLERS: Final = Handlers()
 
 
-def refused(request: Request, error: ErrorCode) -> Message:
+def error_response(request: Request, error: ErrorCode) -> Message:
     """Answer a request that is served with an error."""
-    made = HANDLERS[request.api_key].refused(request.body, error)
+    made = HANDLERS[request.api_key].error_response(request.body, error)
     assert isinstance(made, Message)
     return made

@@ -16,10 +16,10 @@ from ..altering import Change, Problem, Values, alter, checked, duplicates
 from ..broker import Broker
 from ..configs import ConfigKey
 from ..connection import Connection
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
     """Replace each resource's configuration."""
     body = request.body
     assert isinstance(body, AlterConfigsRequest)
@@ -55,8 +55,8 @@ def _response(
     )
 
 
-def refused(body: AlterConfigsRequest, error: ErrorCode) -> AlterConfigsResponse:
-    """Answer with an error for each resource."""
+def error_response(body: AlterConfigsRequest, error: ErrorCode) -> AlterConfigsResponse:
+    """Return a response with the error for each resource."""
     return AlterConfigsResponse(
         responses=[
             _response(each.resource_type, each.resource_name, error, error.name)

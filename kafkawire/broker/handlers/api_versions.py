@@ -1,4 +1,4 @@
-"""ApiVersions: what a broker speaks. It answers before authentication.
+"""ApiVersions: what a broker speaks. It responses before authentication.
 
 v0   the first
 v1   response +throttle_time_ms
@@ -26,7 +26,7 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
 from ..releases import features
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
@@ -38,7 +38,7 @@ LOWEST_0_FROM = 4
 IDENTITY_FROM = 5
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> Answer:
+def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> HandlerResult:
     """List the APIs and the versions of each."""
     body = request.body
     assert isinstance(body, ApiVersionsRequest)
@@ -46,9 +46,9 @@ def handle(broker: Broker, request: Request, _connection: Connection, _now: floa
     if request.version >= SOFTWARE_FROM and not (
         _is_software(body.client_software_name) and _is_software(body.client_software_version)
     ):
-        return refused(body, ErrorCode.INVALID_REQUEST)
+        return error_response(body, ErrorCode.INVALID_REQUEST)
     if request.version >= IDENTITY_FROM and body.cluster_id not in (None, cluster.cluster_id):
-        return refused(body, ErrorCode.REBOOTSTRAP_REQUIRED)
+        return error_response(body, ErrorCode.REBOOTSTRAP_REQUIRED)
     keys = [
         ApiVersion(api_key=key, min_version=versions.first, max_version=versions.last)
         for key, versions in sorted(cluster.listed.items())
@@ -85,6 +85,6 @@ def unsupported(cluster: Cluster) -> ApiVersionsResponse:
     return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[ours])
 
 
-def refused(_body: ApiVersionsRequest, error: ErrorCode) -> ApiVersionsResponse:
-    """Answer with an error."""
+def error_response(_body: ApiVersionsRequest, error: ErrorCode) -> ApiVersionsResponse:
+    """Return a response with the error."""
     return ApiVersionsResponse(error_code=error)

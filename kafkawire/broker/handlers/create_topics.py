@@ -25,10 +25,10 @@ from ...messages.create_topics_response import (
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..config_descriptions import described
-from ..configs import TOPIC_CONFIGS, refusal
+from ..configs import TOPIC_CONFIGS, config_error
 from ..connection import Connection
-from ..request import Answer, Request, Work
-from ..topics import INTERNAL, OFFSETS_TOPIC, name_refusal
+from ..request import HandlerResult, Request, Work
+from ..topics import INTERNAL, OFFSETS_TOPIC, topic_name_error
 
 E = ErrorCode
 DEFAULT: Final = -1
@@ -40,7 +40,7 @@ Shown = dict[frozenset[tuple[str, str]], list[CreatableTopicConfigs]]
 Problem = tuple[ErrorCode, str]
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
     """Make each topic, or only say whether it could be made."""
     body = request.body
     assert isinstance(body, CreateTopicsRequest)
@@ -126,7 +126,7 @@ def _configs(broker: Broker, configs: dict[str, str]) -> list[CreatableTopicConf
 
 
 def _problem(broker: Broker, topic: CreatableTopic) -> Problem | None:
-    reason = name_refusal(topic.name)
+    reason = topic_name_error(topic.name)
     if reason is not None:
         return E.INVALID_TOPIC_EXCEPTION, reason
     if topic.name in broker.cluster.topics:
@@ -134,7 +134,7 @@ def _problem(broker: Broker, topic: CreatableTopic) -> Problem | None:
     if topic.name in INTERNAL and topic.name != OFFSETS_TOPIC:
         return E.INVALID_TOPIC_EXCEPTION, f"Topic '{topic.name}' is Kafka's own."
     for each in topic.configs:
-        reason = refusal(TOPIC_CONFIGS.get(each.name), each.name, each.value)
+        reason = config_error(TOPIC_CONFIGS.get(each.name), each.name, each.value)
         if reason is not None:
             return E.INVALID_CONFIG, reason
     return None
@@ -184,8 +184,8 @@ def _failed(name: str, error: ErrorCode, message: str) -> CreatableTopicResult:
     return CreatableTopicResult(name=name, error_code=error, error_message=message)
 
 
-def refused(body: CreateTopicsRequest, error: ErrorCode) -> CreateTopicsResponse:
-    """Answer with an error for each topic."""
+def error_response(body: CreateTopicsRequest, error: ErrorCode) -> CreateTopicsResponse:
+    """Return a response with the error for each topic."""
     return CreateTopicsResponse(
         topics=[_failed(topic.name, error, error.name) for topic in body.topics]
     )

@@ -18,23 +18,23 @@ from ...messages.delete_topics_response import DeletableTopicResult, DeleteTopic
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 from ..topics import Topic
 
 E = ErrorCode
 STATES_FROM: Final = 6
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
     """Delete each topic."""
     body = request.body
     assert isinstance(body, DeleteTopicsRequest)
     if request.version >= STATES_FROM:
-        wanted = [(each.name, each.topic_id) for each in body.topics]
+        requested = [(each.name, each.topic_id) for each in body.topics]
     else:
-        wanted = [(name, bytes(16)) for name in body.topic_names]
+        requested = [(name, bytes(16)) for name in body.topic_names]
     found: dict[str, Topic] = {}
-    responses = [_find(broker, *each, found) for each in wanted]
+    responses = [_find(broker, *each, found) for each in requested]
     broker.cluster.creation.delete(list(found.values()), now)
     return DeleteTopicsResponse(responses=responses)
 
@@ -60,10 +60,10 @@ def _failed(name: str | None, topic_id: bytes, error: ErrorCode) -> DeletableTop
     )
 
 
-def refused(body: DeleteTopicsRequest, error: ErrorCode) -> DeleteTopicsResponse:
-    """Answer with an error for each topic."""
-    wanted = [(name, bytes(16)) for name in body.topic_names]
+def error_response(body: DeleteTopicsRequest, error: ErrorCode) -> DeleteTopicsResponse:
+    """Return a response with the error for each topic."""
+    requested = [(name, bytes(16)) for name in body.topic_names]
     by_state = [(each.name, each.topic_id) for each in body.topics]
     return DeleteTopicsResponse(
-        responses=[_failed(name, topic_id, error) for name, topic_id in [*wanted, *by_state]]
+        responses=[_failed(name, topic_id, error) for name, topic_id in [*requested, *by_state]]
     )

@@ -31,18 +31,18 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
 from ..fetching.reading import fetch
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
     """Read, or wait for enough to read."""
     body = request.body
     assert isinstance(body, FetchRequest)
     return fetch(broker, request, body, now)
 
 
-def refused(body: FetchRequest, error: ErrorCode) -> FetchResponse:
-    """Answer with an error for each partition that is named."""
+def error_response(body: FetchRequest, error: ErrorCode) -> FetchResponse:
+    """Return a response with the error for each partition that is named."""
     return FetchResponse(
         responses=[
             FetchableTopicResponse(

@@ -1,4 +1,4 @@
-"""FindCoordinator: which broker answers for a group or a transactional id.
+"""FindCoordinator: which broker responses for a group or a transactional id.
 
 v0   the first
 v1   request +key_type; response +throttle_time_ms +error_message
@@ -20,7 +20,7 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
 from ..groups.coordinators import partition_for
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 from ..topics import NO_LEADER
 
 E = ErrorCode
@@ -30,11 +30,11 @@ SEVERAL_FROM: Final = 4
 NOWHERE: Final = -1
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
     """Name the coordinator of each key; the topic behind it is made if it is not there."""
     body = request.body
     assert isinstance(body, FindCoordinatorRequest)
-    broker.cluster.groups.watch(now)
+    broker.cluster.groups.start_expiration(now)
     if request.version >= SEVERAL_FROM:
         found = [_find(broker, key, body.key_type, now) for key in body.coordinator_keys]
         return FindCoordinatorResponse(coordinators=found)
@@ -74,8 +74,8 @@ def _nobody(key: str, error: ErrorCode) -> Coordinator:
     )
 
 
-def refused(body: FindCoordinatorRequest, error: ErrorCode) -> FindCoordinatorResponse:
-    """Answer with an error for each key."""
+def error_response(body: FindCoordinatorRequest, error: ErrorCode) -> FindCoordinatorResponse:
+    """Return a response with the error for each key."""
     if body.coordinator_keys:
         return FindCoordinatorResponse(
             coordinators=[_nobody(key, error) for key in body.coordinator_keys]

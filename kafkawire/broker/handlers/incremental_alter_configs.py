@@ -21,20 +21,20 @@ from ..altering import Change, Problem, Values, alter, checked, duplicates
 from ..broker import Broker
 from ..configs import ConfigKey, ConfigType
 from ..connection import Connection
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 
 E = ErrorCode
 SET, DELETE, APPEND, SUBTRACT = range(4)
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
-    """Change each resource's configuration, all that is asked of one or nothing of it."""
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+    """Change each resource's configuration, all that is resource of one or nothing of it."""
     body = request.body
     assert isinstance(body, IncrementalAlterConfigsRequest)
     responses = []
-    for asked in body.resources:
-        kind, name = asked.resource_type, asked.resource_name
-        problem = alter(broker, kind, name, changes(asked.configs), body.validate_only, now)
+    for resource in body.resources:
+        kind, name = resource.resource_type, resource.resource_name
+        problem = alter(broker, kind, name, changes(resource.configs), body.validate_only, now)
         error, message = problem or (E.NONE, None)
         responses.append(
             AlterConfigsResourceResponse(
@@ -45,7 +45,7 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
 
 
 def changes(given: list[AlterableConfig]) -> Change:
-    """Make the change that applies operations to the values there are."""
+    """Make the change that applies operations to the values existing are."""
 
     def apply(keys: Mapping[str, ConfigKey], values: Mapping[str, str]) -> Values | Problem:
         made = dict(values)
@@ -77,19 +77,19 @@ def _applied(made: Values, each: AlterableConfig, key: ConfigKey | None) -> Prob
 
 
 def _list(current: str, given: str, operation: int) -> str:
-    there = dict.fromkeys(part for part in current.split(",") if part)
+    existing = dict.fromkeys(part for part in current.split(",") if part)
     for part in (part.strip() for part in given.split(",")):
         if operation == SUBTRACT:
-            there.pop(part, None)
+            existing.pop(part, None)
         elif part:
-            there[part] = None
-    return ",".join(there)
+            existing[part] = None
+    return ",".join(existing)
 
 
-def refused(
+def error_response(
     body: IncrementalAlterConfigsRequest, error: ErrorCode
 ) -> IncrementalAlterConfigsResponse:
-    """Answer with an error for each resource."""
+    """Return a response with the error for each resource."""
     return IncrementalAlterConfigsResponse(
         responses=[
             AlterConfigsResourceResponse(

@@ -23,7 +23,7 @@ from ..broker import Broker
 from ..connection import Connection
 from ..groups.requests import Join, Joined
 from ..groups.responses import message
-from ..request import PARKED, Answer, Request
+from ..request import DELAYED, HandlerResult, Request
 
 E = ErrorCode
 REBALANCE_TIMEOUT_FROM: Final = 1
@@ -31,8 +31,8 @@ ID_REQUIRED_FROM: Final = 4
 SKIP_FROM: Final = 9
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
-    """Put it to the group, which answers when the rebalance is over."""
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+    """Put it to the group, which responses when the rebalance is over."""
     body = request.body
     assert isinstance(body, JoinGroupRequest)
     coordinator = broker.coordinator(body.group_id)
@@ -42,11 +42,11 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
         return _failed(request, E.INVALID_SESSION_TIMEOUT)
     if body.member_id and body.group_id not in coordinator.groups:
         return _failed(request, E.UNKNOWN_MEMBER_ID)
-    if not coordinator.may_begin(body.group_id):
+    if not coordinator.may_create(body.group_id):
         return _failed(request, E.POLICY_VIOLATION)
     group = coordinator.group(body.group_id, now)
-    coordinator.ask(group, _question(request, body), now)
-    return PARKED
+    coordinator.handle(group, _group_request(request, body), now)
+    return DELAYED
 
 
 def _may_take(broker: Broker, session_timeout_ms: int) -> bool:
@@ -55,7 +55,7 @@ def _may_take(broker: Broker, session_timeout_ms: int) -> bool:
     return least <= session_timeout_ms <= settings.number("group.max.session.timeout.ms")
 
 
-def _question(request: Request, body: JoinGroupRequest) -> Join:
+def _group_request(request: Request, body: JoinGroupRequest) -> Join:
     session, rebalance = body.session_timeout_ms, body.rebalance_timeout_ms
     if request.version < REBALANCE_TIMEOUT_FROM:
         rebalance = session
@@ -69,19 +69,19 @@ def _question(request: Request, body: JoinGroupRequest) -> Join:
         rebalance / 1000,
         body.protocol_type,
         tuple((each.name, each.metadata) for each in body.protocols),
-        needs_id=request.version >= ID_REQUIRED_FROM,
-        may_skip=request.version >= SKIP_FROM,
+        requires_known_member_id=request.version >= ID_REQUIRED_FROM,
+        supports_skip_assignment=request.version >= SKIP_FROM,
     )
 
 
-def _failed(request: Request, error: ErrorCode) -> Answer:
+def _failed(request: Request, error: ErrorCode) -> HandlerResult:
     body = request.body
     assert isinstance(body, JoinGroupRequest)
     return message(Joined(request.reply_to, error, body.member_id), request)
 
 
-def refused(body: JoinGroupRequest, error: ErrorCode) -> JoinGroupResponse:
-    """Answer with an error."""
+def error_response(body: JoinGroupRequest, error: ErrorCode) -> JoinGroupResponse:
+    """Return a response with the error."""
     return JoinGroupResponse(
         error_code=error, generation_id=-1, protocol_name="", member_id=body.member_id
     )

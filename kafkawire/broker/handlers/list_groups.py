@@ -17,14 +17,14 @@ from ...messages.list_groups_response import ListedGroup, ListGroupsResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 
 CLASSIC: Final = "classic"
 STATES_FROM: Final = 4
 TYPES_FROM: Final = 5
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> Answer:
+def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> HandlerResult:
     """List groups, those in the states and of the types that are asked for."""
     body = request.body
     assert isinstance(body, ListGroupsRequest)
@@ -32,7 +32,7 @@ def handle(broker: Broker, request: Request, _connection: Connection, _now: floa
     types = {kind.lower() for kind in body.types_filter}
     coordinators = broker.coordinators()
     if isinstance(coordinators, ErrorCode):
-        return refused(body, coordinators)
+        return error_response(body, coordinators)
     groups = [group for coordinator in coordinators for group in coordinator.groups.values()]
     return ListGroupsResponse(
         groups=[
@@ -49,6 +49,6 @@ def handle(broker: Broker, request: Request, _connection: Connection, _now: floa
     )
 
 
-def refused(_body: ListGroupsRequest, error: ErrorCode) -> ListGroupsResponse:
-    """Answer with an error."""
+def error_response(_body: ListGroupsRequest, error: ErrorCode) -> ListGroupsResponse:
+    """Return a response with the error."""
     return ListGroupsResponse(error_code=error)

@@ -11,23 +11,23 @@ from ...messages.sasl_handshake_response import SaslHandshakeResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 
 E = ErrorCode
 
 
-def handle(_broker: Broker, request: Request, connection: Connection, _now: float) -> Answer:
+def handle(_broker: Broker, request: Request, connection: Connection, _now: float) -> HandlerResult:
     """Take the choice; where nobody need authenticate, that is an error."""
     body = request.body
     assert isinstance(body, SaslHandshakeRequest)
     auth = connection.authentication
     if auth is None:
-        return refused(body, E.ILLEGAL_SASL_STATE)
+        return error_response(body, E.ILLEGAL_SASL_STATE)
     taken = auth.handshake(body.mechanism, request.version)
     error = E.NONE if taken else E.UNSUPPORTED_SASL_MECHANISM
     return SaslHandshakeResponse(error_code=error, mechanisms=list(auth.enabled))
 
 
-def refused(_body: SaslHandshakeRequest, error: ErrorCode) -> SaslHandshakeResponse:
-    """Answer with an error."""
+def error_response(_body: SaslHandshakeRequest, error: ErrorCode) -> SaslHandshakeResponse:
+    """Return a response with the error."""
     return SaslHandshakeResponse(error_code=error)

@@ -12,7 +12,7 @@ from ...records import Batch, BatchBuilder
 from ..effects import Persist, Trim
 from ..topics import Partition
 from .partition_log import Stored
-from .validation import Checked, Refused, Rules, check, rules
+from .validation import Checked, RecordsRejected, Rules, check, rules
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
@@ -39,13 +39,13 @@ class Appender:
     def produce(
         self, partition: Partition, records: bytes | None, version: int, acks: int, now: float
     ) -> Appended:
-        """Write what a Produce brings; Refused says why not."""
+        """Write what a Produce brings; RecordsRejected says why not."""
         topic = self._rules_of(partition)
         if acks == ALL and len(partition.isr) < topic.min_insync_replicas:
-            raise Refused(
+            raise RecordsRejected(
                 E.NOT_ENOUGH_REPLICAS,
                 f"{len(partition.isr)} in sync, {topic.min_insync_replicas} needed",
-                looked_at=False,
+                content_checked=False,
             )
         checked = check(records, version, topic, self.cluster.wall_ms(now))
         batch = checked.batch
@@ -53,9 +53,9 @@ class Appender:
             written = partition.producers.duplicate(batch)
             if written is not None:
                 return Appended(written.base_offset, written.timestamp)
-            error = partition.producers.refusal(batch)
+            error = partition.producers.sequence_error(batch)
             if error:
-                raise Refused(error, f"{error.name} of producer {batch.producer_id}")
+                raise RecordsRejected(error, f"{error.name} of producer {batch.producer_id}")
         stored = self._store(partition, checked, now)
         if batch.producer_id >= 0:
             partition.producers.note(batch, stored)

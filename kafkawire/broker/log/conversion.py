@@ -35,10 +35,10 @@ def readable(records: bytes, version: int, from_offset: int) -> bytes | None:
 
 
 def _old(records: list[Record], magic: int, codec: Compression, from_offset: int) -> bytes:
-    kept = [record for record in records if record.offset >= from_offset]
-    if not kept:
+    remaining = [record for record in records if record.offset >= from_offset]
+    if not remaining:
         return b""
-    builder = MessageSetBuilder(magic, base_offset=kept[0].offset, compression=codec)
-    for record in kept:
+    builder = MessageSetBuilder(magic, base_offset=remaining[0].offset, compression=codec)
+    for record in remaining:
         builder.append(record.key, record.value, record.timestamp, record.offset)
     return builder.build()

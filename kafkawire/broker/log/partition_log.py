@@ -91,14 +91,14 @@ class PartitionLog:
     def append(self, stored: Stored, leader_epoch: int) -> None:
         """Add a batch whose offsets were given from `log_end_offset` on."""
         assert stored.base_offset >= self.log_end_offset, "offsets only grow"
-        self.note_epoch(leader_epoch, stored.base_offset)
+        self.start_epoch(leader_epoch, stored.base_offset)
         self._batches.append(stored)
         self._last_offsets.append(stored.last_offset)
         self._ends.append((self._ends[-1] if self._ends else 0) + len(stored.data))
         self.log_end_offset = stored.last_offset + 1
         self.size += len(stored.data)
 
-    def note_epoch(self, leader_epoch: int, offset: int) -> None:
+    def start_epoch(self, leader_epoch: int, offset: int) -> None:
         """Remember that an epoch begins, if it is newer than those known."""
         if not self.epochs or leader_epoch > self.epochs[-1].epoch:
             while self.epochs and self.epochs[-1].start_offset >= offset:
@@ -119,11 +119,11 @@ class PartitionLog:
     def delete_before(self, offset: int) -> None:
         """Move the log's start; batches that lie wholly before it go."""
         self.log_start_offset = max(self.log_start_offset, offset)
-        gone = bisect_left(self._last_offsets, self.log_start_offset)
-        for lost in self._batches[:gone]:
+        deleted = bisect_left(self._last_offsets, self.log_start_offset)
+        for lost in self._batches[:deleted]:
             self.size -= len(lost.data)
-        if gone:
-            del self._batches[:gone], self._last_offsets[:gone], self._ends[:gone]
+        if deleted:
+            del self._batches[:deleted], self._last_offsets[:deleted], self._ends[:deleted]
             self._latest.clear()
         later = [each for each in self.epochs if each.start_offset > self.log_start_offset]
         now = [each for each in self.epochs if each.start_offset <= self.log_start_offset]

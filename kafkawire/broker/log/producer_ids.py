@@ -43,7 +43,7 @@ class ProducerIds:
         self._next = self._reserved = BLOCK
         self._transactional: OrderedDict[str, Producer] = OrderedDict()
 
-    def go_on_from(self, next_producer_id: int) -> None:
+    def resume_from(self, next_producer_id: int) -> None:
         """Give no id before this one: others have them."""
         self._next = self._reserved = next_producer_id
 

@@ -63,7 +63,7 @@ class Producers:
                 return written
         return None
 
-    def refusal(self, batch: Batch) -> ErrorCode:
+    def sequence_error(self, batch: Batch) -> ErrorCode:
         """Say why a batch of an idempotent producer may not be written; NONE if it may."""
         state = self._states.get(batch.producer_id)
         if state is None:
@@ -99,8 +99,8 @@ class Producers:
     def forget_from(self, offset: int) -> None:
         """Forget batches that the log lost."""
         for producer_id, state in list(self._states.items()):
-            kept = [written for written in state.batches if written.base_offset < offset]
-            if not kept:
+            remaining = [written for written in state.batches if written.base_offset < offset]
+            if not remaining:
                 del self._states[producer_id]
             else:
-                state.batches = deque(kept, maxlen=REMEMBERED)
+                state.batches = deque(remaining, maxlen=REMEMBERED)

@@ -51,17 +51,17 @@ class RecordError(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Refused(Exception):
+class RecordsRejected(Exception):
     """Records that are not stored, and why.
 
-    looked_at: whether it was their content that was wrong; then the answer says where the log
+    content_checked: whether it was their content that was wrong; then the answer says where the log
     starts, as Kafka's does.
     """
 
     error: ErrorCode
     message: str
     records: tuple[RecordError, ...] = ()
-    looked_at: bool = True
+    content_checked: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +126,20 @@ def _stamped(data: bytes, attributes: int, latest: int) -> bytes:
 
 
 def check(records: bytes | None, version: int, topic: Rules, wall_ms: int) -> Checked:
-    """Check what a Produce of a version brings for one partition; Refused says why not."""
+    """Check what a Produce of a version brings for one partition; RecordsRejected says why not."""
     try:
         batches = [] if not records else list(RecordBatches(records))
         tail = 0 if not records else RecordBatches(records).cut_tail
         if version >= ONE_BATCH_FROM and (len(batches) != 1 or batches[0].magic != MAGIC):
-            raise Refused(
-                E.INVALID_RECORD, f"Produce v{version} takes one batch of magic 2", looked_at=False
+            raise RecordsRejected(
+                E.INVALID_RECORD,
+                f"Produce v{version} takes one batch of magic 2",
+                content_checked=False,
             )
         if not batches or tail:
-            raise Refused(E.CORRUPT_MESSAGE, "records that are cut off", looked_at=False)
+            raise RecordsRejected(
+                E.CORRUPT_MESSAGE, "records that are cut off", content_checked=False
+            )
         for batch in batches:
             _check_size(batch, topic)
             batch.verify()
@@ -143,11 +147,13 @@ def check(records: bytes | None, version: int, topic: Rules, wall_ms: int) -> Ch
         batch = batches[0] if version >= ONE_BATCH_FROM else _upconverted(batches)
         found = batch.records(as_created=True)
     except UnsupportedCompression as error:
-        raise Refused(E.UNSUPPORTED_COMPRESSION_TYPE, str(error), looked_at=False) from None
+        raise RecordsRejected(
+            E.UNSUPPORTED_COMPRESSION_TYPE, str(error), content_checked=False
+        ) from None
     except CorruptBatch as error:
-        raise Refused(E.CORRUPT_MESSAGE, str(error), looked_at=False) from None
+        raise RecordsRejected(E.CORRUPT_MESSAGE, str(error), content_checked=False) from None
     except DecodeError as error:
-        raise Refused(E.CORRUPT_MESSAGE, str(error), looked_at=False) from None
+        raise RecordsRejected(E.CORRUPT_MESSAGE, str(error), content_checked=False) from None
     _check_batch(batch, found)
     _check_records(found, topic, wall_ms)
     if topic.compression is not None and batch.compression != topic.compression:
@@ -158,35 +164,35 @@ def check(records: bytes | None, version: int, topic: Rules, wall_ms: int) -> Ch
 
 def _check_size(batch: Batch, topic: Rules) -> None:
     if batch.size > topic.max_message_bytes:
-        raise Refused(
+        raise RecordsRejected(
             E.MESSAGE_TOO_LARGE,
             f"a batch of {batch.size} bytes; max.message.bytes is {topic.max_message_bytes}",
-            looked_at=False,
+            content_checked=False,
         )
 
 
 def _check_codec(codec: Compression, version: int) -> None:
     if codec is Compression.ZSTD and version < ZSTD_FROM:
-        raise Refused(
+        raise RecordsRejected(
             E.UNSUPPORTED_COMPRESSION_TYPE,
             f"zstd takes Produce v{ZSTD_FROM}, this is v{version}",
-            looked_at=False,
+            content_checked=False,
         )
 
 
 def _check_batch(batch: Batch, found: list[Record]) -> None:
     if batch.control:
-        raise Refused(E.INVALID_RECORD, "clients may not write control records")
+        raise RecordsRejected(E.INVALID_RECORD, "clients may not write control records")
     if batch.transactional:
-        raise Refused(E.INVALID_TXN_STATE, "no transaction has this partition")
+        raise RecordsRejected(E.INVALID_TXN_STATE, "no transaction has this partition")
     if not found:
-        raise Refused(E.INVALID_RECORD, "a batch without records")
+        raise RecordsRejected(E.INVALID_RECORD, "a batch without records")
     if batch.producer_id >= 0 and (batch.producer_epoch < 0 or batch.base_sequence < 0):
-        raise Refused(E.INVALID_RECORD, "a producer id without epoch or sequence")
+        raise RecordsRejected(E.INVALID_RECORD, "a producer id without epoch or sequence")
     first = batch.base_offset
     counted = range(first, first + batch.last_offset_delta + 1)
     if len(counted) != len(found) or [record.offset for record in found] != [*counted]:
-        raise Refused(E.INVALID_RECORD, "offsets of a batch count 0, 1, 2, ...")
+        raise RecordsRejected(E.INVALID_RECORD, "offsets of a batch count 0, 1, 2, ...")
 
 
 def _check_records(found: list[Record], topic: Rules, wall_ms: int) -> None:
@@ -197,7 +203,7 @@ def _check_records(found: list[Record], topic: Rules, wall_ms: int) -> None:
             if record.key is None
         )
         if bad:
-            raise Refused(E.INVALID_RECORD, "One or more records have been rejected", bad)
+            raise RecordsRejected(E.INVALID_RECORD, "One or more records have been rejected", bad)
     if topic.log_append_time:
         return
     early, late = wall_ms - topic.before_max_ms, wall_ms + topic.after_max_ms
@@ -210,7 +216,7 @@ def _check_records(found: list[Record], topic: Rules, wall_ms: int) -> None:
         if not (early <= record.timestamp <= late) and record.timestamp != NO_TIMESTAMP
     )
     if bad:
-        raise Refused(E.INVALID_TIMESTAMP, "One or more records have been rejected", bad)
+        raise RecordsRejected(E.INVALID_TIMESTAMP, "One or more records have been rejected", bad)
 
 
 def _upconverted(batches: list[Batch]) -> Batch:

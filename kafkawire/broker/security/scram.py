@@ -59,7 +59,7 @@ class Scram:
     _credential: Credential | None = None
     _nonce: str = ""
     _header: bytes = b""
-    _said: bytes = b""
+    _auth_message: bytes = b""
 
     def step(self, token: bytes) -> tuple[bytes, bool]:
         """Take the client's message: (ours, whether it is proven).
@@ -84,9 +84,9 @@ class Scram:
         self._header = first.header
         self._nonce = first.nonce + self.nonce
         salt = b64encode(found.salt).decode()
-        answer = f"r={self._nonce},s={salt},i={found.iterations}".encode()
-        self._said = first.bare + b"," + answer
-        return answer
+        server_first = f"r={self._nonce},s={salt},i={found.iterations}".encode()
+        self._auth_message = first.bare + b"," + server_first
+        return server_first
 
     def _last(self, token: bytes) -> bytes:
         assert self._credential is not None
@@ -96,12 +96,12 @@ class Scram:
         same = final.nonce == self._nonce
         if not same and not (self.lenient_nonce and final.nonce.endswith(self._nonce)):
             raise RemoteProtocolError("invalid nonce in the SCRAM client-final-message")
-        name, said = HASHES[self.mechanism], self._said + b"," + final.bare
-        signature = hmac.digest(self._credential.stored_key, said, name)
+        name, auth_message = HASHES[self.mechanism], self._auth_message + b"," + final.bare
+        signature = hmac.digest(self._credential.stored_key, auth_message, name)
         if len(final.proof) != len(signature):
             raise RemoteProtocolError("a SCRAM proof of another length")
         client_key = bytes(a ^ b for a, b in zip(final.proof, signature, strict=True))
         stored_key = hashlib.new(name, client_key).digest()
         if not hmac.compare_digest(stored_key, self._credential.stored_key):
             raise RemoteProtocolError("Authentication failed: invalid credentials")
-        return b"v=" + b64encode(hmac.digest(self._credential.server_key, said, name))
+        return b"v=" + b64encode(hmac.digest(self._credential.server_key, auth_message, name))

@@ -50,10 +50,10 @@ class Users:
         self._new_salt = new_salt
         self._scram: dict[tuple[str, str], Credential] = {}
 
-    def knows(self, user: str, password: str) -> bool:
+    def check_password(self, user: str, password: str) -> bool:
         """Whether a password is the user's."""
-        kept = self._passwords.get(user)
-        return kept is not None and hmac.compare_digest(kept.encode(), password.encode())
+        known = self._passwords.get(user)
+        return known is not None and hmac.compare_digest(known.encode(), password.encode())
 
     def scram(self, mechanism: str, user: str) -> Credential | None:
         """Give a user's SCRAM credential; made when it is first asked for."""
@@ -117,7 +117,7 @@ class Authentication:
     def token(self, data: bytes) -> bytes:
         """Take a token and give ours; RemoteProtocolError says why it is refused."""
         try:
-            answer, proven = self._plain(data) if self._scram is None else self._scram.step(data)
+            response, proven = self._plain(data) if self._scram is None else self._scram.step(data)
         except RemoteProtocolError:
             self.fail()
             raise
@@ -125,7 +125,7 @@ class Authentication:
             if self._scram is not None:
                 self.user = self._scram.user
             self._move_to(S.DONE)
-        return answer
+        return response
 
     def _plain(self, data: bytes) -> tuple[bytes, bool]:
         """Take `[authzid] NUL user NUL password` (RFC 4616)."""
@@ -136,7 +136,7 @@ class Authentication:
         if len(parts) != 3 or not parts[1] or not parts[2]:
             raise RemoteProtocolError("a PLAIN token is authzid, user and password")
         authzid, user, password = parts
-        if not self.users.knows(user, password):
+        if not self.users.check_password(user, password):
             raise RemoteProtocolError("Authentication failed: Invalid username or password")
         if authzid not in ("", user):
             raise RemoteProtocolError("Authentication failed: authorization as somebody else")

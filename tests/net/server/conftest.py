@@ -42,7 +42,7 @@ def pytest_runtest_teardown() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def nothing_left_to_others() -> Iterator[None]:
-    """Wait for the threads of clients: they hold what is left open."""
+    """DelayedFetch for the threads of clients: they hold what is left open."""
     before = set(threading.enumerate())
     yield
     for each in set(threading.enumerate()) - before:

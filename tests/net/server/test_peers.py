@@ -80,7 +80,7 @@ def test_hostile_bytes_close_their_connection_and_no_other(kafka_broker: ServerT
                 hostile.sendall(len(data).to_bytes(4, "big") + data)
         answer = good.ask(MetadataRequest(topics=None), 9, MetadataResponse)
         assert [topic.name for topic in answer.topics] == ["t"]
-    until(lambda: len(kafka_broker.server.wires) == 0)
+    until(lambda: len(kafka_broker.server.connections) == 0)
 
 
 @pytest.mark.kafka(topics={"t": 1})
@@ -104,13 +104,13 @@ def test_a_reader_that_does_not_read_costs_little_and_disturbs_nobody(
             size = int.from_bytes(slow._read(4), "big")
             assert size > 8_000_000
             assert slow._read(size)[:4] == number.to_bytes(4, "big")
-    until(lambda: len(kafka_broker.server.wires) == 0)
+    until(lambda: len(kafka_broker.server.connections) == 0)
 
 
 def held(server: ServerThread) -> int:
     """Count the bytes that a server holds for its clients: of requests, and of answers."""
     asked = sum(len(each.buffer) for each in list(server.server.cluster.connections.values()))
-    wires = list(server.server.wires.values())
+    wires = list(server.server.connections.values())
     return asked + sum(each.transport.get_write_buffer_size() for each in wires)
 
 
@@ -241,6 +241,6 @@ def test_unknown_topics_are_made_by_asking() -> None:
 def test_small_answers_do_not_wait_for_each_other(kafka_broker: ServerThread) -> None:
     with Wire(port_of(kafka_broker)) as wire:
         wire.ask(MetadataRequest(topics=None), 9, MetadataResponse)
-        [held] = kafka_broker.server.wires.values()
+        [held] = kafka_broker.server.connections.values()
         plug = held.transport.get_extra_info("socket")
         assert plug.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

@@ -66,7 +66,7 @@ def test_a_client_that_comes_as_it_stops(turns: int, whole: bool) -> None:
             await ending[0]
             if not whole:
                 await server.stop()
-            assert not server.wires
+            assert not server.connections
             assert ended(there)
 
     with nothing_left_open():

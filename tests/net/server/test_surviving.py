@@ -70,7 +70,7 @@ def test_a_group_goes_on_in_a_cluster_that_is_built_again(make: Make) -> None:
         gone.leave()
         stays = make.member(first.bootstrap, "t", "g")
         until(lambda: len(stays.assigned) == 2)
-    with ServerThread(config, kept=first.persisted) as second:
+    with ServerThread(config, persisted=first.persisted) as second:
         stays.until(lambda: beats(second, 1))
         make.produce(second.bootstrap, "t", values(20, "later"), idempotent=True)
         stays.until(lambda: all_seen([stays], 20))

@@ -3,7 +3,7 @@
 Law: one call of the machine does the work of one turn, whoever sent what; a connection that has
 nothing waiting has its turn before those that have, which go round.
 
-    received ─▶ front of the queue ─▶ turn: TURN_REQUESTS, TURN_BYTES, or TURN_ELEMENTS of a large
+    received ─▶ front of the queue ─▶ turn: SLICE_REQUESTS, SLICE_BYTES, or SLICE_ELEMENTS of a large
                                       request ─▶ more? ─▶ back of the queue
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from .bounds import TURN_BYTES, TURN_REQUESTS
+from .bounds import SLICE_BYTES, SLICE_REQUESTS
 from .connection import Connection
 from .effects import PauseReading, ResumeReading
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .cluster import Cluster
 
 
-class Turns:
+class RequestScheduler:
     """The connections that wait for their turn. sent: bytes that were sent to clients so far."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -57,7 +57,7 @@ class Turns:
         self._touched.clear()
 
     def _take(self, now: float) -> None:
-        requests, room = TURN_REQUESTS, TURN_BYTES
+        requests, room = SLICE_REQUESTS, SLICE_BYTES
         while self._queue and requests > 0 and room > 0:
             connection = self._queue.popleft()
             self._touched.append(connection)

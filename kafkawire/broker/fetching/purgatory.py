@@ -16,7 +16,7 @@ Key = tuple[str, int]
 
 
 @dataclass(slots=True)
-class Wait:
+class DelayedFetch:
     """A parked Fetch. missing: bytes that it still waits for. targets: the partitions that may wake
     it. there: bytes that each of them counts for, so that a change of one is looked at alone.
     """
@@ -34,38 +34,38 @@ class Wait:
         return self.missing <= 0
 
 
-class Waiting:
+class FetchPurgatory:
     """The parked fetches of one broker."""
 
     def __init__(self) -> None:
-        self._waits: dict[int, Wait] = {}
+        self._delayed: dict[int, DelayedFetch] = {}
         self._by_partition: dict[tuple[str, int], dict[int, None]] = defaultdict(dict)
 
     def __len__(self) -> int:
-        return len(self._waits)
+        return len(self._delayed)
 
-    def park(self, wait: Wait) -> None:
+    def watch(self, delayed: DelayedFetch) -> None:
         """Keep a Fetch."""
-        self._waits[wait.request.reply_to] = wait
-        for key in wait.targets:
-            self._by_partition[key][wait.request.reply_to] = None
+        self._delayed[delayed.request.reply_to] = delayed
+        for key in delayed.targets:
+            self._by_partition[key][delayed.request.reply_to] = None
 
-    def take(self, reply_to: int) -> Wait | None:
+    def take(self, reply_to: int) -> DelayedFetch | None:
         """Take a Fetch out."""
-        wait = self._waits.pop(reply_to, None)
-        for key in () if wait is None else wait.targets:
+        delayed = self._delayed.pop(reply_to, None)
+        for key in () if delayed is None else delayed.targets:
             others = self._by_partition[key]
             others.pop(reply_to, None)
             if not others:
                 del self._by_partition[key]
-        return wait
+        return delayed
 
     def forget(self, reply_to: int) -> None:
         """Drop a Fetch whose client is gone."""
         self.take(reply_to)
 
-    def for_partition(self, key: tuple[str, int]) -> list[Wait]:
+    def for_partition(self, key: tuple[str, int]) -> list[DelayedFetch]:
         """Give those that records of a partition may wake, the longest waiting first."""
         if key not in self._by_partition:
             return []
-        return [self._waits[reply_to] for reply_to in self._by_partition[key]]
+        return [self._delayed[reply_to] for reply_to in self._by_partition[key]]

@@ -20,10 +20,10 @@ from kafkawire.broker import (
 )
 from kafkawire.broker.bounds import (
     BACKLOG,
-    TURN_BYTES,
-    TURN_DEADLINES,
-    TURN_ELEMENTS,
-    TURN_REQUESTS,
+    SLICE_BYTES,
+    SLICE_DEADLINES,
+    SLICE_ELEMENTS,
+    SLICE_REQUESTS,
 )
 from kafkawire.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from kafkawire.messages.describe_configs_request import (
@@ -90,13 +90,13 @@ class Calls:
 def test_one_call_does_the_work_of_one_turn() -> None:
     scene = Scene()
     hog, turns = scene.client().number, Calls(scene)
-    turns.receive(hog, frames(ONE, 10 * TURN_REQUESTS))
-    assert turns.got[hog] == [*range(TURN_REQUESTS)]
+    turns.receive(hog, frames(ONE, 10 * SLICE_REQUESTS))
+    assert turns.got[hog] == [*range(SLICE_REQUESTS)]
     assert turns.due
     for done in range(2, 11):
         turns.advance()
-        assert len(turns.order) == done * TURN_REQUESTS
-    assert turns.got[hog] == [*range(10 * TURN_REQUESTS)]
+        assert len(turns.order) == done * SLICE_REQUESTS
+    assert turns.got[hog] == [*range(10 * SLICE_REQUESTS)]
     turns.finish()
     assert not turns.due
 
@@ -104,7 +104,7 @@ def test_one_call_does_the_work_of_one_turn() -> None:
 def test_requests_of_others_come_between_those_of_a_pipelining_client() -> None:
     scene = Scene()
     hog, other, turns = scene.client().number, scene.client().number, Calls(scene)
-    turns.receive(hog, frames(ONE, 20 * TURN_REQUESTS))
+    turns.receive(hog, frames(ONE, 20 * SLICE_REQUESTS))
     for _ in range(10):
         turns.receive(other, frames(ONE, 1))
         turns.advance()
@@ -112,9 +112,9 @@ def test_requests_of_others_come_between_those_of_a_pipelining_client() -> None:
     places = [at for at, number in enumerate(turns.order) if number == other]
     between = [later - earlier - 1 for earlier, later in pairwise(places)]
     assert len(places) == 10
-    assert places[0] <= TURN_REQUESTS
-    assert max(between) <= 2 * TURN_REQUESTS
-    assert turns.got[hog] == [*range(20 * TURN_REQUESTS)]
+    assert places[0] <= SLICE_REQUESTS
+    assert max(between) <= 2 * SLICE_REQUESTS
+    assert turns.got[hog] == [*range(20 * SLICE_REQUESTS)]
 
 
 def test_a_largeis_taken_at_once_however_many_clients_wait_for_their_turn() -> None:
@@ -123,18 +123,18 @@ def test_a_largeis_taken_at_once_however_many_clients_wait_for_their_turn() -> N
         turns = Calls(scene)
         other, *waiting = [scene.client().number for _ in range(1 + hogs)]
         for hog in waiting:
-            turns.receive(hog, frames(ONE, 3 * TURN_REQUESTS))
+            turns.receive(hog, frames(ONE, 3 * SLICE_REQUESTS))
         before = len(turns.order)
         turns.receive(other, frames(ONE, 1))
         assert turns.order[before] == other
-        assert len(turns.order) - before <= TURN_REQUESTS
+        assert len(turns.order) - before <= SLICE_REQUESTS
         turns.finish()
-        assert {len(found) for found in turns.got.values()} == {1, 3 * TURN_REQUESTS}
+        assert {len(found) for found in turns.got.values()} == {1, 3 * SLICE_REQUESTS}
 
 
 def test_large_responses_end_a_turn() -> None:
     scene = Scene(topics={"t": 1})
-    produce(scene.client(), batch(b"x" * TURN_BYTES))
+    produce(scene.client(), batch(b"x" * SLICE_BYTES))
     hog, other = scene.client(), scene.client()
     turns = Calls(scene)
     whole = fetch_of(hog, max_bytes=1, partition_max_bytes=1)
@@ -146,15 +146,15 @@ def test_large_responses_end_a_turn() -> None:
 def test_waits_that_end_at_the_same_time_are_answered_in_turns() -> None:
     scene = Scene(topics={"t": 1})
     turns, other = Calls(scene), scene.client()
-    many = 3 * TURN_DEADLINES
+    many = 3 * SLICE_DEADLINES
     for _ in range(many):
         client = scene.client()
         turns.receive(client.number, frames(fetch_of(client, max_wait_ms=500, min_bytes=1), 1, 12))
     scene.now = 0.5
     turns.advance()
-    assert len(turns.order) == TURN_DEADLINES
+    assert len(turns.order) == SLICE_DEADLINES
     turns.receive(other.number, frames(ONE, 1))
-    assert turns.order[TURN_DEADLINES] == other.number
+    assert turns.order[SLICE_DEADLINES] == other.number
     turns.finish()
     assert len(turns.order) == many + 1
 
@@ -177,16 +177,16 @@ def test_an_event_costs_the_same_however_many_clients_are_paused() -> None:
         scene = Scene(topics={"t": 1})
         for _ in range(hogs):
             hog = scene.client()
-            hog.sends(fetch_of(hog, max_wait_ms=500, min_bytes=1), 12)
-            hog.sends_bytes(frames(ONE, 4000))
+            hog.send(fetch_of(hog, max_wait_ms=500, min_bytes=1), 12)
+            hog.send_bytes(frames(ONE, 4000))
             assert scene.cluster.connections[hog.number].paused
         other, data = scene.client(), frames(ONE, 1)
-        other.sends_bytes(data)
+        other.send_bytes(data)
         costs.append(steps(lambda: scene.cluster.handle(Received(other.number, data), 0.0)))  # noqa: B023
     assert costs[0] == costs[1]
 
 
-MANY = 5 * TURN_ELEMENTS
+MANY = 5 * SLICE_ELEMENTS
 LARGE: list[tuple[Message, int]] = [
     (MetadataRequest(topics=[MetadataRequestTopic(name=f"u{at}") for at in range(MANY)]), 9),
     (MetadataRequest(topics=None), 9),
@@ -257,7 +257,7 @@ def test_nothing_is_left_of_a_large_largewhose_client_leaves(large: Message, ver
     scene, hog, other, turns = crowded()
     turns.receive(hog, frames(large, 1, version))
     turns.advance()
-    scene.happens(Disconnected(hog))
+    scene.handle(Disconnected(hog))
     assert not scene.cluster.serving.pending
     assert not scene.cluster.serving._work_of
     turns.receive(other, frames(ONE, 1))
