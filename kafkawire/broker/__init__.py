@@ -1,4 +1,4 @@
-"""A cluster of Kafka brokers as a machine without sockets: events and time in, effects out."""
+"""A cluster of Kafka brokers without I/O: takes events and the time, returns effects."""
 
 from .bounds import Bounds
 from .broker import Endpoint

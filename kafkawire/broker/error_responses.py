@@ -1,11 +1,11 @@
-"""Answers to what this broker does not serve.
+"""Builds the responses to APIs that this broker does not serve.
 
-Law: the connection is kept, and the client gets UNSUPPORTED_VERSION wherever the answer has room
-for an error.
+Law: the connection stays open, and the client gets UNSUPPORTED_VERSION wherever the response has an
+error field.
 
-    known API          its own answer, with the error at the top, or else one element for each
-                       element that was requested for
-    unknown API key    correlation id │ error code: int16   (nobody knows that answer's layout)
+    known API          its own response, with a top-level error, or else one element with the
+                       error for each element of the request
+    unknown API key    correlation id │ error code: int16   (the layout of that response is unknown)
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ ERROR_FIELD = "error_code"
 
 
 def unknown_key(correlation_id: int) -> bytes:
-    """Answer a request whose key no API has."""
+    """Build the response to a request with an unknown API key."""
     body = correlation_id.to_bytes(4, "big", signed=True) + int(ERROR).to_bytes(2, "big")
     return len(body).to_bytes(4, "big") + body
 
 
 def unsupported_response(request: Request) -> Message:
-    """Answer a request of an API that is known and not served."""
+    """Build the response to a request of a known API that is not served."""
     info = REGISTRY.response(request.api_key)
     assert info is not None
     made = _error_structure(REGISTRY.load(info.name), request.body, request.version)
@@ -39,9 +39,9 @@ def unsupported_response(request: Request) -> Message:
 
 
 def _error_structure(cls: type[Structure], requested: Structure | None, version: int) -> Structure:
-    """Make an answer, or an element of one, that says the error.
+    """Build a response, or an element of one, with the error.
 
-    What it has in common with what was requested (names, ids) is copied.
+    Fields that the request has too (names, ids) are copied.
     """
     rows = [row for row in cls.__fields__ if row.first <= version <= row.last]
     values: dict[str, Any] = {}
@@ -70,7 +70,7 @@ def _copied(row: FieldRow, requested: Structure | None, version: int) -> Any:
 def _elements(
     cls: type[Structure], row: FieldRow, requested: Structure | None, version: int
 ) -> list[Any]:
-    """Make an element for each that was requested for, in the first array of the request."""
+    """Build one element for each element of the first array of the request."""
     struct = getattr(sys.modules[cls.__module__], row.type.removeprefix("[]"), None)
     if struct is None or requested is None:
         return []

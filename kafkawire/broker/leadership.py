@@ -1,7 +1,7 @@
-"""Who leads: brokers that stop and start, leaders that move.
+"""Leader changes: brokers that stop and start, leaders that move.
 
-Law: whoever gives a partition another leader goes through `leader_changed`, so it is kept, groups
-move with it, and who waits for its records is told.
+Law: every change of leader goes through `leader_changed`, which persists it, moves the group
+coordinator and completes delayed fetches.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def broker_stopped(cluster: Cluster, event: BrokerStopped, now: float) -> None:
-    """Take a broker down, with its connections and sessions; others lead what it led."""
+    """Stop a broker: close its connections and sessions, elect new leaders."""
     cluster.topics.alive.discard(event.node_id)
     for connection in cluster.connections.values():
         if connection.node_id == event.node_id and not connection.closing:
@@ -27,7 +27,7 @@ def broker_stopped(cluster: Cluster, event: BrokerStopped, now: float) -> None:
 
 
 def broker_started(cluster: Cluster, event: BrokerStarted, now: float) -> None:
-    """Bring a broker back; it leads what nobody else can."""
+    """Start a broker; it becomes leader of partitions without one."""
     cluster.topics.alive.add(event.node_id)
     _update_isr(cluster, event.node_id, True, now)
 
@@ -39,10 +39,10 @@ def _update_isr(cluster: Cluster, node_id: int, alive: bool, now: float) -> None
 
 
 def leader_moved(cluster: Cluster, event: LeaderMoved, now: float) -> None:
-    """Give a partition another leader; ValueError where it cannot have that one."""
+    """Move a partition's leader. ValueError if the partition or broker is unavailable."""
     partition = cluster.topics.partition(event.topic, event.partition)
     if partition is None:
-        raise ValueError(f"there is no partition {event.topic}-{event.partition}")
+        raise ValueError(f"no such partition: {event.topic}-{event.partition}")
     if event.leader_id not in cluster.topics.alive and event.leader_id != NO_LEADER:
         raise ValueError(f"broker {event.leader_id} is not up")
     if event.leader_id not in (*partition.replicas, NO_LEADER):
@@ -55,7 +55,7 @@ def leader_moved(cluster: Cluster, event: LeaderMoved, now: float) -> None:
 
 
 def leader_changed(cluster: Cluster, partition: Partition, now: float) -> None:
-    """Let all whom it concerns know that a partition has another leader."""
+    """Handle a partition's change of leader."""
     cluster.creation.persist_leader(partition, now)
     cluster.groups.leader_changed(partition, now)
     cluster.appended(partition, now)

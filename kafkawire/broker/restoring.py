@@ -1,12 +1,12 @@
-"""A cluster built again from what another one asked to be effect.
+"""Restores a cluster from the `Persist` and `Trim` effects of an earlier one.
 
-Law: what is kept, read in its order, gives the same topics, logs, leaders, configurations, groups
-and committed offsets; what is not kept (connections, sessions, parked requests) is gone.
+Law: the persisted effects, replayed in order, give the same topics, logs, leaders, configurations,
+groups and committed offsets. Connections, sessions and delayed operations are lost.
 
     Persist of __cluster_metadata ─▶ topics, partitions, leaders, configurations, producer ids
-    Persist of any other topic ────▶ its log, and what it remembers of producers
+    Persist of any other topic ────▶ its log and its producer states
     Trim ──────────────────────────▶ the bounds of a log
-    then: leaders where none is up, groups from their partitions of __consumer_offsets
+    then: leader elections, groups loaded from their partitions of __consumer_offsets
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def restore(cluster: Cluster, persisted: Iterable[Persisted], now: float) -> None:
-    """Make a new cluster what an earlier one was; ValueError where something does not fit."""
+    """Replay persisted effects into a new cluster. ValueError if they are inconsistent."""
     for each in persisted:
         if isinstance(each, Trim):
             _trim(cluster, each)
@@ -51,7 +51,7 @@ def restore(cluster: Cluster, persisted: Iterable[Persisted], now: float) -> Non
 def _partition(cluster: Cluster, effect: Persisted) -> Partition:
     found = cluster.topics.partition(effect.topic, effect.partition)
     if found is None:
-        raise ValueError(f"{effect.topic}-{effect.partition} is kept of, but was never made")
+        raise ValueError(f"{effect.topic}-{effect.partition} has records but was never created")
     return found
 
 
@@ -68,7 +68,7 @@ def _append(cluster: Cluster, effect: Persist) -> None:
     batch = Batch(effect.batch, 0, len(effect.batch))
     first = batch.base_offset
     if first < partition.log.log_end_offset:
-        raise ValueError(f"{effect.topic}-{effect.partition}: offset {first} comes a second time")
+        raise ValueError(f"{effect.topic}-{effect.partition}: duplicate offset {first}")
     stored = Stored(first, first + batch.last_offset_delta, batch.max_timestamp, effect.batch)
     partition.log.append(stored, batch.partition_leader_epoch)
     if batch.producer_id >= 0:
@@ -85,7 +85,7 @@ def _metadata(cluster: Cluster, effect: Persist) -> None:
 
 
 def _elect(cluster: Cluster, partition: Partition, now: float) -> None:
-    """All brokers there are now are up, whichever were before."""
+    """Elect a leader among the brokers of the new cluster, which are all up."""
     partition.isr = [node for node in partition.replicas if node in cluster.topics.alive]
     leader = partition.leader_id
     if leader not in partition.isr:
@@ -95,13 +95,13 @@ def _elect(cluster: Cluster, partition: Partition, now: float) -> None:
         leader_changed(cluster, partition, now)
 
 
-# -- a step a record of __cluster_metadata
+# -- replay of one record of __cluster_metadata
 
 
 def _topic(cluster: Cluster, topic_id: bytes) -> Topic:
     found = cluster.topics.by_id(topic_id)
     if found is None:
-        raise ValueError(f"{METADATA_LOG}: no topic has the id {topic_id.hex()}")
+        raise ValueError(f"{METADATA_LOG}: unknown topic id {topic_id.hex()}")
     return found
 
 
@@ -135,7 +135,7 @@ def _config_changed(cluster: Cluster, record: ConfigRecord) -> None:
         return
     topic = cluster.topics.get(record.resource_name)
     if topic is None:
-        raise ValueError(f"{METADATA_LOG}: no topic is called {record.resource_name}")
+        raise ValueError(f"{METADATA_LOG}: unknown topic {record.resource_name}")
     if record.value is None:
         topic.configs.pop(record.name, None)
     else:

@@ -1,10 +1,10 @@
-"""From a frame to its answer: header, versions, authentication, handler, faults.
+"""Processes frames: header, version check, authentication, handler, faults, response.
 
-Law: every request ends in exactly one result, in none where the protocol has none, in a closed
-connection with a reason, or parked.
+Law: every request ends in exactly one response, in none where the protocol has none, or in a closed
+connection with a reason; until then it is a delayed operation.
 
     frame ─┬─ after SaslHandshake v0: a raw token
-           └─ header ─▶ API served? version offered? authenticated? ─▶ body ─▶ fault ─▶ handler
+           └─ header ─▶ API and version supported? authenticated? ─▶ body ─▶ fault ─▶ handler
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SASL_MAX_BYTES = "sasl.server.max.receive.size"
 
 
 class Serving:
-    """The requests of all connections that are in work."""
+    """The requests in process of all connections."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -53,9 +53,9 @@ class Serving:
     # -- in
 
     def take(self, connection: Connection, now: float) -> int:
-        """Go on with the connection's request, or take its next frame if it is whole.
+        """Continue the connection's request, or take its next complete frame.
 
-        Returns the frame's bytes, 0 if there was none; 1 for a part of a request.
+        Returns the size of the frame, 0 if there was none; 1 for a part of a large request.
         """
         if connection.working:
             assert connection.busy is not None
@@ -80,7 +80,7 @@ class Serving:
             self.cluster.close(connection, str(error))
             return 0
         except Exception as error:
-            LOG.exception("a frame of connection %d", connection.id)
+            LOG.exception("processing a frame of connection %d", connection.id)
             self.cluster.close(connection, unexpected(error))
             return 0
         return SIZE + len(frame)
@@ -101,17 +101,18 @@ class Serving:
         versions = self.cluster.offered.get(key)
         auth = connection.authentication
         if auth is not None and not auth.done and key not in BEFORE_AUTHENTICATION:
-            raise RemoteProtocolError(f"{key.name} before the client is authenticated")
+            raise RemoteProtocolError(f"{key.name} before authentication")
         if key is ApiKey.API_VERSIONS and versions is not None and version not in versions:
             self._send_unsupported(connection, header.correlation_id)
             return
         if versions is not None and version not in versions:
             raise RemoteProtocolError(
-                f"{key.name} v{version}: Kafka {self.cluster.release} takes {versions}"
+                f"unsupported version: {key.name} v{version}; "
+                f"Kafka {self.cluster.release} supports {versions}"
             )
         try:
             body = decode_request_body(key, version, frame, head.end, False, self._limits)
-        except TrailingBytes:  # librdkafka's Metadata has some; Kafka does not look at them either
+        except TrailingBytes:  # librdkafka's Metadata has some; Kafka ignores them too
             body = decode_request_body(key, version, frame, head.end, True, self._limits)
         self._count += 1
         request = Request(
@@ -166,13 +167,13 @@ class Serving:
         try:
             return HANDLERS[request.api_key].handle(broker, request, connection, now)
         except RemoteProtocolError:
-            raise  # the client's mistake: it is told so by a closed connection
+            raise  # a protocol error of the client closes the connection
         except Exception as error:
-            LOG.exception("%s v%d", request.api_key.name, request.version)
+            LOG.exception("processing %s v%d", request.api_key.name, request.version)
             return self._failed(connection, request, error)
 
     def _failed(self, connection: Connection, request: Request, error: Exception) -> HandlerResult:
-        """Respond with an error of our own making, or close where no response is expected."""
+        """Respond to an unexpected error, or close if no response is expected."""
         if request.expects_response:
             return error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
         self.cluster.close(connection, unexpected(error))
@@ -195,7 +196,7 @@ class Serving:
         self.respond(request.reply_to, result, now)
 
     def _continue(self, connection: Connection, request: Request, work: Work, now: float) -> None:
-        """Serve the next elements of a large request; respond when it has no more."""
+        """Process the next elements of a large request; respond after the last."""
         served = 0
         while served < SLICE_ELEMENTS:
             try:
@@ -205,7 +206,7 @@ class Serving:
                 self._settle(request, end.value, now)
                 return
             except Exception as error:
-                LOG.exception("%s v%d", request.api_key.name, request.version)
+                LOG.exception("processing %s v%d", request.api_key.name, request.version)
                 self._drop_work(connection)
                 self._settle(request, self._failed(connection, request, error), now)
                 return
@@ -220,7 +221,7 @@ class Serving:
     # -- out
 
     def respond(self, reply_to: int, message: Message, now: float) -> None:
-        """Send the answer to a request, or what a fault leaves of it."""
+        """Send the response to a request, or what a fault leaves of it."""
         request = self.pending.get(reply_to)
         if request is None:
             return
@@ -228,12 +229,14 @@ class Serving:
         try:
             frame = encode_frame(message, request.version, request.correlation_id)
         except Exception as error:
-            LOG.exception("the response to %s v%d", request.api_key.name, request.version)
+            LOG.exception("encoding the response to %s v%d", request.api_key.name, request.version)
             try:
                 message = error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
                 frame = encode_frame(message, request.version, request.correlation_id)
             except Exception:
-                LOG.exception("the error response to %s v%d", request.api_key.name, request.version)
+                LOG.exception(
+                    "encoding the error response to %s v%d", request.api_key.name, request.version
+                )
                 self.cluster.emit(Report(request, None, now - request.at))
                 self.cluster.close(self._finished(request), unexpected(error))
                 return
@@ -254,22 +257,22 @@ class Serving:
             self.cluster.send(connection, fault.damage(frame, self.cluster.draw))
             if fault.action is Action.TRUNCATE:
                 self.cluster.close(connection, "a fault: truncated")
-        self._close_if_refused(connection, request)
+        self._close_if_unauthenticated(connection, request)
 
-    def _close_if_refused(self, connection: Connection, request: Request) -> None:
+    def _close_if_unauthenticated(self, connection: Connection, request: Request) -> None:
         auth = connection.authentication
         if auth is not None and auth.failed and not connection.closing:
-            self.cluster.close(connection, f"{request.api_key.name}: not authenticated")
+            self.cluster.close(connection, f"{request.api_key.name}: authentication failed")
 
     def send_delayed(self, reply_to: int, _now: float) -> None:
-        """Send what a fault delayed."""
+        """Send a response that a fault delayed."""
         _, frame = self._delayed.pop(reply_to)
         request = self.pending.get(reply_to)
         if request is not None:
             self.cluster.send(self._finished(request), frame)
 
     def forget(self, connection: Connection) -> None:
-        """Forget what a client requested that went away."""
+        """Drop the request of a client that disconnected."""
         if connection.busy is None:
             return
         request = self.pending.pop(connection.busy, None)
@@ -281,7 +284,7 @@ class Serving:
             self.cluster.brokers[request.node_id].drop(request)
 
     def _finished(self, request: Request) -> Connection:
-        """Say that a request is done with; its connection may take the next."""
+        """Mark a request as finished; its connection may process the next."""
         del self.pending[request.reply_to]
         connection = self.cluster.connections[request.connection]
         connection.busy = None
@@ -290,5 +293,5 @@ class Serving:
 
 
 def unexpected(error: Exception) -> str:
-    """Give the reason for closing a connection over an error of our own."""
+    """Return the reason for closing a connection after an unexpected error."""
     return f"unexpected error in the broker: {type(error).__name__}: {error}"

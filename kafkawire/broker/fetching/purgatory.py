@@ -1,7 +1,7 @@
-"""Fetches that wait for records, as data.
+"""The purgatory of delayed fetches.
 
-Law: a wait ends by records, by an error, by its time, or with its client; whichever is first takes
-it out.
+Law: a delayed fetch completes by records, by an error, at its deadline or with its connection; the
+first of these removes it.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ Key = tuple[str, int]
 
 @dataclass(slots=True)
 class DelayedFetch:
-    """A parked Fetch. missing: bytes that it still waits for. targets: the partitions that may wake
-    it. there: bytes that each of them counts for, so that a change of one is looked at alone.
+    """A Fetch that waits for records. missing: bytes that it still waits for. targets: its
+    partitions. available: bytes counted for each, so that a change of one is evaluated alone.
     """
 
     request: Request
     context: Context
     missing: int
     targets: dict[Key, Target] = field(default_factory=dict)
-    there: dict[Key, int] = field(default_factory=dict)
+    available: dict[Key, int] = field(default_factory=dict)
 
     def count(self, key: Key, available: int) -> bool:
-        """Count what a partition has now; whether there is enough."""
-        self.missing -= available - self.there.get(key, 0)
-        self.there[key] = available
+        """Update the available bytes of a partition; return whether there are enough in all."""
+        self.missing -= available - self.available.get(key, 0)
+        self.available[key] = available
         return self.missing <= 0
 
 
 class FetchPurgatory:
-    """The parked fetches of one broker."""
+    """The delayed fetches of one broker."""
 
     def __init__(self) -> None:
         self._delayed: dict[int, DelayedFetch] = {}
@@ -45,13 +45,13 @@ class FetchPurgatory:
         return len(self._delayed)
 
     def watch(self, delayed: DelayedFetch) -> None:
-        """Keep a Fetch."""
+        """Add a delayed fetch."""
         self._delayed[delayed.request.reply_to] = delayed
         for key in delayed.targets:
             self._by_partition[key][delayed.request.reply_to] = None
 
     def take(self, reply_to: int) -> DelayedFetch | None:
-        """Take a Fetch out."""
+        """Remove and return a delayed fetch, if it is there."""
         delayed = self._delayed.pop(reply_to, None)
         for key in () if delayed is None else delayed.targets:
             others = self._by_partition[key]
@@ -61,11 +61,11 @@ class FetchPurgatory:
         return delayed
 
     def forget(self, reply_to: int) -> None:
-        """Drop a Fetch whose client is gone."""
+        """Drop the delayed fetch of a client that disconnected."""
         self.take(reply_to)
 
     def for_partition(self, key: tuple[str, int]) -> list[DelayedFetch]:
-        """Give those that records of a partition may wake, the longest waiting first."""
+        """Return the delayed fetches of a partition, the longest waiting first."""
         if key not in self._by_partition:
             return []
         return [self._delayed[reply_to] for reply_to in self._by_partition[key]]

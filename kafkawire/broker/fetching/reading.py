@@ -1,7 +1,7 @@
-"""Reading for a Fetch: when there is enough, and what goes out.
+"""Reads records for a Fetch, at once or when enough are available.
 
-Law: a Fetch is answered at once when it has its minimum, an error to tell, or nothing to wait for;
-otherwise it is parked, and its records are read when it is answered.
+Law: a Fetch completes at once if it has min_bytes, an error, or nothing to wait for; otherwise it
+is delayed, and its records are read when it completes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MOVED: Final = frozenset({E.NOT_LEADER_OR_FOLLOWER, E.FENCED_LEADER_EPOCH})
 
 
 class TargetLookup(NamedTuple):
-    """A target as this broker finds it. diverging: where the client's log leaves ours (KIP-595)."""
+    """A target on this broker. diverging: where the client's log diverges from ours (KIP-595)."""
 
     partition: Partition | None
     error: ErrorCode
@@ -47,7 +47,7 @@ class TargetLookup(NamedTuple):
 
 
 def fetch(broker: Broker, request: Request, body: FetchRequest, now: float) -> HandlerResult:
-    """Answer a Fetch, or park it."""
+    """Respond to a Fetch, or delay it."""
     context = broker.sessions.resolve(body, request.version, now)
     if isinstance(context, ErrorCode):
         return FetchResponse(error_code=context)
@@ -61,14 +61,14 @@ def fetch(broker: Broker, request: Request, body: FetchRequest, now: float) -> H
 
 
 def check_and_complete(broker: Broker, key: tuple[str, int], now: float) -> None:
-    """Answer the parked fetches that have enough now that a partition has changed."""
+    """Complete the delayed fetches of a changed partition that have enough data now."""
     for delayed in broker.fetch_purgatory.for_partition(key):
-        if _counted(broker, delayed, delayed.targets[key]):
+        if _is_complete(broker, delayed, delayed.targets[key]):
             _complete(broker, delayed.request.reply_to, now)
 
 
 def fetch_expired(cluster: Cluster, reply_to: int, now: float) -> None:
-    """Answer a parked Fetch whose time is over."""
+    """Complete a delayed Fetch at its deadline."""
     request = cluster.serving.pending.get(reply_to)
     if request is not None:
         _complete(cluster.brokers[request.node_id], reply_to, now)
@@ -87,15 +87,15 @@ def _complete(broker: Broker, reply_to: int, now: float) -> None:
 def _delayed_fetch(
     broker: Broker, request: Request, body: FetchRequest, context: Context
 ) -> DelayedFetch | None:
-    """Return what a Fetch waits for, None if it need not delayed."""
+    """Return the delayed operation of a Fetch, None if it can complete at once."""
     if body.min_bytes <= 0 or not context.targets:
         return None
     delayed = DelayedFetch(request, context, body.min_bytes)
-    return None if any(_counted(broker, delayed, each) for each in context.targets) else delayed
+    return None if any(_is_complete(broker, delayed, each) for each in context.targets) else delayed
 
 
-def _counted(broker: Broker, delayed: DelayedFetch, target: Target) -> bool:
-    """Count what a partition has for a Fetch; whether that is enough, or an error to send."""
+def _is_complete(broker: Broker, delayed: DelayedFetch, target: Target) -> bool:
+    """Count the available bytes of a partition; return whether the Fetch can complete."""
     found = locate(broker, target)
     partition = found.partition
     if partition is None or found.error or found.diverging is not None:
@@ -107,7 +107,7 @@ def _counted(broker: Broker, delayed: DelayedFetch, target: Target) -> bool:
 
 
 def locate(broker: Broker, target: Target) -> TargetLookup:
-    """Find a target, and say why it cannot be read."""
+    """Look up the partition of a target, and the error of reading it."""
     requested = target.requested
     name = target.topic
     if target.topic_id != bytes(16) or not name:
@@ -122,7 +122,7 @@ def locate(broker: Broker, target: Target) -> TargetLookup:
     if requested.last_fetched_epoch >= 0:
         end = log.end_of_epoch(requested.last_fetched_epoch, partition.leader_epoch)
         if end.end_offset < 0:
-            return TargetLookup(partition, E.OFFSET_OUT_OF_RANGE)  # an epoch from nowhere
+            return TargetLookup(partition, E.OFFSET_OUT_OF_RANGE)  # an unknown epoch
         if end.epoch < requested.last_fetched_epoch or end.end_offset < requested.fetch_offset:
             diverging = EpochEndOffset(epoch=end.epoch, end_offset=end.end_offset)
             return TargetLookup(partition, E.NONE, diverging)
@@ -132,7 +132,7 @@ def locate(broker: Broker, target: Target) -> TargetLookup:
 
 
 def read(broker: Broker, request: Request, body: FetchRequest, context: Context) -> FetchResponse:
-    """Read what a Fetch asks for, as far as its limits go."""
+    """Read the records of a Fetch, within its limits."""
     version = request.version
     most = broker.cluster.settings.number("fetch.max.bytes")
     room = min(body.max_bytes, most) if version >= SOFT_LIMITS_FROM else most

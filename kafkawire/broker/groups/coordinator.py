@@ -1,9 +1,9 @@
-"""The groups of one partition of `__consumer_offsets`, and what they committed.
+"""Coordinates the groups of one partition of `__consumer_offsets`, and stores their offsets.
 
-Law: whatever a group is or committed stands in the partition's log before anybody is told; a new
-coordinator knows what the log says, no more.
+Law: a change of a group or of its offsets is appended to the partition's log before any response; a
+new coordinator knows only what it loads from that log.
 
-    request ─▶ Group ─▶ effects ─▶ records in the log, answers to delayed requests
+    request ─▶ Group ─▶ effects ─▶ log records, responses to delayed requests
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ E = ErrorCode
 CONSUMER: Final = "consumer"
 MINUTE_MS: Final = 60_000
 CLIENT_CHARACTERS: Final = 200
-"""Of a client id or group instance id, in the member ids that begin with it."""
+"""Maximum length of the client id or group instance id at the start of a member id."""
 
 
 class Coordinator:
-    """One partition's groups, by id, and their committed offsets."""
+    """The groups of one partition by id, and their committed offsets."""
 
     def __init__(self, cluster: Cluster, index: int) -> None:
         self.cluster = cluster
@@ -53,7 +53,7 @@ class Coordinator:
 
     @property
     def usage(self) -> Usage:
-        """What all groups of the cluster hold."""
+        """The resource usage of all groups of the cluster."""
         return self.cluster.groups.usage
 
     @property
@@ -65,7 +65,7 @@ class Coordinator:
     # -- groups
 
     def group(self, group_id: str, now: float) -> Group:
-        """Find a group, or begin one."""
+        """Find a group, or create it."""
         found = self.groups.get(group_id)
         if found is None:
             settings = self.cluster.settings
@@ -83,19 +83,19 @@ class Coordinator:
         return f"{client[:CLIENT_CHARACTERS]}-{self.cluster.new_uuid().hex()}"
 
     def may_create(self, group_id: str) -> bool:
-        """Whether a group exists, or may be begun."""
+        """Whether a group exists, or may be created."""
         return group_id in self.groups or self.usage.admits_group()
 
     def handle(self, group: Group, request: GroupRequest, now: float) -> None:
-        """Put a request to a group; it is answered now or later."""
-        effects: Iterable[Effect] = self._refused(group, request)
+        """Handle a group request; the response is sent now or later."""
+        effects: Iterable[Effect] = self._limit_error(group, request)
         self.perform(group, effects or group.handle(request, now), now)
         if group.unused and not self.offsets.get(group.group_id):
-            self.groups.pop(group.group_id, None)  # a join that failed leaves no group
+            self.groups.pop(group.group_id, None)  # a failed join leaves no group behind
             self.usage.forget(group)
 
-    def _refused(self, group: Group, request: GroupRequest) -> tuple[Effect, ...]:
-        """Answer a request that would exceed the bounds of groups."""
+    def _limit_error(self, group: Group, request: GroupRequest) -> tuple[Effect, ...]:
+        """Return the error response to a request that exceeds the limits of groups."""
         if isinstance(request, Join):
             error = self.usage.join_error(group, request)
             return (Joined(request.reply_to, error, request.member_id),) if error else ()
@@ -105,13 +105,13 @@ class Coordinator:
         return ()
 
     def due(self, group_id: str, now: float) -> None:
-        """Let a group do what is due."""
+        """Handle the expired deadlines of a group."""
         group = self.groups.get(group_id)
         if group is not None:
             self.perform(group, group.advance(now), now)
 
     def perform(self, group: Group, effects: Iterable[Effect], now: float) -> None:
-        """Carry out what a group asks for."""
+        """Carry out the effects of a group."""
         for effect in effects:
             if isinstance(effect, Store):
                 self._write([offsets.group_record(group, self.cluster.wall_ms(now))], now)
@@ -124,7 +124,7 @@ class Coordinator:
         self.cluster.deadlines.set(due, group.next_deadline())
 
     def delete(self, group_id: str, now: float) -> ErrorCode:
-        """Delete a group that has no members, and what it committed."""
+        """Delete a group without members, and its committed offsets."""
         group = self.groups.get(group_id)
         if group is None:
             return E.GROUP_ID_NOT_FOUND
@@ -145,7 +145,7 @@ class Coordinator:
         self.usage.forget(group)
 
     def subscribed(self, group: Group) -> frozenset[str] | None:
-        """Say which topics a consumer group's members want; None where that is not known."""
+        """Return the subscribed topics of a consumer group; None if unknown."""
         if group.protocol_type != CONSUMER:
             return None
         topics: set[str] = set()
@@ -166,7 +166,7 @@ class Coordinator:
         now: float,
         records: Iterable[LogRecord],
     ) -> None:
-        """Keep what a group commits. records: `given` as it is written (`offset_record`)."""
+        """Commit offsets of a group. records: `given` as log records (`offset_record`)."""
         if given:
             self._write(records, now)
             by_partition = self.offsets[group_id]
@@ -175,12 +175,12 @@ class Coordinator:
             self.usage.offsets += len(by_partition)
 
     def may_commit(self, group_id: str, given: Iterable[TopicPartition]) -> bool:
-        """Whether a group may keep offsets of those partitions beside what it has."""
+        """Whether a group may commit offsets of these partitions within the limits."""
         by_partition = self.offsets.get(group_id, {})
         return self.usage.admits_offsets(sum(of not in by_partition for of in given))
 
     def delete_offsets(self, group_id: str, of: Iterable[TopicPartition], now: float) -> None:
-        """Forget what a group committed."""
+        """Delete committed offsets of a group."""
         by_partition = self.offsets.get(group_id, {})
         deleted = [each for each in of if each in by_partition]
         if deleted:
@@ -190,7 +190,7 @@ class Coordinator:
             self.usage.offsets -= len(deleted)
 
     def expire(self, now: float) -> None:
-        """Forget offsets that nobody has used for their time, and groups that have none left."""
+        """Delete expired offsets, and empty groups without offsets."""
         wall_ms = self.cluster.wall_ms(now)
         for group in list(self.groups.values()):
             by_partition = self.offsets.get(group.group_id, {})
@@ -215,7 +215,7 @@ class Coordinator:
         return since + retention
 
     def topics_deleted(self, topics: Collection[str], now: float) -> None:
-        """Forget what was committed for topics."""
+        """Delete the committed offsets of deleted topics."""
         for group_id, by_partition in self.offsets.items():
             self.delete_offsets(group_id, [of for of in by_partition if of[0] in topics], now)
 
@@ -228,7 +228,7 @@ class Coordinator:
         self.cluster.appender.write(self.partition, builder, now)
 
     def load(self, now: float) -> None:
-        """Read the log: what it says is all that a new coordinator knows."""
+        """Load groups and offsets from the log."""
         found: dict[str, GroupMetadataValue | None] = {}
         for stored in self.partition.log:
             for record in Batch(stored.data, 0, len(stored.data)).records():
@@ -261,7 +261,7 @@ class Coordinator:
         self.usage.offsets += len(by_partition)
 
     def unload(self, now: float) -> None:
-        """Give the groups up: another broker coordinates them from now on."""
+        """Unload all groups: another broker is their coordinator now."""
         for group in self.groups.values():
             self.perform(group, group.end(E.NOT_COORDINATOR), now)
             self.usage.forget(group)

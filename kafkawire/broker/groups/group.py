@@ -1,10 +1,10 @@
-"""One classic consumer group, as its coordinator sees it.
+"""The state machine of one classic consumer group.
 
-Law: identity, then alive, then admission, then the handler: a member that behaves has its session
-renewed before it is told REBALANCE_IN_PROGRESS, or it would be expelled for listening.
+Law: check identity, renew the session, check the state, call the handler. The session is renewed
+first, so that a member that receives REBALANCE_IN_PROGRESS does not expire.
 
-    Join ─▶ delayed until all have joined ─▶ Joined, one of them leads
-    Sync ─▶ delayed until the leader assigns ─▶ Store, Synced
+    Join ─▶ delayed until all members have joined ─▶ Joined, with a leader
+    Sync ─▶ delayed until the leader sends the assignments ─▶ Store, Synced
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ E, S, K = ErrorCode, GroupState, Kind
 
 
 class Group:
-    """One group. `next_deadline` says when to call `advance`; time is monotonic seconds.
+    """One group. `next_deadline` returns when to call `advance`; time is monotonic seconds.
 
-    new_member_id: makes an id from what a client calls itself. initial_delay: seconds that the
-    first rebalance waits for more members. changed_at: when the state changed last.
+    new_member_id: makes a member id from a client id. initial_delay: seconds that the first
+    rebalance waits for more members. changed_at: time of the last state change.
     """
 
     def __init__(
@@ -69,47 +69,47 @@ class Group:
         self.initial_delay = initial_delay
         self.max_size = max_size
         self.initial = False
-        self.initial_left = 0.0
+        self.initial_remaining = 0.0
         self.new_member_added = False
         self.deadlines: Deadlines[Deadline] = Deadlines()
 
     @property
     def population(self) -> int:
-        """Members, and clients that were given an id to come back with."""
+        """Number of members, pending members included."""
         return len(self.members) + len(self.pending)
 
     @property
     def unused(self) -> bool:
-        """Whether it never had a member, nor has anybody who may become one."""
+        """Whether it never had a member and has no pending member."""
         return self.state is S.EMPTY and not self.generation_id and not self.population
 
-    # -- the machine's contract
+    # -- the contract of every state machine
 
     def handle(self, request: GroupRequest, now: float) -> list[Effect]:
-        """Take a request; answers, its own or those of others that it sets free."""
+        """Handle a request; return its response and those of requests that it completes."""
         return _REQUESTS[type(request)](self, request, now)
 
     def next_deadline(self) -> float | None:
-        """Say when to call `advance`."""
+        """Return when to call `advance`."""
         return self.deadlines.next()
 
     def advance(self, now: float) -> list[Effect]:
-        """Do what has become due."""
+        """Handle expired deadlines."""
         effects: list[Effect] = []
         while (due := self.deadlines.pop_due(now)) is not None:
             effects += _DUE[type(due)](self, due, now)
         return effects
 
     def admits(self, kind: Kind) -> ErrorCode:
-        """Say what the state answers to a kind of request."""
+        """Return the error of a kind of request in the current state."""
         return ADMISSION[self.state][kind]
 
     def commit_error(
         self, member_id: str, generation_id: int, group_instance_id: str | None, now: float
     ) -> ErrorCode:
-        """Say whether somebody may commit offsets; a member that may is alive."""
+        """Return the error of committing offsets; renews the session of a member."""
         if self.state is S.EMPTY and generation_id < 0:
-            return E.NONE  # no group at all, only its offsets
+            return E.NONE  # no members, only committed offsets
         if self.state is not S.DEAD:
             error = self._identity_error(member_id, generation_id, group_instance_id)
             if error:
@@ -118,7 +118,7 @@ class Group:
         return self.admits(K.COMMIT)
 
     def end(self, error: ErrorCode) -> list[Effect]:
-        """Answer all that is delayed with an error: the group is elsewhere, or no more."""
+        """Fail all delayed requests: the group is deleted or has another coordinator."""
         effects: list[Effect] = []
         for member in self.members:
             effects += self.release(member, error)
@@ -126,7 +126,7 @@ class Group:
         self.deadlines = Deadlines()
         return effects
 
-    # -- a handler a request
+    # -- one handler per request
 
     def _join(self, request: Join, now: float) -> list[Effect]:
         return joining.join(self, request, now)
@@ -162,10 +162,10 @@ class Group:
         effects: list[Effect] = []
         errors = []
         for member_id, group_instance_id in request.members:
-            errors.append(self._leaves(member_id, group_instance_id, effects, now))
+            errors.append(self._leave_member(member_id, group_instance_id, effects, now))
         return [Left(request.reply_to, E.NONE, tuple(errors)), *effects]
 
-    def _leaves(
+    def _leave_member(
         self, member_id: str, group_instance_id: str | None, effects: list[Effect], now: float
     ) -> ErrorCode:
         if member_id in self.pending and group_instance_id is None:
@@ -179,7 +179,7 @@ class Group:
             effects += self.remove(member_id, now)
         return error
 
-    # -- a handler a deadline
+    # -- one handler per deadline
 
     def _session_expired(self, due: SessionExpired, now: float) -> list[Effect]:
         return self.remove(due.member_id, now)
@@ -198,7 +198,7 @@ class Group:
         self.pending_sync_members.clear()
         return effects
 
-    # -- who may
+    # -- checks
 
     def _member_error(self, request: Sync | Heartbeat, kind: Kind, now: float) -> ErrorCode:
         if self.state is not S.DEAD:
@@ -224,22 +224,22 @@ class Group:
             self.protocol_name,
         )
 
-    # -- steps that handlers share
+    # -- steps shared by handlers
 
     def renew_session(self, member: Member, now: float) -> None:
-        """Renew a member's session; while a request of it is delayed there is none."""
+        """Renew a member's session; it has none while a request of it is delayed."""
         if member.delayed is None:
             self.deadlines.set(SessionExpired(member.member_id), now + member.session_timeout)
 
     def delay(self, member: Member, delayed: DelayedRequest) -> list[Effect]:
-        """Let a request wait; one that waited before is told to try again."""
+        """Delay a request; an earlier delayed one fails with REBALANCE_IN_PROGRESS."""
         effects = self.release(member, E.REBALANCE_IN_PROGRESS)
         self.members.delay(member, delayed)
         self.deadlines.cancel(SessionExpired(member.member_id))
         return effects
 
     def release(self, member: Member, error: ErrorCode) -> list[Effect]:
-        """Answer a member's delayed request, if there is one, with an error."""
+        """Complete a member's delayed request, if any, with an error."""
         delayed = self.members.delay(member, None)
         if delayed is None:
             return []
@@ -248,7 +248,7 @@ class Group:
         return [Synced(delayed.reply_to, error)]
 
     def remove(self, member_id: str, now: float) -> list[Effect]:
-        """Let a member go, and share out anew what it had."""
+        """Remove a member and rebalance."""
         self.deadlines.cancel(SessionExpired(member_id))
         self.pending_sync_members.discard(member_id)
         effects = self.release(self.members.remove(member_id), E.UNKNOWN_MEMBER_ID)
@@ -274,9 +274,9 @@ class Group:
         return Synced(reply_to, E.NONE, member.assignment, self.protocol_type, self.protocol_name)
 
     def move_to(self, state: GroupState, now: float) -> None:
-        """Change the state, if that is legal."""
+        """Change the state, if the transition is legal."""
         if state not in LEGAL[self.state]:
-            raise AssertionError(f"{self.state.value} -> {state.value} is not a legal move")
+            raise AssertionError(f"{self.state.value} -> {state.value} is not a legal transition")
         self.state = state
         self.changed_at = now
 

@@ -1,9 +1,9 @@
-"""How a group comes by its members: who may join, when a rebalance starts, and when it ends.
+"""Handles JoinGroup: admits members, starts and completes rebalances.
 
-Law: a rebalance ends when all members have joined and nobody who was given an id is still expected,
-or when its time is over; the first of an empty group waits for more before that.
+Law: a rebalance completes when all members have joined and no pending member is left, or at its
+timeout. The first rebalance of an empty group waits for more members (initial rebalance delay).
 
-    join ─▶ prepare ─▶ delayed ─▶ complete: generation + 1, protocol and leader chosen, all answered
+    join ─▶ prepare ─▶ delayed ─▶ complete: generation + 1, protocol and leader elected, all respond
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 E, S = ErrorCode, GroupState
 NEW_MEMBER_JOIN_TIMEOUT: Final = 300.0
-"""Seconds after which a new member whose first join still waits is given up."""
+"""Seconds after which a new member expires while its first join is delayed, as in Kafka."""
 
 
 def join(group: Group, request: Join, now: float) -> list[Effect]:
-    """Take a JoinGroup."""
+    """Handle a JoinGroup."""
     error = group.admits(Kind.JOIN) or _protocol_error(group, request)
     if not error and request.member_id and request.member_id not in group.pending:
         error = group.members.identity_error(request.member_id, request.group_instance_id)
@@ -82,14 +82,14 @@ def _join_new(group: Group, request: Join, now: float) -> list[Effect]:
 
 
 def _join_again(group: Group, request: Join, member: Member, now: float) -> list[Effect]:
-    """Take the join of a member: it may just have missed the answer to its last one."""
+    """Handle the join of a known member, which may have missed the last response."""
     same = member.protocols == request.protocols
     leads = member.member_id == group.members.leader
-    missed = same and (
+    missed_response = same and (
         group.state is S.COMPLETING_REBALANCE or (group.state is S.STABLE and not leads)
     )
     group.members.update(member, request)
-    if missed:
+    if missed_response:
         effects = group.release(member, E.REBALANCE_IN_PROGRESS)
         group.renew_session(member, now)
         return [*effects, joined(group, member, request.reply_to)]
@@ -97,7 +97,7 @@ def _join_again(group: Group, request: Join, member: Member, now: float) -> list
 
 
 def _replace(group: Group, request: Join, member: Member, now: float) -> list[Effect]:
-    """Let a group instance that was started again have its old place, under a new id."""
+    """Replace a static member that restarted, under a new member id."""
     was, led = member.member_id, group.members.leader == member.member_id
     effects = group.release(member, E.FENCED_INSTANCE_ID)
     group.deadlines.cancel(SessionExpired(was))
@@ -110,12 +110,12 @@ def _replace(group: Group, request: Join, member: Member, now: float) -> list[Ef
     if group.state is not S.STABLE or group.members.elected_protocol() != group.protocol_name:
         return effects + _rejoin(group, request, member, now)
     group.renew_session(member, now)
-    answer = joined(group, member, request.reply_to, skip_assignment=led)
+    response = joined(group, member, request.reply_to, skip_assignment=led)
     if not request.supports_skip_assignment:
-        # it must not take itself for the leader, or it would assign with nobody's metadata
-        answer = answer._replace(leader=was if led else answer.leader, members=())
-        answer = answer._replace(skip_assignment=False)
-    return [*effects, Store(), answer]
+        # it must not act as the leader, as it has no metadata of the members
+        response = response._replace(leader=was if led else response.leader, members=())
+        response = response._replace(skip_assignment=False)
+    return [*effects, Store(), response]
 
 
 def _rejoin(group: Group, request: Join, member: Member, now: float) -> list[Effect]:
@@ -125,7 +125,7 @@ def _rejoin(group: Group, request: Join, member: Member, now: float) -> list[Eff
 
 
 def prepare(group: Group, now: float) -> list[Effect]:
-    """Begin a rebalance, unless one is being prepared."""
+    """Start a rebalance, unless one is being prepared."""
     if group.state is S.PREPARING_REBALANCE:
         return []
     was_empty = group.state is S.EMPTY
@@ -140,17 +140,17 @@ def prepare(group: Group, now: float) -> list[Effect]:
     group.initial = was_empty and group.initial_delay > 0
     if group.initial:
         group.new_member_added = False
-        group.initial_left = max(0.0, timeout - group.initial_delay)
+        group.initial_remaining = max(0.0, timeout - group.initial_delay)
         timeout = group.initial_delay
     group.deadlines.set(JoinDue(), now + timeout)
     return effects
 
 
 def join_due(group: Group, now: float) -> list[Effect]:
-    """Go on with those who have joined, or give more the time to."""
-    if group.initial and group.new_member_added and group.initial_left > 0:
-        more = min(group.initial_delay, group.initial_left)
-        group.initial_left -= more
+    """Complete the rebalance with the members that have joined, or extend the initial delay."""
+    if group.initial and group.new_member_added and group.initial_remaining > 0:
+        more = min(group.initial_delay, group.initial_remaining)
+        group.initial_remaining -= more
         group.new_member_added = False
         group.deadlines.set(JoinDue(), now + more)
         return []
@@ -158,7 +158,7 @@ def join_due(group: Group, now: float) -> list[Effect]:
 
 
 def complete_if_all_joined(group: Group, now: float) -> list[Effect]:
-    """End the rebalance if nobody is missing."""
+    """Complete the rebalance if all members have joined."""
     if group.state is not S.PREPARING_REBALANCE or group.pending:
         return []
     if group.members.joined < len(group.members):
@@ -175,7 +175,7 @@ def _complete(group: Group, now: float) -> list[Effect]:
             group.members.remove(member.member_id)
     if len(group.members) and not group.members.joined:
         group.deadlines.set(JoinDue(), now + group.members.rebalance_timeout())
-        return []  # static members are waited for
+        return []  # wait for static members
     group.initial = False
     group.deadlines.cancel(JoinDue())
     group.generation_id += 1
@@ -203,7 +203,7 @@ def _complete_joins(group: Group, now: float) -> list[Effect]:
 
 
 def joined(group: Group, member: Member, reply_to: int, skip_assignment: bool = False) -> Joined:
-    """Answer a JoinGroup with the generation as it is; the leader is told of all members."""
+    """Respond to a JoinGroup with the current generation; the leader receives all members."""
     leads = member.member_id == group.members.leader
     protocol = group.protocol_name
     members = (

@@ -1,6 +1,6 @@
-"""What groups result, as the messages of each version.
+"""Builds the response messages of group requests.
 
-Law: an result depends on the version of its request only in what that version has no place for.
+Law: a response depends on its version only in the fields that the version lacks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MEMBERS_FROM: Final = 3
 
 
 def message(result: Joined | Synced | HeartbeatResult | Left, request: Request) -> Message:
-    """Make the response to a request."""
+    """Build the response message to a request."""
     match result:
         case Joined():
             return _joined(result, request.version)

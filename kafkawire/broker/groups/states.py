@@ -1,7 +1,7 @@
-"""The states of a classic group, where each may go, and what each answers to whom.
+"""The states of a classic group, their transitions, and the requests that each admits.
 
-Law: a state changes only as `LEGAL` says; `ADMISSION` is total: every state has an answer for every
-request, NONE where the request's handler decides.
+Law: a state changes only as in `LEGAL`. `ADMISSION` is total: every state has an error for every
+kind of request, NONE where the request's handler decides.
 
     EMPTY ─▶ PREPARING_REBALANCE ─▶ COMPLETING_REBALANCE ─▶ STABLE
                (joins delayed)         (syncs delayed)
@@ -17,7 +17,7 @@ from ...protocol import ErrorCode
 
 
 class GroupState(Enum):
-    """A state, by the name that DescribeGroups gives it."""
+    """A state; its value is its name in DescribeGroups."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -27,7 +27,7 @@ class GroupState(Enum):
 
 
 class Kind(Enum):
-    """What is asked of a group."""
+    """The kind of a group request."""
 
     JOIN = "JoinGroup"
     SYNC = "SyncGroup"
@@ -57,7 +57,7 @@ _WITH_MEMBERS: Final[Mapping[Kind, ErrorCode]] = {
     K.DELETE: E.NON_EMPTY_GROUP,
     K.DELETE_OFFSETS: E.NONE,
 }
-"""What a member meets in a group that has members."""
+"""The errors in a group with members."""
 
 _REBALANCING: Final = E.REBALANCE_IN_PROGRESS
 

@@ -1,7 +1,7 @@
-"""The APIs that are served: one file an API key, each headed by its versions.
+"""The handlers of the APIs that are served: one module per API key, with a table of its versions.
 
-Law: `handle` responses, parks or closes; `error_response` makes an answer that says one error everywhere it
-can, for faults.
+Law: `handle` returns a response, delays it, or closes the connection; `error_response` builds a
+response that has one error in every error field.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from ..request import HandlerResult, Request
 
 
 class Handler(Protocol):
-    """What each module of this package is."""
+    """The interface of each module of this package."""
 
     def handle(
         self, broker: Broker, request: Request, connection: Connection, now: float, /
     ) -> HandlerResult:
-        """Serve a request."""
+        """Process a request."""
 
     @property
     def error_response(self) -> Any:
-        """A function of (body, error) that makes an answer which says the error."""
+        """A function of (body, error) that builds a response with the error."""
 
 
 SERVED: Final = (
@@ -62,11 +62,11 @@ SERVED: Final = (
     ApiKey.DESCRIBE_CLUSTER,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS,
 )
-"""Each is served by the module of its name."""
+"""The API keys that are served, each by the module of its name."""
 
 
 class Handlers(Mapping[ApiKey, Handler]):
-    """API key -> its module, imported when it is first asked for: a cluster is up without it."""
+    """API key -> its module, imported at first use, so that a cluster starts faster."""
 
     def __init__(self) -> None:
         self._modules: dict[ApiKey, Handler] = {}
@@ -91,7 +91,7 @@ HANDLERS: Final = Handlers()
 
 
 def error_response(request: Request, error: ErrorCode) -> Message:
-    """Answer a request that is served with an error."""
+    """Build the response with an error to a request of an API that is served."""
     made = HANDLERS[request.api_key].error_response(request.body, error)
     assert isinstance(made, Message)
     return made

@@ -1,7 +1,7 @@
-"""AlterConfigs: all values of a resource are replaced; a key that is not named goes to its default.
+"""AlterConfigs: replaces all configs of a resource; absent keys return to their defaults.
 
 v0   the first
-v1   no new fields │ throttled after the answer
+v1   no new fields │ throttled after the response
 v2   flexible
 """
 
@@ -33,7 +33,7 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
 
 
 def replacement(given: list[AlterableConfig]) -> Change:
-    """Make the change that leaves nothing but what is given."""
+    """Return the change that replaces all values by those given."""
 
     def replace(keys: Mapping[str, ConfigKey], _now: Mapping[str, str]) -> Values | Problem:
         made: Values = {}

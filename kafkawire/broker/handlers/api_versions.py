@@ -1,8 +1,8 @@
-"""ApiVersions: what a broker speaks. It responses before authentication.
+"""ApiVersions: lists the supported API versions and features, before authentication too.
 
 v0   the first
 v1   response +throttle_time_ms
-v2   no new fields │ throttled after the answer (KIP-219)
+v2   no new fields │ throttled after the response (KIP-219)
 v3   request +client_software_name +client_software_version; response +supported_features
       +finalized_features_epoch +finalized_features +zk_migration_ready; flexible │ error 35
       comes in version 0 (KIP-511)
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 SOFTWARE_FROM = 3
 FEATURES_FROM = 3
 LOWEST_0_FROM = 4
-"""Features that are supported from level 0 on are left out before (KIP-1022)."""
+"""Earlier versions omit features that are supported from level 0 (KIP-1022)."""
 IDENTITY_FROM = 5
 
 
 def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> HandlerResult:
-    """List the APIs and the versions of each."""
+    """List the supported versions of each API."""
     body = request.body
     assert isinstance(body, ApiVersionsRequest)
     cluster = broker.cluster
@@ -73,13 +73,13 @@ def handle(broker: Broker, request: Request, _connection: Connection, _now: floa
 
 
 def _is_software(name: str) -> bool:
-    """Whether a client may call its software so (KIP-511)."""
+    """Whether a client software name or version is valid (KIP-511)."""
     ends = name[:1].isalnum() and name[-1:].isalnum() and name.isascii()
     return ends and all(letter.isalnum() or letter in "-." for letter in name)
 
 
 def unsupported(cluster: Cluster) -> ApiVersionsResponse:
-    """Answer a version that is not offered: error 35 and what would be taken instead."""
+    """Respond to an unsupported version: error 35 and the supported range."""
     first, last = cluster.offered[ApiKey.API_VERSIONS]
     ours = ApiVersion(api_key=ApiKey.API_VERSIONS, min_version=first, max_version=last)
     return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[ours])

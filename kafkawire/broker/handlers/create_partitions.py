@@ -1,9 +1,9 @@
-"""CreatePartitions: topics grow.
+"""CreatePartitions: adds partitions to topics.
 
 v0   the first
-v1   no new fields │ throttled after the answer
+v1   no new fields │ throttled after the response
 v2   flexible
-v3   no new fields │ THROTTLING_QUOTA_EXCEEDED may come
+v3   no new fields │ THROTTLING_QUOTA_EXCEEDED may be returned
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ E = ErrorCode
 
 
 def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
-    """Add partitions to each topic, up to the number that is topic_request for."""
+    """Add partitions to each topic, up to the requested count."""
     body = request.body
     assert isinstance(body, CreatePartitionsRequest)
     excess = broker.cluster.creation.excess(_additional(broker, body))
@@ -74,8 +74,8 @@ def _problem(
     if topic_request.count < existing:
         return (
             E.INVALID_PARTITIONS,
-            f"The topic {topic.name} currently has {existing} partition(s); {topic_request.count} would not "
-            "be an increase.",
+            f"The topic {topic.name} currently has {existing} partition(s); "
+            f"{topic_request.count} would not be an increase.",
         )
     if topic_request.assignments is None:
         return None

@@ -1,7 +1,7 @@
-"""DeleteGroups: groups without members go, with what they committed.
+"""DeleteGroups: deletes groups without members, and their committed offsets.
 
 v0   the first
-v1   no new fields │ throttled after the answer
+v1   no new fields │ throttled after the response
 v2   flexible
 v3   response +error_message
 """

@@ -1,7 +1,7 @@
-"""DeleteRecords: records up to an offset go (KIP-107).
+"""DeleteRecords: deletes records before an offset (KIP-107).
 
 v0   the first
-v1   no new fields │ throttled after the answer
+v1   no new fields │ throttled after the response
 v2   flexible
 """
 
@@ -27,7 +27,7 @@ NOWHERE: Final = -1
 
 
 def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
-    """Move the start of each partition's log."""
+    """Move the log start offset of each partition."""
     body = request.body
     assert isinstance(body, DeleteRecordsRequest)
     return DeleteRecordsResponse(

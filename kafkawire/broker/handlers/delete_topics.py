@@ -1,9 +1,9 @@
-"""DeleteTopics: topics go, by name or by id.
+"""DeleteTopics: deletes topics by name or by id.
 
 v0   the first
 v1   response +throttle_time_ms
-v2   no new fields │ throttled after the answer
-v3   no new fields │ TOPIC_DELETION_DISABLED may come
+v2   no new fields │ throttled after the response
+v3   no new fields │ TOPIC_DELETION_DISABLED may be returned
 v4   flexible
 v5   response +error_message
 v6   request +topics -topic_names; response +topic_id
@@ -42,7 +42,7 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
 def _find(
     broker: Broker, name: str | None, topic_id: bytes, found: dict[str, Topic]
 ) -> DeletableTopicResult:
-    """Find a topic to delete and add it to `found`; one that is named again is unknown."""
+    """Find a topic to delete and add it to `found`; a duplicate is unknown."""
     topics = broker.cluster.topics
     if name is not None and topic_id != bytes(16):
         return _failed(name, topic_id, E.INVALID_REQUEST)

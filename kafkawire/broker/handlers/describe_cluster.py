@@ -1,4 +1,4 @@
-"""DescribeCluster: the brokers there are (KIP-700).
+"""DescribeCluster: lists the brokers of the cluster (KIP-700).
 
 v0   the first; flexible
 v1   request +endpoint_type; response +endpoint_type

@@ -1,8 +1,8 @@
-"""DescribeConfigs: what is configured, and where each value is from.
+"""DescribeConfigs: returns configs with their values and sources.
 
 v0   the first
 v1   request +include_synonyms; response +config_source +synonyms -is_default
-v2   no new fields │ throttled after the answer
+v2   no new fields │ throttled after the response
 v3   request +include_documentation; response +config_type +documentation
 v4   flexible
 """
@@ -34,8 +34,8 @@ TYPE_FROM: Final = 3
 
 
 def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> HandlerResult:
-    """Describe topics and brokers, one that is named several times once: a few bytes name it, and
-    thousands describe it.
+    """Describe topics and brokers, duplicates once: a few bytes name a resource, thousands
+    describe it.
     """
     body = request.body
     assert isinstance(body, DescribeConfigsRequest)
@@ -89,11 +89,14 @@ def _found(
         if name == "":
             return default_described(settings)
         if name != str(broker.node_id):
-            return E.INVALID_REQUEST, f"Broker {broker.node_id} was asked about broker {name}."
+            return E.INVALID_REQUEST, (
+                f"Unexpected broker id, expected {broker.node_id} or empty string, "
+                f"but received {name}"
+            )
         return broker_described(broker)
     return (
         E.INVALID_REQUEST,
-        f"Resources of type {resource.resource_type} have no configuration here.",
+        f"Resources of type {resource.resource_type} are not supported.",
     )
 
 

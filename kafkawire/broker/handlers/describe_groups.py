@@ -1,8 +1,8 @@
-"""DescribeGroups: a group's state, members and what each has.
+"""DescribeGroups: returns the state, members and assignments of groups.
 
 v0   the first
 v1   response +throttle_time_ms
-v2   no new fields │ throttled after the answer
+v2   no new fields │ throttled after the response
 v3   request +include_authorized_operations; response +authorized_operations
 v4   response +group_instance_id
 v5   flexible
@@ -33,7 +33,7 @@ NOT_FOUND_FROM: Final = 6
 
 
 def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> HandlerResult:
-    """Describe each group, one that is named several times once; one that is not there is Dead."""
+    """Describe each group, duplicates once; an unknown group is Dead."""
     body = request.body
     assert isinstance(body, DescribeGroupsRequest)
     requested = dict.fromkeys(body.groups)

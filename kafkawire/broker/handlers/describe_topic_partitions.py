@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions: topics and partitions, page by page (KIP-966).
+"""DescribeTopicPartitions: describes partitions page by page (KIP-966).
 
 v0   the first; flexible
 """
@@ -26,7 +26,7 @@ MOST: Final = "max.request.partition.size.limit"
 
 
 def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> HandlerResult:
-    """Describe topics in the order of their names, from the cursor on, as far as the limit."""
+    """Describe topics ordered by name, from the cursor up to the limit."""
     body = request.body
     assert isinstance(body, DescribeTopicPartitionsRequest)
     topics = broker.cluster.topics

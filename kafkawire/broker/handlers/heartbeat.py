@@ -1,8 +1,8 @@
-"""Heartbeat: a member is alive, and hears of rebalances.
+"""Heartbeat: renews the session of a member, and reports rebalances to it.
 
 v0   the first
 v1   response +throttle_time_ms
-v2   no new fields │ throttled after the answer
+v2   no new fields │ throttled after the response
 v3   request +group_instance_id
 v4   flexible
 """
@@ -19,7 +19,7 @@ from ..request import DELAYED, HandlerResult, Request
 
 
 def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
-    """Put it to the group."""
+    """Pass it to the group."""
     body = request.body
     assert isinstance(body, HeartbeatRequest)
     coordinator = broker.coordinator(body.group_id)

@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs: values are set, taken back, added to and taken from (KIP-339).
+"""IncrementalAlterConfigs: sets, deletes, appends to and subtracts from values (KIP-339).
 
 v0   the first
 v1   flexible
@@ -28,7 +28,7 @@ SET, DELETE, APPEND, SUBTRACT = range(4)
 
 
 def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
-    """Change each resource's configuration, all that is resource of one or nothing of it."""
+    """Change the configs of each resource, all its operations or none."""
     body = request.body
     assert isinstance(body, IncrementalAlterConfigsRequest)
     responses = []
@@ -45,7 +45,7 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
 
 
 def changes(given: list[AlterableConfig]) -> Change:
-    """Make the change that applies operations to the values existing are."""
+    """Return the change that applies operations to the current values."""
 
     def apply(keys: Mapping[str, ConfigKey], values: Mapping[str, str]) -> Values | Problem:
         made = dict(values)
@@ -58,13 +58,13 @@ def changes(given: list[AlterableConfig]) -> Change:
 
 
 def _applied(made: Values, each: AlterableConfig, key: ConfigKey | None) -> Problem | None:
-    """Apply one operation in place; return what is wrong with it, or None."""
+    """Apply one operation in place; return its error, or None."""
     operation, value = each.config_operation, each.value
     if operation == DELETE:
         made.pop(each.name, None)
         return None
     if operation not in (SET, APPEND, SUBTRACT):
-        return E.INVALID_REQUEST, f"unknown operation {operation}"
+        return E.INVALID_REQUEST, f"unknown config operation {operation}"
     if operation != SET and key is not None:
         if key.type is not ConfigType.LIST:
             return E.INVALID_CONFIG, f"{each.name} is not a list"

@@ -1,11 +1,11 @@
-"""InitProducerId: an id and an epoch for an idempotent producer (KIP-98, KIP-360).
+"""InitProducerId: assigns a producer id and epoch (KIP-98, KIP-360).
 
 v0   the first
-v1   no new fields │ throttled after the answer
+v1   no new fields │ throttled after the response
 v2   flexible
 v3   request +producer_id +producer_epoch
-v4   no new fields │ PRODUCER_FENCED may come
-v5   no new fields │ TRANSACTION_ABORTABLE may come
+v4   no new fields │ PRODUCER_FENCED may be returned
+v5   no new fields │ TRANSACTION_ABORTABLE may be returned
 v6   request +enable2_pc +keep_prepared_txn; response +ongoing_txn_producer_id
       +ongoing_txn_producer_epoch
 """
@@ -24,7 +24,7 @@ E = ErrorCode
 
 
 def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
-    """Give out an id; of a transactional id the same with the next epoch."""
+    """Assign a new producer id; a transactional id keeps its own, with the next epoch."""
     body = request.body
     assert isinstance(body, InitProducerIdRequest)
     if body.transactional_id == "":

@@ -1,9 +1,9 @@
-"""JoinGroup: a client wants to be a member, or takes part in a rebalance.
+"""JoinGroup: a client joins a group, or rejoins it in a rebalance.
 
 v0   the first
 v1   request +rebalance_timeout_ms
 v2   response +throttle_time_ms
-v3   no new fields │ throttled after the answer
+v3   no new fields │ throttled after the response
 v4   no new fields │ MEMBER_ID_REQUIRED (KIP-394)
 v5   request +group_instance_id; response +group_instance_id │ static members (KIP-345)
 v6   flexible
@@ -32,13 +32,13 @@ SKIP_FROM: Final = 9
 
 
 def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
-    """Put it to the group, which responses when the rebalance is over."""
+    """Pass it to the group, which responds when the rebalance completes."""
     body = request.body
     assert isinstance(body, JoinGroupRequest)
     coordinator = broker.coordinator(body.group_id)
     if isinstance(coordinator, ErrorCode):
         return _failed(request, coordinator)
-    if not _may_take(broker, body.session_timeout_ms):
+    if not _is_valid_session_timeout(broker, body.session_timeout_ms):
         return _failed(request, E.INVALID_SESSION_TIMEOUT)
     if body.member_id and body.group_id not in coordinator.groups:
         return _failed(request, E.UNKNOWN_MEMBER_ID)
@@ -49,7 +49,7 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
     return DELAYED
 
 
-def _may_take(broker: Broker, session_timeout_ms: int) -> bool:
+def _is_valid_session_timeout(broker: Broker, session_timeout_ms: int) -> bool:
     settings = broker.cluster.settings
     least = settings.number("group.min.session.timeout.ms")
     return least <= session_timeout_ms <= settings.number("group.max.session.timeout.ms")

@@ -1,8 +1,8 @@
-"""LeaveGroup: members leave, and what they had is shared out anew.
+"""LeaveGroup: removes members and rebalances.
 
 v0   the first
 v1   response +throttle_time_ms
-v2   no new fields │ throttled after the answer
+v2   no new fields │ throttled after the response
 v3   request +members -member_id; response +members │ several at once
 v4   flexible
 v5   request +reason
@@ -24,7 +24,7 @@ SEVERAL_FROM: Final = 3
 
 
 def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
-    """Put it to the group."""
+    """Pass it to the group."""
     body = request.body
     assert isinstance(body, LeaveGroupRequest)
     coordinator = broker.coordinator(body.group_id)

@@ -1,8 +1,8 @@
-"""ListGroups: the groups that this broker coordinates.
+"""ListGroups: lists the groups that this broker coordinates.
 
 v0   the first
 v1   response +throttle_time_ms
-v2   no new fields │ throttled after the answer
+v2   no new fields │ throttled after the response
 v3   flexible
 v4   request +states_filter; response +group_state
 v5   request +types_filter; response +group_type
@@ -25,7 +25,7 @@ TYPES_FROM: Final = 5
 
 
 def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> HandlerResult:
-    """List groups, those in the states and of the types that are asked for."""
+    """List groups in the requested states and of the requested types."""
     body = request.body
     assert isinstance(body, ListGroupsRequest)
     states = {state.lower() for state in body.states_filter}

@@ -1,9 +1,9 @@
-"""ListOffsets: the offsets that belong to times.
+"""ListOffsets: looks up offsets by timestamp.
 
 v0   the first
 v1   request -max_num_offsets; response +timestamp +offset -old_style_offsets
 v2   request +isolation_level; response +throttle_time_ms
-v3   no new fields │ throttled after the answer
+v3   no new fields │ throttled after the response
 v4   request +current_leader_epoch; response +leader_epoch
 v5   no new fields │ ambiguous errors are retriable
 v6   flexible
@@ -48,7 +48,7 @@ TIMESTAMP_SINCE: Final = {
     LATEST_TIERED: 9,
     EARLIEST_PENDING_UPLOAD: 11,
 }
-"""Timestamp with a meaning of its own -> the version it came with."""
+"""Special timestamp -> the first version that supports it."""
 OLD_STYLE_TO: Final = 0
 EPOCH_FROM: Final = 4
 NO_EPOCH: Final = -1
@@ -86,7 +86,7 @@ def _offset(
 ) -> ListOffsetsPartitionResponse:
     index = requested.partition_index
     if times[topic, index] > 1:
-        return _failed(index, E.INVALID_REQUEST)  # as Kafka does: a lookup is no small work
+        return _failed(index, E.INVALID_REQUEST)  # as in Kafka: a lookup is expensive
     partition, error = broker.led(topic, index, requested.current_leader_epoch)
     if partition is None or error:
         return _failed(index, error)
@@ -111,7 +111,7 @@ def _offset(
 
 
 def _old_style(log: PartitionLog, timestamp: int) -> list[int]:
-    """List where segments begin that are older than a time; this log is one segment."""
+    """List the base offsets of segments before a timestamp; this log is one segment."""
     if timestamp == LATEST:
         return sorted({log.log_end_offset, log.log_start_offset}, reverse=True)
     return [log.log_start_offset]

@@ -1,4 +1,4 @@
-"""Metadata: brokers, topics, partitions and who leads them.
+"""Metadata: returns brokers, topics, partitions and their leaders.
 
 v0   the first
 v1   response +rack +controller_id +is_internal │ no topics: null is all, empty is none;
@@ -8,7 +8,7 @@ v3   response +throttle_time_ms
 v4   request +allow_auto_topic_creation │ only from here on may a client forbid
       auto-creation
 v5   response +offline_replicas
-v6   no new fields │ throttled after the answer
+v6   no new fields │ throttled after the response
 v7   response +leader_epoch
 v8   request +include_cluster_authorized_operations +include_topic_authorized_operations;
       response +topic_authorized_operations +cluster_authorized_operations
@@ -46,11 +46,11 @@ NO_ID: Final = bytes(16)
 NULL_IS_ALL_FROM: Final = 1
 CLUSTER_OPERATIONS_TO: Final = 10
 IDS_FROM: Final = 12
-"""Topics may be named by id; earlier versions have the field, and Kafka refuses it in them."""
+"""Topics may be requested by id; earlier versions have the field, but Kafka rejects it there."""
 
 
 def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
-    """Describe the cluster as it is now; topics that may be made by asking are made."""
+    """Describe the cluster; creates unknown topics where auto-creation is enabled."""
     body = request.body
     assert isinstance(body, MetadataRequest)
     if request.version < IDS_FROM and any(
@@ -93,7 +93,7 @@ def _topics(
         return found
     yield len(requested)
     ids = dict.fromkeys(one.topic_id for one in requested if one.topic_id != NO_ID)
-    if ids:  # then names are ignored, as in Kafka
+    if ids:  # names are ignored then, as in Kafka
         found = []
         for topic_id in ids:
             yield 1

@@ -1,10 +1,10 @@
-"""OffsetCommit: how far a group has read.
+"""OffsetCommit: commits the offsets of a group.
 
 v0   the first
 v1   request +generation_id_or_member_epoch +member_id +commit_timestamp
 v2   request +retention_time_ms -commit_timestamp
 v3   response +throttle_time_ms
-v4   no new fields │ throttled after the answer
+v4   no new fields │ throttled after the response
 v5   request -retention_time_ms
 v6   request +committed_leader_epoch
 v7   request +group_instance_id
@@ -44,7 +44,7 @@ DEFAULT: Final = -1
 
 
 def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
-    """Keep the offsets of a member, or of anybody where the group has no members."""
+    """Commit offsets of a member, or of any client if the group has no members."""
     body = request.body
     assert isinstance(body, OffsetCommitRequest)
     coordinator = broker.coordinator(body.group_id)
@@ -54,7 +54,7 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
 
 
 def _response(broker: Broker, body: OffsetCommitRequest, version: int, now: float) -> Work:
-    """Prepare what is to be written, then write it at once, if the member may commit by then."""
+    """Prepare the records in time slices, then append them at once if the member may commit."""
     given: dict[TopicPartition, Committed] = {}
     topics = []
     for topic in body.topics:

@@ -1,4 +1,4 @@
-"""OffsetDelete: committed offsets of topics that a group no longer wants (KIP-496).
+"""OffsetDelete: deletes committed offsets of unsubscribed topics (KIP-496).
 
 v0   the first
 """
@@ -22,7 +22,7 @@ E = ErrorCode
 
 
 def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
-    """Forget offsets; those of topics that members are subscribed to stay."""
+    """Delete offsets, except those of topics that members are subscribed to."""
     body = request.body
     assert isinstance(body, OffsetDeleteRequest)
     coordinator = broker.coordinator(body.group_id)

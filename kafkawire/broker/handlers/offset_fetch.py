@@ -1,10 +1,10 @@
-"""OffsetFetch: how far groups said they have read.
+"""OffsetFetch: returns the committed offsets of groups.
 
 v0   the first
 v1   no new fields │ from Kafka, no longer ZooKeeper
 v2   response +error_code │ null topics are all
 v3   response +throttle_time_ms
-v4   no new fields │ throttled after the answer
+v4   no new fields │ throttled after the response
 v5   response +committed_leader_epoch
 v6   flexible
 v7   request +require_stable
@@ -42,7 +42,7 @@ NOTHING: Final = Committed(-1, -1, "", -1)
 
 
 class RequestedTopic(NamedTuple):
-    """Partitions of a topic whose offsets are requested. name: None where no topic has the id."""
+    """Requested partitions of a topic. name: None for an unknown topic id."""
 
     name: str | None
     topic_id: bytes
@@ -50,8 +50,8 @@ class RequestedTopic(NamedTuple):
 
 
 def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> HandlerResult:
-    """Give committed offsets, -1 where there is none; of a group that is named twice the last
-    counts, or a few bytes would have all its offsets sent again.
+    """Return committed offsets, -1 for none. Of duplicate groups only the last one counts, or a
+    few bytes would have all offsets of a group sent again.
     """
     body = request.body
     assert isinstance(body, OffsetFetchRequest)

@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: where the records of a leader epoch end (KIP-101, KIP-320).
+"""OffsetForLeaderEpoch: returns the end offsets of leader epochs (KIP-101, KIP-320).
 
 v0   the first
 v1   response +leader_epoch
@@ -25,7 +25,7 @@ from ..request import HandlerResult, Request
 
 
 def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> HandlerResult:
-    """Say where epochs end, so that a client sees whether its log was truncated."""
+    """Return end offsets of epochs, so that a client can detect log truncation."""
     body = request.body
     assert isinstance(body, OffsetForLeaderEpochRequest)
     return OffsetForLeaderEpochResponse(

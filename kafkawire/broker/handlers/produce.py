@@ -1,12 +1,12 @@
-"""Produce: records for partitions that this broker leads.
+"""Produce: appends records to partitions that this broker leads.
 
 v0   the first
 v1   response +throttle_time_ms
 v2   response +log_append_time_ms │ magic 1
-v3   request +transactional_id │ magic 2, one batch a partition
-v4   no new fields │ KAFKA_STORAGE_ERROR may come
+v3   request +transactional_id │ magic 2, one batch per partition
+v4   no new fields │ KAFKA_STORAGE_ERROR may be returned
 v5   response +log_start_offset
-v6   no new fields │ throttled after the answer
+v6   no new fields │ throttled after the response
 v7   no new fields │ zstd
 v8   response +record_errors +error_message
 v9   flexible
@@ -45,7 +45,7 @@ TOPIC_IDS_FROM: Final = 13
 
 
 def handle(broker: Broker, request: Request, connection: Connection, now: float) -> HandlerResult:
-    """Write what is produced; with acks=0 nothing is said, but an error closes the connection."""
+    """Append records; with acks=0 there is no response, but an error closes the connection."""
     body = request.body
     assert isinstance(body, ProduceRequest)
     if body.acks not in ACKS:
@@ -70,7 +70,7 @@ def handle(broker: Broker, request: Request, connection: Connection, now: float)
         failed = [p.error_code for each in responses for p in each.partition_responses]
         if any(failed):
             error = ErrorCode(next(code for code in failed if code))
-            broker.cluster.close(connection, f"a Produce with acks=0 met {error.name}")
+            broker.cluster.close(connection, f"Produce with acks=0 failed: {error.name}")
         return NO_RESPONSE
     return ProduceResponse(responses=responses, node_endpoints=list(leaders.values()))
 

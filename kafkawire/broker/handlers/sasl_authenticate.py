@@ -1,4 +1,4 @@
-"""SaslAuthenticate: a token of the mechanism that was chosen.
+"""SaslAuthenticate: processes a token of the negotiated mechanism.
 
 v0   the first
 v1   response +session_lifetime_ms
@@ -20,7 +20,7 @@ E = ErrorCode
 
 
 def handle(_broker: Broker, request: Request, connection: Connection, _now: float) -> HandlerResult:
-    """Put the token to the mechanism; after a refusal the connection closes."""
+    """Pass the token to the mechanism; a failed authentication closes the connection."""
     body = request.body
     assert isinstance(body, SaslAuthenticateRequest)
     auth = connection.authentication

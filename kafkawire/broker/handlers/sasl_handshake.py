@@ -1,4 +1,4 @@
-"""SaslHandshake: the client chooses a mechanism.
+"""SaslHandshake: negotiates the SASL mechanism.
 
 v0   the first
 v1   no new fields │ tokens in SaslAuthenticate, no longer raw
@@ -17,14 +17,14 @@ E = ErrorCode
 
 
 def handle(_broker: Broker, request: Request, connection: Connection, _now: float) -> HandlerResult:
-    """Take the choice; where nobody need authenticate, that is an error."""
+    """Select the mechanism; an error if SASL is disabled."""
     body = request.body
     assert isinstance(body, SaslHandshakeRequest)
     auth = connection.authentication
     if auth is None:
         return error_response(body, E.ILLEGAL_SASL_STATE)
-    taken = auth.handshake(body.mechanism, request.version)
-    error = E.NONE if taken else E.UNSUPPORTED_SASL_MECHANISM
+    supported = auth.handshake(body.mechanism, request.version)
+    error = E.NONE if supported else E.UNSUPPORTED_SASL_MECHANISM
     return SaslHandshakeResponse(error_code=error, mechanisms=list(auth.enabled))
 
 

@@ -1,8 +1,8 @@
-"""SyncGroup: a member asks for its assignment; the leader brings everybody's.
+"""SyncGroup: a member requests its assignment; the leader sends those of all members.
 
 v0   the first
 v1   response +throttle_time_ms
-v2   no new fields │ throttled after the answer
+v2   no new fields │ throttled after the response
 v3   request +group_instance_id
 v4   flexible
 v5   request +protocol_type +protocol_name; response +protocol_type +protocol_name
@@ -24,7 +24,7 @@ PROTOCOL_FROM: Final = 5
 
 
 def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
-    """Put it to the group, which responses when the leader has assigned."""
+    """Pass it to the group, which responds when the leader has sent the assignments."""
     body = request.body
     assert isinstance(body, SyncGroupRequest)
     if request.version >= PROTOCOL_FROM and None in (body.protocol_type, body.protocol_name):
