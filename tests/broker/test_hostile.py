@@ -64,7 +64,7 @@ def test_every_frame_cut_anywhere_and_damaged_anywhere() -> None:
             scene.client().send_bytes(frame[:4] + spoilt)
     scene.advance(700)
     undisturbed(scene.client())
-    assert other.closed == "nothing came for connections.max.idle.ms"
+    assert other.closed == "no request within connections.max.idle.ms"
 
 
 def test_a_frame_byte_by_byte_is_a_frame() -> None:
@@ -79,7 +79,7 @@ def test_a_frame_byte_by_byte_is_a_frame() -> None:
 
 
 def test_giant_and_negative_sizes_close_at_once() -> None:
-    for size, reason in ((0x7FFFFFFF, "socket.request.max.bytes"), (-1, "-1 bytes")):
+    for size, reason in ((0x7FFFFFFF, "socket.request.max.bytes"), (-1, "invalid frame size -1")):
         scene = Scene()
         client = scene.client()
         client.send_bytes(size.to_bytes(4, "big", signed=True))
@@ -161,4 +161,4 @@ def test_silence_is_ended() -> None:
     scene.advance(0.9)
     assert client.closed is None
     scene.advance(0.2)
-    assert client.closed == "a request was not complete after connections.max.idle.ms"
+    assert client.closed == "request not complete within connections.max.idle.ms"

@@ -380,10 +380,10 @@ def test_what_does_not_fit_together_is_refused() -> None:
     *metadata, data = scene.persisted
     assert isinstance(data, Persist)
     for kept, reason in (
-        ([data], "never made"),
-        ([*metadata, data, data], "a second time"),
+        ([data], "never created"),
+        ([*metadata, data, data], "duplicate offset"),
         ([*metadata, data._replace(topic="__cluster_metadata")], "offset 0"),
-        ([Trim("u", 0, 0, 0)], "never made"),
+        ([Trim("u", 0, 0, 0)], "never created"),
     ):
         with pytest.raises(ValueError, match=reason):
             Scene().cluster.restore(kept, 0.0)

@@ -166,7 +166,7 @@ def test_nothing_else_is_served_before(client: Client) -> None:
     assert client.exchange(request, 3, ApiVersionsResponse).error_code == E.NONE
     client.send(MetadataRequest(topics=[]), 9)
     assert client.frame() is None
-    assert client.closed == "METADATA before the client is authenticated"
+    assert client.closed == "METADATA before authentication"
 
 
 def test_tokens_out_of_order_close(client: Client) -> None:

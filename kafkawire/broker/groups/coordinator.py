@@ -203,7 +203,7 @@ class Coordinator:
                 and wall_ms >= self._expires_at(group, committed)
             ]
             self.delete_offsets(group.group_id, expired, now)
-            if not by_partition and group.state is GroupState.EMPTY and not group.pending:
+            if not by_partition and group.state is GroupState.EMPTY and not group.pending_members:
                 self._forget(group, now)
 
     def _expires_at(self, group: Group, committed: Committed) -> int:

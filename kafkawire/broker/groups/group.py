@@ -16,16 +16,14 @@ from ...protocol import ErrorCode
 from ..deadlines import Deadlines
 from . import joining
 from .member import DelayedRequest, Member
-from .members import Members
+from .metadata import GroupMetadata
 from .requests import (
-    Deadline,
     Effect,
     GroupRequest,
     Heartbeat,
     HeartbeatResult,
     Join,
     JoinDue,
-    Joined,
     Leave,
     Left,
     PendingExpired,
@@ -35,53 +33,13 @@ from .requests import (
     SyncDue,
     Synced,
 )
-from .states import ADMISSION, LEGAL, GroupState, Kind
+from .states import GroupState, Kind
 
 E, S, K = ErrorCode, GroupState, Kind
 
 
-class Group:
-    """One group. `next_deadline` returns when to call `advance`; time is monotonic seconds.
-
-    new_member_id: makes a member id from a client id. initial_delay: seconds that the first
-    rebalance waits for more members. changed_at: time of the last state change.
-    """
-
-    def __init__(
-        self,
-        group_id: str,
-        *,
-        new_member_id: Callable[[str], str],
-        initial_delay: float = 3.0,
-        max_size: int = 2**31 - 1,
-        now: float = 0.0,
-    ) -> None:
-        self.group_id = group_id
-        self.state = S.EMPTY
-        self.changed_at = now
-        self.generation_id = 0
-        self.protocol_type: str | None = None
-        self.protocol_name: str | None = None
-        self.members = Members()
-        self.pending: set[str] = set()
-        self.pending_sync_members: set[str] = set()
-        self.new_member_id = new_member_id
-        self.initial_delay = initial_delay
-        self.max_size = max_size
-        self.initial = False
-        self.initial_remaining = 0.0
-        self.new_member_added = False
-        self.deadlines: Deadlines[Deadline] = Deadlines()
-
-    @property
-    def population(self) -> int:
-        """Number of members, pending members included."""
-        return len(self.members) + len(self.pending)
-
-    @property
-    def unused(self) -> bool:
-        """Whether it never had a member and has no pending member."""
-        return self.state is S.EMPTY and not self.generation_id and not self.population
+class Group(GroupMetadata):
+    """One group. `next_deadline` returns when to call `advance`; time is monotonic seconds."""
 
     # -- the contract of every state machine
 
@@ -99,10 +57,6 @@ class Group:
         while (due := self.deadlines.pop_due(now)) is not None:
             effects += _DUE[type(due)](self, due, now)
         return effects
-
-    def admits(self, kind: Kind) -> ErrorCode:
-        """Return the error of a kind of request in the current state."""
-        return ADMISSION[self.state][kind]
 
     def commit_error(
         self, member_id: str, generation_id: int, group_instance_id: str | None, now: float
@@ -168,7 +122,7 @@ class Group:
     def _leave_member(
         self, member_id: str, group_instance_id: str | None, effects: list[Effect], now: float
     ) -> ErrorCode:
-        if member_id in self.pending and group_instance_id is None:
+        if member_id in self.pending_members and group_instance_id is None:
             effects += self._forget_pending(member_id, now)
             return E.NONE
         if group_instance_id is not None and member_id == "":
@@ -226,27 +180,6 @@ class Group:
 
     # -- steps shared by handlers
 
-    def renew_session(self, member: Member, now: float) -> None:
-        """Renew a member's session; it has none while a request of it is delayed."""
-        if member.delayed is None:
-            self.deadlines.set(SessionExpired(member.member_id), now + member.session_timeout)
-
-    def delay(self, member: Member, delayed: DelayedRequest) -> list[Effect]:
-        """Delay a request; an earlier delayed one fails with REBALANCE_IN_PROGRESS."""
-        effects = self.release(member, E.REBALANCE_IN_PROGRESS)
-        self.members.delay(member, delayed)
-        self.deadlines.cancel(SessionExpired(member.member_id))
-        return effects
-
-    def release(self, member: Member, error: ErrorCode) -> list[Effect]:
-        """Complete a member's delayed request, if any, with an error."""
-        delayed = self.members.delay(member, None)
-        if delayed is None:
-            return []
-        if delayed.is_join:
-            return [Joined(delayed.reply_to, error, member.member_id)]
-        return [Synced(delayed.reply_to, error)]
-
     def remove(self, member_id: str, now: float) -> list[Effect]:
         """Remove a member and rebalance."""
         self.deadlines.cancel(SessionExpired(member_id))
@@ -257,7 +190,7 @@ class Group:
         return effects + joining.complete_if_all_joined(self, now)
 
     def _forget_pending(self, member_id: str, now: float) -> list[Effect]:
-        self.pending.discard(member_id)
+        self.pending_members.discard(member_id)
         self.deadlines.cancel(PendingExpired(member_id))
         return joining.complete_if_all_joined(self, now)
 
@@ -272,13 +205,6 @@ class Group:
 
     def _synced(self, reply_to: int, member: Member) -> Synced:
         return Synced(reply_to, E.NONE, member.assignment, self.protocol_type, self.protocol_name)
-
-    def move_to(self, state: GroupState, now: float) -> None:
-        """Change the state, if the transition is legal."""
-        if state not in LEGAL[self.state]:
-            raise AssertionError(f"{self.state.value} -> {state.value} is not a legal transition")
-        self.state = state
-        self.changed_at = now
 
 
 _REQUESTS: Final[Mapping[type, Callable[..., list[Effect]]]] = {

@@ -8,25 +8,23 @@ timeout. The first rebalance of an empty group waits for more members (initial r
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ...protocol import ErrorCode
 from .member import DelayedRequest, Member
+from .metadata import GroupMetadata
 from .requests import Effect, Join, JoinDue, Joined, PendingExpired, SessionExpired, Store, SyncDue
 from .states import GroupState, Kind
-
-if TYPE_CHECKING:
-    from .group import Group
 
 E, S = ErrorCode, GroupState
 NEW_MEMBER_JOIN_TIMEOUT: Final = 300.0
 """Seconds after which a new member expires while its first join is delayed, as in Kafka."""
 
 
-def join(group: Group, request: Join, now: float) -> list[Effect]:
+def join(group: GroupMetadata, request: Join, now: float) -> list[Effect]:
     """Handle a JoinGroup."""
     error = group.admits(Kind.JOIN) or _protocol_error(group, request)
-    if not error and request.member_id and request.member_id not in group.pending:
+    if not error and request.member_id and request.member_id not in group.pending_members:
         error = group.members.identity_error(request.member_id, request.group_instance_id)
     if not error:
         error = _size_error(group, request)
@@ -40,15 +38,15 @@ def join(group: Group, request: Join, now: float) -> list[Effect]:
     return _join_new(group, request, now)
 
 
-def _protocol_error(group: Group, request: Join) -> ErrorCode:
+def _protocol_error(group: GroupMetadata, request: Join) -> ErrorCode:
     kind = request.protocol_type
     same = kind == group.protocol_type if len(group.members) else kind != ""
     fits = same and group.members.supports(request)
     return E.NONE if fits else E.INCONSISTENT_GROUP_PROTOCOL
 
 
-def _size_error(group: Group, request: Join) -> ErrorCode:
-    if request.member_id in group.members or request.member_id in group.pending:
+def _size_error(group: GroupMetadata, request: Join) -> ErrorCode:
+    if request.member_id in group.members or request.member_id in group.pending_members:
         return E.NONE
     if group.members.instance(request.group_instance_id) is not None:
         return E.NONE
@@ -56,7 +54,7 @@ def _size_error(group: Group, request: Join) -> ErrorCode:
     return E.GROUP_MAX_SIZE_REACHED if full else E.NONE
 
 
-def _join_new(group: Group, request: Join, now: float) -> list[Effect]:
+def _join_new(group: GroupMetadata, request: Join, now: float) -> list[Effect]:
     member_id = request.member_id or group.new_member_id(
         request.group_instance_id or request.client_id
     )
@@ -65,10 +63,10 @@ def _join_new(group: Group, request: Join, now: float) -> list[Effect]:
         and request.requires_known_member_id
         and request.group_instance_id is None
     ):
-        group.pending.add(member_id)
+        group.pending_members.add(member_id)
         group.deadlines.set(PendingExpired(member_id), now + request.session_timeout)
         return [Joined(request.reply_to, E.MEMBER_ID_REQUIRED, member_id)]
-    group.pending.discard(member_id)
+    group.pending_members.discard(member_id)
     group.deadlines.cancel(PendingExpired(member_id))
     member = Member.joining(member_id, request)
     if not len(group.members):
@@ -81,7 +79,7 @@ def _join_new(group: Group, request: Join, now: float) -> list[Effect]:
     return effects
 
 
-def _join_again(group: Group, request: Join, member: Member, now: float) -> list[Effect]:
+def _join_again(group: GroupMetadata, request: Join, member: Member, now: float) -> list[Effect]:
     """Handle the join of a known member, which may have missed the last response."""
     same = member.protocols == request.protocols
     leads = member.member_id == group.members.leader
@@ -96,7 +94,7 @@ def _join_again(group: Group, request: Join, member: Member, now: float) -> list
     return _rejoin(group, request, member, now)
 
 
-def _replace(group: Group, request: Join, member: Member, now: float) -> list[Effect]:
+def _replace(group: GroupMetadata, request: Join, member: Member, now: float) -> list[Effect]:
     """Replace a static member that restarted, under a new member id."""
     was, led = member.member_id, group.members.leader == member.member_id
     effects = group.release(member, E.FENCED_INSTANCE_ID)
@@ -118,13 +116,13 @@ def _replace(group: Group, request: Join, member: Member, now: float) -> list[Ef
     return [*effects, Store(), response]
 
 
-def _rejoin(group: Group, request: Join, member: Member, now: float) -> list[Effect]:
+def _rejoin(group: GroupMetadata, request: Join, member: Member, now: float) -> list[Effect]:
     effects = prepare(group, now)
     effects += group.delay(member, DelayedRequest(request.reply_to, is_join=True))
     return effects + complete_if_all_joined(group, now)
 
 
-def prepare(group: Group, now: float) -> list[Effect]:
+def prepare(group: GroupMetadata, now: float) -> list[Effect]:
     """Start a rebalance, unless one is being prepared."""
     if group.state is S.PREPARING_REBALANCE:
         return []
@@ -146,7 +144,7 @@ def prepare(group: Group, now: float) -> list[Effect]:
     return effects
 
 
-def join_due(group: Group, now: float) -> list[Effect]:
+def join_due(group: GroupMetadata, now: float) -> list[Effect]:
     """Complete the rebalance with the members that have joined, or extend the initial delay."""
     if group.initial and group.new_member_added and group.initial_remaining > 0:
         more = min(group.initial_delay, group.initial_remaining)
@@ -157,9 +155,9 @@ def join_due(group: Group, now: float) -> list[Effect]:
     return _complete(group, now)
 
 
-def complete_if_all_joined(group: Group, now: float) -> list[Effect]:
+def complete_if_all_joined(group: GroupMetadata, now: float) -> list[Effect]:
     """Complete the rebalance if all members have joined."""
-    if group.state is not S.PREPARING_REBALANCE or group.pending:
+    if group.state is not S.PREPARING_REBALANCE or group.pending_members:
         return []
     if group.members.joined < len(group.members):
         return []
@@ -168,7 +166,7 @@ def complete_if_all_joined(group: Group, now: float) -> list[Effect]:
     return _complete(group, now)
 
 
-def _complete(group: Group, now: float) -> list[Effect]:
+def _complete(group: GroupMetadata, now: float) -> list[Effect]:
     for member in [each for each in group.members if not each.has_joined]:
         if member.group_instance_id is None:
             group.deadlines.cancel(SessionExpired(member.member_id))
@@ -189,7 +187,7 @@ def _complete(group: Group, now: float) -> list[Effect]:
     return _complete_joins(group, now)
 
 
-def _complete_joins(group: Group, now: float) -> list[Effect]:
+def _complete_joins(group: GroupMetadata, now: float) -> list[Effect]:
     effects: list[Effect] = []
     for member in group.members:
         group.members.assign(member, b"")
@@ -202,7 +200,9 @@ def _complete_joins(group: Group, now: float) -> list[Effect]:
     return effects
 
 
-def joined(group: Group, member: Member, reply_to: int, skip_assignment: bool = False) -> Joined:
+def joined(
+    group: GroupMetadata, member: Member, reply_to: int, skip_assignment: bool = False
+) -> Joined:
     """Respond to a JoinGroup with the current generation; the leader receives all members."""
     leads = member.member_id == group.members.leader
     protocol = group.protocol_name

@@ -43,7 +43,7 @@ class Usage:
     def join_error(self, group: Group, request: Join) -> ErrorCode:
         """Return the error of a join that exceeds the limits, or NONE."""
         known = group.members.get(request.member_id)
-        new = known is None and request.member_id not in group.pending
+        new = known is None and request.member_id not in group.pending_members
         if new and self._members >= self._bounds.members:
             return E.GROUP_MAX_SIZE_REACHED
         size = sum(len(name) + len(data) for name, data in request.protocols)

@@ -24,7 +24,7 @@ SEQUENCES: Final = 0x80000000
 
 
 class Written(NamedTuple):
-    """A batch that a producer wrote. timestamp: its maximum, which Kafka returns for a duplicate."""
+    """A batch that a producer wrote. timestamp: its maximum, returned for a duplicate."""
 
     base_sequence: int
     last_sequence: int

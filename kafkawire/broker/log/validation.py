@@ -1,7 +1,7 @@
 """Validates produced records and assigns their offsets, as Kafka's LogValidator.
 
-Law: only records that consumers can read are stored: checksum, codec, counts, offsets and timestamps
-are validated first. Batches are stored as magic 2, with the offsets of the log.
+Law: only records that consumers can read are stored: checksum, codec, counts, offsets and
+timestamps are validated first. Batches are stored as magic 2, with the offsets of the log.
 
     v3+   one batch of magic 2:   validated; offset, leader epoch and log append time assigned
     v0-2  messages of magic 0, 1: validated, up-converted to one batch of magic 2

@@ -78,7 +78,8 @@ class Scram:
             raise RemoteProtocolError("Authentication failed: invalid credentials")
         if first.authzid not in ("", first.user):
             raise RemoteProtocolError(
-                "Authentication failed: Client requested an authorization id that is different from username"
+                "Authentication failed: Client requested an authorization id that is different "
+                "from username"
             )
         self.user = first.user
         self._credential = found

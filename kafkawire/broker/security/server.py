@@ -142,7 +142,8 @@ class Authentication:
             raise RemoteProtocolError("Authentication failed: Invalid username or password")
         if authzid not in ("", user):
             raise RemoteProtocolError(
-                "Authentication failed: Client requested an authorization id that is different from username"
+                "Authentication failed: Client requested an authorization id that is different "
+                "from username"
             )
         self.user = user
         return b"", True

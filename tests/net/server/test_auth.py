@@ -57,7 +57,7 @@ def test_who_has_not_is_told(kafka_broker: ServerThread, mechanism: str) -> None
 
     until(refused)
     consumer.close()
-    assert any("not authenticated" in each.reason for each in kafka_broker.closed)
+    assert any("authentication failed" in each.reason for each in kafka_broker.closed)
 
 
 def test_tls() -> None:

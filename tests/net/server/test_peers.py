@@ -132,7 +132,7 @@ def test_frames_that_never_end_cost_what_a_frame_may(kafka_broker: ServerThread)
         good.ask(MetadataRequest(topics=None), 9, MetadataResponse)
     reasons = [each.reason for each in kafka_broker.closed]
     assert len(reasons) == 2
-    assert "socket.request.max.bytes is 3000000" in reasons[1]
+    assert "socket.request.max.bytes (3000000)" in reasons[1]
 
 
 @pytest.mark.kafka(topics={"t": 1})

@@ -81,7 +81,7 @@ def test_it_stands_for_the_release_it_is_told() -> None:
     [
         (("--topic", "a:x"), "'x' partitions"),
         (("--topic", "a b"), "Topic name is invalid"),
-        (("--release", "0.7"), "is no release"),
+        (("--release", "0.7"), "unknown release"),
         (("--set", "num.partitions=x"), "num.partitions"),
         (("--set", "no.such.key=1"), "no.such.key"),
         (("--user", "alice"), "NAME:VALUE"),

@@ -94,7 +94,7 @@ def test_a_handshake_that_does_not_go_on_is_given_up(secured: ServerThread, sent
     secured.advance(2)
     assert closes(client)
     [closed] = secured.closed
-    assert closed.reason == "nothing came for connections.max.idle.ms"
+    assert closed.reason == "no request within connections.max.idle.ms"
     until(lambda: not secured.server.connections)
 
 
