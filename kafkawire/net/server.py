@@ -1,7 +1,8 @@
-"""The asyncio shell around a cluster: listeners, sockets, the clock.
+"""Runs a cluster in asyncio: listeners, sockets, timer.
 
-Law: the machine decides, the shell carries out: when to read a client and when to close it, too.
-While requests wait for their turn the timer is due at once, so sockets are looked at between turns.
+Law: the cluster decides and the server carries out, also when to read from a client and when to
+close it. While requests are queued the timer is due at once, so sockets are polled between time
+slices.
 
     socket ─▶ Received ─▶ Cluster ─▶ effects ─▶ socket
     one timer: Cluster.next_deadline() ─▶ Cluster.advance()
@@ -53,17 +54,17 @@ if TYPE_CHECKING:
 
 HOST: Final = "127.0.0.1"
 ACCEPT_ITERATIONS: Final = 3
-"""RequestScheduler of the loop until a client that was taken just now is among `connections`."""
+"""Iterations of the event loop until an accepted client is in `connections`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """What to serve.
+    """The configuration of a server.
 
-    topics: name -> partitions. ports: one a broker, 0 for any; () for any of all. settings:
+    topics: name -> partitions. ports: one per broker, 0 for any; () for any port each. settings:
     Kafka's broker keys. passwords: user -> password, where `sasl.enabled.mechanisms` is set. tls:
-    for all listeners. seed: of all rng and ids, None for a new one each time. bounds: how much
-    the cluster holds of what Kafka has no key for.
+    for all listeners. seed: of random numbers and ids, None for a random one. bounds: limits for
+    which Kafka has no key.
     """
 
     brokers: int = 1
@@ -85,9 +86,9 @@ DEFAULT: Final = ServerConfig()
 class Server:
     """A cluster that listens. Use as `async with Server(config) as server`.
 
-    on_report: told of every request and its answer. on_persist: given what must survive. on_close:
-    told of connections that the broker closes, and why. kept: what an earlier server gave to its
-    `on_persist`, in order: this one goes on from there.
+    on_report: called with each request and its response. on_persist: called with each effect to
+    persist. on_close: called with each connection that the broker closes, and the reason.
+    persisted: the effects persisted by an earlier server, in order, to restore it from.
     """
 
     def __init__(
@@ -111,9 +112,9 @@ class Server:
         self._listeners: dict[int, asyncio.Server] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._count = 0
-        self._ahead = 0.0
+        self._advanced = 0.0
 
-    # -- life
+    # -- lifecycle
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -128,9 +129,9 @@ class Server:
         await self.stop()
 
     async def start(self) -> None:
-        """Listen on all ports, and make the topics that are configured."""
+        """Listen on all ports, and create the configured topics."""
         self.loop = asyncio.get_running_loop()
-        self._began = self.loop.time()
+        self._started_at = self.loop.time()
         sockets = [self._bound(at) for at in range(self.config.brokers)]
         for at, bound in enumerate(sockets):
             rack = self.config.racks[at] if at < len(self.config.racks) else None
@@ -156,8 +157,8 @@ class Server:
             await self._listen(endpoint, bound)
 
     async def stop(self) -> None:
-        """Stop listening, and close all connections."""
-        await self._accept_no_more(*self._listeners.values())
+        """Stop listening and close all connections."""
+        await self._stop_accepting(*self._listeners.values())
         while self.connections:
             for connection in list(self.connections.values()):
                 connection.abort()
@@ -169,15 +170,15 @@ class Server:
         if self.recording is not None:
             self.recording.close()
 
-    async def _accept_no_more(self, *listeners: asyncio.Server) -> None:
-        """Stop listening; who has been accepted by then is among `connections`.
+    async def _stop_accepting(self, *listeners: asyncio.Server) -> None:
+        """Stop listening; all clients accepted before are in `connections` then.
 
-        asyncio (to Python 3.11) loses the sockets of clients that it takes in the turn in which a
-        listener is closed; so first it is kept from taking any.
+        asyncio (to Python 3.11) leaks the sockets of clients accepted in the loop iteration in
+        which a listener is closed; so accepting is stopped first.
         """
         for listener in listeners:
             for bound in listener.sockets:
-                with suppress(NotImplementedError):  # a loop that waits for completion
+                with suppress(NotImplementedError):  # a proactor event loop
                     self.loop.remove_reader(bound.fileno())
         for _ in range(ACCEPT_ITERATIONS):
             await asyncio.sleep(0)
@@ -194,29 +195,34 @@ class Server:
         )
 
     @property
+    def tls(self) -> ssl.SSLContext | None:
+        """The TLS context of all listeners."""
+        return self.config.tls
+
+    @property
     def bootstrap(self) -> str:
-        """Where clients begin: `host:port,...`."""
+        """The bootstrap servers: `host:port,...`."""
         return ",".join(f"{each.host}:{each.port}" for each in self.endpoints)
 
-    # -- what an operator does
+    # -- actions of an operator
 
     def create_topic(
         self, name: str, partitions: int = 1, factor: int = 1, configs: Mapping[str, str] = {}
     ) -> None:
-        """Make a topic."""
+        """Create a topic."""
         spread = self.cluster.topics.spread(partitions, factor)
         self.cluster.creation.create(name, spread, dict(configs), self.now())
         self._perform(self.cluster.advance(self.now()))
 
     async def stop_broker(self, node_id: int) -> None:
-        """Take a broker down: it no longer listens, its clients are cut off."""
+        """Stop a broker: it no longer listens, and its connections are closed."""
         listener = self._listeners.pop(node_id)
-        await self._accept_no_more(listener)
+        await self._stop_accepting(listener)
         self.handle(BrokerStopped(node_id))
         await listener.wait_closed()
 
     async def start_broker(self, node_id: int) -> None:
-        """Bring a broker back, on the port it had."""
+        """Start a stopped broker on its port."""
         endpoint = next(each for each in self.endpoints if each.node_id == node_id)
         self.handle(BrokerStarted(node_id))
         await self._listen(endpoint, socket.create_server((endpoint.host, endpoint.port)))
@@ -224,22 +230,22 @@ class Server:
     def move_leader(
         self, topic: str, partition: int, leader_id: int, truncate_to: int | None = None
     ) -> None:
-        """Give a partition another leader, with a new epoch."""
+        """Move a partition's leader; its leader epoch is incremented."""
         self.handle(LeaderMoved(topic, partition, leader_id, truncate_to))
 
     def advance(self, seconds: float) -> None:
-        """Let time pass at once: what becomes due happens."""
-        self._ahead += seconds
+        """Advance the cluster's clock at once; expired deadlines are handled."""
+        self._advanced += seconds
         self._perform(self.cluster.advance(self.now()))
 
-    # -- the machine
+    # -- the cluster
 
     def now(self) -> float:
-        """Say what time it is for the cluster, in seconds since it began."""
-        return self.loop.time() - self._began + self._ahead
+        """Return the cluster's time in seconds since it started."""
+        return self.loop.time() - self._started_at + self._advanced
 
     def handle(self, event: Event) -> None:
-        """Tell the machine, and do what it says."""
+        """Pass an event to the cluster and carry out its effects."""
         self._perform(self.cluster.handle(event, self.now()))
 
     def _perform(self, effects: Iterable[Effect]) -> None:
@@ -267,7 +273,7 @@ class Server:
 
     def _set_timer(self) -> None:
         due = self.cluster.next_deadline()
-        at = None if due is None else due - self._ahead + self._began
+        at = None if due is None else due - self._advanced + self._started_at
         if self._timer is not None:
             if at == self._timer.when() and not self._timer.cancelled():
                 return
@@ -281,20 +287,24 @@ class Server:
         self._perform(self.cluster.advance(self.now()))
 
     def opened(self, connection: ServerConnection) -> int:
-        """Number a connection."""
+        """Register a connection and return its id."""
         self._count += 1
         self.connections[self._count] = connection
         return self._count
 
+    def is_open(self, number: int) -> bool:
+        """Whether a connection is open."""
+        return number in self.connections
+
     def received(self, number: int, data: bytes) -> None:
-        """Take bytes of a client."""
+        """Handle bytes received from a client."""
         self.handle(Received(number, data))
 
     def unreadable(self, number: int, reason: str) -> None:
-        """Close a connection whose bytes are not what its listener speaks."""
+        """Close a connection that is not valid TLS."""
         self.handle(Unreadable(number, reason))
 
     def lost(self, number: int) -> None:
-        """Take in that a connection is gone."""
+        """Handle the end of a connection."""
         self.handle(Disconnected(number))
         del self.connections[number]
