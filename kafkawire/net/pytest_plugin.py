@@ -4,7 +4,8 @@
         producer = Producer({"bootstrap.servers": kafka_broker.bootstrap})
 
 Law: tests that do not use the fixture import nothing. It is configured by the marker
-`@pytest.mark.kafka(brokers=3, topics={"orders": 6}, settings={...})`, whose arguments are those of `kafkawire.net.server.ServerConfig`.
+`@pytest.mark.kafka(brokers=3, topics={"orders": 6}, settings={...})`, whose arguments are
+those of `kafkawire.net.server.ServerConfig`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fetching, in a test's words."""
+"""Helpers for Fetch."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def fetched(
     version: int = 12,
     error: ErrorCode = ErrorCode.NONE,
 ) -> bytes:
-    """Fetch what there is from an offset on."""
+    """Fetch records from an offset on."""
     response = client.exchange(
         fetch_of(client, topic, version, offset=offset), version, FetchResponse
     )
@@ -66,7 +66,7 @@ def fetched(
 
 
 def only(response: FetchResponse) -> PartitionData:
-    """Take the one partition of an response."""
+    """Return the only partition of a response."""
     [topic] = response.responses
     [data] = topic.partitions
     return data

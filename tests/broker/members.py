@@ -1,4 +1,4 @@
-"""Members of groups, in a test's words: they come, commit and leave over the wire."""
+"""Helpers for group members: they join, commit and leave over the wire."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def committed(scene: Scene, group: str) -> Offsets:
 
 @dataclass
 class Members:
-    """Who is in a group: member ids, and the generation."""
+    """The member ids and the generation of a group."""
 
     ids: list[tuple[str, str | None]] = field(default_factory=list)
     generation_id: int = -1
@@ -75,7 +75,7 @@ def commit(
     version: int = 8,
     retention_ms: int = -1,
 ) -> set[int]:
-    """Commit as a member, or as nobody; the errors."""
+    """Commit as a member, or without one; return the errors."""
     member_id, instance = members.ids[-1] if members.ids else ("", None)
     request = OffsetCommitRequest(
         group_id=group,
@@ -103,7 +103,7 @@ def commit(
 
 
 def come(scene: Scene, group: str, static: Sequence[bool]) -> Members:
-    """Let members join an empty group and share it out; each is assigned its own id."""
+    """Let members join an empty group; each is assigned its own id."""
     came = [
         (coordinator(scene, group), f"i{at}" if named else None) for at, named in enumerate(static)
     ]

@@ -1,4 +1,4 @@
-"""A cluster and its clients in virtual time: a test reads as a story.
+"""A cluster and its clients in virtual time, for tests.
 
 Law: bytes in, bytes out: requests are encoded and responses decoded strictly, in the version named.
 """
@@ -40,7 +40,7 @@ EPOCH_MS = 1_700_000_000_000
 
 
 class Client:
-    """A connection; what came back waits in `responses` in order."""
+    """A client connection; `received` holds the bytes of responses."""
 
     def __init__(self, scene: Scene, number: int, node_id: int) -> None:
         self.scene = scene
@@ -97,7 +97,7 @@ class Client:
         return self.receive(expected)
 
     def is_waiting(self) -> bool:
-        """Whether a request is still not answered."""
+        """Whether a request has no response yet."""
         return bool(self.in_flight) and len(self.received) == 0
 
     def disconnect(self) -> None:
@@ -106,7 +106,7 @@ class Client:
 
 
 class Scene:
-    """The cluster, and the time it is."""
+    """The cluster and its clock."""
 
     def __init__(
         self,
@@ -140,16 +140,16 @@ class Scene:
         for name, partitions in (topics or {}).items():
             self.create_topic(name, partitions)
 
-    def restored(self, kept: Iterable[Persisted] | None = None) -> Scene:
-        """A cluster built from what this one kept, at the same time, with ids of its own."""
+    def restored(self, persisted: Iterable[Persisted] | None = None) -> Scene:
+        """Return a cluster restored from the persisted effects of this one, at the same time."""
         scene = Scene(len(self.cluster.brokers), settings=self.settings, seed=2)
         scene.now = self.now
-        scene.persisted = list(self.persisted if kept is None else kept)
+        scene.persisted = list(self.persisted if persisted is None else persisted)
         scene._take(scene.cluster.restore(list(scene.persisted), self.now))
         return scene
 
     def create_topic(self, name: str, partitions: int = 1, factor: int = 1, **configs: str) -> None:
-        """Make a topic; underscores in configs stand for dots."""
+        """Create a topic; underscores in configs stand for dots."""
         spread = self.cluster.topics.spread(partitions, factor)
         named = {key.replace("_", "."): value for key, value in configs.items()}
         self.cluster.creation.create(name, spread, named, self.now)
@@ -163,19 +163,19 @@ class Scene:
         return self.clients[number]
 
     def leader_of(self, topic: str, partition: int = 0) -> int:
-        """Say which broker leads."""
+        """Return the leader of a partition."""
         found = self.cluster.topics.partition(topic, partition)
         assert found is not None
         return found.leader_id
 
     def handle(self, event: Event) -> None:
-        """Let the cluster know, and take turns until no work is left for this moment."""
+        """Handle an event, and advance until no work is left at this time."""
         self._take(self.cluster.handle(event, self.now))
         while (due := self.cluster.next_deadline()) is not None and due <= self.now:
             self._take(self.cluster.advance(self.now))
 
     def advance(self, seconds: float) -> None:
-        """Let time pass, deadline by deadline."""
+        """Advance the time, deadline by deadline."""
         end = self.now + seconds
         while (due := self.cluster.next_deadline()) is not None and due <= end:
             self.now = max(self.now, due)
@@ -210,9 +210,9 @@ class Scene:
 
 
 def metadata(client: Client, *topics: str, version: int = 12, **fields: Any) -> MetadataResponse:
-    """Ask for topics."""
-    wanted = [MetadataRequestTopic(name=name) for name in topics]
-    return client.exchange(MetadataRequest(topics=wanted, **fields), version, MetadataResponse)
+    """Request metadata of topics."""
+    requested = [MetadataRequestTopic(name=name) for name in topics]
+    return client.exchange(MetadataRequest(topics=requested, **fields), version, MetadataResponse)
 
 
 def key_of(name: str) -> ApiKey:

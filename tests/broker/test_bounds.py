@@ -1,4 +1,4 @@
-"""What a client may make grow, and the error it gets where that ends; others are served as ever."""
+"""The limits of what clients can make grow; other clients are served as before."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def announce(client: Client, size: int) -> None:
 
 
 @pytest.mark.parametrize("version", [0, 1])
-def test_who_is_not_authenticated_may_buffer_little(version: int) -> None:
+def test_an_unauthenticated_client_may_buffer_little(version: int) -> None:
     scene = Scene(topics={"t": 1}, settings=SECURED, passwords={USER: PASSWORD})
     early, during, done = scene.client(), scene.client(), scene.client()
     announce(early, 524_288)
@@ -293,7 +293,7 @@ def commit(client: Client, group: str, *partitions: int) -> list[int]:
 
 
 def grouped(bounds: Bounds) -> tuple[Scene, Client]:
-    """A cluster whose groups may be requested for."""
+    """A cluster with `__consumer_offsets`."""
     settings = {"group.initial.rebalance.delay.ms": "0"}
     scene = Scene(topics={"t": 8}, settings=settings, bounds=bounds)
     client = scene.client()
@@ -437,7 +437,7 @@ def test_a_cluster_remembers_only_so_many_transactional_ids() -> None:
 # -- responses
 
 
-def test_who_never_reads_is_closed() -> None:
+def test_a_client_that_never_reads_is_closed() -> None:
     scene = Scene(topics={"t": 1}, settings={"connections.max.idle.ms": "1000"})
     produce(scene.client(), batch(b"x" * 900_000))
     greedy, other = scene.client(), scene.client()

@@ -114,7 +114,7 @@ COUNTS = {"2.2": 188, "2.8": 218, "3.9": 314, "4.0": 289, "4.3": 340}
 
 @pytest.mark.parametrize("release", COUNTS)
 def test_a_broker_has_the_keys_of_its_release(release: str) -> None:
-    """As many as its `ConfigDef` has that are not internal."""
+    """The number of public keys in its `ConfigDef`."""
     found = describe(Scene(release=release).client(), BROKER, "1", 1)
     assert len(found) == COUNTS[release]
     assert ("zookeeper.connect" in found) == (release < "4.0")
@@ -179,11 +179,11 @@ WRONG: list[tuple[int, str, list[tuple[str, str | None]], ErrorCode]] = [
     (3, "x", [("a", "b")], E.INVALID_REQUEST),
     (8, "1", [("kafka.server", "INFO")], E.INVALID_REQUEST),
 ]
-"""What Kafka 4.3 responses with the same code."""
+"""The messages of Kafka 4.3 with the same code."""
 
 
 @pytest.mark.parametrize(("kind", "name", "values", "error"), WRONG)
-def test_what_cannot_be_set_is_refused_and_nothing_changes(
+def test_invalid_configs_are_rejected_and_nothing_changes(
     client: Client,
     kind: int,
     name: str,

@@ -1,4 +1,4 @@
-"""Topics that come to be because somebody asks for them, where configuration lets them."""
+"""Auto-creation of topics by Metadata."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .scene import Scene, metadata
 E = ErrorCode
 
 
-def test_asking_makes_a_topic_as_configured() -> None:
+def test_metadata_creates_a_topic_as_configured() -> None:
     scene = Scene(3, settings={"num.partitions": "4", "default.replication.factor": "2"})
     [topic] = metadata(scene.client(), "new").topics
     assert topic.error_code == E.NONE
@@ -31,7 +31,7 @@ def test_it_does_not_where_broker_or_client_say_no(configured: str, requested: b
 
 
 @pytest.mark.parametrize("name", ["", ".", "a b", "x" * 250])
-def test_a_name_that_none_may_have_is_refused(name: str) -> None:
+def test_an_invalid_name_is_rejected(name: str) -> None:
     scene = Scene()
     [topic] = metadata(scene.client(), name).topics
     assert topic.error_code == E.INVALID_TOPIC_EXCEPTION

@@ -28,7 +28,7 @@ def topics_of(client: Client, version: int, *topics: MetadataRequestTopic) -> li
 
 
 @pytest.mark.parametrize("version", [10, 11])
-def test_ids_and_null_names_are_refused_before_metadata_12(version: int) -> None:
+def test_ids_and_null_names_are_rejected_before_metadata_12(version: int) -> None:
     """As Kafka 4.3 does: each topic with INVALID_REQUEST, a null name as the empty one."""
     scene = Scene(topics={"t": 1})
     client = scene.client()
@@ -98,7 +98,7 @@ def test_a_handler_at_fault_gets_an_error_response(
     with_handler(monkeypatch, ApiKey.METADATA, handle, refusing)
     scene = Scene()
     client = scene.client()
-    for _ in range(2):  # and the connection is kept
+    for _ in range(2):  # and the connection stays open
         response = client.exchange(MetadataRequest(topics=[]), 9, MetadataResponse)
         assert [each.error_code for each in response.topics] == [E.UNKNOWN_SERVER_ERROR]
     assert not scene.cluster.serving.pending
@@ -109,7 +109,7 @@ def test_a_handler_at_fault_gets_an_error_response(
 
 @pytest.mark.parametrize("handle", [unwritable, failing])
 @pytest.mark.parametrize("error_response", [unwritable, failing])
-def test_where_the_error_cannot_be_said_either_the_connection_closes(
+def test_where_the_error_response_fails_too_the_connection_closes(
     monkeypatch: pytest.MonkeyPatch,
     expected_errors: pytest.LogCaptureFixture,
     handle: Any,

@@ -98,7 +98,7 @@ def scene() -> Scene:
 
 
 @pytest.mark.parametrize(("name", "version"), CASES)
-def test_every_version_is_answered_in_it(scene: Scene, name: str, version: int) -> None:
+def test_every_version_gets_its_response(scene: Scene, name: str, version: int) -> None:
     client = scene.client()
     client.send(request_of(name, version, scene), version)
     scene.advance(1.0)
@@ -115,12 +115,12 @@ def test_every_version_can_say_an_error(scene: Scene, name: str, version: int) -
     client.send(request_of(name, version, scene), version)
     response = client.response()
     assert response is not None, client.closed
-    has_place = any(
+    has_error_field = any(
         row.attribute == "error_code" and row.first <= version <= row.last
         for one in structures(response)
         for row in one.__fields__
     )
-    assert errors(response) == ({E.NOT_CONTROLLER} if has_place else set()), response
+    assert errors(response) == ({E.NOT_CONTROLLER} if has_error_field else set()), response
 
 
 def not_served() -> Iterator[tuple[str, int]]:
@@ -132,20 +132,20 @@ def not_served() -> Iterator[tuple[str, int]]:
 
 
 @pytest.mark.parametrize(("name", "version"), list(not_served()))
-def test_an_api_that_is_not_served_says_so_and_the_connection_is_kept(
+def test_an_api_that_is_not_served_gets_an_error_and_the_connection_stays_open(
     scene: Scene, name: str, version: int
 ) -> None:
     client = scene.client()
     client.send(filled(name, version, known(scene)), version)
     response = client.response()
     assert response is not None, client.closed
-    assert said(response) == ({E.UNSUPPORTED_VERSION} if has_place(response, version) else set()), (
-        response
-    )
+    assert errors_in(response) == (
+        {E.UNSUPPORTED_VERSION} if has_error_field(response, version) else set()
+    ), response
     assert_still_there(client, scene)
 
 
-def said(response: Message) -> set[int]:
+def errors_in(response: Message) -> set[int]:
     """Collect errors, by whatever name the field goes."""
     return {
         getattr(one, row.attribute)
@@ -155,8 +155,8 @@ def said(response: Message) -> set[int]:
     } - {0}
 
 
-def has_place(response: Message, version: int) -> bool:
-    """Whether there is a place for an error: here what was requested for is all, so it has no list."""
+def has_error_field(response: Message, version: int) -> bool:
+    """Whether there is a place for an error: a request for everything has no list."""
     return not (isinstance(response, DescribeLogDirsResponse) and version < 3)
 
 
@@ -166,7 +166,7 @@ def assert_still_there(client: Client, scene: Scene) -> None:
     assert client.receive(ApiVersionsResponse).error_code == E.NONE
 
 
-def test_a_key_that_no_api_has_gets_an_error_and_the_connection_is_kept(scene: Scene) -> None:
+def test_an_unknown_api_key_gets_an_error_and_the_connection_stays_open(scene: Scene) -> None:
     client = scene.client()
     client.send_bytes(bytes.fromhex("0000000e 03e7 0000 0000002a 0004 74657374".replace(" ", "")))
     assert client.frame() == bytes.fromhex("00000006 0000002a 0023".replace(" ", ""))

@@ -91,7 +91,7 @@ def test_a_client_that_goes_away_is_not_waited_for(scene: Scene) -> None:
     scene.advance(6)
 
 
-def test_requests_behind_a_waiting_one_are_answered_after_it(scene: Scene) -> None:
+def test_requests_behind_a_delayed_one_wait_for_it(scene: Scene) -> None:
     reader, writer = scene.client(), scene.client()
     reader.send(fetch_of(reader, max_wait_ms=5000, min_bytes=1), LATEST)
     reader.send(fetch_of(reader, max_wait_ms=0), LATEST)
@@ -168,7 +168,7 @@ def opened(client: Client) -> int:
     return response.session_id
 
 
-def test_a_session_tells_only_what_is_new(scene: Scene) -> None:
+def test_a_session_returns_only_changed_partitions(scene: Scene) -> None:
     client, writer = scene.client(), scene.client()
     session = opened(client)
     assert partitions_of(client.exchange(incremental(session, 1), LATEST, FetchResponse)) == []
@@ -184,7 +184,7 @@ def test_a_session_tells_only_what_is_new(scene: Scene) -> None:
     assert partitions_of(client.exchange(moved, LATEST, FetchResponse)) == []
 
 
-def test_a_session_forgets_what_it_is_told_to(scene: Scene) -> None:
+def test_a_session_forgets_topics(scene: Scene) -> None:
     client, writer = scene.client(), scene.client()
     session = opened(client)
     client.exchange(incremental(session, 1, forget=("u", 0)), LATEST, FetchResponse)
@@ -192,7 +192,7 @@ def test_a_session_forgets_what_it_is_told_to(scene: Scene) -> None:
     assert partitions_of(client.exchange(incremental(session, 2), LATEST, FetchResponse)) == []
 
 
-def test_a_session_lets_partitions_take_turns(scene: Scene) -> None:
+def test_a_session_reads_partitions_round_robin(scene: Scene) -> None:
     client, writer = scene.client(), scene.client()
     session = opened(client)
     for topic in ("t", "u"):
@@ -224,7 +224,7 @@ def test_a_session_tells_that_there_is_more_also_where_it_has_no_room_for_it(sce
     assert (partitions_of(response), found) == ([("t", 0), ("u", 0)], [(True, 1), (False, 1)])
 
 
-def test_a_session_tells_when_an_error_is_over(scene: Scene) -> None:
+def test_a_session_returns_a_partition_when_its_error_is_over(scene: Scene) -> None:
     client = scene.client()
     session = opened(client)
     for epoch in (1, 2):
@@ -251,7 +251,7 @@ def test_the_epochs_of_a_session_begin_again_behind_the_last() -> None:
     ("session", "epoch", "error"),
     [(1, 5, E.FETCH_SESSION_ID_NOT_FOUND), (0, 2, E.INVALID_FETCH_SESSION_EPOCH)],
 )
-def test_a_session_that_lost_count_is_told(
+def test_an_unexpected_session_epoch_is_an_error(
     scene: Scene, session: int, epoch: int, error: ErrorCode
 ) -> None:
     client = scene.client()
@@ -339,7 +339,7 @@ def test_another_leader_has_another_epoch_and_the_old_one_says_so() -> None:
     assert [end_of(moved, epoch)[1:] for epoch in (0, 1, 2)] == [(0, 1), (1, 2), (-1, -1)]
 
 
-def test_who_waits_at_a_leader_that_goes_is_told() -> None:
+def test_a_fetch_delayed_at_an_old_leader_completes_with_an_error() -> None:
     scene = led()
     first = scene.leader_of("t")
     reader = scene.client(first)

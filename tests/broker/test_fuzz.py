@@ -60,16 +60,16 @@ def send(
 
 
 def check_end(client: Client) -> None:
-    """Check that a request has one response, or a closed connection with a reason, or is parked."""
+    """Check that a request has one response, or a closed connection, or is delayed."""
     if client.closed is not None:
         assert client.closed
         client.disconnect()
     frame, pending = client.frame(), client.scene.cluster.serving.pending.values()
-    parked = [each for each in pending if each.connection == client.number]
+    delayed = [each for each in pending if each.connection == client.number]
     if client.closed is None:
-        assert (frame is not None) + len(parked) == 1, (frame, parked)
+        assert (frame is not None) + len(delayed) == 1, (frame, delayed)
     else:
-        assert not parked
+        assert not delayed
     assert client.frame() is None, "a second response"
 
 

@@ -86,7 +86,7 @@ class Hostile:
 
 
 def bounded(scene: Scene) -> None:
-    """Whether nothing is kept beyond what the settings say."""
+    """Check that buffers are within the limits of the settings."""
     connections = scene.cluster.connections
     held = [len(each.buffer) for each in connections.values()]
     assert connections.buffered == sum(held) <= BUFFERED
@@ -98,7 +98,7 @@ def bounded(scene: Scene) -> None:
 
 
 def served_at_once(scene: Scene, client: Client, number: int) -> None:
-    """Whether a request is responded to in the call that brings it."""
+    """Whether a request gets its response in the call that delivers it."""
     frame = kafkawire.encode_frame(MetadataRequest(topics=[]), 9, number, client_id="good")
     effects = scene.cluster.handle(Received(client.number, frame), scene.now)
     mine = [

@@ -1,4 +1,4 @@
-"""Stories of classic groups, reported through the wire."""
+"""Classic groups over the wire: joins, rebalances, sessions, static members, offsets."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ RANGE: Protocols = [("range", b"r")]
 
 
 class Person:
-    """Somebody with a connection who may be a member of the group."""
+    """A client that may be a member of the group."""
 
     def __init__(self, scene: Scene, instance: str | None = None, node_id: int = 1) -> None:
         self.scene = scene
@@ -55,7 +55,7 @@ class Person:
         self.early_response: JoinGroupResponse | None = None
 
     def joins(self, protocols: Protocols = RANGE, version: int = 9, kind: str = "consumer") -> None:
-        """Send JoinGroup, twice where an id is given first; the response may have to wait."""
+        """Send JoinGroup, twice if a member id is required; the response may be delayed."""
         self._join(protocols, version, kind)
         if not self.client.is_waiting() and version >= 4 and not self.member_id:
             response = self.client.receive(JoinGroupResponse)
@@ -96,7 +96,7 @@ class Person:
         self.leads = response.leader == response.member_id
 
     def syncs(self, **assignments: bytes) -> None:
-        """Send SyncGroup; the leader says who gets what, by member id."""
+        """Send SyncGroup; the leader sends the assignments by member id."""
         self.client.send(
             SyncGroupRequest(
                 group_id=GROUP,
@@ -195,7 +195,7 @@ def scene() -> Scene:
 
 
 def stable(*people: Person) -> None:
-    """Bring people into the group, one after the other, and share out."""
+    """Let members join the group, one after the other, and assign."""
     for at, person in enumerate(people):
         person.joins()
         for earlier in people[:at]:
@@ -235,7 +235,7 @@ def test_a_first_member_is_given_an_id_then_leads(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("version", range(4))
-def test_before_version_4_nobody_is_asked_to_come_back(scene: Scene, version: int) -> None:
+def test_before_version_4_no_member_id_is_required(scene: Scene, version: int) -> None:
     one = Person(scene)
     one.joins(version=version)
     assert one.is_in().member_id
@@ -284,7 +284,7 @@ def test_a_second_member_makes_the_first_join_again(scene: Scene) -> None:
     assert one.leads, "who led before and joins again leads on"
 
 
-def test_who_listens_is_not_expelled_while_others_are_slow(scene: Scene) -> None:
+def test_a_member_with_heartbeats_is_not_removed_while_others_are_slow(scene: Scene) -> None:
     one, two = Person(scene), Person(scene)
     stable(one)
     two.joins()
@@ -295,7 +295,7 @@ def test_who_listens_is_not_expelled_while_others_are_slow(scene: Scene) -> None
     assert one.is_in().generation_id == two.is_in().generation_id
 
 
-def test_who_is_silent_is_expelled(scene: Scene) -> None:
+def test_a_member_without_heartbeats_is_removed(scene: Scene) -> None:
     one, two = Person(scene), Person(scene)
     stable(one, two)
     scene.advance(SESSION - 1)
@@ -307,7 +307,7 @@ def test_who_is_silent_is_expelled(scene: Scene) -> None:
     assert one.beats() == E.UNKNOWN_MEMBER_ID
 
 
-def test_who_does_not_join_again_in_time_is_out(scene: Scene) -> None:
+def test_a_member_that_does_not_rejoin_in_time_is_removed(scene: Scene) -> None:
     one, two, three = Person(scene), Person(scene), Person(scene)
     stable(one, two)
     three.joins()
@@ -321,7 +321,7 @@ def test_who_does_not_join_again_in_time_is_out(scene: Scene) -> None:
 
 
 def test_a_new_member_is_not_waited_for_longer_than_five_minutes(scene: Scene) -> None:
-    """Its client may be gone: whose join is parked sends no heartbeats."""
+    """Its client may be gone: a member whose join is delayed sends no heartbeats."""
     one, two = Person(scene), Person(scene)
     one.rebalance = two.rebalance = 900.0
     stable(one)
@@ -334,7 +334,7 @@ def test_a_new_member_is_not_waited_for_longer_than_five_minutes(scene: Scene) -
     assert two.client.receive(JoinGroupResponse).error_code == E.UNKNOWN_MEMBER_ID
 
 
-def test_who_never_syncs_is_out(scene: Scene) -> None:
+def test_a_member_that_never_syncs_is_removed(scene: Scene) -> None:
     one, two = Person(scene), Person(scene)
     stable(one, two)
     for person in (one, two):
@@ -351,7 +351,7 @@ def test_who_never_syncs_is_out(scene: Scene) -> None:
     assert one.beats() == E.UNKNOWN_MEMBER_ID
 
 
-def test_an_id_that_nobody_comes_back_with_is_forgotten(scene: Scene) -> None:
+def test_a_pending_member_expires(scene: Scene) -> None:
     one, ghost = Person(scene), Person(scene)
     stable(one)
     ghost._join(RANGE, 9, "consumer")
@@ -375,7 +375,7 @@ def test_leaving_rebalances_and_an_empty_group_is_empty(scene: Scene) -> None:
     assert one.disconnect() == E.UNKNOWN_MEMBER_ID
 
 
-def test_a_static_member_that_comes_back_has_its_place_without_a_rebalance(scene: Scene) -> None:
+def test_a_static_member_rejoins_without_a_rebalance(scene: Scene) -> None:
     one, two = Person(scene, "one"), Person(scene, "two")
     stable(one, two)
     generation = one.generation_id
@@ -434,7 +434,7 @@ def test_a_static_member_that_is_replaced_before_it_synced_must_sync_too(scene: 
     assert error == E.UNKNOWN_MEMBER_ID
 
 
-def test_an_assignment_for_another_protocol_is_refused(scene: Scene) -> None:
+def test_an_assignment_for_another_protocol_is_rejected(scene: Scene) -> None:
     one = Person(scene)
     one.joins()
     one.is_in()
@@ -495,7 +495,7 @@ def test_most_votes_win_among_what_all_have(scene: Scene) -> None:
     assert one.is_in().protocol_name == two.is_in().protocol_name == "b"
 
 
-def test_a_session_timeout_out_of_bounds_is_refused(scene: Scene) -> None:
+def test_a_session_timeout_out_of_range_is_rejected(scene: Scene) -> None:
     one = Person(scene)
     request = JoinGroupRequest(
         group_id=GROUP,

@@ -35,7 +35,7 @@ FRAMES = [
 
 
 def undisturbed(other: Client) -> None:
-    """Whether somebody else is served as ever."""
+    """Check that another client is served as before."""
     assert metadata(other, "t").topics[0].error_code == 0
     assert produce(other, batch(b"a")).error_code == 0
 
@@ -90,7 +90,7 @@ def test_giant_and_negative_sizes_close_at_once() -> None:
         assert scene.cluster.connections.buffered == 0
 
 
-def test_who_does_not_read_is_not_answered_on_and_on() -> None:
+def test_a_client_that_does_not_read_gets_no_more_responses() -> None:
     """It costs what may be unsent and one response, and of its requests what is allowed to wait."""
     scene = Scene(topics={"t": 1})
     for _ in range(20):
@@ -118,25 +118,25 @@ def test_who_does_not_read_is_not_answered_on_and_on() -> None:
 
 @settings(max_examples=60)
 @given(st.lists(st.integers(0, len(FRAMES) - 1), min_size=1, max_size=25))
-def test_requests_in_any_order_are_answered_once_in_order_or_parked(order: list[int]) -> None:
+def test_requests_in_any_order_get_one_response_in_order_or_are_delayed(order: list[int]) -> None:
     """SyncGroup before JoinGroup, epochs of sessions that there are not, tokens of nobody."""
     scene = Scene(topics={"t": 1}, settings={"group.initial.rebalance.delay.ms": "0"})
     other, hostile = scene.client(), scene.client()
-    owed = range(len(order))  # no frame here is a Produce with acks=0
+    expected = range(len(order))  # no frame here is a Produce with acks=0
     for number, which in enumerate(order):
         frame = FRAMES[which]
         hostile.send_bytes(frame[:8] + number.to_bytes(4, "big") + frame[12:])
     got = []
     while (response := hostile.frame()) is not None:
         got.append(int.from_bytes(response[4:8], "big"))
-    assert got == [*owed[: len(got)]]
-    if len(got) < len(owed) and hostile.closed is None:
-        [parked] = [
+    assert got == [*expected[: len(got)]]
+    if len(got) < len(expected) and hostile.closed is None:
+        [delayed] = [
             request
             for request in scene.cluster.serving.pending.values()
             if request.connection == hostile.number
         ]
-        assert parked.correlation_id == owed[len(got)]
+        assert delayed.correlation_id == expected[len(got)]
     undisturbed(other)
 
 
@@ -153,7 +153,7 @@ def test_requests_do_not_pile_up_behind_one_that_waits() -> None:
     assert fetched(scene.client()) != b""
 
 
-def test_silence_is_ended() -> None:
+def test_idle_connections_are_closed() -> None:
     scene = Scene(settings={"connections.max.idle.ms": "1000"})
     client = scene.client()
     scene.advance(0.9)

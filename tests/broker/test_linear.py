@@ -105,7 +105,7 @@ def test_deleting_topics_looks_at_committed_offsets_once() -> None:
 # -- fetching
 
 
-def parked(scene: Scene, count: int, *, distinct: bool) -> Client:
+def delayed_fetch(scene: Scene, count: int, *, distinct: bool) -> Client:
     """Let a client wait for so many partitions of topic t."""
     client = scene.client()
     requested = [
@@ -125,18 +125,18 @@ def parked(scene: Scene, count: int, *, distinct: bool) -> Client:
 
 
 @pytest.mark.parametrize("distinct", [True, False])
-def test_a_write_does_not_look_at_all_that_a_parked_fetch_waits_for(distinct: bool) -> None:
+def test_an_append_does_not_look_at_all_partitions_of_a_delayed_fetch(distinct: bool) -> None:
     def work(n: int) -> int:
         scene = Scene(topics={"t": n})
-        parked(scene, n, distinct=distinct)
+        delayed_fetch(scene, n, distinct=distinct)
         return cost(scene.client(), produce_request(batch(b"a")), 9)
 
     constant(work)
 
 
-def test_a_write_does_not_look_at_all_that_was_written_since_a_fetch_was_parked() -> None:
+def test_an_append_does_not_look_at_all_records_since_a_fetch_was_delayed() -> None:
     scene = Scene(topics={"t": 1})
-    parked(scene, 1, distinct=True)
+    delayed_fetch(scene, 1, distinct=True)
     writer = scene.client()
 
     def work(n: int) -> int:

@@ -139,7 +139,7 @@ def old(magic: int, *values: bytes, **fields: Any) -> bytes:
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_is_refused_is_not_stored(scene: Scene, what: str) -> None:
+def test_rejected_records_are_not_stored(scene: Scene, what: str) -> None:
     make, error = REFUSED[what]
     client = scene.client()
     response = produce(client, make())
@@ -229,7 +229,7 @@ def test_a_batch_that_comes_again_is_stored_once(scene: Scene) -> None:
     assert offset_at(client, -1).offset == 6
 
 
-def test_a_hole_in_the_sequence_is_refused(scene: Scene) -> None:
+def test_a_gap_in_the_sequence_is_rejected(scene: Scene) -> None:
     client = scene.client()
     assert produce(client, sequenced(0, 3)).error_code == E.NONE
     assert produce(client, sequenced(4)).error_code == E.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -346,7 +346,7 @@ def test_a_log_keeps_to_its_retention_bytes(scene: Scene) -> None:
     assert partition.log.log_start_offset > 40
 
 
-def test_acks_0_is_not_answered_and_an_error_closes(scene: Scene) -> None:
+def test_acks_0_has_no_response_and_an_error_closes(scene: Scene) -> None:
     client = scene.client()
     data = PartitionProduceData(index=0, records=batch(b"a"))
     request = ProduceRequest(acks=0, topic_data=[TopicProduceData(name="t", partition_data=[data])])
@@ -364,7 +364,7 @@ def test_acks_are_0_1_or_all(scene: Scene) -> None:
     assert produce(scene.client(), batch(b"a"), acks=2).error_code == E.INVALID_REQUIRED_ACKS
 
 
-def test_too_few_in_sync_refuses_acks_all() -> None:
+def test_too_few_in_sync_replicas_reject_acks_all() -> None:
     scene = Scene(2)
     scene.create_topic("t", 1, 2, min_insync_replicas="2")
     client = scene.client(scene.leader_of("t"))

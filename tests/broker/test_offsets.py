@@ -103,8 +103,8 @@ def fetched(client: Client, version: int, topics: list[tuple[str, bytes]] | None
 @pytest.mark.parametrize("version", EACH_COMMIT)
 def test_what_one_version_commits_each_version_fetches(scene: Scene, version: int) -> None:
     client, topic_id = coordinator(scene, GROUP), id_of(scene, "t")
-    said = commits(client, version, 7, topic_id=topic_id)
-    assert said == [E.NONE, E.UNKNOWN_TOPIC_OR_PARTITION]
+    errors = commits(client, version, 7, topic_id=topic_id)
+    assert errors == [E.NONE, E.UNKNOWN_TOPIC_OR_PARTITION]
     for each in EACH_FETCH:
         name: str | bytes = topic_id if each >= BY_ID_FROM else "t"
         assert fetched(client, each, [("t", topic_id)]) == [(name, 0, 7, E.NONE)], each

@@ -1,4 +1,4 @@
-"""Clusters built again from what others kept: whatever was committed is what is found.
+"""Restored clusters: whatever was committed is found again.
 
 The model is a dict of what each group committed; the laws are that a coordinator which moved, a
 cluster built again, and one built from a compacted `__consumer_offsets` all say the same.
@@ -67,12 +67,12 @@ def everything(scene: Scene) -> dict[str, tuple[Offsets, tuple[Any, ...]]]:
     return {group: (committed(scene, group), described(scene, group)) for group in GROUPS}
 
 
-def compacted(kept: Iterable[Persisted]) -> list[Persisted]:
+def compacted(persisted: Iterable[Persisted]) -> list[Persisted]:
     """What Kafka's cleaner leaves of `__consumer_offsets`: of each key the last, and where it was.
 
     Tombstones go as well, as they do after `delete.retention.ms`.
     """
-    whole = list(kept)
+    whole = list(persisted)
     last: dict[tuple[int, bytes | None], int] = {}
     for each in whole:
         for record in _records(each):
@@ -90,10 +90,10 @@ def compacted(kept: Iterable[Persisted]) -> list[Persisted]:
     return made
 
 
-def _records(kept: Persisted) -> list[Any]:
-    if not isinstance(kept, Persist) or kept.topic != OFFSETS_TOPIC:
+def _records(effect: Persisted) -> list[Any]:
+    if not isinstance(effect, Persist) or effect.topic != OFFSETS_TOPIC:
         return []
-    return list(Batch(kept.batch, 0, len(kept.batch)).records())
+    return list(Batch(effect.batch, 0, len(effect.batch)).records())
 
 
 class OffsetsMachine(RuleBasedStateMachine):
@@ -208,7 +208,7 @@ class OffsetsMachine(RuleBasedStateMachine):
 
     @rule()
     def cluster_is_built_again(self) -> None:
-        """And lives on: what it keeps from now on stands behind what was kept before."""
+        """Continue in the restored cluster; it appends to what was persisted."""
         self.scene = self.scene.restored()
 
     # -- the laws
@@ -301,7 +301,9 @@ def test_offsets_expire_when_they_would_have() -> None:
         assert committed(each, "g") == {}
 
 
-def test_kafkas_own_tool_reads_what_is_kept(installation: Installation, tmp_path: Path) -> None:
+def test_kafkas_own_tool_reads_what_is_persisted(
+    installation: Installation, tmp_path: Path
+) -> None:
     scene = committed_and_left()
     commit(coordinator(scene, "g"), "g", {("t", 1): (5, -1, "m")}, version=4, retention_ms=1000)
     scene.advance(1300.0)  # the second is expired: a tombstone
@@ -312,9 +314,9 @@ def test_kafkas_own_tool_reads_what_is_kept(installation: Installation, tmp_path
     ]
     path = tmp_path / "00000000000000000000.log"
     path.write_bytes(b"".join(batches))
-    said = dump(installation, [path], InternalLog.OFFSETS)[path]
-    assert {batch.values["isvalid"] for batch in said.batches} == {"true"}
-    content: Any = [record.content for batch in said.batches for record in batch.records]
+    dumped = dump(installation, [path], InternalLog.OFFSETS)[path]
+    assert {batch.values["isvalid"] for batch in dumped.batches} == {"true"}
+    content: Any = [record.content for batch in dumped.batches for record in batch.records]
     reported = [(part[1]["data"], part[3] and part[3]["data"]) for part in content]
     joined, committed, left, expiring, gone = reported
     assert [each["groupInstanceId"] for each in joined[1]["members"]] == [None, "i1"]
@@ -369,21 +371,21 @@ def test_a_cluster_of_other_brokers_has_leaders() -> None:
     led = [each for each in smaller.cluster.topics.partitions() if each.leader_id in (1, 2)]
     assert len(led) == 3
     assert any(each.leader_epoch for each in led), "what broker 3 led"
-    # and what changed by that is kept behind the rest
+    # and what changed by that is persisted after the rest
     whole = smaller.restored([*scene.persisted, *smaller.persisted])
     assert list(whole.cluster.topics.partitions()) == list(smaller.cluster.topics.partitions())
 
 
-def test_what_does_not_fit_together_is_refused() -> None:
+def test_inconsistent_effects_are_rejected() -> None:
     scene = Scene(topics={"t": 1})
     produce(scene.client(), batch(b"a"))
     *metadata, data = scene.persisted
     assert isinstance(data, Persist)
-    for kept, reason in (
+    for effects, reason in (
         ([data], "never created"),
         ([*metadata, data, data], "duplicate offset"),
         ([*metadata, data._replace(topic="__cluster_metadata")], "offset 0"),
         ([Trim("u", 0, 0, 0)], "never created"),
     ):
         with pytest.raises(ValueError, match=reason):
-            Scene().cluster.restore(kept, 0.0)
+            Scene().cluster.restore(effects, 0.0)

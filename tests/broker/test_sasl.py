@@ -1,4 +1,4 @@
-"""Authentication: PLAIN and SCRAM, over SaslAuthenticate and raw, and what is refused."""
+"""Authentication: PLAIN and SCRAM, over SaslAuthenticate and raw, and failures."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class ScramClient:
         salted = hashlib.pbkdf2_hmac(self.hash, self.password.encode(), salt, int(fields["i"]))
         key = hmac.digest(salted, b"Client Key", self.hash)
         without_proof = f"c=biws,r={fields['r']}"
-        said = f"{self.bare},{server_first.decode()},{without_proof}".encode()
-        signature = hmac.digest(hashlib.new(self.hash, key).digest(), said, self.hash)
+        auth_message = f"{self.bare},{server_first.decode()},{without_proof}".encode()
+        signature = hmac.digest(hashlib.new(self.hash, key).digest(), auth_message, self.hash)
         proof = bytes(a ^ b for a, b in zip(key, signature, strict=True))
         server_key = hmac.digest(salted, b"Server Key", self.hash)
-        self.expected = b"v=" + base64.b64encode(hmac.digest(server_key, said, self.hash))
+        self.expected = b"v=" + base64.b64encode(hmac.digest(server_key, auth_message, self.hash))
         return f"{without_proof},p={base64.b64encode(proof).decode()}".encode()
 
 
@@ -117,7 +117,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize("data", WRONG)
-def test_a_wrong_plain_token_is_told_and_the_connection_closes(client: Client, data: bytes) -> None:
+def test_a_wrong_plain_token_is_an_error_and_closes_the_connection(
+    client: Client, data: bytes
+) -> None:
     handshake(client, "PLAIN")
     response = token(client, data)
     assert response.error_code == E.SASL_AUTHENTICATION_FAILED
@@ -152,7 +154,7 @@ def test_a_wrong_proof(client: Client, mechanism: str, what: str) -> None:
     assert client.closed is not None
 
 
-def test_an_unknown_mechanism_is_told_which_there_are(client: Client) -> None:
+def test_an_unknown_mechanism_gets_the_enabled_ones(client: Client) -> None:
     response = handshake(client, "GSSAPI")
     assert (response.error_code, response.mechanisms) == (
         E.UNSUPPORTED_SASL_MECHANISM,
@@ -174,7 +176,7 @@ def test_tokens_out_of_order_close(client: Client) -> None:
     assert client.closed == "SaslAuthenticate before SaslHandshake"
 
 
-def test_where_nobody_need_authenticate_it_is_refused() -> None:
+def test_without_sasl_a_handshake_is_an_error() -> None:
     client = Scene().client()
     assert handshake(client, "PLAIN").error_code == E.ILLEGAL_SASL_STATE
     assert client.closed is None

@@ -56,7 +56,7 @@ class Somebody:
 
 @dataclass
 class Generation:
-    """What members were reported of one generation."""
+    """The responses to members of one generation."""
 
     leaders: set[str] = field(default_factory=set)
     protocols: set[str | None] = field(default_factory=set)
@@ -233,7 +233,7 @@ class GroupMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.group.state is not S.EMPTY)
     @rule()
     def all_behave_and_settle(self) -> None:
-        """Whoever there is does what it is reported, and in time the group is stable with all."""
+        """If all members follow their responses, the group becomes stable with all of them."""
         for person in self.people:
             person.protocols = (("range", b"x"),)
         for _ in range(400):

@@ -113,7 +113,7 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule()
     def is_built_again(self) -> None:
-        """From what was kept, and the story goes on: values, sequences and epochs are the same."""
+        """Continue in a restored cluster: values, sequences and epochs are the same."""
         was = self.scene.cluster.topics.partition("t", 0)
         self.scene = self.scene.restored()
         now = self.scene.cluster.topics.partition("t", 0)

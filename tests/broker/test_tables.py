@@ -42,7 +42,7 @@ WORDS = {
 }
 
 
-def test_every_state_answers_every_kind_of_request() -> None:
+def test_every_state_handles_every_kind_of_request() -> None:
     assert set(ADMISSION) == set(GroupState)
     for state in GroupState:
         assert set(ADMISSION[state]) == set(Kind)
@@ -74,7 +74,7 @@ def test_every_state_is_reached_and_dead_is_the_end() -> None:
     assert LEGAL[S.DEAD] == frozenset()
 
 
-def test_every_question_and_every_deadline_has_a_handler() -> None:
+def test_every_request_and_every_deadline_has_a_handler() -> None:
     assert set(_REQUESTS) == set(GroupRequest.__args__)
     assert set(_DUE) == set(Deadline.__args__)
 

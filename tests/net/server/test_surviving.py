@@ -29,7 +29,7 @@ def beats(server: ServerThread, node_id: int) -> bool:
 
 
 def joins(server: ServerThread) -> int:
-    """Count the joins that were answered with a generation."""
+    """Count the joins whose response had a generation."""
     return sum(
         isinstance(each.response, JoinGroupResponse) and not each.response.error_code
         for each in list(server.requests)

@@ -1,4 +1,4 @@
-"""Sockets: clients have their turns between those of one that pipelines, and TLS handshakes end."""
+"""Sockets: a pipelining client does not delay others, and TLS handshakes time out."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_client_that_pipelines_does_not_keep_others_waiting(kafka_broker: Serv
 
 @pytest.fixture
 def secured() -> Iterator[ServerThread]:
-    """A server with TLS, of which nobody hears anything for a minute at most."""
+    """A server with TLS and an idle timeout of a minute."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(CERTIFICATE)
     settings = {"connections.max.idle.ms": "60000", "max.connections.per.ip": "2"}
