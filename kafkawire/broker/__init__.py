@@ -1,4 +1,4 @@
-"""A cluster of Kafka brokers as a machine without sockets: events and time in, effects out."""
+"""A cluster of Kafka brokers without I/O: takes events and the time, returns effects."""
 
 from .bounds import Bounds
 from .broker import Endpoint
@@ -7,9 +7,9 @@ from .effects import (
     AwaitDrain,
     Close,
     Effect,
-    Kept,
     PauseReading,
     Persist,
+    Persisted,
     Reply,
     Report,
     ResumeReading,
@@ -44,7 +44,7 @@ __all__ = [
     "Endpoint",
     "Event",
     "Fault",
-    "Kept",
+    "Persisted",
     "LeaderMoved",
     "PauseReading",
     "Persist",

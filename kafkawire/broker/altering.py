@@ -1,6 +1,6 @@
-"""Changes the configuration of a topic or of brokers, for AlterConfigs and IncrementalAlterConfigs.
+"""Changes the configuration of topics and brokers (AlterConfigs, IncrementalAlterConfigs).
 
-Law: all that is asked of one resource is done, or nothing of it.
+Law: the changes of one resource are applied all together or not at all.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ..protocol import ErrorCode
-from .configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKey, ConfigSource, Update, refusal
-from .topics import name_refusal
+from .configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKey, ConfigSource, Update, config_error
+from .topics import topic_name_error
 
 if TYPE_CHECKING:
     from .broker import Broker
@@ -20,17 +20,17 @@ TOPIC: Final = 2
 BROKER: Final = 4
 """Resource types."""
 LONGEST_VALUE: Final = 2**15 - 1
-"""Characters of a value, as in Kafka's controller: APPEND cannot make it grow for ever."""
+"""Maximum length of a value, as in Kafka's controller, so that APPEND has a limit."""
 Problem = tuple[ErrorCode, str]
 Values = dict[str, str]
 Change = Callable[[Mapping[str, ConfigKey], Mapping[str, str]], Values | Problem]
-"""Makes the new values out of the keys there are and the values now; or says what is wrong."""
+"""(known keys, current values) -> new values, or the error."""
 
 
 def alter(
     broker: Broker, kind: int, name: str, change: Change, validate_only: bool, now: float
 ) -> Problem | None:
-    """Change the configuration of one resource; return why it cannot be changed, or None."""
+    """Change the configuration of one resource; return the error, or None."""
     if kind == TOPIC:
         return _alter_topic(broker, name, change, validate_only, now)
     if kind == BROKER:
@@ -43,7 +43,7 @@ def _alter_topic(
 ) -> Problem | None:
     if name == "":
         return E.INVALID_REQUEST, "topics have no default resource"
-    reason = name_refusal(name)
+    reason = topic_name_error(name)
     if reason is not None:
         return E.INVALID_TOPIC_EXCEPTION, reason
     topic = broker.cluster.topics.get(name)
@@ -82,26 +82,26 @@ def _may_change(key: ConfigKey, resource: str) -> bool:
 
 
 def source_of(resource: str) -> ConfigSource:
-    """Return where a value is from that was set for one broker, or for all ("")."""
+    """Return the config source of a value set for one broker, or for all of them ("")."""
     if resource == "":
         return ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
     return ConfigSource.DYNAMIC_BROKER_CONFIG
 
 
 def checked(key: ConfigKey | None, name: str, value: str | None) -> str | Problem:
-    """Return a value that a key may have, or what is wrong with it."""
+    """Validate a value: return it, or the error."""
     if value is None:
         return E.INVALID_REQUEST, f"null is not a valid value of {name}"
     if len(value) > LONGEST_VALUE:
         return E.INVALID_CONFIG, (
             f"the value of {name} has {len(value)} characters; {LONGEST_VALUE} are allowed"
         )
-    reason = refusal(key, name, value)
+    reason = config_error(key, name, value)
     return value if reason is None else (E.INVALID_CONFIG, reason)
 
 
 def duplicates(names: Sequence[str]) -> Problem | None:
-    """Refuse a key that is named twice."""
+    """Return an error if a key occurs twice."""
     if len(set(names)) == len(names):
         return None
     return E.INVALID_REQUEST, "duplicate configuration keys"

@@ -1,7 +1,7 @@
-"""How much of each thing a cluster holds, where Kafka has no configuration for it.
+"""Limits of a cluster for which Kafka has no configuration key.
 
-Law: whatever a client can make grow has a bound: a key of Kafka's (`configs`) or one of these; what
-would exceed it fails with an error, or takes the place of what was used longest ago.
+Law: whatever a client can make grow has a limit: a configuration key of Kafka's (`configs`) or one
+of these. A request that would exceed it fails with an error, or evicts the least recently used.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from typing import Final, NamedTuple
 
 
 class Bounds(NamedTuple):
-    """The bounds of one cluster.
+    """The limits of one cluster.
 
     partitions: of all topics. partitions_per_request: that one CreateTopics or CreatePartitions may
     create (Kafka's MAX_PARTITIONS_PER_BATCH). partitions_per_metadata: after which one Metadata
     creates no more topics; the others get LEADER_NOT_AVAILABLE, and clients retry. groups: of all
-    coordinators. members: of all groups, with clients that were given an id. group_bytes: of their
-    metadata and assignments. committed_offsets: of all groups. session_partitions: of one fetch
-    session. producers: producer ids that one partition remembers. transactional_ids: that the
-    cluster remembers. buffered_bytes: of requests that are incomplete or wait, all connections
-    together, where `queued.max.request.bytes` is -1.
+    coordinators. members: of all groups, pending members included. group_bytes: of their metadata
+    and assignments. committed_offsets: of all groups. session_partitions: of one fetch session.
+    producers: producer ids with state in one partition. transactional_ids: in the cluster.
+    buffered_bytes: of incomplete or queued requests of all connections, where
+    `queued.max.request.bytes` is -1.
     """
 
     partitions: int = 100_000
@@ -38,14 +38,14 @@ class Bounds(NamedTuple):
 DEFAULT_BOUNDS: Final = Bounds()
 
 UNSENT: Final = 1 << 20
-"""Bytes of responses after which a client must read before its next request is taken."""
+"""Unsent response bytes above which no further request of the client is processed."""
 BACKLOG: Final = 1 << 16
-"""Bytes of requests that may wait behind one that is in work."""
-TURN_REQUESTS: Final = 16
-"""Requests of one connection that are taken before other connections have their turn."""
-TURN_BYTES: Final = 1 << 18
-"""Bytes of requests and responses of such a turn; the request that exceeds it is the last."""
-TURN_ELEMENTS: Final = 500
-"""Elements of one large request (topics, partitions, resources) that are served in one turn."""
-TURN_DEADLINES: Final = 64
-"""Deadlines that are handled before connections have their turn."""
+"""Bytes of requests that may be buffered behind the one being processed."""
+SLICE_REQUESTS: Final = 16
+"""Requests of one connection that are processed before other connections are scheduled."""
+SLICE_BYTES: Final = 1 << 18
+"""Bytes of requests and responses of such a time slice; the request that exceeds it is the last."""
+SLICE_ELEMENTS: Final = 500
+"""Elements of one large request (topics, partitions, resources) processed in one time slice."""
+SLICE_DEADLINES: Final = 64
+"""Deadlines that are handled before connections are scheduled."""

@@ -1,7 +1,6 @@
-"""One broker of the cluster: what it alone knows, and what handlers ask of it.
+"""One broker of the cluster: its fetch sessions, its purgatory, and look-ups for handlers.
 
-Law: a broker answers for the partitions it leads; the epoch a client believes in must be the
-partition's own (KIP-320).
+Law: a broker serves only the partitions it leads, and only at their current leader epoch (KIP-320).
 """
 
 from __future__ import annotations
@@ -9,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..protocol import ErrorCode
+from .fetching.purgatory import FetchPurgatory
 from .fetching.sessions import Sessions
-from .fetching.waiting import Waiting
 from .request import Request
 from .topics import NO_LEADER, OFFSETS_TOPIC, Partition, Topic
 
@@ -32,14 +31,14 @@ class Endpoint(NamedTuple):
 
 
 class Lookup(NamedTuple):
-    """A partition as this broker finds it; `error` says why it may not be used."""
+    """A partition and the error of accessing it on this broker."""
 
     partition: Partition | None
     error: ErrorCode
 
 
 class Broker:
-    """One node. `cluster` is what all of them share."""
+    """One node of the cluster."""
 
     def __init__(self, cluster: Cluster, endpoint: Endpoint) -> None:
         self.cluster = cluster
@@ -49,14 +48,14 @@ class Broker:
             cluster.new_uuid,
             cluster.bounds.session_partitions,
         )
-        self.waiting = Waiting()
+        self.fetch_purgatory = FetchPurgatory()
 
     @property
     def node_id(self) -> int:
         return self.endpoint.node_id
 
     def led(self, topic: str, index: int, leader_epoch: int = NO_EPOCH) -> Lookup:
-        """Find a partition that this broker leads, in the epoch that the client knows."""
+        """Find a partition led by this broker; `leader_epoch` is the epoch known to the client."""
         partition = self.cluster.topics.partition(topic, index)
         if partition is None:
             return Lookup(None, E.UNKNOWN_TOPIC_OR_PARTITION)
@@ -69,7 +68,7 @@ class Broker:
         return Lookup(partition, E.NONE)
 
     def coordinator(self, group_id: str) -> Coordinator | ErrorCode:
-        """Find a group's coordinator, if this broker is it."""
+        """Return the coordinator of a group, if this broker is its coordinator."""
         if group_id == "":
             return E.INVALID_GROUP_ID
         topic = self.cluster.topics.get(OFFSETS_TOPIC)
@@ -83,7 +82,7 @@ class Broker:
         return self.cluster.groups.of(partition.index)
 
     def coordinators(self) -> list[Coordinator] | ErrorCode:
-        """Give the coordinators that are on this broker, if all of them know their groups."""
+        """Return the coordinators on this broker, or an error while one of them is loading."""
         topic: Topic | None = self.cluster.topics.get(OFFSETS_TOPIC)
         if topic is None:
             return []
@@ -96,5 +95,5 @@ class Broker:
         return found
 
     def drop(self, request: Request) -> None:
-        """Forget what was parked for a client that went."""
-        self.waiting.forget(request.reply_to)
+        """Drop the delayed operation of a client that disconnected."""
+        self.fetch_purgatory.forget(request.reply_to)

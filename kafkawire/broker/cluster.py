@@ -1,10 +1,11 @@
-"""A cluster of brokers as one machine: events and time in, effects out.
+"""A cluster of brokers as one sans-IO state machine: takes events and the time, returns effects.
 
-Law: nothing here reads a clock, opens a socket or draws lots; `now` is monotonic seconds, ids and
-chance come in as functions. Answers are in the order of the requests, connection by connection.
+Law: nothing here reads a clock, opens a socket or uses a global random generator: `now` is
+monotonic seconds; ids and random numbers come from functions passed in. The responses of a
+connection are in the order of its requests.
 
-    Received ─▶ frame ─▶ request ─▶ handler ─▶ answer ─▶ Persist ..., Report, Reply
-                                       └─▶ parked (data) ─▶ another event or `advance` answers
+    Received ─▶ frame ─▶ request ─▶ handler ─▶ response ─▶ Persist ..., Report, Reply
+                                       └─▶ delayed operation ─▶ completed by an event or `advance`
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ..primitives import Message
-from .bounds import DEFAULT_BOUNDS, TURN_DEADLINES, UNSENT, Bounds
+from .bounds import DEFAULT_BOUNDS, SLICE_DEADLINES, UNSENT, Bounds
 from .broker import Broker, Endpoint
 from .configs import Settings, broker_configs
 from .connection import Connection
 from .connections import Connections
 from .creation import Creation
 from .deadlines import Deadlines
-from .effects import AwaitDrain, Close, Effect, Kept, Reply
+from .effects import AwaitDrain, Close, Effect, Persisted, Reply
 from .events import (
     BrokerStarted,
     BrokerStopped,
@@ -29,7 +30,7 @@ from .events import (
     Disconnected,
     Drained,
     Event,
-    FetchWaited,
+    FetchExpired,
     GroupDue,
     IdleConnection,
     LeaderMoved,
@@ -40,31 +41,31 @@ from .events import (
     Unreadable,
 )
 from .faults import Fault
-from .fetching.reading import fetch_waited, wake
+from .fetching.reading import check_and_complete, fetch_expired
 from .groups.coordinators import Coordinators
 from .leadership import broker_started, broker_stopped, leader_moved
 from .log.appending import Appender
 from .log.producer_ids import ProducerIds
 from .releases import LATEST, NONCES_COMPARED_FROM, before, listed, offered
+from .scheduler import RequestScheduler
 from .serving import Serving
 from .topics import Partition, Topics
-from .turns import Turns
 
 if TYPE_CHECKING:
     from .security.server import Authentication, Users
 
 
 class Cluster:
-    """The machine. `handle`, `next_deadline` and `advance` are all that drives it.
+    """The cluster, driven by `handle`, `next_deadline` and `advance`.
 
-    One call does one turn's work at most (`TURN_REQUESTS`, `TURN_BYTES`); while requests wait for
-    their turn `next_deadline` is in the past: whoever drives it does what input and output there is
-    in between, so no client's requests keep others waiting.
+    One call does the work of one time slice (`SLICE_REQUESTS`, `SLICE_BYTES`). While requests are
+    queued `next_deadline` is in the past: the caller does its I/O between two calls, so the
+    requests of one client do not delay others.
 
-    epoch_ms: milliseconds since 1970 at `now` 0. new_uuid: 16 bytes, never the same. draw: a number
-    from 0 up to 1, for faults. passwords: user -> password, for those `settings` lets authenticate.
-    load_seconds: how long a new coordinator reads its groups; so long it answers that it does.
-    bounds: how much of each thing it holds, where `settings` has no key for it.
+    epoch_ms: milliseconds since 1970 at `now` 0. new_uuid: returns 16 unique bytes. draw: returns a
+    random number in [0, 1), for faults. passwords: user -> password, where `settings` enables SASL.
+    load_seconds: how long a new coordinator loads its groups (COORDINATOR_LOAD_IN_PROGRESS).
+    bounds: the limits for which `settings` has no key.
     """
 
     def __init__(
@@ -106,57 +107,57 @@ class Cluster:
             self.creation.reserve_producer_ids, bounds.transactional_ids
         )
         self.serving = Serving(self)
-        self.turns = Turns(self)
+        self.scheduler = RequestScheduler(self)
         self._now = 0.0
 
-    # -- the machine's contract
+    # -- the contract of every state machine
 
     def handle(self, event: Event, now: float) -> list[Effect]:
-        """Take in what happened; say what is to be done."""
+        """Handle an event; return the effects to carry out."""
         _HANDLERS[type(event)](self, event, now)
         return self._finish(now)
 
     def next_deadline(self) -> float | None:
-        """Return when to call `advance`, None for never; a time in the past if work is left."""
-        return self._now if self.turns else self.deadlines.next()
+        """Return when to call `advance`, None for never; a past time while requests are queued."""
+        return self._now if self.scheduler else self.deadlines.next()
 
     def advance(self, now: float) -> list[Effect]:
-        """Do what has become due, and the work of one turn."""
-        for _ in range(TURN_DEADLINES):
+        """Handle expired deadlines, then queued requests, for one time slice."""
+        for _ in range(SLICE_DEADLINES):
             due = self.deadlines.pop_due(now)
             if due is None:
                 break
             _DUE[type(due)](self, due, now)
         return self._finish(now)
 
-    def restore(self, kept: Iterable[Kept], now: float) -> list[Effect]:
-        """Become what an earlier cluster was, from its `Persist` and `Trim`, before anything else.
+    def restore(self, persisted: Iterable[Persisted], now: float) -> list[Effect]:
+        """Restore an earlier cluster from its `Persist` and `Trim` effects, before anything else.
 
-        Raises ValueError where they do not fit together.
+        Raises ValueError if they are inconsistent.
         """
-        from .restoring import restore  # few clusters have an earlier one
+        from .restoring import restore  # imported only where needed
 
-        restore(self, kept, now)
+        restore(self, persisted, now)
         return self._finish(now)
 
     def wall_ms(self, now: float) -> int:
-        """Say what time records get, in milliseconds since 1970."""
+        """Return the wall-clock time in milliseconds since 1970."""
         return self.epoch_ms + int(now * 1000)
 
     def may_read(self, connection_id: int) -> bool:
-        """Whether more should be read of a client: not while many bytes of it wait already."""
+        """Whether to read more from a client: not while too many bytes of it are buffered."""
         connection = self.connections.find(connection_id)
         return connection is None or connection.may_read
 
-    # -- what handlers and machines inside use
+    # -- for handlers and inner state machines
 
     def emit(self, effect: Effect) -> None:
-        """Ask for something to be done."""
+        """Add an effect to those that the current call returns."""
         self.effects.append(effect)
 
-    def answer(self, reply_to: int, message: Message, now: float) -> None:
-        """Answer a parked request; nothing happens if its client is gone."""
-        self.serving.answer(reply_to, message, now)
+    def respond(self, reply_to: int, message: Message, now: float) -> None:
+        """Respond to a delayed request; does nothing if its client has disconnected."""
+        self.serving.respond(reply_to, message, now)
 
     def send(self, connection: Connection, data: bytes) -> None:
         """Send a frame."""
@@ -164,37 +165,37 @@ class Cluster:
             return
         self.emit(Reply(connection.id, data))
         connection.unsent += len(data)
-        self.turns.sent += len(data)
+        self.scheduler.sent += len(data)
         if connection.unsent > UNSENT:
             connection.draining = True
             self.emit(AwaitDrain(connection.id))
 
     def close(self, connection: Connection, reason: str) -> None:
-        """Close a connection, and drop what it buffers."""
+        """Close a connection and drop its buffered requests."""
         self.connections.close(connection)
         self.emit(Close(connection.id, reason))
 
     def resume(self, connection: Connection) -> None:
-        """Let a connection take its turn, after those that wait for theirs."""
-        self.turns.resume(connection)
+        """Schedule a connection behind those that are queued."""
+        self.scheduler.resume(connection)
 
     def is_alive(self, node_id: int) -> bool:
         """Whether a broker is up."""
         return node_id in self.topics.alive
 
     def endpoints(self) -> list[Endpoint]:
-        """Say where the brokers that are up listen."""
+        """Return the endpoints of the brokers that are up."""
         return [each.endpoint for each in self.brokers.values() if self.is_alive(each.node_id)]
 
     @property
     def controller_id(self) -> int:
-        """The broker that is called the controller: the first that is up."""
+        """The node id reported as controller: the lowest of those that are up."""
         return min(self.topics.alive, default=-1)
 
     def appended(self, partition: Partition, now: float) -> None:
-        """Wake who waits for records of a partition."""
+        """Complete the delayed fetches of a partition that have enough data now."""
         for broker in self.brokers.values():
-            wake(broker, partition.key, now)
+            check_and_complete(broker, partition.key, now)
 
     # -- events
 
@@ -209,10 +210,10 @@ class Cluster:
         if reason is not None:
             self.close(connection, reason)
             return
-        self._await_silence(connection)
+        self._set_idle_deadline(connection)
 
     def _authentication(self, mechanisms: tuple[str, ...]) -> Authentication:
-        from .security.server import Authentication, Users  # few clusters ask who is there
+        from .security.server import Authentication, Users  # imported only with SASL
 
         if self._users is None:
             self._users = Users(self._passwords, self.new_uuid)
@@ -228,9 +229,9 @@ class Cluster:
         if connection is None or connection.closing:
             return
         if not connection.buffer:
-            connection.heard_at = now
+            connection.last_active = now
         self.connections.receive(connection, event.data)
-        self.turns.received(connection)
+        self.scheduler.received(connection)
         excess = self.connections.excess()
         if excess is not None:
             self.close(*excess)
@@ -259,17 +260,17 @@ class Cluster:
         if connection is None or connection.closing:
             return
         if connection.busy is not None:
-            connection.heard_at = now  # it is the broker that makes it wait
-        # the deadline is not moved whenever something comes, so it may be too early
-        if not self._await_silence(connection, later_than=now):
-            self.close(connection, f"{connection.stalled} connections.max.idle.ms")
+            connection.last_active = now  # the client waits for the broker
+        # the deadline is not moved with each request, so it may be too early
+        if not self._set_idle_deadline(connection, later_than=now):
+            self.close(connection, f"{connection.idle_reason} connections.max.idle.ms")
 
-    def _await_silence(self, connection: Connection, later_than: float = -1.0) -> bool:
-        """Come back when a connection may have been silent for too long; whether it may yet be."""
-        patience = self.settings.seconds("connections.max.idle.ms")
-        if patience < 0:
+    def _set_idle_deadline(self, connection: Connection, later_than: float = -1.0) -> bool:
+        """Set the deadline of an idle connection; return whether it lies after `later_than`."""
+        max_idle = self.settings.seconds("connections.max.idle.ms")
+        if max_idle < 0:
             return True
-        due = connection.heard_at + patience
+        due = connection.last_active + max_idle
         if due > later_than:
             self.deadlines.set(IdleConnection(connection.id), due)
         return due > later_than
@@ -277,8 +278,8 @@ class Cluster:
     def _reply_due(self, due: ReplyDue, now: float) -> None:
         self.serving.send_delayed(due.reply_to, now)
 
-    def _fetch_waited(self, due: FetchWaited, now: float) -> None:
-        fetch_waited(self, due.reply_to, now)
+    def _fetch_expired(self, due: FetchExpired, now: float) -> None:
+        fetch_expired(self, due.reply_to, now)
 
     def _group_due(self, due: GroupDue, now: float) -> None:
         self.groups.due(due, now)
@@ -293,7 +294,7 @@ class Cluster:
 
     def _finish(self, now: float) -> list[Effect]:
         self._now = now
-        self.turns.run(now)
+        self.scheduler.run(now)
         effects, self.effects = self.effects, []
         return effects
 
@@ -310,7 +311,7 @@ _HANDLERS: Final[Mapping[type, Callable[..., None]]] = {
 }
 _DUE: Final[Mapping[type, Callable[..., None]]] = {
     IdleConnection: Cluster._idle,
-    FetchWaited: Cluster._fetch_waited,
+    FetchExpired: Cluster._fetch_expired,
     ReplyDue: Cluster._reply_due,
     GroupDue: Cluster._group_due,
     OffsetsDue: Cluster._offsets_due,

@@ -1,6 +1,6 @@
-"""Configuration as DescribeConfigs and CreateTopics tell it.
+"""Describes configuration for DescribeConfigs and CreateTopics.
 
-Law: every value says where it is from; synonyms are the places that were looked at, in order.
+Law: every value has its source; synonyms are the sources in the order of precedence.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Synonym = tuple[str, str | None, ConfigSource]
 
 
 class Described(NamedTuple):
-    """One value, None where it is sensitive or absent. synonyms: (key, value, source) of each place
+    """One value, None if it is sensitive or unset. synonyms: (key, value, source) of each source
     that has one.
     """
 
@@ -33,7 +33,7 @@ class Described(NamedTuple):
 def described(
     settings: Settings, keys: Mapping[str, ConfigKey], own: Mapping[str, str]
 ) -> list[Described]:
-    """Describe all keys of a topic, given what was set for it."""
+    """Describe all keys of a topic. own: the values set for the topic."""
     return [_topic_value(settings, name, key, own) for name, key in sorted(keys.items())]
 
 
@@ -52,7 +52,7 @@ def _topic_value(
 
 
 def broker_described(broker: Broker) -> list[Described]:
-    """Describe all keys that a broker of the release has."""
+    """Describe all keys of a broker of the release."""
     settings, own = broker.cluster.settings, facts(broker)
     return [
         _shown(name, key, _broker_synonyms(settings, name, own))
@@ -61,7 +61,7 @@ def broker_described(broker: Broker) -> list[Described]:
 
 
 def default_described(settings: Settings) -> list[Described]:
-    """Describe what was set for all brokers while they run."""
+    """Describe the dynamic default configuration of all brokers."""
     source = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
     return [
         _shown(name, settings.keys[name], [(name, value, source)])
@@ -71,7 +71,7 @@ def default_described(settings: Settings) -> list[Described]:
 
 
 def facts(broker: Broker) -> dict[str, str]:
-    """Return what a broker's own file would say: who it is and where it listens."""
+    """Return the static keys of a broker: its node id and listeners."""
     node_id, host, port, rack = broker.endpoint
     settings = broker.cluster.settings
     protocol = "SASL_PLAINTEXT" if settings.items("sasl.enabled.mechanisms") else "PLAINTEXT"

@@ -1,7 +1,7 @@
 """The configuration keys of brokers and topics: Kafka's names, types and defaults.
 
-Law: a value is text, as on the wire, until `Settings` reads it by its type; a topic's value wins
-over the broker's, that over the default.
+Law: a value is text, as on the wire, until `Settings` parses it by its type. A topic's value takes
+precedence over the broker's, and that over the default.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 
 class ConfigType(IntEnum):
-    """What DescribeConfigs calls the type of a value."""
+    """The type of a value in DescribeConfigs."""
 
     BOOLEAN = 1
     STRING = 2
@@ -29,7 +29,7 @@ class ConfigType(IntEnum):
 
 
 class ConfigSource(IntEnum):
-    """Where a value is from, as DescribeConfigs counts it."""
+    """The source of a value in DescribeConfigs."""
 
     DYNAMIC_TOPIC_CONFIG = 1
     DYNAMIC_BROKER_CONFIG = 2
@@ -39,7 +39,7 @@ class ConfigSource(IntEnum):
 
 
 class Update(Enum):
-    """How a broker's key may change while the broker runs, as Kafka's documentation calls it."""
+    """The dynamic update mode of a broker's key, as in Kafka's documentation."""
 
     READ_ONLY = "read-only"
     PER_BROKER = "per-broker"
@@ -47,8 +47,8 @@ class Update(Enum):
 
 
 class ConfigKey(NamedTuple):
-    """One key. default: None for none. synonym: the broker's key that is a topic's default.
-    allowed: the values there are, in any order; () for any of the type. update: of a broker's key.
+    """One key. default: None for none. synonym: the broker's key with a topic's default value.
+    allowed: the valid values; () for all of the type. update: mode of a broker's key.
     """
 
     type: ConfigType
@@ -116,13 +116,13 @@ ALLOWED: Final = {
     key.synonym: key.allowed for key in TOPIC_CONFIGS.values() if key.synonym is not None
 }
 OUR_DEFAULTS: Final = {"sasl.enabled.mechanisms": ""}
-"""Where a broker of ours differs: nobody need authenticate unless that is asked for."""
+"""Defaults that differ from Kafka's: SASL is disabled unless it is configured."""
 NEWEST: Final = "trunk"
 
 
 @cache
 def _table() -> Mapping[str, Mapping[str, list[list[str | None]] | str]]:
-    """Read `broker_configs.json`: what the `ConfigDef` of each release of Kafka says.
+    """Load `broker_configs.json`: the `ConfigDef` of each release of Kafka.
 
     name -> from: rows of (first release, type, default, update); until: the last release with it.
     """
@@ -133,7 +133,7 @@ def _table() -> Mapping[str, Mapping[str, list[list[str | None]] | str]]:
 
 
 def _number(release: str | None) -> tuple[int, ...]:
-    """Order releases; `trunk` and `all` are behind every other."""
+    """Return the sort key of a release; `trunk` and `all` come last."""
     if release is None or not release[:1].isdigit():
         return (1 << 31,)
     return tuple(map(int, release.split(".")))
@@ -147,9 +147,9 @@ def _keys(release: str | None) -> Iterator[tuple[str, ConfigKey]]:
         assert until is None or isinstance(until, str)
         if release is not None and until is not None and at > _number(until):
             continue
-        there = [row for row in rows if _number(row[0]) <= at]
-        if there and there[-1][1] is not None:  # null: the release left it out
-            _, kind, default, update = there[-1]
+        existing = [row for row in rows if _number(row[0]) <= at]
+        if existing and existing[-1][1] is not None:  # null: absent in that release
+            _, kind, default, update = existing[-1]
             default = OUR_DEFAULTS.get(name, default)
             known = ConfigType[str(kind)]
             yield name, ConfigKey(known, default, None, ALLOWED.get(name, ()), Update(update))
@@ -157,18 +157,18 @@ def _keys(release: str | None) -> Iterator[tuple[str, ConfigKey]]:
 
 @cache
 def broker_configs(release: str) -> Mapping[str, ConfigKey]:
-    """Return the keys that brokers of a release have, by name."""
+    """Return the broker keys of a release by name."""
     return dict(_keys(release))
 
 
 BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = dict(_keys(None))
-"""Every key that any release has, as the newest with it has it."""
+"""The keys of all releases, each as in the newest release that has it."""
 
 RANGES: Final = {ConfigType.SHORT: 2**15, ConfigType.INT: 2**31, ConfigType.LONG: 2**63}
 
 
-def refusal(key: ConfigKey | None, name: str, value: str | None) -> str | None:
-    """Say why a value cannot be that key's, None if it can."""
+def config_error(key: ConfigKey | None, name: str, value: str | None) -> str | None:
+    """Return why a value is invalid for a key, None if it is valid."""
     if key is None:
         return f"Unknown config name: {name}"
     if value is None:
@@ -201,16 +201,16 @@ def _is_float(value: str) -> bool:
 
 
 class Settings:
-    """A broker's values: what was given, over the defaults. KeyError for what is no key.
+    """A broker's values: those given, else the defaults. KeyError for an unknown key.
 
-    keys: those of the release.
+    keys: of the release.
     """
 
     def __init__(
         self, given: Mapping[str, str] = {}, keys: Mapping[str, ConfigKey] = BROKER_CONFIGS
     ) -> None:
         for name, value in given.items():
-            reason = refusal(BROKER_CONFIGS.get(name), name, value)
+            reason = config_error(BROKER_CONFIGS.get(name), name, value)
             if reason is not None:
                 raise ValueError(reason)
         self.keys = keys
@@ -225,7 +225,7 @@ class Settings:
         value: str | None,
         source: ConfigSource = ConfigSource.DYNAMIC_BROKER_CONFIG,
     ) -> None:
-        """Set a value while the broker runs; None goes back to what was given, or the default."""
+        """Set a value dynamically; None restores the static value or the default."""
         self._numbers.pop(name, None)
         if value is None:
             self._altered.pop(name, None)
@@ -237,11 +237,11 @@ class Settings:
             self.given[name] = value
 
     def altered(self, source: ConfigSource) -> dict[str, str]:
-        """Return the values that were set while the broker runs, for one broker or for all."""
+        """Return the dynamic values of a source: for one broker or for all."""
         return {name: self.given[name] for name, at in self._altered.items() if at is source}
 
     def given_at(self, name: str) -> list[tuple[str, ConfigSource]]:
-        """Return the values a key was given and where, the effective one first."""
+        """Return the configured values of a key with their sources, the effective one first."""
         found = []
         if name in self._altered:
             found.append((self.given[name], self._altered[name]))
@@ -250,11 +250,11 @@ class Settings:
         return found
 
     def default(self, name: str) -> str | None:
-        """Return a key's default in the release; KeyError for what is no key."""
+        """Return a key's default in the release; KeyError for an unknown key."""
         return (self.keys.get(name) or BROKER_CONFIGS[name]).default
 
     def text(self, name: str) -> str:
-        """The value as text; "" where there is none."""
+        """The value as text; "" if unset."""
         found = self.given.get(name)
         return (self.default(name) or "") if found is None else found
 

@@ -1,9 +1,10 @@
-"""A client's connection, as the broker sees it.
+"""A client's connection on the broker's side.
 
-Law: requests are taken one at a time, in order: the next waits until the one before is answered, so
-answers are in order and a client that does not read costs no more than `unsent`.
+Law: requests of a connection are processed one at a time, in order: the next one waits for the
+response to the one before. So responses are in order, and a client that does not read costs no more
+memory than `unsent`.
 
-    bytes ─▶ buffer ─▶ frame ─▶ request in work (`busy`) ─▶ answer ─▶ the next frame
+    bytes ─▶ buffer ─▶ frame ─▶ request in process (`busy`) ─▶ response ─▶ next frame
 """
 
 from __future__ import annotations
@@ -22,16 +23,17 @@ SIZE: Final = 4
 
 @dataclass(slots=True)
 class Connection:
-    """One connection. busy: the `reply_to` of the request in work, if any. heard_at: when its last
-    whole request was taken, or the first byte of the one that is incomplete came. queued: whether
-    it waits for its turn. working: whether its request is served piece by piece. paused: whether
-    its client is not read.
+    """One connection. busy: the `reply_to` of the request in process, if any. last_active: when its
+    last complete request was taken, or the first byte of an incomplete one arrived. queued: whether
+    it is queued in the scheduler. working: whether its request is processed in several time slices.
+    paused: whether reading from its client is paused. silent: a fault dropped a response, so
+    nothing more is sent.
     """
 
     id: int
     node_id: int
     host: str
-    heard_at: float
+    last_active: float
     authentication: Authentication | None = None
     buffer: bytearray = field(default_factory=bytearray)
     busy: int | None = None
@@ -45,12 +47,12 @@ class Connection:
 
     @property
     def ready(self) -> bool:
-        """Whether the next request may be taken."""
+        """Whether the next request may be processed."""
         return self.busy is None and not (self.draining or self.closing or self.silent)
 
     @property
     def has_work(self) -> bool:
-        """Whether it may use a turn: to go on with its request, or to look for the next."""
+        """Whether it can use a time slice: to continue its request, or to take the next one."""
         if self.working or self.busy is not None:
             return self.working and not self.closing
         stopped = self.draining or self.closing or self.silent
@@ -58,29 +60,29 @@ class Connection:
 
     @property
     def may_read(self) -> bool:
-        """Whether more should be read of the client: not while many bytes of it wait already."""
+        """Whether to read more from the client: not while too many bytes are buffered."""
         return (self.ready and not self.queued) or len(self.buffer) < BACKLOG
 
     @property
-    def stalled(self) -> str:
-        """What an idle connection waits for, in the words of the reason that it is closed with."""
+    def idle_reason(self) -> str:
+        """What an idle connection was waiting for; begins the reason it is closed with."""
         if self.draining:
-            return "responses were not read for"
-        return "a request was not complete after" if self.buffer else "nothing came for"
+            return "responses not read within"
+        return "request not complete within" if self.buffer else "no request within"
 
     def next_frame(self, max_bytes: int, config: str) -> bytes | None:
-        """Take the next whole frame, without its size; None if it is not there yet.
+        """Take the next complete frame, without its size; None if it is incomplete.
 
-        config: the key that `max_bytes` is from. Raises InvalidLength, LimitExceeded.
+        config: the configuration key of `max_bytes`. Raises InvalidLength, LimitExceeded.
         """
         buffer = self.buffer
         if len(buffer) < SIZE:
             return None
         size = int.from_bytes(buffer[:SIZE], "big", signed=True)
         if size < 0:
-            raise InvalidLength(f"a frame of {size} bytes", "", 0)
+            raise InvalidLength(f"invalid frame size {size}", "", 0)
         if size > max_bytes:
-            raise LimitExceeded(f"a frame of {size} bytes; {config} is {max_bytes}", "", 0)
+            raise LimitExceeded(f"frame of {size} bytes exceeds {config} ({max_bytes})", "", 0)
         if len(buffer) < SIZE + size:
             return None
         frame = bytes(memoryview(buffer)[SIZE : SIZE + size])

@@ -1,7 +1,7 @@
-"""The connections of a cluster: how many there may be, and how many bytes they may buffer.
+"""Limits the connections of a cluster and the bytes they buffer.
 
-Law: what is counted here is counted once: a connection from `add` until it closes or disconnects, a
-byte from its arrival until its request is taken or its connection closes.
+Law: each is counted once: a connection from `add` until it closes or disconnects, a byte from its
+arrival until its request is taken or its connection closes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .connection import SIZE, Connection
 
 
 class Connections(Mapping[int, Connection]):
-    """Connection id -> connection. buffered: bytes of requests that are incomplete or wait."""
+    """Connection id -> connection. buffered: bytes of incomplete or queued requests."""
 
     def __init__(self, settings: Settings, bounds: Bounds) -> None:
         self._settings = settings
@@ -40,7 +40,7 @@ class Connections(Mapping[int, Connection]):
         return self._by_id.get(connection_id)
 
     def add(self, connection: Connection) -> str | None:
-        """Add a connection; why it must close at once, None if it may stay."""
+        """Add a connection; return why it must be closed at once, or None."""
         self._by_id[connection.id] = connection
         self._open += 1
         self._per_host[connection.host] += 1
@@ -53,7 +53,7 @@ class Connections(Mapping[int, Connection]):
         return None
 
     def close(self, connection: Connection) -> None:
-        """Count a connection as closed, and drop what it buffers."""
+        """Count a connection as closed and drop its buffer."""
         if connection.closing:
             return
         connection.closing = True
@@ -65,21 +65,21 @@ class Connections(Mapping[int, Connection]):
         connection.buffer = bytearray()
 
     def remove(self, connection_id: int) -> Connection | None:
-        """Remove a connection that disconnected; the connection, if it was there."""
+        """Remove and return a disconnected connection, if it is known."""
         connection = self._by_id.pop(connection_id, None)
         if connection is not None:
             self.close(connection)
         return connection
 
     def receive(self, connection: Connection, data: bytes) -> None:
-        """Buffer what a connection received."""
+        """Buffer the bytes received on a connection."""
         connection.buffer += data
         self.buffered += len(data)
 
     def next_frame(self, connection: Connection, max_bytes: int, config: str) -> bytes | None:
-        """Take a connection's next whole frame, without its size; None if it is not there yet.
+        """Take a connection's next complete frame, without its size; None if it is incomplete.
 
-        config: the key that `max_bytes` is from. Raises InvalidLength, LimitExceeded.
+        config: the configuration key of `max_bytes`. Raises InvalidLength, LimitExceeded.
         """
         frame = connection.next_frame(max_bytes, config)
         if frame is not None:
@@ -87,16 +87,15 @@ class Connections(Mapping[int, Connection]):
         return frame
 
     def excess(self) -> tuple[Connection, str] | None:
-        """Find the connection to close, and why, where all of them buffer more than they may.
+        """Return the connection to close, and why, if all together buffer too much.
 
         It is the one that buffers most, so connections with small requests are never affected.
-        Searching them all is linear work: a client must send the bytes of a whole connection again
-        before the next search.
+        The linear search is amortised: a client must send as many bytes again before the next one.
         """
         if self.buffered <= self._most_buffered:
             return None
         largest = max(self._by_id.values(), key=lambda each: len(each.buffer))
         return largest, (
-            f"{self.buffered} bytes of requests are buffered, {len(largest.buffer)} of them of "
+            f"{self.buffered} bytes of requests are buffered, {len(largest.buffer)} of them on "
             f"this connection: the limit is {self._most_buffered} (queued.max.request.bytes)"
         )

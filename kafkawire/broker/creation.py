@@ -1,6 +1,6 @@
-"""Making, growing and deleting topics; and keeping what the cluster is made of.
+"""Creates, extends, configures and deletes topics, and writes the metadata log.
 
-Law: what changes the cluster's shape is kept as Kafka keeps it: typed records of
+Law: every change of the cluster's metadata is persisted as in Kafka: typed records of
 `__cluster_metadata`.
 """
 
@@ -20,7 +20,7 @@ from ..protocol.log_records import encode_log_message
 from ..records import BatchBuilder
 from .altering import source_of
 from .effects import Persist
-from .topics import INTERNAL, OFFSETS_TOPIC, Partition, Topic, name_refusal
+from .topics import INTERNAL, OFFSETS_TOPIC, Partition, Topic, topic_name_error
 
 if TYPE_CHECKING:
     from .cluster import Cluster
@@ -38,10 +38,10 @@ class Creation:
         self._offset = 0
 
     def ensure(self, name: str, now: float) -> Topic | None:
-        """Find a topic, or make it if configuration lets clients make topics by asking."""
+        """Find a topic; create it if `auto.create.topics.enable` allows."""
         topic = self.cluster.topics.get(name)
         settings = self.cluster.settings
-        if topic is not None or name_refusal(name) is not None:
+        if topic is not None or topic_name_error(name) is not None:
             return topic
         if name in INTERNAL or not settings.flag("auto.create.topics.enable"):
             return None
@@ -63,7 +63,7 @@ class Creation:
         return None
 
     def ensure_offsets_topic(self, now: float) -> Topic:
-        """Find the topic that keeps committed offsets, or make it."""
+        """Find the `__consumer_offsets` topic, or create it."""
         topic = self.cluster.topics.get(OFFSETS_TOPIC)
         if topic is not None:
             return topic
@@ -78,7 +78,7 @@ class Creation:
     def create(
         self, name: str, assignments: Sequence[Sequence[int]], configs: dict[str, str], now: float
     ) -> Topic:
-        """Make a topic with those replicas, a list a partition."""
+        """Create a topic. assignments: the replicas of each partition."""
         topic = self.cluster.topics.create(name, assignments, configs)
         records: list[Message] = [TopicRecord(name=name, topic_id=topic.topic_id)]
         records += [_partition_record(topic, each) for each in topic.partitions]
@@ -88,12 +88,12 @@ class Creation:
 
     def extend(self, topic: Topic, assignments: Sequence[Sequence[int]], now: float) -> None:
         """Add partitions to a topic."""
-        there = len(topic.partitions)
+        existing = len(topic.partitions)
         self.cluster.topics.extend(topic, assignments)
-        self._persist([_partition_record(topic, each) for each in topic.partitions[there:]], now)
+        self._persist([_partition_record(topic, each) for each in topic.partitions[existing:]], now)
 
     def delete(self, topics: Sequence[Topic], now: float) -> None:
-        """Delete topics, their records and what was committed for them; fetches of them end."""
+        """Delete topics with their records and committed offsets; delayed fetches complete."""
         for topic in topics:
             self.cluster.topics.delete(topic)
             self.cluster.appender.topic_deleted(topic.name)
@@ -104,21 +104,21 @@ class Creation:
                 self.cluster.appended(partition, now)
 
     def configure(self, topic: Topic, configs: dict[str, str], now: float) -> None:
-        """Give a topic other configs; those that are not named go back to their defaults."""
-        gone = [key for key in topic.configs if key not in configs]
+        """Replace a topic's configs; the keys not given return to their defaults."""
+        removed = [key for key in topic.configs if key not in configs]
         changed = {key: value for key, value in configs.items() if topic.configs.get(key) != value}
         topic.configs = dict(configs)
-        news = dict.fromkeys(gone) | changed
-        records = [_config_record(TOPIC_RESOURCE, topic.name, *each) for each in news.items()]
+        updates = dict.fromkeys(removed) | changed
+        records = [_config_record(TOPIC_RESOURCE, topic.name, *each) for each in updates.items()]
         self._persist(records, now)
 
     def configure_brokers(
         self, changed: Mapping[str, str | None], now: float, resource: str = ""
     ) -> None:
-        """Give brokers other settings; None goes back to the default.
+        """Change broker configs; None restores the default.
 
-        resource: the broker they were set for, "" for all. All brokers here share their settings;
-        it only says where a value is from.
+        resource: the broker they are set for, "" for all. All brokers here share their settings,
+        so it only determines the config source.
         """
         for name, value in changed.items():
             self.cluster.settings.alter(name, value, source_of(resource))
@@ -126,7 +126,7 @@ class Creation:
         self._persist(records, now)
 
     def persist_leader(self, partition: Partition, now: float) -> None:
-        """Keep that a partition has another leader."""
+        """Persist a change of leader."""
         topic = self.cluster.topics.get(partition.topic)
         if topic is not None:
             change = PartitionChangeRecord(
@@ -139,17 +139,17 @@ class Creation:
             self._persist([change], now)
 
     def reserve_producer_ids(self, next_producer_id: int, now: float) -> None:
-        """Keep that producer ids before this one may have been given."""
+        """Persist that producer ids below this one may have been assigned."""
         record = ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=next_producer_id)
         self._persist([record], now)
 
     @property
     def offset(self) -> int:
-        """How much of the metadata log there is."""
+        """The end offset of the metadata log."""
         return self._offset
 
-    def go_on_from(self, offset: int) -> None:
-        """Write what is kept next from this offset on."""
+    def resume_from(self, offset: int) -> None:
+        """Continue the metadata log at this offset."""
         self._offset = offset
 
     def _persist(self, records: Sequence[Message], now: float) -> None:

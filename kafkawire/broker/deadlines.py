@@ -1,6 +1,6 @@
-"""What to come back for, and when.
+"""A priority queue of deadlines by key.
 
-Law: one deadline a key; setting it again replaces it.
+Law: one deadline per key; setting it again replaces it.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Final, Generic, TypeVar
 K = TypeVar("K", bound=Hashable)
 
 SLACK: Final = 64
-"""Entries of the heap that may be out of date, beside as many as there are deadlines."""
+"""Stale heap entries that are tolerated, beyond the number of deadlines, before compaction."""
 
 
 class Deadlines(Generic[K]):
-    """A dict of key -> when, which knows its earliest."""
+    """A dict of key -> time, with access to the earliest."""
 
     def __init__(self) -> None:
         self._when: dict[K, float] = {}
@@ -30,7 +30,7 @@ class Deadlines(Generic[K]):
         return key in self._when
 
     def set(self, key: K, when: float | None) -> None:
-        """Come back for `key` at `when`; None cancels."""
+        """Set the deadline of `key`; None cancels it."""
         if when is None:
             self._when.pop(key, None)
             return
@@ -42,11 +42,11 @@ class Deadlines(Generic[K]):
             self._compact()
 
     def cancel(self, key: K) -> None:
-        """Forget the key, if it is there."""
+        """Cancel the deadline of a key, if any."""
         self._when.pop(key, None)
 
     def next(self) -> float | None:
-        """Say when the earliest is due."""
+        """Return the earliest deadline."""
         while self._heap:
             when, _, key = self._heap[0]
             if self._when.get(key) == when:
@@ -55,7 +55,7 @@ class Deadlines(Generic[K]):
         return None
 
     def pop_due(self, now: float) -> K | None:
-        """Take the earliest that is due."""
+        """Remove and return the earliest key that is due."""
         when = self.next()
         if when is None or when > now:
             return None
@@ -64,7 +64,7 @@ class Deadlines(Generic[K]):
         return key
 
     def _push(self, when: float, key: K) -> None:
-        self._count += 1  # ties go out in the order they were set, and keys are never compared
+        self._count += 1  # ties in insertion order; keys are never compared
         heappush(self._heap, (when, self._count, key))
 
     def _compact(self) -> None:

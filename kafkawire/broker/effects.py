@@ -1,7 +1,7 @@
-"""What a cluster asks of whoever runs it.
+"""The effects that a cluster returns to its caller.
 
-Law: effects are to be carried out in order; `Persist` and `Trim` stand before the `Reply` that
-promises them.
+Law: effects are carried out in order; `Persist` and `Trim` precede the `Reply` that acknowledges
+them.
 """
 
 from __future__ import annotations
@@ -13,39 +13,39 @@ from .request import Request
 
 
 class Reply(NamedTuple):
-    """Send these bytes, a whole frame (or what a fault left of one)."""
+    """Send these bytes: a response frame (or what a fault left of it)."""
 
     connection: int
     data: bytes
 
 
 class Close(NamedTuple):
-    """Close the connection when what was sent before has left."""
+    """Close the connection after the bytes sent before are flushed."""
 
     connection: int
     reason: str
 
 
 class AwaitDrain(NamedTuple):
-    """Much was sent: say `Drained` when it has left; until then nothing is read of the client."""
+    """Raise `Drained` when the sent bytes are flushed; no request is processed until then."""
 
     connection: int
 
 
 class PauseReading(NamedTuple):
-    """Read nothing more of a client until `ResumeReading`: many bytes of it wait already."""
+    """Stop reading from a client until `ResumeReading`: too many bytes of it are buffered."""
 
     connection: int
 
 
 class ResumeReading(NamedTuple):
-    """Read a client again."""
+    """Read from a client again."""
 
     connection: int
 
 
 class Persist(NamedTuple):
-    """Keep this batch: with it and those before it the cluster can be built again.
+    """Persist this batch, so that the cluster can be restored from it and those before it.
 
     batch: magic 2, with its offsets.
     """
@@ -56,7 +56,7 @@ class Persist(NamedTuple):
 
 
 class Trim(NamedTuple):
-    """Drop what is kept of a partition outside these offsets: deleted in front, lost behind."""
+    """Drop persisted batches outside these offsets: deleted before, truncated after."""
 
     topic: str
     partition: int
@@ -65,10 +65,10 @@ class Trim(NamedTuple):
 
 
 class Report(NamedTuple):
-    """Tell whoever watches of a request and its answer.
+    """Reports a request and its response.
 
-    response: None where there is none (acks=0, or a fault took it).
-    took: seconds from the request's arrival.
+    response: None if none was sent (acks=0, or dropped by a fault).
+    took: seconds since the request arrived.
     """
 
     request: Request
@@ -76,6 +76,6 @@ class Report(NamedTuple):
     took: float
 
 
-Kept = Persist | Trim
-"""What a cluster that is to survive is built from again, in order (`Cluster.restore`)."""
+Persisted = Persist | Trim
+"""What a cluster is restored from, in order (`Cluster.restore`)."""
 Effect = Reply | Close | AwaitDrain | PauseReading | ResumeReading | Persist | Trim | Report

@@ -1,11 +1,11 @@
-"""Answers to what this broker does not serve.
+"""Builds the responses to APIs that this broker does not serve.
 
-Law: the connection is kept, and the client gets UNSUPPORTED_VERSION wherever the answer has room
-for an error.
+Law: the connection stays open, and the client gets UNSUPPORTED_VERSION wherever the response has an
+error field.
 
-    known API          its own answer, with the error at the top, or else one element for each
-                       element that was asked for
-    unknown API key    correlation id │ error code: int16   (nobody knows that answer's layout)
+    known API          its own response, with a top-level error, or else one element with the
+                       error for each element of the request
+    unknown API key    correlation id │ error code: int16   (the layout of that response is unknown)
 """
 
 from __future__ import annotations
@@ -24,59 +24,61 @@ ERROR_FIELD = "error_code"
 
 
 def unknown_key(correlation_id: int) -> bytes:
-    """Answer a request whose key no API has."""
+    """Build the response to a request with an unknown API key."""
     body = correlation_id.to_bytes(4, "big", signed=True) + int(ERROR).to_bytes(2, "big")
     return len(body).to_bytes(4, "big") + body
 
 
-def refusal(request: Request) -> Message:
-    """Answer a request of an API that is known and not served."""
+def unsupported_response(request: Request) -> Message:
+    """Build the response to a request of a known API that is not served."""
     info = REGISTRY.response(request.api_key)
     assert info is not None
-    made = _refused(REGISTRY.load(info.name), request.body, request.version)
+    made = _error_structure(REGISTRY.load(info.name), request.body, request.version)
     assert isinstance(made, Message)
     return made
 
 
-def _refused(cls: type[Structure], asked: Structure | None, version: int) -> Structure:
-    """Make an answer, or an element of one, that says the error.
+def _error_structure(cls: type[Structure], requested: Structure | None, version: int) -> Structure:
+    """Build a response, or an element of one, with the error.
 
-    What it has in common with what was asked (names, ids) is copied.
+    Fields that the request has too (names, ids) are copied.
     """
     rows = [row for row in cls.__fields__ if row.first <= version <= row.last]
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     has_error = any(row.attribute.endswith(ERROR_FIELD) for row in rows)
     for row in rows:
         if row.attribute.endswith(ERROR_FIELD):
-            given[row.attribute] = int(ERROR)
+            values[row.attribute] = int(ERROR)
         elif not row.type.startswith("[]"):
-            copied = _copied(row, asked, version)
+            copied = _copied(row, requested, version)
             if copied is not None:
-                given[row.attribute] = copied
+                values[row.attribute] = copied
         elif not has_error:
-            given[row.attribute] = _elements(cls, row, asked, version)
-    return cls(**given)
+            values[row.attribute] = _elements(cls, row, requested, version)
+    return cls(**values)
 
 
-def _copied(row: FieldRow, asked: Structure | None, version: int) -> Any:
-    for there in () if asked is None else asked.__fields__:
-        if there.attribute == row.attribute and there.type == row.type:
-            return getattr(asked, row.attribute) if there.first <= version <= there.last else None
+def _copied(row: FieldRow, requested: Structure | None, version: int) -> Any:
+    for field in () if requested is None else requested.__fields__:
+        if field.attribute == row.attribute and field.type == row.type:
+            return (
+                getattr(requested, row.attribute) if field.first <= version <= field.last else None
+            )
     return None
 
 
 def _elements(
-    cls: type[Structure], row: FieldRow, asked: Structure | None, version: int
+    cls: type[Structure], row: FieldRow, requested: Structure | None, version: int
 ) -> list[Any]:
-    """Make an element for each that was asked for, in the first array of the request."""
+    """Build one element for each element of the first array of the request."""
     struct = getattr(sys.modules[cls.__module__], row.type.removeprefix("[]"), None)
-    if struct is None or asked is None:
+    if struct is None or requested is None:
         return []
-    for there in asked.__fields__:
-        if there.type.startswith("[]") and there.first <= version <= there.last:
-            elements = getattr(asked, there.attribute) or []
+    for field in requested.__fields__:
+        if field.type.startswith("[]") and field.first <= version <= field.last:
+            elements = getattr(requested, field.attribute) or []
             return [
-                _refused(struct, each if isinstance(each, Structure) else None, version)
+                _error_structure(struct, each if isinstance(each, Structure) else None, version)
                 for each in elements
             ]
     return []

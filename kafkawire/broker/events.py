@@ -1,7 +1,7 @@
-"""What happens to a cluster: connections, bytes, and what its operator does.
+"""The events of a cluster: connections, received bytes, and actions of its operator.
 
-Law: events are values; who raises one says when it happened, apart from it (`handle(event, now)`).
-Deadlines are keys: two of different kinds are never equal, whatever they hold.
+Law: events are values; the time is passed beside them (`handle(event, now)`).
+Deadlines are keys: two of different types are never equal, whatever they hold.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 class Connected(NamedTuple):
     """A client connected to a broker.
 
-    connection: a number of the caller's choice, never used again. host: where the client is.
+    connection: an id chosen by the caller, never reused. host: the client's address.
     """
 
     connection: int
@@ -22,48 +22,48 @@ class Connected(NamedTuple):
 
 
 class Received(NamedTuple):
-    """Bytes came in, cut anywhere."""
+    """Bytes arrived; they may be split anywhere."""
 
     connection: int
     data: bytes
 
 
 class Drained(NamedTuple):
-    """What was sent has left for the client: the answer to `AwaitDrain`."""
+    """All sent bytes are flushed: follows `AwaitDrain`."""
 
     connection: int
 
 
 class Disconnected(NamedTuple):
-    """The client went away, or was closed."""
+    """The connection is closed, by either side."""
 
     connection: int
 
 
 class Unreadable(NamedTuple):
-    """What a client sent is not what its listener speaks: not TLS, or a handshake that failed."""
+    """The TLS handshake failed, or the client does not speak TLS."""
 
     connection: int
     reason: str
 
 
 class BrokerStopped(NamedTuple):
-    """A broker goes down: its connections close, its partitions get other leaders, if there are."""
+    """A broker goes down: its connections close, its partitions get new leaders if possible."""
 
     node_id: int
 
 
 class BrokerStarted(NamedTuple):
-    """A broker that was down is back, with its logs."""
+    """A broker is back up, with its logs."""
 
     node_id: int
 
 
 class LeaderMoved(NamedTuple):
-    """A partition gets another leader, with a new epoch.
+    """A partition gets another leader and a new leader epoch.
 
-    truncate_to: None where nothing is lost; else the new leader lacks what lies from there on (an
-    unclean election).
+    truncate_to: the log end offset of the new leader after an unclean election; None if it has all
+    records.
     """
 
     topic: str
@@ -86,28 +86,28 @@ Event = (
 
 @dataclass(frozen=True, slots=True)
 class IdleConnection:
-    """Deadline: a connection has been silent for too long."""
+    """Deadline: a connection has exceeded connections.max.idle.ms."""
 
     connection: int
 
 
 @dataclass(frozen=True, slots=True)
-class FetchWaited:
-    """Deadline: a parked Fetch has waited as long as it said."""
+class FetchExpired:
+    """Deadline: the max_wait_ms of a delayed Fetch is over."""
 
     reply_to: int
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyDue:
-    """Deadline: a delayed answer goes out."""
+    """Deadline: a response delayed by a fault is sent."""
 
     reply_to: int
 
 
 @dataclass(frozen=True, slots=True)
 class GroupDue:
-    """Deadline: a group has something to do."""
+    """Deadline: the next deadline of a group."""
 
     partition: int
     group_id: str
@@ -115,14 +115,14 @@ class GroupDue:
 
 @dataclass(frozen=True, slots=True)
 class OffsetsDue:
-    """Deadline: time to look for committed offsets that expired."""
+    """Deadline: the next check for expired offsets."""
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetsLoaded:
-    """Deadline: a new coordinator has read the partition of `__consumer_offsets` that is its."""
+    """Deadline: a new coordinator has loaded its partition of `__consumer_offsets`."""
 
     partition: int
 
 
-Deadline = IdleConnection | FetchWaited | ReplyDue | GroupDue | OffsetsDue | OffsetsLoaded
+Deadline = IdleConnection | FetchExpired | ReplyDue | GroupDue | OffsetsDue | OffsetsLoaded

@@ -1,6 +1,6 @@
-"""Faults on purpose: what goes wrong with which requests.
+"""Fault injection: which requests fail, and how.
 
-Law: chance comes in as an argument, so a run with the same seed fails in the same places.
+Law: random numbers are passed in, so a run with the same seed fails in the same places.
 """
 
 from __future__ import annotations
@@ -15,31 +15,32 @@ from .request import Request
 
 
 class Action(StrEnum):
-    """What a fault does."""
+    """The effect of a fault."""
 
     ERROR = "error"
-    """Answer with an error; the request is not carried out."""
+    """Respond with an error; the request is not carried out."""
     DELAY = "delay"
-    """Carry it out, answer later."""
+    """Carry it out, respond later."""
     DROP = "drop"
-    """Carry it out; this answer and what would follow on the connection never come."""
+    """Carry it out; send neither this response nor any later one on the connection."""
     TRUNCATE = "truncate"
-    """Carry it out, send a part of the answer, close."""
+    """Carry it out, send a part of the response, close."""
     CORRUPT = "corrupt"
-    """Carry it out, send the answer with a byte changed."""
+    """Carry it out, send the response with one byte changed."""
     DISCONNECT = "disconnect"
     """Close; `carried_out` says whether the request was carried out first."""
 
 
 @dataclass(slots=True)
 class Fault:
-    """A rule: which requests, how often, what.
+    """A rule: which requests fail, how often, and how.
 
-    match: an API key, its name as in `Produce`, or a function of the request; None is any.
-    nth: only the nth that matches, counted from 1; None is each.
-    probability: of those, how many.
-    error: for ERROR. delay: seconds, for DELAY. keep: bytes left by TRUNCATE, None is half.
-    at: the byte changed by CORRUPT, None is any behind the correlation id.
+    match: an API key, its name as in `Produce`, or a predicate of the request; None for any.
+    nth: only the nth match, counted from 1; None for each.
+    probability: the share of those.
+    error: for ERROR. delay: seconds, for DELAY. keep: bytes left by TRUNCATE, None for half.
+    at: index of the byte changed by CORRUPT, None for a random one after the correlation id.
+    seen, hit: how many requests matched, and how many of them failed.
     """
 
     match: ApiKey | str | Callable[[Request], bool] | None = None
@@ -60,11 +61,11 @@ class Fault:
             name = self.match.removesuffix("Request")
             found = [key for key in ApiKey if key.name.replace("_", "").lower() == name.lower()]
             if not found:
-                raise ValueError(f"{self.match!r} is no API")
+                raise ValueError(f"unknown API {self.match!r}")
             self.match = found[0]
 
-    def strikes(self, request: Request, draw: Callable[[], float]) -> bool:
-        """Whether this request is one that it hits."""
+    def matches(self, request: Request, draw: Callable[[], float]) -> bool:
+        """Whether this request fails; counts it."""
         if not self._matches(request):
             return False
         self.seen += 1
@@ -83,8 +84,8 @@ class Fault:
         assert not isinstance(self.match, str)
         return self.match(request)
 
-    def spoil(self, data: bytes, draw: Callable[[], float]) -> bytes:
-        """Say what is left of an answer's frame."""
+    def damage(self, data: bytes, draw: Callable[[], float]) -> bytes:
+        """Return the response frame after truncation or corruption."""
         if self.action is Action.TRUNCATE:
             return data[: len(data) // 2 if self.keep is None else self.keep]
         if self.action is Action.CORRUPT:

@@ -1,7 +1,7 @@
-"""Who leads: brokers that stop and start, leaders that move.
+"""Leader changes: brokers that stop and start, leaders that move.
 
-Law: whoever gives a partition another leader goes through `led_elsewhere`, so it is kept, groups
-move with it, and who waits for its records is told.
+Law: every change of leader goes through `leader_changed`, which persists it, moves the group
+coordinator and completes delayed fetches.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ if TYPE_CHECKING:
 
 
 def broker_stopped(cluster: Cluster, event: BrokerStopped, now: float) -> None:
-    """Take a broker down, with its connections and sessions; others lead what it led."""
+    """Stop a broker: close its connections and sessions, elect new leaders."""
     cluster.topics.alive.discard(event.node_id)
     for connection in cluster.connections.values():
         if connection.node_id == event.node_id and not connection.closing:
             cluster.close(connection, "the broker stopped")
     cluster.brokers[event.node_id] = Broker(cluster, cluster.brokers[event.node_id].endpoint)
-    _note_alive(cluster, event.node_id, False, now)
+    _update_isr(cluster, event.node_id, False, now)
 
 
 def broker_started(cluster: Cluster, event: BrokerStarted, now: float) -> None:
-    """Bring a broker back; it leads what nobody else can."""
+    """Start a broker; it becomes leader of partitions without one."""
     cluster.topics.alive.add(event.node_id)
-    _note_alive(cluster, event.node_id, True, now)
+    _update_isr(cluster, event.node_id, True, now)
 
 
-def _note_alive(cluster: Cluster, node_id: int, alive: bool, now: float) -> None:
+def _update_isr(cluster: Cluster, node_id: int, alive: bool, now: float) -> None:
     for partition in cluster.topics.partitions():
-        if partition.note_alive(node_id, alive):
-            led_elsewhere(cluster, partition, now)
+        if partition.update_isr(node_id, alive):
+            leader_changed(cluster, partition, now)
 
 
 def leader_moved(cluster: Cluster, event: LeaderMoved, now: float) -> None:
-    """Give a partition another leader; ValueError where it cannot have that one."""
+    """Move a partition's leader. ValueError if the partition or broker is unavailable."""
     partition = cluster.topics.partition(event.topic, event.partition)
     if partition is None:
-        raise ValueError(f"there is no partition {event.topic}-{event.partition}")
+        raise ValueError(f"no such partition: {event.topic}-{event.partition}")
     if event.leader_id not in cluster.topics.alive and event.leader_id != NO_LEADER:
         raise ValueError(f"broker {event.leader_id} is not up")
     if event.leader_id not in (*partition.replicas, NO_LEADER):
@@ -51,11 +51,11 @@ def leader_moved(cluster: Cluster, event: LeaderMoved, now: float) -> None:
     if event.truncate_to is not None:
         cluster.appender.trim(partition, partition.log.log_start_offset, event.truncate_to)
     partition.move_to(event.leader_id)
-    led_elsewhere(cluster, partition, now)
+    leader_changed(cluster, partition, now)
 
 
-def led_elsewhere(cluster: Cluster, partition: Partition, now: float) -> None:
-    """Let all whom it concerns know that a partition has another leader."""
+def leader_changed(cluster: Cluster, partition: Partition, now: float) -> None:
+    """Handle a partition's change of leader."""
     cluster.creation.persist_leader(partition, now)
-    cluster.groups.led_elsewhere(partition, now)
+    cluster.groups.leader_changed(partition, now)
     cluster.appended(partition, now)

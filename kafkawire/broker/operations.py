@@ -1,6 +1,6 @@
-"""What a client may do, as the bits that Kafka counts operations in (KIP-430).
+"""Authorized operations as bit fields (KIP-430).
 
-Law: nobody is forbidden anything here, so a resource has all the operations there are for its kind.
+Law: there is no authorizer, so a resource has all operations of its resource type.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Final
 
 
 class Operation(IntEnum):
-    """An operation that access can be granted to; its value is its bit."""
+    """An ACL operation; its value is its bit."""
 
     READ = 3
     WRITE = 4
@@ -25,7 +25,7 @@ class Operation(IntEnum):
 
 
 def bits(*operations: Operation) -> int:
-    """Add up operations."""
+    """Return the bit field of operations."""
     return sum(1 << operation for operation in operations)
 
 

@@ -1,7 +1,7 @@
-"""Which versions a broker offers, by the Kafka release it stands for: `releases.json`.
+"""The API versions that a broker supports, by the Kafka release it emulates: `releases.json`.
 
-Law: what Kafka calls unstable in a release is not offered; `all` offers every version there ever
-was.
+Law: versions that are unstable in a release are not supported; `all` supports every version that
+ever existed.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from ..messages.api_key import ApiKey
 
 ALL: Final = "all"
 LATEST: Final = "4.3"
-"""The release that is emulated if none is named."""
+"""The default release."""
 
 LISTED_FROM_0: Final = "4."
-"""Releases that list Produce from 0 although they take it from 3 on: librdkafka needs to see it."""
+"""Releases that list Produce from 0 although they support it from 3: librdkafka needs that."""
 
 
 NONCES_COMPARED_FROM: Final = "4.0"
-"""Before, a nonce that ends in ours is taken, as librdkafka 2.0 doubles its own part: 3.9.1 tests
-`endsWith`, 4.0 `equals` (CVE-2024-56128)."""
+"""Before, a nonce that ends in the server's is accepted, as librdkafka 2.0 repeats its own part:
+3.9.1 tests `endsWith`, 4.0 `equals` (CVE-2024-56128)."""
 
 
 class Feature(NamedTuple):
-    """A feature of a release (KIP-584). supported: lowest and highest level; level: the finalized
-    one, as a cluster has it that is formatted by that release.
+    """A feature of a release (KIP-584). lowest, highest: the supported levels; level: the finalized
+    one in a cluster formatted by that release.
     """
 
     name: str
@@ -74,18 +74,18 @@ FEATURES: Final[Mapping[str, tuple[Feature, ...]]] = {
         Feature("transaction.version", 0, 2, 2),
     ),
 }
-"""What ApiVersions says of features, by release; those before 4.0 say nothing."""
+"""The features in ApiVersions by release; none before 4.0."""
 
 
 def features(release: str) -> tuple[Feature, ...]:
-    """Return the features of a release; those of the newest for `trunk` and `all`."""
+    """Return the features of a release; `trunk` and `all` have those of the newest."""
     if release in (ALL, "trunk"):
         release = LATEST
     return FEATURES.get(release, ())
 
 
 class Versions(NamedTuple):
-    """The versions of an API, both included."""
+    """A range of API versions, both ends included."""
 
     first: int
     last: int
@@ -102,7 +102,7 @@ Offer = Mapping[ApiKey, Versions]
 
 @cache
 def table() -> Mapping[str, Mapping[ApiKey, Versions]]:
-    """Read the table: release -> API -> versions."""
+    """Load the table: release -> API -> versions."""
     raw = json.loads(Path(__file__).with_name("releases.json").read_text("utf-8"))
     return {
         release: {key_of(name): parse(text) for name, text in offered.items()}
@@ -111,30 +111,32 @@ def table() -> Mapping[str, Mapping[ApiKey, Versions]]:
 
 
 def key_of(name: str) -> ApiKey:
-    """Find the key of an API by the name its messages begin with."""
+    """Return the API key of a message name without its suffix, e.g. `Produce`."""
     number = REGISTRY.get(f"{name}Request").api_key
     assert number is not None
     return ApiKey(number)
 
 
 def parse(text: str) -> Versions:
-    """Read `3-13` or `0`."""
+    """Parse `3-13` or `0`."""
     first, _, last = text.partition("-")
     return Versions(int(first), int(last or first))
 
 
 def offered(release: str) -> Offer:
-    """Say what a release offers; ValueError names those there are."""
+    """Return the API versions that a release supports. ValueError for an unknown release."""
     if release == ALL:
         known = {key for row in table().values() for key in row}
         return {key: _all_versions(key) for key in sorted(known)}
     if release not in table():
-        raise ValueError(f"{release!r} is no release: {', '.join([*table(), ALL])}")
+        raise ValueError(
+            f"unknown release {release!r}: expected one of {', '.join([*table(), ALL])}"
+        )
     return table()[release]
 
 
 def listed(release: str) -> Offer:
-    """Say what ApiVersions answers: what is offered, but for what clients need to see."""
+    """Return the versions listed by ApiVersions: the supported ones, but for Produce."""
     found = dict(offered(release))
     if release.startswith(LISTED_FROM_0) or release == "trunk":
         found[ApiKey.PRODUCE] = found[ApiKey.PRODUCE]._replace(first=0)
@@ -142,7 +144,7 @@ def listed(release: str) -> Offer:
 
 
 def before(release: str, other: str) -> bool:
-    """Say whether a release came before another one; `all` and `trunk` are the newest."""
+    """Whether a release is older than another one; `all` and `trunk` are the newest."""
     known = list(table())
     return release in known and known.index(release) < known.index(other)
 

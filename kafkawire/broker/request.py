@@ -1,7 +1,6 @@
-"""A request that a broker works on.
+"""A request being processed, and the result of its handler.
 
-Law: it is data. While it is parked nothing else waits for it: whoever can answer does so by
-`reply_to`.
+Law: a request is data. A delayed operation blocks nothing: it is completed later by its `reply_to`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from ..primitives import Message
 
 
 class Request(NamedTuple):
-    """A decoded request. reply_to: what it is answered by; at: when it came, in seconds."""
+    """A decoded request. reply_to: id for the response; at: arrival time in seconds."""
 
     reply_to: int
     connection: int
@@ -32,25 +31,25 @@ class Request(NamedTuple):
 
     @property
     def expects_response(self) -> bool:
-        """Whether the protocol has an answer to it: not to a Produce with acks=0."""
+        """Whether the protocol has a response to it: not to a Produce with acks=0."""
         body = self.body
         return not (isinstance(body, ProduceRequest) and body.acks == 0)
 
 
 class Outcome(Enum):
-    """What a handler gives where it gives no answer."""
+    """The result of a handler that returns no response."""
 
-    PARKED = "parked"
-    """Somebody answers later."""
-    NO_RESPONSE = "no answer"
-    """The protocol has none (acks=0)."""
+    DELAYED = "delayed"
+    """A delayed operation: the response is sent later."""
+    NO_RESPONSE = "no response"
+    """The protocol has no response (acks=0)."""
 
 
-PARKED: Final = Outcome.PARKED
+DELAYED: Final = Outcome.DELAYED
 NO_RESPONSE: Final = Outcome.NO_RESPONSE
 
 Work = Generator[int, None, Message]
-"""A request of many elements, served piece by piece: yields how many elements it has served since,
-so that others have their turn in between, and returns the response.
+"""A large request processed in several time slices: yields how many elements it has processed since
+the last yield, and returns the response.
 """
-Answer = Message | Outcome | Work
+HandlerResult = Message | Outcome | Work

@@ -1,12 +1,12 @@
-"""A cluster built again from what another one asked to be kept.
+"""Restores a cluster from the `Persist` and `Trim` effects of an earlier one.
 
-Law: what is kept, read in its order, gives the same topics, logs, leaders, configurations, groups
-and committed offsets; what is not kept (connections, sessions, parked requests) is gone.
+Law: the persisted effects, replayed in order, give the same topics, logs, leaders, configurations,
+groups and committed offsets. Connections, sessions and delayed operations are lost.
 
     Persist of __cluster_metadata ─▶ topics, partitions, leaders, configurations, producer ids
-    Persist of any other topic ────▶ its log, and what it remembers of producers
+    Persist of any other topic ────▶ its log and its producer states
     Trim ──────────────────────────▶ the bounds of a log
-    then: leaders where none is up, groups from their partitions of __consumer_offsets
+    then: leader elections, groups loaded from their partitions of __consumer_offsets
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from ..protocol.log_types import InternalLog
 from ..records import Batch
 from .altering import source_of
 from .creation import METADATA_LOG, TOPIC_RESOURCE
-from .effects import Kept, Persist, Trim
-from .leadership import led_elsewhere
+from .effects import Persist, Persisted, Trim
+from .leadership import leader_changed
 from .log.partition_log import Stored
 from .topics import NO_LEADER, Partition, Topic
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from .cluster import Cluster
 
 
-def restore(cluster: Cluster, kept: Iterable[Kept], now: float) -> None:
-    """Make a new cluster what an earlier one was; ValueError where something does not fit."""
-    for each in kept:
+def restore(cluster: Cluster, persisted: Iterable[Persisted], now: float) -> None:
+    """Replay persisted effects into a new cluster. ValueError if they are inconsistent."""
+    for each in persisted:
         if isinstance(each, Trim):
             _trim(cluster, each)
         elif each.topic == METADATA_LOG:
@@ -48,68 +48,68 @@ def restore(cluster: Cluster, kept: Iterable[Kept], now: float) -> None:
     cluster.groups.load_all(now)
 
 
-def _partition(cluster: Cluster, kept: Kept) -> Partition:
-    found = cluster.topics.partition(kept.topic, kept.partition)
+def _partition(cluster: Cluster, effect: Persisted) -> Partition:
+    found = cluster.topics.partition(effect.topic, effect.partition)
     if found is None:
-        raise ValueError(f"{kept.topic}-{kept.partition} is kept of, but was never made")
+        raise ValueError(f"{effect.topic}-{effect.partition} has records but was never created")
     return found
 
 
-def _trim(cluster: Cluster, kept: Trim) -> None:
-    partition = _partition(cluster, kept)
-    if kept.log_end_offset < partition.log.log_end_offset:
-        partition.log.truncate(kept.log_end_offset)
+def _trim(cluster: Cluster, effect: Trim) -> None:
+    partition = _partition(cluster, effect)
+    if effect.log_end_offset < partition.log.log_end_offset:
+        partition.log.truncate(effect.log_end_offset)
         partition.producers.forget_from(partition.log.log_end_offset)
-    partition.log.delete_before(kept.log_start_offset)
+    partition.log.delete_before(effect.log_start_offset)
 
 
-def _append(cluster: Cluster, kept: Persist) -> None:
-    partition = _partition(cluster, kept)
-    batch = Batch(kept.batch, 0, len(kept.batch))
+def _append(cluster: Cluster, effect: Persist) -> None:
+    partition = _partition(cluster, effect)
+    batch = Batch(effect.batch, 0, len(effect.batch))
     first = batch.base_offset
     if first < partition.log.log_end_offset:
-        raise ValueError(f"{kept.topic}-{kept.partition}: offset {first} comes a second time")
-    stored = Stored(first, first + batch.last_offset_delta, batch.max_timestamp, kept.batch)
+        raise ValueError(f"{effect.topic}-{effect.partition}: duplicate offset {first}")
+    stored = Stored(first, first + batch.last_offset_delta, batch.max_timestamp, effect.batch)
     partition.log.append(stored, batch.partition_leader_epoch)
     if batch.producer_id >= 0:
         partition.producers.note(batch, stored)
 
 
-def _metadata(cluster: Cluster, kept: Persist) -> None:
-    for record in Batch(kept.batch, 0, len(kept.batch)).records():
+def _metadata(cluster: Cluster, effect: Persist) -> None:
+    for record in Batch(effect.batch, 0, len(effect.batch)).records():
         read = decode_log_record(InternalLog.METADATA, record.key, record.value).value
         if read is None or type(read.message) not in _REPLAY:
             raise ValueError(f"{METADATA_LOG} offset {record.offset}: {read}")
         _REPLAY[type(read.message)](cluster, read.message)
-        cluster.creation.go_on_from(record.offset + 1)
+        cluster.creation.resume_from(record.offset + 1)
 
 
 def _elect(cluster: Cluster, partition: Partition, now: float) -> None:
-    """All brokers there are now are up, whichever were before."""
+    """Elect a leader among the brokers of the new cluster, which are all up."""
     partition.isr = [node for node in partition.replicas if node in cluster.topics.alive]
     leader = partition.leader_id
     if leader not in partition.isr:
         leader = partition.isr[0] if partition.isr else NO_LEADER
     if leader != partition.leader_id:
         partition.move_to(leader)
-        led_elsewhere(cluster, partition, now)
+        leader_changed(cluster, partition, now)
 
 
-# -- a step a record of __cluster_metadata
+# -- replay of one record of __cluster_metadata
 
 
 def _topic(cluster: Cluster, topic_id: bytes) -> Topic:
     found = cluster.topics.by_id(topic_id)
     if found is None:
-        raise ValueError(f"{METADATA_LOG}: no topic has the id {topic_id.hex()}")
+        raise ValueError(f"{METADATA_LOG}: unknown topic id {topic_id.hex()}")
     return found
 
 
-def _made(cluster: Cluster, record: TopicRecord) -> None:
+def _topic_created(cluster: Cluster, record: TopicRecord) -> None:
     cluster.topics.add(record.name, record.topic_id)
 
 
-def _extended(cluster: Cluster, record: PartitionRecord) -> None:
+def _partition_created(cluster: Cluster, record: PartitionRecord) -> None:
     topic = _topic(cluster, record.topic_id)
     partition = Partition(
         topic.name,
@@ -122,39 +122,39 @@ def _extended(cluster: Cluster, record: PartitionRecord) -> None:
     cluster.topics.append(topic, partition)
 
 
-def _led(cluster: Cluster, record: PartitionChangeRecord) -> None:
+def _leader_changed(cluster: Cluster, record: PartitionChangeRecord) -> None:
     partition = _topic(cluster, record.topic_id).partitions[record.partition_id]
     partition.replicas = list(record.replicas or partition.replicas)
     partition.isr = list(record.isr or ())
     partition.move_to(record.leader)
 
 
-def _configured(cluster: Cluster, record: ConfigRecord) -> None:
+def _config_changed(cluster: Cluster, record: ConfigRecord) -> None:
     if record.resource_type != TOPIC_RESOURCE:
         cluster.settings.alter(record.name, record.value, source_of(record.resource_name))
         return
     topic = cluster.topics.get(record.resource_name)
     if topic is None:
-        raise ValueError(f"{METADATA_LOG}: no topic is called {record.resource_name}")
+        raise ValueError(f"{METADATA_LOG}: unknown topic {record.resource_name}")
     if record.value is None:
         topic.configs.pop(record.name, None)
     else:
         topic.configs[record.name] = record.value
 
 
-def _removed(cluster: Cluster, record: RemoveTopicRecord) -> None:
+def _topic_removed(cluster: Cluster, record: RemoveTopicRecord) -> None:
     cluster.topics.delete(_topic(cluster, record.topic_id))
 
 
-def _reserved(cluster: Cluster, record: ProducerIdsRecord) -> None:
-    cluster.producer_ids.go_on_from(record.next_producer_id)
+def _producer_ids_reserved(cluster: Cluster, record: ProducerIdsRecord) -> None:
+    cluster.producer_ids.resume_from(record.next_producer_id)
 
 
 _REPLAY: Final[Mapping[type, Callable[..., None]]] = {
-    TopicRecord: _made,
-    PartitionRecord: _extended,
-    PartitionChangeRecord: _led,
-    ConfigRecord: _configured,
-    RemoveTopicRecord: _removed,
-    ProducerIdsRecord: _reserved,
+    TopicRecord: _topic_created,
+    PartitionRecord: _partition_created,
+    PartitionChangeRecord: _leader_changed,
+    ConfigRecord: _config_changed,
+    RemoveTopicRecord: _topic_removed,
+    ProducerIdsRecord: _producer_ids_reserved,
 }

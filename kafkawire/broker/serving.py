@@ -1,10 +1,10 @@
-"""From a frame to its answer: header, versions, authentication, handler, faults.
+"""Processes frames: header, version check, authentication, handler, faults, response.
 
-Law: every request ends in exactly one answer, in none where the protocol has none, in a closed
-connection with a reason, or parked.
+Law: every request ends in exactly one response, in none where the protocol has none, or in a closed
+connection with a reason; until then it is a delayed operation.
 
     frame ─┬─ after SaslHandshake v0: a raw token
-           └─ header ─▶ API served? version offered? authenticated? ─▶ body ─▶ fault ─▶ handler
+           └─ header ─▶ API and version supported? authenticated? ─▶ body ─▶ fault ─▶ handler
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from ..errors import DecodeError, RemoteProtocolError, TrailingBytes, Unsupporte
 from ..messages.api_key import ApiKey
 from ..primitives import Limits, Message
 from ..protocol import ErrorCode, decode_request_body, decode_request_header, encode_frame
-from .bounds import TURN_ELEMENTS
+from .bounds import SLICE_ELEMENTS
 from .connection import SIZE, Connection
 from .effects import Report
-from .error_responses import refusal, unknown_key
+from .error_responses import unknown_key, unsupported_response
 from .events import ReplyDue
 from .faults import Action, Fault
-from .handlers import HANDLERS, api_versions, refused
-from .request import NO_RESPONSE, PARKED, Answer, Request, Work
+from .handlers import HANDLERS, api_versions, error_response
+from .request import DELAYED, NO_RESPONSE, HandlerResult, Request, Work
 
 if TYPE_CHECKING:
     from .cluster import Cluster
@@ -39,7 +39,7 @@ SASL_MAX_BYTES = "sasl.server.max.receive.size"
 
 
 class Serving:
-    """The requests of all connections that are in work."""
+    """The requests in process of all connections."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -53,14 +53,14 @@ class Serving:
     # -- in
 
     def take(self, connection: Connection, now: float) -> int:
-        """Go on with the connection's request, or take its next frame if it is whole.
+        """Continue the connection's request, or take its next complete frame.
 
-        Returns the frame's bytes, 0 if there was none; 1 for a part of a request.
+        Returns the size of the frame, 0 if there was none; 1 for a part of a large request.
         """
         if connection.working:
             assert connection.busy is not None
             request = self.pending[connection.busy]
-            self._go_on(connection, request, self._work_of[connection.busy], now)
+            self._continue(connection, request, self._work_of[connection.busy], now)
             return 1
         auth = connection.authentication
         try:
@@ -71,7 +71,7 @@ class Serving:
             frame = self.cluster.connections.next_frame(connection, most, config)
             if frame is None:
                 return 0
-            connection.heard_at = now
+            connection.last_active = now
             if auth is not None and auth.takes_raw_tokens:
                 self._raw_token(connection, frame)
             else:
@@ -80,15 +80,15 @@ class Serving:
             self.cluster.close(connection, str(error))
             return 0
         except Exception as error:
-            LOG.exception("a frame of connection %d", connection.id)
+            LOG.exception("processing a frame of connection %d", connection.id)
             self.cluster.close(connection, unexpected(error))
             return 0
         return SIZE + len(frame)
 
     def _raw_token(self, connection: Connection, token: bytes) -> None:
         assert connection.authentication is not None
-        answer = connection.authentication.token(token)
-        self.cluster.send(connection, len(answer).to_bytes(4, "big") + answer)
+        result = connection.authentication.token(token)
+        self.cluster.send(connection, len(result).to_bytes(4, "big") + result)
 
     def _request(self, connection: Connection, frame: bytes, now: float) -> None:
         head = decode_request_header(frame, limits=self._limits)
@@ -101,17 +101,18 @@ class Serving:
         versions = self.cluster.offered.get(key)
         auth = connection.authentication
         if auth is not None and not auth.done and key not in BEFORE_AUTHENTICATION:
-            raise RemoteProtocolError(f"{key.name} before the client is authenticated")
+            raise RemoteProtocolError(f"{key.name} before authentication")
         if key is ApiKey.API_VERSIONS and versions is not None and version not in versions:
             self._send_unsupported(connection, header.correlation_id)
             return
         if versions is not None and version not in versions:
             raise RemoteProtocolError(
-                f"{key.name} v{version}: Kafka {self.cluster.release} takes {versions}"
+                f"unsupported version: {key.name} v{version}; "
+                f"Kafka {self.cluster.release} supports {versions}"
             )
         try:
             body = decode_request_body(key, version, frame, head.end, False, self._limits)
-        except TrailingBytes:  # librdkafka's Metadata has some; Kafka does not look at them either
+        except TrailingBytes:  # librdkafka's Metadata has some; Kafka ignores them too
             body = decode_request_body(key, version, frame, head.end, True, self._limits)
         self._count += 1
         request = Request(
@@ -132,12 +133,12 @@ class Serving:
         self._work(connection, request, served=versions is not None, now=now)
 
     def _send_unsupported(self, connection: Connection, correlation_id: int) -> None:
-        answer = api_versions.unsupported(self.cluster)
-        self.cluster.send(connection, encode_frame(answer, 0, correlation_id))
+        result = api_versions.unsupported(self.cluster)
+        self.cluster.send(connection, encode_frame(result, 0, correlation_id))
 
     def _work(self, connection: Connection, request: Request, served: bool, now: float) -> None:
         fault = next(
-            (f for f in self.cluster.faults if f.strikes(request, self.cluster.draw)), None
+            (f for f in self.cluster.faults if f.matches(request, self.cluster.draw)), None
         )
         if fault is not None:
             if fault.action is Action.DISCONNECT and not fault.carried_out:
@@ -154,50 +155,50 @@ class Serving:
         served: bool,
         fault: Fault | None,
         now: float,
-    ) -> Answer:
+    ) -> HandlerResult:
         if not served:
-            return refusal(request)
+            return unsupported_response(request)
         if fault is not None and fault.action is Action.ERROR:
             if not request.expects_response:  # an error of a Produce with acks=0 closes
                 self.cluster.close(connection, f"a fault: {fault.error.name}, acks=0")
                 return NO_RESPONSE
-            return refused(request, fault.error)
+            return error_response(request, fault.error)
         broker = self.cluster.brokers[request.node_id]
         try:
             return HANDLERS[request.api_key].handle(broker, request, connection, now)
         except RemoteProtocolError:
-            raise  # the client's mistake: it is told so by a closed connection
+            raise  # a protocol error of the client closes the connection
         except Exception as error:
-            LOG.exception("%s v%d", request.api_key.name, request.version)
+            LOG.exception("processing %s v%d", request.api_key.name, request.version)
             return self._failed(connection, request, error)
 
-    def _failed(self, connection: Connection, request: Request, error: Exception) -> Answer:
-        """Respond with an error of our own making, or close where no response is expected."""
+    def _failed(self, connection: Connection, request: Request, error: Exception) -> HandlerResult:
+        """Respond to an unexpected error, or close if no response is expected."""
         if request.expects_response:
-            return refused(request, ErrorCode.UNKNOWN_SERVER_ERROR)
+            return error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
         self.cluster.close(connection, unexpected(error))
         return NO_RESPONSE
 
-    def _settle(self, request: Request, answer: Answer, now: float) -> None:
-        if answer is PARKED:
+    def _settle(self, request: Request, result: HandlerResult, now: float) -> None:
+        if result is DELAYED:
             return
-        if isinstance(answer, GeneratorType):
-            self._go_on(self.cluster.connections[request.connection], request, answer, now)
+        if isinstance(result, GeneratorType):
+            self._continue(self.cluster.connections[request.connection], request, result, now)
             return
-        if answer is NO_RESPONSE:
+        if result is NO_RESPONSE:
             connection = self._finished(request)
             fault = self._faults.pop(request.reply_to, None)
             self.cluster.emit(Report(request, None, now - request.at))
             if fault is not None and fault.action is Action.DISCONNECT:
                 self.cluster.close(connection, "a fault: disconnect")
             return
-        assert isinstance(answer, Message)
-        self.answer(request.reply_to, answer, now)
+        assert isinstance(result, Message)
+        self.respond(request.reply_to, result, now)
 
-    def _go_on(self, connection: Connection, request: Request, work: Work, now: float) -> None:
-        """Serve the next elements of a large request; respond when it has no more."""
+    def _continue(self, connection: Connection, request: Request, work: Work, now: float) -> None:
+        """Process the next elements of a large request; respond after the last."""
         served = 0
-        while served < TURN_ELEMENTS:
+        while served < SLICE_ELEMENTS:
             try:
                 served += next(work)
             except StopIteration as end:
@@ -205,7 +206,7 @@ class Serving:
                 self._settle(request, end.value, now)
                 return
             except Exception as error:
-                LOG.exception("%s v%d", request.api_key.name, request.version)
+                LOG.exception("processing %s v%d", request.api_key.name, request.version)
                 self._drop_work(connection)
                 self._settle(request, self._failed(connection, request, error), now)
                 return
@@ -219,8 +220,8 @@ class Serving:
 
     # -- out
 
-    def answer(self, reply_to: int, message: Message, now: float) -> None:
-        """Send the answer to a request, or what a fault leaves of it."""
+    def respond(self, reply_to: int, message: Message, now: float) -> None:
+        """Send the response to a request, or what a fault leaves of it."""
         request = self.pending.get(reply_to)
         if request is None:
             return
@@ -228,12 +229,14 @@ class Serving:
         try:
             frame = encode_frame(message, request.version, request.correlation_id)
         except Exception as error:
-            LOG.exception("the response to %s v%d", request.api_key.name, request.version)
+            LOG.exception("encoding the response to %s v%d", request.api_key.name, request.version)
             try:
-                message = refused(request, ErrorCode.UNKNOWN_SERVER_ERROR)
+                message = error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
                 frame = encode_frame(message, request.version, request.correlation_id)
             except Exception:
-                LOG.exception("the error response to %s v%d", request.api_key.name, request.version)
+                LOG.exception(
+                    "encoding the error response to %s v%d", request.api_key.name, request.version
+                )
                 self.cluster.emit(Report(request, None, now - request.at))
                 self.cluster.close(self._finished(request), unexpected(error))
                 return
@@ -251,25 +254,25 @@ class Serving:
         elif fault.action is Action.DISCONNECT:
             self.cluster.close(connection, "a fault: disconnect")
         else:
-            self.cluster.send(connection, fault.spoil(frame, self.cluster.draw))
+            self.cluster.send(connection, fault.damage(frame, self.cluster.draw))
             if fault.action is Action.TRUNCATE:
                 self.cluster.close(connection, "a fault: truncated")
-        self._close_if_refused(connection, request)
+        self._close_if_unauthenticated(connection, request)
 
-    def _close_if_refused(self, connection: Connection, request: Request) -> None:
+    def _close_if_unauthenticated(self, connection: Connection, request: Request) -> None:
         auth = connection.authentication
         if auth is not None and auth.failed and not connection.closing:
-            self.cluster.close(connection, f"{request.api_key.name}: not authenticated")
+            self.cluster.close(connection, f"{request.api_key.name}: authentication failed")
 
     def send_delayed(self, reply_to: int, _now: float) -> None:
-        """Send what a fault delayed."""
+        """Send a response that a fault delayed."""
         _, frame = self._delayed.pop(reply_to)
         request = self.pending.get(reply_to)
         if request is not None:
             self.cluster.send(self._finished(request), frame)
 
     def forget(self, connection: Connection) -> None:
-        """Forget what a client asked that went away."""
+        """Drop the request of a client that disconnected."""
         if connection.busy is None:
             return
         request = self.pending.pop(connection.busy, None)
@@ -281,7 +284,7 @@ class Serving:
             self.cluster.brokers[request.node_id].drop(request)
 
     def _finished(self, request: Request) -> Connection:
-        """Say that a request is done with; its connection may take the next."""
+        """Mark a request as finished; its connection may process the next."""
         del self.pending[request.reply_to]
         connection = self.cluster.connections[request.connection]
         connection.busy = None
@@ -290,5 +293,5 @@ class Serving:
 
 
 def unexpected(error: Exception) -> str:
-    """Give the reason for closing a connection over an error of our own."""
+    """Return the reason for closing a connection after an unexpected error."""
     return f"unexpected error in the broker: {type(error).__name__}: {error}"

@@ -1,8 +1,8 @@
-"""Topics, their partitions, and who leads them.
+"""Topics, their partitions, replicas and leaders.
 
 Law: a leader changes only with its epoch; a partition without a live replica has leader -1.
 
-    replicas of partition p: the brokers from (place of the topic + p) on, round and round
+    replicas of partition p: brokers round robin, from (number of the topic + p) on
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ LONGEST_NAME: Final = 249
 LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9._-]+")
 
 
-def name_refusal(name: str) -> str | None:
-    """Say why a topic cannot be called so; None if it can."""
+def topic_name_error(name: str) -> str | None:
+    """Return why a topic name is invalid, None if it is valid."""
     if name == "":
         return "Topic name is invalid: the empty string is not allowed"
     if name in (".", ".."):
@@ -38,7 +38,7 @@ def name_refusal(name: str) -> str | None:
 
 @dataclass(slots=True)
 class Partition:
-    """One partition; its log is that of all its replicas."""
+    """One partition; all its replicas share one log."""
 
     topic: str
     index: int
@@ -59,13 +59,13 @@ class Partition:
         return [node for node in self.replicas if node not in self.isr]
 
     def move_to(self, leader_id: int) -> None:
-        """Give it another leader (NO_LEADER for none), or the same anew."""
+        """Set the leader (NO_LEADER for none) and increment the leader epoch."""
         self.leader_id = leader_id
         self.leader_epoch += 1
-        self.log.note_epoch(self.leader_epoch, self.log.log_end_offset)
+        self.log.start_epoch(self.leader_epoch, self.log.log_end_offset)
 
-    def note_alive(self, node_id: int, alive: bool) -> bool:
-        """Take in that a broker is up or down; whether that changed the leader."""
+    def update_isr(self, node_id: int, alive: bool) -> bool:
+        """Update the ISR for a broker that is up or down; return whether the leader changed."""
         if node_id not in self.replicas:
             return False
         self.isr = [
@@ -82,7 +82,7 @@ class Partition:
 
 @dataclass(slots=True)
 class Topic:
-    """A topic. configs: what was set for it, over the broker's."""
+    """A topic. configs: the values set for it."""
 
     name: str
     topic_id: bytes
@@ -94,7 +94,7 @@ class Topic:
         return self.name in INTERNAL
 
     def partition(self, index: int) -> Partition | None:
-        """Find a partition by its number."""
+        """Find a partition by its index."""
         return self.partitions[index] if 0 <= index < len(self.partitions) else None
 
 
@@ -113,7 +113,7 @@ class Topics:
         self._new_uuid = new_uuid
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[bytes, Topic] = {}
-        self._made = 0
+        self._created = 0
         self.partition_count = 0
 
     def __iter__(self) -> Iterator[Topic]:
@@ -136,24 +136,24 @@ class Topics:
         return None if topic is None else topic.partition(index)
 
     def partitions(self) -> Iterator[Partition]:
-        """Walk all partitions of all topics."""
+        """Iterate over all partitions of all topics."""
         for topic in self._by_name.values():
             yield from topic.partitions
 
     def create(
         self, name: str, assignments: Iterable[Sequence[int]], configs: dict[str, str]
     ) -> Topic:
-        """Make a topic with those replicas, a list a partition."""
+        """Create a topic. assignments: the replicas of each partition."""
         topic = self.add(name, self._new_uuid())
         topic.configs = dict(configs)
         self.extend(topic, assignments)
         return topic
 
     def add(self, name: str, topic_id: bytes) -> Topic:
-        """Make a topic without partitions, with that id."""
+        """Add a topic without partitions."""
         topic = Topic(name, topic_id, [])
         self._by_name[name] = self._by_id[topic_id] = topic
-        self._made += 1
+        self._created += 1
         return topic
 
     def extend(self, topic: Topic, assignments: Iterable[Sequence[int]]) -> None:
@@ -165,20 +165,20 @@ class Topics:
             self.append(topic, Partition(topic.name, index, list(replicas), isr, leader))
 
     def append(self, topic: Topic, partition: Partition) -> None:
-        """Add a partition to a topic, the one after its last."""
+        """Append a partition to a topic."""
         partition.producers.most = self._bounds.producers
         topic.partitions.append(partition)
         self.partition_count += 1
 
     def spread(self, count: int, factor: int, first: int = 0) -> list[list[int]]:
-        """Choose replicas for partitions `first` and on, each on `factor` brokers."""
+        """Assign replicas to partitions from `first` on, each on `factor` brokers."""
         nodes = self.node_ids
         return [
-            [nodes[(self._made + index + more) % len(nodes)] for more in range(factor)]
+            [nodes[(self._created + index + more) % len(nodes)] for more in range(factor)]
             for index in range(first, first + count)
         ]
 
     def delete(self, topic: Topic) -> None:
-        """Forget a topic."""
+        """Delete a topic."""
         del self._by_name[topic.name], self._by_id[topic.topic_id]
         self.partition_count -= len(topic.partitions)

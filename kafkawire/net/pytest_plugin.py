@@ -1,11 +1,11 @@
-"""A pytest plugin: the fixture `kafka_broker`, a cluster that runs in the test's own process.
+"""A pytest plugin with the fixture `kafka_broker`: a cluster in the test process.
 
     def test_orders(kafka_broker):
         producer = Producer({"bootstrap.servers": kafka_broker.bootstrap})
 
-Law: a test that does not ask for it pays nothing: nothing is imported before. What it is can be set
-by a marker: `@pytest.mark.kafka(brokers=3, topics={"orders": 6}, settings={...})`, whose arguments
-are those of `kafkawire.net.server.ServerConfig`.
+Law: tests that do not use the fixture import nothing. It is configured by the marker
+`@pytest.mark.kafka(brokers=3, topics={"orders": 6}, settings={...})`, whose arguments are
+those of `kafkawire.net.server.ServerConfig`.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from .server_thread import ServerThread
 
 QUICK = {"group.initial.rebalance.delay.ms": "0"}
-"""Settings of a broker in a test, where nothing else is said: its groups do not wait."""
+"""Default settings of a broker in tests: no initial rebalance delay."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let the marker be known."""
+    """Register the marker."""
     config.addinivalue_line(
-        "markers", "kafka(**config): what `kafka_broker` serves, as for ServerConfig"
+        "markers", "kafka(**config): configuration of `kafka_broker`, as for ServerConfig"
     )
 
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Import inside: all of it stays, and to look for garbage there takes a tenth of the time."""
+    """Disable the cyclic GC for imports: it would find nothing and takes a tenth of their time."""
     was_on = gc.isenabled()
     gc.disable()
     try:

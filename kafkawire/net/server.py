@@ -1,7 +1,8 @@
-"""The asyncio shell around a cluster: listeners, sockets, the clock.
+"""Runs a cluster in asyncio: listeners, sockets, timer.
 
-Law: the machine decides, the shell carries out: when to read a client and when to close it, too.
-While requests wait for their turn the timer is due at once, so sockets are looked at between turns.
+Law: the cluster decides and the server carries out, also when to read from a client and when to
+close it. While requests are queued the timer is due at once, so sockets are polled between time
+slices.
 
     socket ─▶ Received ─▶ Cluster ─▶ effects ─▶ socket
     one timer: Cluster.next_deadline() ─▶ Cluster.advance()
@@ -31,10 +32,10 @@ from ..broker import (
     Effect,
     Endpoint,
     Event,
-    Kept,
     LeaderMoved,
     PauseReading,
     Persist,
+    Persisted,
     Received,
     Reply,
     Report,
@@ -44,7 +45,7 @@ from ..broker import (
 )
 from ..broker.bounds import DEFAULT_BOUNDS
 from ..broker.releases import LATEST
-from .server_transport import Wire
+from .server_transport import ServerConnection
 
 if TYPE_CHECKING:
     import ssl
@@ -52,18 +53,18 @@ if TYPE_CHECKING:
     from .server_recording import Recording
 
 HOST: Final = "127.0.0.1"
-ACCEPTING_TURNS: Final = 3
-"""Turns of the loop until a client that was taken just now is among `wires`."""
+ACCEPT_ITERATIONS: Final = 3
+"""Iterations of the event loop until an accepted client is in `connections`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """What to serve.
+    """The configuration of a server.
 
-    topics: name -> partitions. ports: one a broker, 0 for any; () for any of all. settings:
+    topics: name -> partitions. ports: one per broker, 0 for any; () for any port each. settings:
     Kafka's broker keys. passwords: user -> password, where `sasl.enabled.mechanisms` is set. tls:
-    for all listeners. seed: of all chance and ids, None for a new one each time. bounds: how much
-    the cluster holds of what Kafka has no key for.
+    for all listeners. seed: of random numbers and ids, None for a random one. bounds: limits for
+    which Kafka has no key.
     """
 
     brokers: int = 1
@@ -85,9 +86,9 @@ DEFAULT: Final = ServerConfig()
 class Server:
     """A cluster that listens. Use as `async with Server(config) as server`.
 
-    on_report: told of every request and its answer. on_persist: given what must survive. on_close:
-    told of connections that the broker closes, and why. kept: what an earlier server gave to its
-    `on_persist`, in order: this one goes on from there.
+    on_report: called with each request and its response. on_persist: called with each effect to
+    persist. on_close: called with each connection that the broker closes, and the reason.
+    persisted: the effects persisted by an earlier server, in order, to restore it from.
     """
 
     def __init__(
@@ -95,25 +96,25 @@ class Server:
         config: ServerConfig = DEFAULT,
         *,
         on_report: Callable[[Report], None] | None = None,
-        on_persist: Callable[[Kept], None] | None = None,
+        on_persist: Callable[[Persisted], None] | None = None,
         on_close: Callable[[Close], None] | None = None,
         recording: Recording | None = None,
-        kept: Sequence[Kept] = (),
+        persisted: Sequence[Persisted] = (),
     ) -> None:
         self.config = config
-        self.kept = kept
+        self.persisted = persisted
         self.on_report = on_report
         self.on_persist = on_persist
         self.on_close = on_close
         self.recording = recording
         self.endpoints: list[Endpoint] = []
-        self.wires: dict[int, Wire] = {}
+        self.connections: dict[int, ServerConnection] = {}
         self._listeners: dict[int, asyncio.Server] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._count = 0
-        self._ahead = 0.0
+        self._advanced = 0.0
 
-    # -- life
+    # -- lifecycle
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -128,27 +129,27 @@ class Server:
         await self.stop()
 
     async def start(self) -> None:
-        """Listen on all ports, and make the topics that are configured."""
+        """Listen on all ports, and create the configured topics."""
         self.loop = asyncio.get_running_loop()
-        self._began = self.loop.time()
+        self._started_at = self.loop.time()
         sockets = [self._bound(at) for at in range(self.config.brokers)]
         for at, bound in enumerate(sockets):
             rack = self.config.racks[at] if at < len(self.config.racks) else None
             self.endpoints.append(Endpoint(at + 1, self.config.host, bound.getsockname()[1], rack))
         # not secrets: ids that a seed can repeat
-        chance = random.Random(self.config.seed)
+        rng = random.Random(self.config.seed)
         self.cluster = Cluster(
             self.endpoints,
-            new_uuid=lambda: uuid.UUID(int=chance.getrandbits(128), version=4).bytes,
-            draw=chance.random,
+            new_uuid=lambda: uuid.UUID(int=rng.getrandbits(128), version=4).bytes,
+            draw=rng.random,
             epoch_ms=int(time.time() * 1000),
             settings=self.config.settings,
             release=self.config.release,
             passwords=self.config.passwords,
             bounds=self.config.bounds,
         )
-        if self.kept:
-            self._perform(self.cluster.restore(self.kept, self.now()))
+        if self.persisted:
+            self._perform(self.cluster.restore(self.persisted, self.now()))
         for name, partitions in self.config.topics.items():
             if name not in self.cluster.topics:
                 self.create_topic(name, partitions)
@@ -156,11 +157,11 @@ class Server:
             await self._listen(endpoint, bound)
 
     async def stop(self) -> None:
-        """Stop listening, and close all connections."""
-        await self._accept_no_more(*self._listeners.values())
-        while self.wires:
-            for wire in list(self.wires.values()):
-                wire.abort()
+        """Stop listening and close all connections."""
+        await self._stop_accepting(*self._listeners.values())
+        while self.connections:
+            for connection in list(self.connections.values()):
+                connection.abort()
             await asyncio.sleep(0)
         for listener in self._listeners.values():
             await listener.wait_closed()
@@ -169,17 +170,17 @@ class Server:
         if self.recording is not None:
             self.recording.close()
 
-    async def _accept_no_more(self, *listeners: asyncio.Server) -> None:
-        """Stop listening; who has been accepted by then is among `wires`.
+    async def _stop_accepting(self, *listeners: asyncio.Server) -> None:
+        """Stop listening; all clients accepted before are in `connections` then.
 
-        asyncio (to Python 3.11) loses the sockets of clients that it takes in the turn in which a
-        listener is closed; so first it is kept from taking any.
+        asyncio (to Python 3.11) leaks the sockets of clients accepted in the loop iteration in
+        which a listener is closed; so accepting is stopped first.
         """
         for listener in listeners:
             for bound in listener.sockets:
-                with suppress(NotImplementedError):  # a loop that waits for completion
+                with suppress(NotImplementedError):  # a proactor event loop
                     self.loop.remove_reader(bound.fileno())
-        for _ in range(ACCEPTING_TURNS):
+        for _ in range(ACCEPT_ITERATIONS):
             await asyncio.sleep(0)
         for listener in listeners:
             listener.close()
@@ -190,33 +191,38 @@ class Server:
 
     async def _listen(self, endpoint: Endpoint, bound: socket.socket) -> None:
         self._listeners[endpoint.node_id] = await self.loop.create_server(
-            lambda: Wire(self, endpoint), sock=bound
+            lambda: ServerConnection(self, endpoint), sock=bound
         )
 
     @property
+    def tls(self) -> ssl.SSLContext | None:
+        """The TLS context of all listeners."""
+        return self.config.tls
+
+    @property
     def bootstrap(self) -> str:
-        """Where clients begin: `host:port,...`."""
+        """The bootstrap servers: `host:port,...`."""
         return ",".join(f"{each.host}:{each.port}" for each in self.endpoints)
 
-    # -- what an operator does
+    # -- actions of an operator
 
     def create_topic(
         self, name: str, partitions: int = 1, factor: int = 1, configs: Mapping[str, str] = {}
     ) -> None:
-        """Make a topic."""
+        """Create a topic."""
         spread = self.cluster.topics.spread(partitions, factor)
         self.cluster.creation.create(name, spread, dict(configs), self.now())
         self._perform(self.cluster.advance(self.now()))
 
     async def stop_broker(self, node_id: int) -> None:
-        """Take a broker down: it no longer listens, its clients are cut off."""
+        """Stop a broker: it no longer listens, and its connections are closed."""
         listener = self._listeners.pop(node_id)
-        await self._accept_no_more(listener)
+        await self._stop_accepting(listener)
         self.handle(BrokerStopped(node_id))
         await listener.wait_closed()
 
     async def start_broker(self, node_id: int) -> None:
-        """Bring a broker back, on the port it had."""
+        """Start a stopped broker on its port."""
         endpoint = next(each for each in self.endpoints if each.node_id == node_id)
         self.handle(BrokerStarted(node_id))
         await self._listen(endpoint, socket.create_server((endpoint.host, endpoint.port)))
@@ -224,39 +230,39 @@ class Server:
     def move_leader(
         self, topic: str, partition: int, leader_id: int, truncate_to: int | None = None
     ) -> None:
-        """Give a partition another leader, with a new epoch."""
+        """Move a partition's leader; its leader epoch is incremented."""
         self.handle(LeaderMoved(topic, partition, leader_id, truncate_to))
 
     def advance(self, seconds: float) -> None:
-        """Let time pass at once: what becomes due happens."""
-        self._ahead += seconds
+        """Advance the cluster's clock at once; expired deadlines are handled."""
+        self._advanced += seconds
         self._perform(self.cluster.advance(self.now()))
 
-    # -- the machine
+    # -- the cluster
 
     def now(self) -> float:
-        """Say what time it is for the cluster, in seconds since it began."""
-        return self.loop.time() - self._began + self._ahead
+        """Return the cluster's time in seconds since it started."""
+        return self.loop.time() - self._started_at + self._advanced
 
     def handle(self, event: Event) -> None:
-        """Tell the machine, and do what it says."""
+        """Pass an event to the cluster and carry out its effects."""
         self._perform(self.cluster.handle(event, self.now()))
 
     def _perform(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
             match effect:
                 case Reply():
-                    self.wires[effect.connection].send(effect.data)
+                    self.connections[effect.connection].send(effect.data)
                 case Close():
                     if self.on_close is not None:
                         self.on_close(effect)
-                    self.wires[effect.connection].close()
+                    self.connections[effect.connection].close()
                 case AwaitDrain():
-                    self.wires[effect.connection].await_drain()
+                    self.connections[effect.connection].await_drain()
                 case PauseReading():
-                    self.wires[effect.connection].pause()
+                    self.connections[effect.connection].pause()
                 case ResumeReading():
-                    self.wires[effect.connection].resume()
+                    self.connections[effect.connection].resume()
                 case Persist() | Trim():
                     if self.on_persist is not None:
                         self.on_persist(effect)
@@ -267,7 +273,7 @@ class Server:
 
     def _set_timer(self) -> None:
         due = self.cluster.next_deadline()
-        at = None if due is None else due - self._ahead + self._began
+        at = None if due is None else due - self._advanced + self._started_at
         if self._timer is not None:
             if at == self._timer.when() and not self._timer.cancelled():
                 return
@@ -280,21 +286,25 @@ class Server:
         self._timer = None
         self._perform(self.cluster.advance(self.now()))
 
-    def opened(self, wire: Wire) -> int:
-        """Number a connection."""
+    def opened(self, connection: ServerConnection) -> int:
+        """Register a connection and return its id."""
         self._count += 1
-        self.wires[self._count] = wire
+        self.connections[self._count] = connection
         return self._count
 
+    def is_open(self, number: int) -> bool:
+        """Whether a connection is open."""
+        return number in self.connections
+
     def received(self, number: int, data: bytes) -> None:
-        """Take bytes of a client."""
+        """Handle bytes received from a client."""
         self.handle(Received(number, data))
 
     def unreadable(self, number: int, reason: str) -> None:
-        """Close a connection whose bytes are not what its listener speaks."""
+        """Close a connection that is not valid TLS."""
         self.handle(Unreadable(number, reason))
 
     def lost(self, number: int) -> None:
-        """Take in that a connection is gone."""
+        """Handle the end of a connection."""
         self.handle(Disconnected(number))
-        del self.wires[number]
+        del self.connections[number]

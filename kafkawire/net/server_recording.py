@@ -1,8 +1,8 @@
-"""What a server saw, as a capture: classic pcap of packets that might have been on the wire.
+"""Records the traffic of a server as a pcap file with synthesized TCP packets.
 
-Law: every byte that was received or sent is in it once, in order; addresses and ports are the
-sockets' own. Passwords are among the bytes, so only the owner may read the file. Packets are made:
-sequence numbers begin at 1, nothing is lost or sent again.
+Law: every byte received or sent is recorded once, in order; addresses and ports are those of the
+sockets. The bytes may contain passwords, so only the owner may read the file. Sequence numbers
+start at 1; there are no losses and no retransmissions.
 
     pcap header │ (packet header │ IPv4 │ TCP │ payload)*         link type 101: raw IP
 """
@@ -34,14 +34,14 @@ Address = tuple[str, int]
 
 @dataclass(slots=True)
 class _Stream:
-    """A connection: both ends, client first, and the next sequence number of each."""
+    """A connection: its endpoints, client first, and the next sequence number of each."""
 
     ends: tuple[Address, Address]
     next: list[int] = field(default_factory=lambda: [1, 1])
 
 
 def private(path: str, flags: int) -> int:
-    """Open a file that only its owner may read; for `open`. One that is there becomes such a file
+    """An opener for `open`: only the owner may read the file; an existing file gets that mode
     first.
     """
     made = os.open(path, flags, 0o600)
@@ -60,7 +60,7 @@ class Recording:
         self._count = 0
 
     def open(self, client: Address, broker: Address) -> int:
-        """Begin a connection; its number."""
+        """Record the start of a connection; return its number."""
         self._count += 1
         self._streams[self._count] = stream = _Stream((client, broker))
         self._packet(stream, CLIENT, SYN, b"")
@@ -69,28 +69,28 @@ class Recording:
         return self._count
 
     def received(self, number: int, data: bytes) -> None:
-        """Record what a client sent."""
+        """Record bytes from a client."""
         self._data(number, CLIENT, data)
 
     def sent(self, number: int, data: bytes) -> None:
-        """Record what the broker sent."""
+        """Record bytes from the broker."""
         self._data(number, BROKER, data)
 
     def closed(self, number: int) -> None:
-        """Record that a connection ended."""
+        """Record the end of a connection."""
         stream = self._streams.pop(number)
         self._packet(stream, CLIENT, FIN | ACK, b"")
         self._packet(stream, BROKER, FIN | ACK, b"")
 
     def close(self) -> None:
-        """End the file."""
+        """Close the file."""
         self._file.close()
 
     def _data(self, number: int, side: int, data: bytes) -> None:
         stream = self._streams[number]
         for at in range(0, len(data), MSS):
             self._packet(stream, side, PSH | ACK, data[at : at + MSS])
-        self._file.flush()  # it may be read while it grows
+        self._file.flush()  # the file may be read while it grows
 
     def _packet(self, stream: _Stream, side: int, flags: int, payload: bytes) -> None:
         if self._file.closed:

@@ -1,7 +1,6 @@
-"""A server in a thread of its own, for code that does not run an event loop: tests, mostly.
+"""Runs a server in a thread of its own, for code without an event loop, such as tests.
 
-Law: the cluster is touched in its own loop only; everything here is handed over to it and waited
-for.
+Law: the cluster is accessed only in its own loop; every call here is submitted to it and awaited.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from ..broker import Action, Close, Fault, Kept, Report, Request
+from ..broker import Action, Close, Fault, Persisted, Report, Request
 from ..messages.api_key import ApiKey
 from ..protocol import ErrorCode
 from .server import Server, ServerConfig
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from .server_recording import Recording
 
 T = TypeVar("T")
-PATIENCE_SECONDS: Final = 30.0
+TIMEOUT_SECONDS: Final = 30.0
 THREAD_NAME: Final = "kafkawire-broker"
 DEFAULT: Final = ServerConfig()
 
@@ -29,9 +28,9 @@ DEFAULT: Final = ServerConfig()
 class ServerThread:
     """A cluster that clients of this process, or of others, can connect to.
 
-    requests: what was asked, with the answers, in the order they were answered. persisted: what a
-    cluster that survives keeps; given to another one as `kept`, that one goes on from there.
-    closed: connections that the broker closed, and why.
+    requests: the requests with their responses, in the order of the responses. persisted: the
+    effects to persist; pass them to another server as `persisted` to restore the cluster.
+    closed: connections that the broker closed, and the reasons.
     """
 
     def __init__(
@@ -39,10 +38,10 @@ class ServerThread:
         config: ServerConfig = DEFAULT,
         *,
         recording: Recording | None = None,
-        kept: Iterable[Kept] = (),
+        persisted: Iterable[Persisted] = (),
     ) -> None:
         self.requests: list[Report] = []
-        self.persisted: list[Kept] = [*kept]
+        self.persisted: list[Persisted] = [*persisted]
         self.closed: list[Close] = []
         self.server = Server(
             config,
@@ -50,7 +49,7 @@ class ServerThread:
             on_persist=self.persisted.append,
             on_close=self.closed.append,
             recording=recording,
-            kept=tuple(self.persisted),
+            persisted=tuple(self.persisted),
         )
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
@@ -68,7 +67,7 @@ class ServerThread:
         self.close()
 
     def start(self) -> None:
-        """Listen; when this returns, clients may come."""
+        """Start listening; returns when clients can connect."""
         self._thread.start()
         try:
             self._await(self.server.start())
@@ -83,15 +82,15 @@ class ServerThread:
 
     @property
     def bootstrap(self) -> str:
-        """Where clients begin: `host:port,...`."""
+        """The bootstrap servers: `host:port,...`."""
         return self.server.bootstrap
 
-    # -- what a test does to it
+    # -- actions of a test
 
     def create_topic(
         self, name: str, partitions: int = 1, factor: int = 1, configs: Mapping[str, str] = {}
     ) -> None:
-        """Make a topic."""
+        """Create a topic."""
         self._call(lambda: self.server.create_topic(name, partitions, factor, configs))
 
     def fault(
@@ -107,31 +106,31 @@ class ServerThread:
         at: int | None = None,
         carried_out: bool = False,
     ) -> Fault:
-        """Let something go wrong from now on; what is returned counts how often it did."""
+        """Add a fault; its `hit` counts how many requests it affected."""
         fault = Fault(match, nth, probability, action, error, delay, keep, at, carried_out)
         self._call(lambda: self.server.cluster.faults.append(fault))
         return fault
 
     def mend(self) -> None:
-        """Take all faults back."""
+        """Remove all faults."""
         self._call(self.server.cluster.faults.clear)
 
     def advance(self, seconds: float) -> None:
-        """Let time pass for the cluster, without waiting."""
+        """Advance the cluster's clock without waiting."""
         self._call(lambda: self.server.advance(seconds))
 
     def stop_broker(self, node_id: int) -> None:
-        """Take a broker down."""
+        """Stop a broker."""
         self._await(self.server.stop_broker(node_id))
 
     def start_broker(self, node_id: int) -> None:
-        """Bring a broker back."""
+        """Start a stopped broker."""
         self._await(self.server.start_broker(node_id))
 
     def move_leader(
         self, topic: str, partition: int, leader_id: int, truncate_to: int | None = None
     ) -> None:
-        """Give a partition another leader."""
+        """Move a partition's leader."""
         self._call(lambda: self.server.move_leader(topic, partition, leader_id, truncate_to))
 
     # -- the thread
@@ -139,7 +138,7 @@ class ServerThread:
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
-        left = asyncio.all_tasks(self._loop)  # clients that were shaking hands
+        left = asyncio.all_tasks(self._loop)  # unfinished tasks of clients
         for task in left:
             task.cancel()
         self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
@@ -148,10 +147,10 @@ class ServerThread:
 
     def _end_loop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(PATIENCE_SECONDS)
+        self._thread.join(TIMEOUT_SECONDS)
 
     def _await(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_SECONDS)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(TIMEOUT_SECONDS)
 
     def _call(self, work: Callable[[], T]) -> T:
         async def called() -> T:

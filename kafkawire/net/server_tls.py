@@ -1,7 +1,7 @@
-"""TLS of one connection, the server's side: bytes in, bytes out.
+"""TLS of one connection on the server's side, without I/O.
 
-Law: no socket, no clock: the connection is the machine's from the moment it is accepted, so its
-bounds and its idle timeout hold before the handshake is over.
+Law: no socket, no clock. The cluster knows the connection from accept on, so its limits and its
+idle timeout apply during the handshake too.
 
     socket ─▶ receive ─▶ plaintext      plaintext ─▶ send ─▶ pending ─▶ socket
 """
@@ -16,7 +16,7 @@ READ_BYTES: Final = 1 << 18
 
 
 class TlsSession:
-    """One connection. What must go to the client is in `pending()`, after every call."""
+    """One connection. Call `pending()` after every call for the bytes to send."""
 
     def __init__(self, context: ssl.SSLContext) -> None:
         self._incoming = ssl.MemoryBIO()
@@ -25,9 +25,9 @@ class TlsSession:
         self._established = False
 
     def receive(self, data: bytes) -> bytes:
-        """Take what came from the client; the plaintext in it.
+        """Decrypt bytes from the client.
 
-        Raises ssl.SSLError for what is not TLS, and a handshake that fails.
+        Raises ssl.SSLError for invalid TLS and for a failed handshake.
         """
         self._incoming.write(data)
         plain: list[bytes] = []
@@ -38,21 +38,21 @@ class TlsSession:
             while part := self._session.read(READ_BYTES):
                 plain.append(part)
         except (ssl.SSLWantReadError, ssl.SSLZeroReturnError):
-            pass  # the rest comes later, or the client has closed its side
+            pass  # incomplete, or the client has sent close_notify
         return b"".join(plain)
 
     def send(self, data: bytes) -> None:
-        """Encrypt what goes to the client."""
+        """Encrypt bytes to the client."""
         if data:
             self._session.write(data)
 
     def close(self) -> None:
-        """Tell the client that nothing more comes (close_notify), if it is there to be told."""
+        """Send close_notify, if the handshake is complete."""
         if not self._established:
             return
-        with suppress(ssl.SSLError):  # the client has not closed its side: nobody waits for that
+        with suppress(ssl.SSLError):  # the close_notify of the client is not awaited
             self._session.unwrap()
 
     def pending(self) -> bytes:
-        """Take what must go to the client."""
+        """Take the encrypted bytes to send."""
         return self._outgoing.read()

@@ -1,7 +1,7 @@
-"""One client's socket: bytes to the server's machine, and what it answers back.
+"""The asyncio protocol of one client connection, with TLS.
 
-Law: what the client does not read is not kept without bound: the machine hears when it has left.
-TLS is a layer in here, so a connection exists for the machine before its handshake.
+Law: unread responses are bounded: the cluster is notified when they are flushed. TLS is a layer in
+here, so the cluster knows a connection before its handshake.
 """
 
 from __future__ import annotations
@@ -9,41 +9,57 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
-from ..broker import Connected, Drained, Endpoint
+from ..broker import Connected, Drained, Endpoint, Event
 from .server_tls import TlsSession
 
 if TYPE_CHECKING:
-    from .server import Server
+    from .server_recording import Recording
 
 HIGH_WATER: Final = 1 << 18
-"""Bytes that a transport keeps for a client before it says so."""
-FAREWELL_SECONDS: Final = 5.0
-"""How long a client that is being closed may take to read what was sent."""
+"""Bytes that a transport buffers before it pauses writing."""
+CLOSE_TIMEOUT_SECONDS: Final = 5.0
+"""Seconds for a client to read the last responses before its connection is aborted."""
 
 
-class Wire(asyncio.Protocol):
-    """One client's socket."""
+class ConnectionOwner(Protocol):
+    """What a connection needs of its server."""
 
-    def __init__(self, server: Server, endpoint: Endpoint) -> None:
+    recording: Recording | None
+    loop: asyncio.AbstractEventLoop
+
+    @property
+    def tls(self) -> ssl.SSLContext | None: ...
+    def handle(self, event: Event) -> None: ...
+    def opened(self, connection: ServerConnection) -> int: ...
+    def is_open(self, number: int) -> bool: ...
+    def received(self, number: int, data: bytes) -> None: ...
+    def unreadable(self, number: int, reason: str) -> None: ...
+    def lost(self, number: int) -> None: ...
+
+
+class ServerConnection(asyncio.Protocol):
+    """One client connection."""
+
+    def __init__(self, server: ConnectionOwner, endpoint: Endpoint) -> None:
         self.server = server
         self.endpoint = endpoint
         self.number = 0
         self._full = False
-        self._awaited = False
+        self._drain_awaited = False
         self._stream: int | None = None
-        context = server.config.tls
+        context = server.tls
         self._tls = None if context is None else TlsSession(context)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
         transport.set_write_buffer_limits(high=HIGH_WATER)
-        # asyncio does so itself, but not where the listener's protocol number is left to be 0:
-        # small answers would wait for the client's delayed ACK of those before, 40 ms
-        plug = transport.get_extra_info("socket")
-        plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # asyncio sets it too, but not if the listener's protocol number is 0: small responses
+        # would wait for the client's delayed ACK, 40 ms
+        sock = transport.get_extra_info("socket")
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.number = self.server.opened(self)
         peer = transport.get_extra_info("peername")
         recording = self.server.recording
@@ -71,8 +87,8 @@ class Wire(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._full = False
-        if self._awaited:
-            self._awaited = False
+        if self._drain_awaited:
+            self._drain_awaited = False
             self.server.handle(Drained(self.number))
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
@@ -80,10 +96,10 @@ class Wire(asyncio.Protocol):
             self.server.recording.closed(self._stream)
         self.server.lost(self.number)
 
-    # -- what the machine asks for
+    # -- effects of the cluster
 
     def send(self, data: bytes) -> None:
-        """Send an answer."""
+        """Send a response frame."""
         if self.server.recording is not None and self._stream is not None:
             self.server.recording.sent(self._stream, data)
         if self.transport.is_closing():
@@ -94,34 +110,34 @@ class Wire(asyncio.Protocol):
         self.transport.write(data)
 
     def await_drain(self) -> None:
-        """Say when what was sent has left."""
+        """Raise `Drained` when all sent bytes are flushed."""
         if self._full:
-            self._awaited = True
+            self._drain_awaited = True
         else:
             self.server.loop.call_soon(self._drained)
 
     def _drained(self) -> None:
-        if self.number in self.server.wires:
+        if self.server.is_open(self.number):
             self.server.handle(Drained(self.number))
 
     def pause(self) -> None:
-        """Read no further."""
+        """Pause reading."""
         if not self.transport.is_closing():
             self.transport.pause_reading()
 
     def resume(self) -> None:
-        """Read on."""
+        """Resume reading."""
         if not self.transport.is_closing():
             self.transport.resume_reading()
 
     def close(self) -> None:
-        """Close when what was sent has left, or when the client takes too long to read it."""
+        """Close when all sent bytes are flushed, or after CLOSE_TIMEOUT_SECONDS."""
         if self._tls is not None and not self.transport.is_closing():
             self._tls.close()
             self.transport.write(self._tls.pending())
         self.transport.close()
-        self.server.loop.call_later(FAREWELL_SECONDS, self.transport.abort)
+        self.server.loop.call_later(CLOSE_TIMEOUT_SECONDS, self.transport.abort)
 
     def abort(self) -> None:
-        """Close now."""
+        """Close at once."""
         self.transport.abort()

@@ -1,1 +1,1 @@
-"""The broker machine, without sockets and in virtual time."""
+"""The broker without sockets, in virtual time."""

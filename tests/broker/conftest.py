@@ -1,4 +1,4 @@
-"""No test of the broker may have it log an error that the test did not expect."""
+"""Fails tests in which the broker logs an unexpected error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 def no_unexpected_errors(
     caplog: pytest.LogCaptureFixture, request: pytest.FixtureRequest
 ) -> Iterator[None]:
-    """An exception in the broker becomes an error response: a test must not overlook it."""
+    """An exception in the broker becomes an error response: tests must notice it."""
     yield
     if "expected_errors" not in request.fixturenames:
         assert errors_of(caplog) == []
@@ -20,7 +20,7 @@ def no_unexpected_errors(
 
 @pytest.fixture
 def expected_errors(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    """For tests that bring errors about: what was logged."""
+    """For tests that cause errors: the log."""
     return caplog
 
 

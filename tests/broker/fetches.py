@@ -1,4 +1,4 @@
-"""Fetching, in a test's words."""
+"""Helpers for Fetch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def fetch_of(
 ) -> FetchRequest:
     """Build a Fetch of one partition, without a session."""
     found = client.scene.cluster.topics.get(topic)
-    asked = FetchPartition(
+    requested = FetchPartition(
         partition=partition,
         fetch_offset=offset,
         partition_max_bytes=partition_max_bytes,
@@ -38,7 +38,7 @@ def fetch_of(
     one = FetchTopic(
         topic="" if version >= 13 else topic,
         topic_id=found.topic_id if by_id and found is not None else bytes(16),
-        partitions=[asked],
+        partitions=[requested],
     )
     request = FetchRequest(
         max_wait_ms=max_wait_ms, min_bytes=min_bytes, session_epoch=-1, topics=[one]
@@ -56,15 +56,17 @@ def fetched(
     version: int = 12,
     error: ErrorCode = ErrorCode.NONE,
 ) -> bytes:
-    """Fetch what there is from an offset on."""
-    answer = client.asks(fetch_of(client, topic, version, offset=offset), version, FetchResponse)
-    data = only(answer)
+    """Fetch records from an offset on."""
+    response = client.exchange(
+        fetch_of(client, topic, version, offset=offset), version, FetchResponse
+    )
+    data = only(response)
     assert data.error_code == error
     return data.records or b""
 
 
-def only(answer: FetchResponse) -> PartitionData:
-    """Take the one partition of an answer."""
-    [topic] = answer.responses
+def only(response: FetchResponse) -> PartitionData:
+    """Return the only partition of a response."""
+    [topic] = response.responses
     [data] = topic.partitions
     return data

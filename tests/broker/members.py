@@ -1,4 +1,4 @@
-"""Members of groups, in a test's words: they come, commit and leave over the wire."""
+"""Helpers for group members: they join, commit and leave over the wire."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ Offsets = dict[tuple[str, int], Committed]
 
 def coordinator(scene: Scene, group: str) -> Client:
     """Connect to the broker that coordinates a group."""
-    asked = FindCoordinatorRequest(coordinator_keys=[group])
+    requested = FindCoordinatorRequest(coordinator_keys=[group])
     alive = min(scene.cluster.topics.alive)
-    answer = scene.client(alive).asks(asked, 4, FindCoordinatorResponse)
-    return scene.client(answer.coordinators[0].node_id)
+    response = scene.client(alive).exchange(requested, 4, FindCoordinatorResponse)
+    return scene.client(response.coordinators[0].node_id)
 
 
 def committed(scene: Scene, group: str) -> Offsets:
     """All that a group has committed."""
-    asked = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group, topics=None)])
-    [found] = coordinator(scene, group).asks(asked, 8, OffsetFetchResponse).groups
+    requested = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group, topics=None)])
+    [found] = coordinator(scene, group).exchange(requested, 8, OffsetFetchResponse).groups
     assert found.error_code == E.NONE
     return {
         (topic.name, each.partition_index): (
@@ -61,7 +61,7 @@ def committed(scene: Scene, group: str) -> Offsets:
 
 @dataclass
 class Members:
-    """Who is in a group: member ids, and the generation."""
+    """The member ids and the generation of a group."""
 
     ids: list[tuple[str, str | None]] = field(default_factory=list)
     generation_id: int = -1
@@ -75,7 +75,7 @@ def commit(
     version: int = 8,
     retention_ms: int = -1,
 ) -> set[int]:
-    """Commit as a member, or as nobody; the errors."""
+    """Commit as a member, or without one; return the errors."""
     member_id, instance = members.ids[-1] if members.ids else ("", None)
     request = OffsetCommitRequest(
         group_id=group,
@@ -98,23 +98,23 @@ def commit(
             for (topic, partition), (offset, leader_epoch, metadata) in given.items()
         ],
     )
-    answer = client.asks(request, version, OffsetCommitResponse)
-    return {each.error_code for topic in answer.topics for each in topic.partitions}
+    response = client.exchange(request, version, OffsetCommitResponse)
+    return {each.error_code for topic in response.topics for each in topic.partitions}
 
 
 def come(scene: Scene, group: str, static: Sequence[bool]) -> Members:
-    """Let members join an empty group and share it out; each is assigned its own id."""
+    """Let members join an empty group; each is assigned its own id."""
     came = [
         (coordinator(scene, group), f"i{at}" if named else None) for at, named in enumerate(static)
     ]
     for client, instance in came:
         _join(client, group, instance)
-    scene.passes(scene.cluster.settings.seconds("group.initial.rebalance.delay.ms") * 2 + 0.1)
-    answers = [client.gets(JoinGroupResponse) for client, _ in came]
-    assert len({answer.generation_id for answer in answers}) == 1
-    ids = [(answer.member_id, each[1]) for answer, each in zip(answers, came, strict=True)]
-    members = Members(ids, answers[0].generation_id)
-    leader = answers[0].leader
+    scene.advance(scene.cluster.settings.seconds("group.initial.rebalance.delay.ms") * 2 + 0.1)
+    responses = [client.receive(JoinGroupResponse) for client, _ in came]
+    assert len({response.generation_id for response in responses}) == 1
+    ids = [(response.member_id, each[1]) for response, each in zip(responses, came, strict=True)]
+    members = Members(ids, responses[0].generation_id)
+    leader = responses[0].leader
     clients = [client for client, _ in came]
     for client, (member_id, instance) in sorted(
         zip(clients, ids, strict=True), key=lambda each: each[1][0] == leader
@@ -132,9 +132,9 @@ def come(scene: Scene, group: str, static: Sequence[bool]) -> Members:
                 for each, _ in shares
             ],
         )
-        client.sends(request, 5)
+        client.send(request, 5)
     for client in clients:
-        assert client.gets(SyncGroupResponse).error_code == E.NONE
+        assert client.receive(SyncGroupResponse).error_code == E.NONE
     return members
 
 
@@ -147,15 +147,15 @@ def _join(client: Client, group: str, instance: str | None) -> None:
         protocol_type="consumer",
         protocols=[JoinGroupRequestProtocol(name="range", metadata=SUBSCRIBED)],
     )
-    client.sends(request, 9)
-    if not client.waits():
-        request.member_id = client.gets(JoinGroupResponse).member_id
-        client.sends(request, 9)
+    client.send(request, 9)
+    if not client.is_waiting():
+        request.member_id = client.receive(JoinGroupResponse).member_id
+        client.send(request, 9)
 
 
 def leave(scene: Scene, group: str, members: Members) -> None:
     """Let all members leave."""
     gone = [MemberIdentity(member_id=m, group_instance_id=i) for m, i in members.ids]
     request = LeaveGroupRequest(group_id=group, members=gone)
-    answer = coordinator(scene, group).asks(request, 5, LeaveGroupResponse)
-    assert {each.error_code for each in answer.members} == {E.NONE}
+    response = coordinator(scene, group).exchange(request, 5, LeaveGroupResponse)
+    assert {each.error_code for each in response.members} == {E.NONE}

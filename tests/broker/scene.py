@@ -1,6 +1,6 @@
-"""A cluster and its clients in virtual time: a test reads as a story.
+"""A cluster and its clients in virtual time, for tests.
 
-Law: bytes in, bytes out: requests are encoded and answers decoded strictly, in the version named.
+Law: bytes in, bytes out: requests are encoded and responses decoded strictly, in the version named.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from kafkawire.broker import (
     Effect,
     Endpoint,
     Event,
-    Kept,
     LeaderMoved,
     Persist,
+    Persisted,
     Received,
     Reply,
     Trim,
@@ -40,7 +40,7 @@ EPOCH_MS = 1_700_000_000_000
 
 
 class Client:
-    """A connection; what came back waits in `answers` in order."""
+    """A client connection; `received` holds the bytes of responses."""
 
     def __init__(self, scene: Scene, number: int, node_id: int) -> None:
         self.scene = scene
@@ -48,21 +48,21 @@ class Client:
         self.node_id = node_id
         self.received = bytearray()
         self.closed: str | None = None
-        self.asked: list[tuple[int, int, int]] = []
+        self.in_flight: list[tuple[int, int, int]] = []
         self._correlation_id = 0
 
-    def sends(self, request: Message, version: int, client_id: str | None = "tester") -> None:
+    def send(self, request: Message, version: int, client_id: str | None = "tester") -> None:
         """Send a request."""
         self._correlation_id += 1
         api_key = kafkawire.REGISTRY.get(type(request).__name__).api_key
         assert api_key is not None
-        self.asked.append((api_key, version, self._correlation_id))
-        self.sends_bytes(
+        self.in_flight.append((api_key, version, self._correlation_id))
+        self.send_bytes(
             kafkawire.encode_frame(request, version, self._correlation_id, client_id=client_id)
         )
 
-    def sends_bytes(self, data: bytes) -> None:
-        self.scene.happens(Received(self.number, data))
+    def send_bytes(self, data: bytes) -> None:
+        self.scene.handle(Received(self.number, data))
 
     def frame(self) -> bytes | None:
         """Take the next frame, size included, if it is there."""
@@ -75,38 +75,38 @@ class Client:
         del self.received[:size]
         return data
 
-    def answer(self) -> Message | None:
-        """Take the next answer, if it is there."""
+    def response(self) -> Message | None:
+        """Take the next response, if it is there."""
         data = self.frame()
         if data is None:
             return None
-        api_key, version, correlation_id = self.asked.pop(0)
+        api_key, version, correlation_id = self.in_flight.pop(0)
         frame = kafkawire.decode_frame(data, response_to=(api_key, version))
-        assert frame.correlation_id == correlation_id, "answers are in order"
+        assert frame.correlation_id == correlation_id, "responses are in order"
         return frame.body
 
-    def gets(self, expected: type[M]) -> M:
-        """Take the next answer, which must be of that kind."""
-        body = self.answer()
+    def receive(self, expected: type[M]) -> M:
+        """Take the next response, which must be of that kind."""
+        body = self.response()
         assert isinstance(body, expected), (body, self.closed)
         return body
 
-    def asks(self, request: Message, version: int, expected: type[M]) -> M:
-        """Send a request and take its answer."""
-        self.sends(request, version)
-        return self.gets(expected)
+    def exchange(self, request: Message, version: int, expected: type[M]) -> M:
+        """Send a request and take its response."""
+        self.send(request, version)
+        return self.receive(expected)
 
-    def waits(self) -> bool:
-        """Whether a request is still not answered."""
-        return bool(self.asked) and len(self.received) == 0
+    def is_waiting(self) -> bool:
+        """Whether a request has no response yet."""
+        return bool(self.in_flight) and len(self.received) == 0
 
-    def leaves(self) -> None:
+    def disconnect(self) -> None:
         """Close the connection."""
-        self.scene.happens(Disconnected(self.number))
+        self.scene.handle(Disconnected(self.number))
 
 
 class Scene:
-    """The cluster, and the time it is."""
+    """The cluster and its clock."""
 
     def __init__(
         self,
@@ -121,11 +121,11 @@ class Scene:
     ) -> None:
         self.now = 0.0
         self.settings = dict(settings or {})
-        chance = random.Random(seed)
+        rng = random.Random(seed)
         self.cluster = Cluster(
             [Endpoint(node, f"broker-{node}", 9090 + node) for node in range(1, brokers + 1)],
-            new_uuid=lambda: chance.randbytes(16),
-            draw=chance.random,
+            new_uuid=lambda: rng.randbytes(16),
+            draw=rng.random,
             epoch_ms=EPOCH_MS,
             settings=settings,
             release=release,
@@ -134,22 +134,22 @@ class Scene:
             bounds=bounds,
         )
         self.clients: dict[int, Client] = {}
-        self.persisted: list[Kept] = []
+        self.persisted: list[Persisted] = []
         self.effects: list[Effect] = []
-        self.deaf: set[int] = set()
+        self.not_draining: set[int] = set()
         for name, partitions in (topics or {}).items():
-            self.make(name, partitions)
+            self.create_topic(name, partitions)
 
-    def again(self, kept: Iterable[Kept] | None = None) -> Scene:
-        """A cluster built from what this one kept, at the same time, with ids of its own."""
+    def restored(self, persisted: Iterable[Persisted] | None = None) -> Scene:
+        """Return a cluster restored from the persisted effects of this one, at the same time."""
         scene = Scene(len(self.cluster.brokers), settings=self.settings, seed=2)
         scene.now = self.now
-        scene.persisted = list(self.persisted if kept is None else kept)
+        scene.persisted = list(self.persisted if persisted is None else persisted)
         scene._take(scene.cluster.restore(list(scene.persisted), self.now))
         return scene
 
-    def make(self, name: str, partitions: int = 1, factor: int = 1, **configs: str) -> None:
-        """Make a topic; underscores in configs stand for dots."""
+    def create_topic(self, name: str, partitions: int = 1, factor: int = 1, **configs: str) -> None:
+        """Create a topic; underscores in configs stand for dots."""
         spread = self.cluster.topics.spread(partitions, factor)
         named = {key.replace("_", "."): value for key, value in configs.items()}
         self.cluster.creation.create(name, spread, named, self.now)
@@ -159,23 +159,23 @@ class Scene:
         """Connect."""
         number = len(self.clients) + 1
         self.clients[number] = Client(self, number, node_id)
-        self.happens(Connected(number, node_id, host))
+        self.handle(Connected(number, node_id, host))
         return self.clients[number]
 
     def leader_of(self, topic: str, partition: int = 0) -> int:
-        """Say which broker leads."""
+        """Return the leader of a partition."""
         found = self.cluster.topics.partition(topic, partition)
         assert found is not None
         return found.leader_id
 
-    def happens(self, event: Event) -> None:
-        """Let the cluster know, and take turns until no work is left for this moment."""
+    def handle(self, event: Event) -> None:
+        """Handle an event, and advance until no work is left at this time."""
         self._take(self.cluster.handle(event, self.now))
         while (due := self.cluster.next_deadline()) is not None and due <= self.now:
             self._take(self.cluster.advance(self.now))
 
-    def passes(self, seconds: float) -> None:
-        """Let time pass, deadline by deadline."""
+    def advance(self, seconds: float) -> None:
+        """Advance the time, deadline by deadline."""
         end = self.now + seconds
         while (due := self.cluster.next_deadline()) is not None and due <= end:
             self.now = max(self.now, due)
@@ -183,16 +183,16 @@ class Scene:
         self.now = end
         self._take(self.cluster.advance(end))
 
-    def stops(self, node_id: int) -> None:
-        self.happens(BrokerStopped(node_id))
+    def stop_broker(self, node_id: int) -> None:
+        self.handle(BrokerStopped(node_id))
 
-    def starts(self, node_id: int) -> None:
-        self.happens(BrokerStarted(node_id))
+    def start_broker(self, node_id: int) -> None:
+        self.handle(BrokerStarted(node_id))
 
-    def moves(
+    def move_leader(
         self, topic: str, partition: int, leader_id: int, truncate_to: int | None = None
     ) -> None:
-        self.happens(LeaderMoved(topic, partition, leader_id, truncate_to))
+        self.handle(LeaderMoved(topic, partition, leader_id, truncate_to))
 
     def _take(self, effects: list[Effect]) -> None:
         self.effects += effects
@@ -203,16 +203,16 @@ class Scene:
                 case Close():
                     self.clients[effect.connection].closed = effect.reason
                 case AwaitDrain():
-                    if effect.connection not in self.deaf:
-                        self.happens(Drained(effect.connection))
+                    if effect.connection not in self.not_draining:
+                        self.handle(Drained(effect.connection))
                 case Persist() | Trim():
                     self.persisted.append(effect)
 
 
 def metadata(client: Client, *topics: str, version: int = 12, **fields: Any) -> MetadataResponse:
-    """Ask for topics."""
-    wanted = [MetadataRequestTopic(name=name) for name in topics]
-    return client.asks(MetadataRequest(topics=wanted, **fields), version, MetadataResponse)
+    """Request metadata of topics."""
+    requested = [MetadataRequestTopic(name=name) for name in topics]
+    return client.exchange(MetadataRequest(topics=requested, **fields), version, MetadataResponse)
 
 
 def key_of(name: str) -> ApiKey:

@@ -1,4 +1,4 @@
-"""What a client may make grow, and the error it gets where that ends; others are served as ever."""
+"""The limits of what clients can make grow; other clients are served as before."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ SECURED = {"sasl.enabled.mechanisms": "PLAIN"}
 
 def announce(client: Client, size: int) -> None:
     """Begin a frame of that size."""
-    client.sends_bytes(size.to_bytes(4, "big"))
+    client.send_bytes(size.to_bytes(4, "big"))
 
 
 # -- connections
 
 
 @pytest.mark.parametrize("version", [0, 1])
-def test_who_is_not_authenticated_may_buffer_little(version: int) -> None:
+def test_an_unauthenticated_client_may_buffer_little(version: int) -> None:
     scene = Scene(topics={"t": 1}, settings=SECURED, passwords={USER: PASSWORD})
     early, during, done = scene.client(), scene.client(), scene.client()
     announce(early, 524_288)
@@ -64,7 +64,7 @@ def test_who_is_not_authenticated_may_buffer_little(version: int) -> None:
         handshake(client, "PLAIN", version)
     announce(during, 524_289)
     assert during.closed is not None
-    assert "a frame of 524289 bytes; sasl.server.max.receive.size is 524288" in during.closed
+    assert "frame of 524289 bytes exceeds sasl.server.max.receive.size (524288)" in during.closed
     if version:
         token(done, plain())
         announce(done, 524_289)
@@ -79,7 +79,7 @@ def test_the_same_bound_holds_while_a_client_authenticates_again() -> None:
     handshake(client, "PLAIN")
     announce(client, 1001)
     assert client.closed is not None
-    assert "sasl.server.max.receive.size is 1000" in client.closed
+    assert "sasl.server.max.receive.size (1000)" in client.closed
 
 
 def test_connections_of_one_address_and_of_all_are_bounded() -> None:
@@ -94,7 +94,7 @@ def test_connections_of_one_address_and_of_all_are_bounded() -> None:
         None,
         "too many connections: max.connections is 4",
     ]
-    scene.happens(Disconnected(first.number))
+    scene.handle(Disconnected(first.number))
     assert scene.client(host="10.0.0.1").closed is None
     undisturbed(second)
 
@@ -105,7 +105,7 @@ def test_all_connections_together_may_buffer_so_much_and_the_largest_closes() ->
     other = scene.client()
     for at, client in enumerate(hostile):
         announce(client, 50_000)
-        client.sends_bytes(bytes(10_000 + at))
+        client.send_bytes(bytes(10_000 + at))
         undisturbed(other)
         assert scene.cluster.connections.buffered <= 100_000
         assert scene.cluster.connections.buffered == sum(
@@ -115,7 +115,7 @@ def test_all_connections_together_may_buffer_so_much_and_the_largest_closes() ->
     assert len(closed) == 21
     assert all("queued.max.request.bytes" in (each.closed or "") for each in closed)
     for client in hostile:
-        client.leaves()
+        client.disconnect()
     assert scene.cluster.connections.buffered == 0
 
 
@@ -124,12 +124,12 @@ def test_a_request_that_comes_drop_by_drop_is_not_waited_for_for_ever() -> None:
     slow, other = scene.client(), scene.client()
     announce(slow, 1000)
     for _ in range(9):
-        scene.passes(0.1)
-        slow.sends_bytes(b"\0")
+        scene.advance(0.1)
+        slow.send_bytes(b"\0")
         undisturbed(other)
     assert slow.closed is None
-    scene.passes(0.2)
-    assert slow.closed == "a request was not complete after connections.max.idle.ms"
+    scene.advance(0.2)
+    assert slow.closed == "request not complete within connections.max.idle.ms"
     assert other.closed is None
     undisturbed(other)
 
@@ -139,9 +139,9 @@ def test_a_request_that_comes_drop_by_drop_is_not_waited_for_for_ever() -> None:
 
 def creation(client: Client, *topics: CreatableTopic, validate_only: bool = False) -> list[int]:
     request = CreateTopicsRequest(topics=list(topics), validate_only=validate_only)
-    answer = client.asks(request, 7, CreateTopicsResponse)
-    assert {each.error_message for each in answer.topics} <= {None, "", EXCESS, FULL}
-    return [each.error_code for each in answer.topics]
+    response = client.exchange(request, 7, CreateTopicsResponse)
+    assert {each.error_message for each in response.topics} <= {None, "", EXCESS, FULL}
+    return [each.error_code for each in response.topics]
 
 
 FULL = "The cluster would have more than 12 partitions."
@@ -190,8 +190,8 @@ def test_one_request_adds_only_so_many_partitions(by_assignment: bool, validate_
             for name in "ab"
         ]
         request = CreatePartitionsRequest(topics=topics, validate_only=validate_only)
-        answer = scene.client().asks(request, 3, CreatePartitionsResponse)
-        return {(each.error_code, each.error_message) for each in answer.results}
+        response = scene.client().exchange(request, 3, CreatePartitionsResponse)
+        return {(each.error_code, each.error_message) for each in response.results}
 
     assert grown(7) == {(E.POLICY_VIOLATION, EXCESS)}
     assert grown(6) == {(E.NONE, None)}
@@ -223,7 +223,7 @@ def test_a_metadata_creates_only_so_many_topics_and_the_next_goes_on() -> None:
 
 
 def whole(client: Client, *partitions: int, session_id: int = 0, epoch: int = 0) -> FetchResponse:
-    asked = [
+    requested = [
         FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1 << 30)
         for index in partitions
     ]
@@ -233,9 +233,9 @@ def whole(client: Client, *partitions: int, session_id: int = 0, epoch: int = 0)
         max_bytes=1 << 30,
         session_id=session_id,
         session_epoch=epoch,
-        topics=[FetchTopic(topic="t", partitions=asked)] if asked else [],
+        topics=[FetchTopic(topic="t", partitions=requested)] if requested else [],
     )
-    return client.asks(request, 12, FetchResponse)
+    return client.exchange(request, 12, FetchResponse)
 
 
 def test_a_fetch_session_has_only_so_many_partitions() -> None:
@@ -273,11 +273,11 @@ def join(client: Client, group: str, member_id: str = "", data: bytes = b"") -> 
         protocol_type="consumer",
         protocols=[JoinGroupRequestProtocol(name="range", metadata=data)],
     )
-    return client.asks(request, 9, JoinGroupResponse)
+    return client.exchange(request, 9, JoinGroupResponse)
 
 
 def commit(client: Client, group: str, *partitions: int) -> list[int]:
-    asked = [
+    requested = [
         OffsetCommitRequestPartition(
             partition_index=index, committed_offset=1, committed_metadata=""
         )
@@ -286,18 +286,18 @@ def commit(client: Client, group: str, *partitions: int) -> list[int]:
     request = OffsetCommitRequest(
         group_id=group,
         generation_id_or_member_epoch=-1,
-        topics=[OffsetCommitRequestTopic(name="t", partitions=asked)],
+        topics=[OffsetCommitRequestTopic(name="t", partitions=requested)],
     )
-    answer = client.asks(request, 8, OffsetCommitResponse)
-    return [each.error_code for topic in answer.topics for each in topic.partitions]
+    response = client.exchange(request, 8, OffsetCommitResponse)
+    return [each.error_code for topic in response.topics for each in topic.partitions]
 
 
 def grouped(bounds: Bounds) -> tuple[Scene, Client]:
-    """A cluster whose groups may be asked for."""
+    """A cluster with `__consumer_offsets`."""
     settings = {"group.initial.rebalance.delay.ms": "0"}
     scene = Scene(topics={"t": 8}, settings=settings, bounds=bounds)
     client = scene.client()
-    client.asks(FindCoordinatorRequest(coordinator_keys=["g"]), 4, FindCoordinatorResponse)
+    client.exchange(FindCoordinatorRequest(coordinator_keys=["g"]), 4, FindCoordinatorResponse)
     return scene, client
 
 
@@ -308,8 +308,8 @@ def test_there_are_only_so_many_groups() -> None:
     assert commit(client, "c", 0, 1) == [E.POLICY_VIOLATION] * 2
     assert join(client, "c").error_code == E.POLICY_VIOLATION
     assert commit(client, "a", 1) == [E.NONE]
-    scene.passes(11)  # nobody came back with the id
-    scene.passes(600)
+    scene.advance(11)  # nobody came back with the id
+    scene.advance(600)
     assert commit(scene.client(), "c", 0) == [E.NONE]
 
 
@@ -318,8 +318,8 @@ def test_a_join_that_fails_leaves_no_group() -> None:
     request = JoinGroupRequest(group_id="x", session_timeout_ms=10_000, protocol_type="consumer")
     for number in range(5):
         request.group_id = f"x{number}"
-        answer = client.asks(request, 9, JoinGroupResponse)
-        assert answer.error_code == E.INCONSISTENT_GROUP_PROTOCOL
+        response = client.exchange(request, 9, JoinGroupResponse)
+        assert response.error_code == E.INCONSISTENT_GROUP_PROTOCOL
     assert commit(client, "a", 0) == commit(client, "b", 0) == [E.NONE]
     undisturbed(scene.client())
 
@@ -329,7 +329,7 @@ def test_there_are_only_so_many_members_pending_ones_included() -> None:
     for group in "abc":
         assert join(client, group).error_code == E.MEMBER_ID_REQUIRED
     assert join(client, "a").error_code == E.GROUP_MAX_SIZE_REACHED
-    scene.passes(11)
+    scene.advance(11)
     assert join(client, "a").error_code == E.MEMBER_ID_REQUIRED
 
 
@@ -347,9 +347,9 @@ def test_metadata_and_assignments_of_all_groups_are_bounded() -> None:
         protocol_name="range",
         assignments=[SyncGroupRequestAssignment(member_id=member, assignment=bytes(6_000))],
     )
-    assert client.asks(sync, 5, SyncGroupResponse).error_code == E.MESSAGE_TOO_LARGE
+    assert client.exchange(sync, 5, SyncGroupResponse).error_code == E.MESSAGE_TOO_LARGE
     sync.assignments[0].assignment = bytes(1_000)
-    assert client.asks(sync, 5, SyncGroupResponse).error_code == E.NONE
+    assert client.exchange(sync, 5, SyncGroupResponse).error_code == E.NONE
     # the same again costs nothing more
     assert join(client, "a", member, bytes(6_000)).error_code == E.NONE
 
@@ -362,8 +362,8 @@ def test_a_client_id_is_not_repeated_at_length_in_member_ids() -> None:
         protocol_type="consumer",
         protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
     )
-    client.sends(request, 9, client_id="c" * 30_000)
-    member_id = client.gets(JoinGroupResponse).member_id
+    client.send(request, 9, client_id="c" * 30_000)
+    member_id = client.receive(JoinGroupResponse).member_id
     assert member_id.startswith("c" * 100)
     assert len(member_id) < 300
 
@@ -376,20 +376,22 @@ def test_there_are_only_so_many_committed_offsets() -> None:
     topic = scene.cluster.topics.get("t")
     assert topic is not None
     scene.cluster.creation.delete([topic], 0.0)
-    scene.make("t", 8)
+    scene.create_topic("t", 8)
     assert commit(client, "b", 0, 1, 2, 3, 4) == [E.NONE] * 5
 
 
 def test_what_groups_hold_is_counted_alike_by_the_next_coordinator() -> None:
     scene = Scene(2, topics={"t": 8}, bounds=Bounds(committed_offsets=5))
     client = scene.client()
-    found = client.asks(FindCoordinatorRequest(coordinator_keys=["g"]), 4, FindCoordinatorResponse)
+    found = client.exchange(
+        FindCoordinatorRequest(coordinator_keys=["g"]), 4, FindCoordinatorResponse
+    )
     first = found.coordinators[0].node_id
     assert commit(scene.client(first), "g", 0, 1, 2) == [E.NONE] * 3
     usage = scene.cluster.groups.usage
     assert usage.offsets == 3
     index = scene.cluster.groups.partition_of("g")
-    scene.moves("__consumer_offsets", index, 3 - first)
+    scene.move_leader("__consumer_offsets", index, 3 - first)
     assert usage.offsets == 3
     assert commit(scene.client(3 - first), "g", 3, 4, 5) == [E.POLICY_VIOLATION] * 3
     assert commit(scene.client(3 - first), "g", 3, 4) == [E.NONE] * 2
@@ -422,8 +424,8 @@ def test_a_cluster_remembers_only_so_many_transactional_ids() -> None:
 
     def initialised(name: str) -> tuple[int, int]:
         request = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=1000)
-        answer = client.asks(request, 4, InitProducerIdResponse)
-        return answer.producer_id, answer.producer_epoch
+        response = client.exchange(request, 4, InitProducerIdResponse)
+        return response.producer_id, response.producer_epoch
 
     a, b = initialised("a"), initialised("b")
     assert initialised("a")[0] == a[0]
@@ -435,18 +437,20 @@ def test_a_cluster_remembers_only_so_many_transactional_ids() -> None:
 # -- responses
 
 
-def test_who_never_reads_is_closed() -> None:
+def test_a_client_that_never_reads_is_closed() -> None:
     scene = Scene(topics={"t": 1}, settings={"connections.max.idle.ms": "1000"})
     produce(scene.client(), batch(b"x" * 900_000))
     greedy, other = scene.client(), scene.client()
-    scene.deaf.add(greedy.number)
+    scene.not_draining.add(greedy.number)
     for _ in range(10):
-        greedy.sends(fetch_of(greedy), 12)
+        greedy.send(fetch_of(greedy), 12)
     assert len(greedy.received) < 2_000_000
     for _ in range(3):
-        scene.passes(0.5)
+        scene.advance(0.5)
         undisturbed(other)
-    assert greedy.closed == "responses were not read for connections.max.idle.ms"
-    scene.deaf.clear()
-    scene.happens(Drained(greedy.number))
-    assert only(other.asks(fetch_of(other, max_bytes=1), 12, FetchResponse)).error_code == E.NONE
+    assert greedy.closed == "responses not read within connections.max.idle.ms"
+    scene.not_draining.clear()
+    scene.handle(Drained(greedy.number))
+    assert (
+        only(other.exchange(fetch_of(other, max_bytes=1), 12, FetchResponse)).error_code == E.NONE
+    )

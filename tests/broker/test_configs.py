@@ -35,7 +35,7 @@ def describe(client: Client, kind: int, name: str, version: int = 4, *keys: str)
         resource_type=kind, resource_name=name, configuration_keys=list(keys) or None
     )
     request = DescribeConfigsRequest(resources=[resource], include_synonyms=version > 0)
-    [result] = client.asks(request, version, DescribeConfigsResponse).results
+    [result] = client.exchange(request, version, DescribeConfigsResponse).results
     assert (result.error_code, result.error_message) == (E.NONE, "")
     return {each.name: each for each in result.configs}
 
@@ -46,7 +46,7 @@ def replace(
     configs = [full.AlterableConfig(name=key, value=value) for key, value in values]
     resource = full.AlterConfigsResource(resource_type=kind, resource_name=name, configs=configs)
     request = full.AlterConfigsRequest(resources=[resource], validate_only=validate)
-    [response] = client.asks(request, 2, AlterConfigsResponse).responses
+    [response] = client.exchange(request, 2, AlterConfigsResponse).responses
     assert (response.resource_type, response.resource_name) == (kind, name)
     assert (response.error_message is None) == (response.error_code == E.NONE)
     return response.error_code
@@ -56,7 +56,7 @@ def set_one(client: Client, kind: int, name: str, key: str, value: str | None, h
     config = some.AlterableConfig(name=key, config_operation=how, value=value)
     resource = some.AlterConfigsResource(resource_type=kind, resource_name=name, configs=[config])
     request = some.IncrementalAlterConfigsRequest(resources=[resource])
-    [response] = client.asks(request, 1, IncrementalAlterConfigsResponse).responses
+    [response] = client.exchange(request, 1, IncrementalAlterConfigsResponse).responses
     return response.error_code
 
 
@@ -74,7 +74,7 @@ def client(scene: Scene) -> Client:
 def test_a_topic_that_is_made_has_a_null_error_message(client: Client, version: int) -> None:
     topic = CreatableTopic(name="made", num_partitions=1, replication_factor=1)
     request = CreateTopicsRequest(topics=[topic], timeout_ms=1000)
-    [made] = client.asks(request, version, CreateTopicsResponse).topics
+    [made] = client.exchange(request, version, CreateTopicsResponse).topics
     assert (made.error_code, made.error_message) == (E.NONE, None)
 
 
@@ -114,7 +114,7 @@ COUNTS = {"2.2": 188, "2.8": 218, "3.9": 314, "4.0": 289, "4.3": 340}
 
 @pytest.mark.parametrize("release", COUNTS)
 def test_a_broker_has_the_keys_of_its_release(release: str) -> None:
-    """As many as its `ConfigDef` has that are not internal."""
+    """The number of public keys in its `ConfigDef`."""
     found = describe(Scene(release=release).client(), BROKER, "1", 1)
     assert len(found) == COUNTS[release]
     assert ("zookeeper.connect" in found) == (release < "4.0")
@@ -138,7 +138,7 @@ def test_alter_configs_replaces_all_that_was_set(scene: Scene, client: Client) -
     assert found["segment.bytes"].config_source == DEFAULT
     assert replace(client, TOPIC, "t", validate=True) == E.NONE
     assert describe(client, TOPIC, "t")["retention.ms"].value == "6"
-    assert describe(scene.again().client(), TOPIC, "t")["retention.ms"].value == "6"
+    assert describe(scene.restored().client(), TOPIC, "t")["retention.ms"].value == "6"
     assert replace(client, TOPIC, "t") == E.NONE
     assert describe(client, TOPIC, "t")["retention.ms"].config_source == DEFAULT
 
@@ -153,7 +153,7 @@ def test_alter_configs_of_a_broker_keeps_what_its_file_says(scene: Scene, client
     ]
     assert replace(client, BROKER, "", ("background.threads", "7")) == E.NONE
     assert describe(client, BROKER, "").keys() == {"background.threads"}
-    again = describe(scene.again().client(), BROKER, "1")
+    again = describe(scene.restored().client(), BROKER, "1")
     assert again["background.threads"].config_source == ALL_BROKERS
     assert again["num.io.threads"].config_source == DYNAMIC
     assert replace(client, BROKER, "1") == E.NONE
@@ -179,11 +179,11 @@ WRONG: list[tuple[int, str, list[tuple[str, str | None]], ErrorCode]] = [
     (3, "x", [("a", "b")], E.INVALID_REQUEST),
     (8, "1", [("kafka.server", "INFO")], E.INVALID_REQUEST),
 ]
-"""What Kafka 4.3 answers with the same code."""
+"""The messages of Kafka 4.3 with the same code."""
 
 
 @pytest.mark.parametrize(("kind", "name", "values", "error"), WRONG)
-def test_what_cannot_be_set_is_refused_and_nothing_changes(
+def test_invalid_configs_are_rejected_and_nothing_changes(
     client: Client,
     kind: int,
     name: str,
@@ -222,14 +222,14 @@ def test_features_are_those_of_the_release(release: str) -> None:
         request = ApiVersionsRequest(
             client_software_name=software, client_software_version=software
         )
-        answer = client.asks(request, version, ApiVersionsResponse)
+        response = client.exchange(request, version, ApiVersionsResponse)
         wanted = newest if version >= 3 else ()
         assert {
-            (each.name, each.min_version, each.max_version) for each in answer.supported_features
+            (each.name, each.min_version, each.max_version) for each in response.supported_features
         } == {
             (each.name, each.lowest, each.highest) for each in wanted if each.lowest or version > 3
         }
-        assert {(each.name, each.max_version_level) for each in answer.finalized_features} == {
+        assert {(each.name, each.max_version_level) for each in response.finalized_features} == {
             (each.name, each.level) for each in wanted if each.level
         }
-        assert (answer.finalized_features_epoch >= 0) == bool(wanted)
+        assert (response.finalized_features_epoch >= 0) == bool(wanted)

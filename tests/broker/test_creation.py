@@ -1,4 +1,4 @@
-"""Topics that come to be because somebody asks for them, where configuration lets them."""
+"""Auto-creation of topics by Metadata."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .scene import Scene, metadata
 E = ErrorCode
 
 
-def test_asking_makes_a_topic_as_configured() -> None:
+def test_metadata_creates_a_topic_as_configured() -> None:
     scene = Scene(3, settings={"num.partitions": "4", "default.replication.factor": "2"})
     [topic] = metadata(scene.client(), "new").topics
     assert topic.error_code == E.NONE
@@ -20,18 +20,18 @@ def test_asking_makes_a_topic_as_configured() -> None:
 
 
 @pytest.mark.parametrize(
-    ("configured", "asked"), [("false", True), ("true", False), ("false", False)]
+    ("configured", "requested"), [("false", True), ("true", False), ("false", False)]
 )
-def test_it_does_not_where_broker_or_client_say_no(configured: str, asked: bool) -> None:
+def test_it_does_not_where_broker_or_client_say_no(configured: str, requested: bool) -> None:
     scene = Scene(settings={"auto.create.topics.enable": configured})
     for _ in range(2):
-        answer = metadata(scene.client(), "new", allow_auto_topic_creation=asked)
-        assert answer.topics[0].error_code == E.UNKNOWN_TOPIC_OR_PARTITION
+        response = metadata(scene.client(), "new", allow_auto_topic_creation=requested)
+        assert response.topics[0].error_code == E.UNKNOWN_TOPIC_OR_PARTITION
     assert "new" not in scene.cluster.topics
 
 
 @pytest.mark.parametrize("name", ["", ".", "a b", "x" * 250])
-def test_a_name_that_none_may_have_is_refused(name: str) -> None:
+def test_an_invalid_name_is_rejected(name: str) -> None:
     scene = Scene()
     [topic] = metadata(scene.client(), name).topics
     assert topic.error_code == E.INVALID_TOPIC_EXCEPTION

@@ -32,8 +32,8 @@ def test_where_a_state_may_go_is_drawn(
 
 def test_what_a_member_meets() -> None:
     for kind in Kind:
-        answers = [ADMISSION[state][kind] for state in GroupState]
-        row = " | ".join(error.name if error else "-" for error in answers)
+        responses = [ADMISSION[state][kind] for state in GroupState]
+        row = " | ".join(error.name if error else "-" for error in responses)
         assert f"| {kind.value} | {row} |\n" in PAGE
 
 

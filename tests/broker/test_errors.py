@@ -23,12 +23,12 @@ E = ErrorCode
 
 
 def topics_of(client: Client, version: int, *topics: MetadataRequestTopic) -> list[Any]:
-    response = client.asks(MetadataRequest(topics=list(topics)), version, MetadataResponse)
+    response = client.exchange(MetadataRequest(topics=list(topics)), version, MetadataResponse)
     return [(each.error_code, each.name, each.topic_id) for each in response.topics]
 
 
 @pytest.mark.parametrize("version", [10, 11])
-def test_ids_and_null_names_are_refused_before_metadata_12(version: int) -> None:
+def test_ids_and_null_names_are_rejected_before_metadata_12(version: int) -> None:
     """As Kafka 4.3 does: each topic with INVALID_REQUEST, a null name as the empty one."""
     scene = Scene(topics={"t": 1})
     client = scene.client()
@@ -38,13 +38,13 @@ def test_ids_and_null_names_are_refused_before_metadata_12(version: int) -> None
     both = MetadataRequestTopic(name="t", topic_id=topic.topic_id)
     nothing = MetadataRequestTopic(name=None)
     named = MetadataRequestTopic(name="t")
-    refused = E.INVALID_REQUEST
-    assert topics_of(client, version, by_id) == [(refused, "", topic.topic_id)]
-    assert topics_of(client, version, both) == [(refused, "t", topic.topic_id)]
-    assert topics_of(client, version, nothing) == [(refused, "", ZERO_UUID)]
+    invalid = E.INVALID_REQUEST
+    assert topics_of(client, version, by_id) == [(invalid, "", topic.topic_id)]
+    assert topics_of(client, version, both) == [(invalid, "t", topic.topic_id)]
+    assert topics_of(client, version, nothing) == [(invalid, "", ZERO_UUID)]
     assert topics_of(client, version, named, by_id) == [
-        (refused, "t", ZERO_UUID),
-        (refused, "", topic.topic_id),
+        (invalid, "t", ZERO_UUID),
+        (invalid, "", topic.topic_id),
     ]
     assert topics_of(client, version, named) == [(E.NONE, "t", topic.topic_id)]
 
@@ -67,13 +67,15 @@ def test_where_an_id_is_given_names_are_ignored(version: int) -> None:
     assert topics_of(client, version, nothing) == [(E.UNKNOWN_SERVER_ERROR, "", ZERO_UUID)]
 
 
-def with_handler(monkeypatch: pytest.MonkeyPatch, key: ApiKey, handle: Any, refused: Any) -> None:
-    handlers = {**HANDLERS, key: SimpleNamespace(handle=handle, refused=refused)}
+def with_handler(
+    monkeypatch: pytest.MonkeyPatch, key: ApiKey, handle: Any, error_response: Any
+) -> None:
+    handlers = {**HANDLERS, key: SimpleNamespace(handle=handle, error_response=error_response)}
     monkeypatch.setattr(serving, "HANDLERS", handlers)
     monkeypatch.setattr(
         serving,
-        "refused",
-        lambda request, error: handlers[request.api_key].refused(request.body, error),
+        "error_response",
+        lambda request, error: handlers[request.api_key].error_response(request.body, error),
     )
 
 
@@ -96,8 +98,8 @@ def test_a_handler_at_fault_gets_an_error_response(
     with_handler(monkeypatch, ApiKey.METADATA, handle, refusing)
     scene = Scene()
     client = scene.client()
-    for _ in range(2):  # and the connection is kept
-        response = client.asks(MetadataRequest(topics=[]), 9, MetadataResponse)
+    for _ in range(2):  # and the connection stays open
+        response = client.exchange(MetadataRequest(topics=[]), 9, MetadataResponse)
         assert [each.error_code for each in response.topics] == [E.UNKNOWN_SERVER_ERROR]
     assert not scene.cluster.serving.pending
     [first, _] = errors_of(expected_errors)
@@ -106,22 +108,22 @@ def test_a_handler_at_fault_gets_an_error_response(
 
 
 @pytest.mark.parametrize("handle", [unwritable, failing])
-@pytest.mark.parametrize("refused", [unwritable, failing])
-def test_where_the_error_cannot_be_said_either_the_connection_closes(
+@pytest.mark.parametrize("error_response", [unwritable, failing])
+def test_where_the_error_response_fails_too_the_connection_closes(
     monkeypatch: pytest.MonkeyPatch,
     expected_errors: pytest.LogCaptureFixture,
     handle: Any,
-    refused: Any,
+    error_response: Any,
 ) -> None:
-    with_handler(monkeypatch, ApiKey.METADATA, handle, refused)
+    with_handler(monkeypatch, ApiKey.METADATA, handle, error_response)
     scene = Scene()
     client, other = scene.client(), scene.client()
-    client.sends(MetadataRequest(topics=[]), 9)
+    client.send(MetadataRequest(topics=[]), 9)
     assert client.frame() is None
     assert client.closed is not None
     assert client.closed.startswith("unexpected error in the broker: ")
     assert errors_of(expected_errors)
-    client.leaves()
+    client.disconnect()
     assert not scene.cluster.serving.pending
     monkeypatch.undo()
     assert metadata(other).cluster_id == "kafkawire"
@@ -132,7 +134,7 @@ def test_a_produce_without_acks_at_fault_closes_the_connection(
 ) -> None:
     with_handler(monkeypatch, ApiKey.PRODUCE, failing, refusing)
     client = Scene().client()
-    client.sends(ProduceRequest(acks=0, timeout_ms=1, topic_data=[]), 9)
+    client.send(ProduceRequest(acks=0, timeout_ms=1, topic_data=[]), 9)
     assert client.frame() is None
     assert client.closed == "unexpected error in the broker: ZeroDivisionError: a mistake"
     assert errors_of(expected_errors)

@@ -1,4 +1,4 @@
-"""Every version of every API that is served, and every API that is not: each gets its answer."""
+"""Every version of every API that is served, and every API that is not: each gets its response."""
 
 from __future__ import annotations
 
@@ -63,17 +63,17 @@ def request_of(name: str, version: int, scene: Scene) -> Message:
 def lived_in(scene: Scene) -> Client:
     """Give the cluster records, a group with a static member, and committed offsets."""
     client = scene.client()
-    client.sends(request_of("FindCoordinatorRequest", 0, scene), 0)
+    client.send(request_of("FindCoordinatorRequest", 0, scene), 0)
     for name, version in (("Produce", 12), ("OffsetCommit", 9)):
-        client.sends(request_of(f"{name}Request", version, scene), version)
+        client.send(request_of(f"{name}Request", version, scene), version)
     join = filled("JoinGroupRequest", 9, known(scene))
     assert isinstance(join, JoinGroupRequest)
     join.group_id = known(scene).group_of("")
-    client.sends(join, 9)
-    answers = [client.answer() for _ in range(4)]
-    joined = answers[-1]
+    client.send(join, 9)
+    responses = [client.response() for _ in range(4)]
+    joined = responses[-1]
     assert isinstance(joined, JoinGroupResponse)
-    assert not any(errors(answer) for answer in answers if answer is not None)
+    assert not any(errors(response) for response in responses if response is not None)
     sync = SyncGroupRequest(
         group_id=join.group_id,
         generation_id=joined.generation_id,
@@ -83,10 +83,10 @@ def lived_in(scene: Scene) -> Client:
         protocol_name=joined.protocol_name,
         assignments=[SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"all")],
     )
-    client.sends(sync, 5)
-    answer = client.answer()
-    assert answer is not None
-    assert not errors(answer)
+    client.send(sync, 5)
+    response = client.response()
+    assert response is not None
+    assert not errors(response)
     return client
 
 
@@ -98,13 +98,13 @@ def scene() -> Scene:
 
 
 @pytest.mark.parametrize(("name", "version"), CASES)
-def test_every_version_is_answered_in_it(scene: Scene, name: str, version: int) -> None:
+def test_every_version_gets_its_response(scene: Scene, name: str, version: int) -> None:
     client = scene.client()
-    client.sends(request_of(name, version, scene), version)
-    scene.passes(1.0)
-    answer = client.answer()
-    assert answer is not None, client.closed
-    assert errors(answer) <= EXPECTED.get(name, set()), answer
+    client.send(request_of(name, version, scene), version)
+    scene.advance(1.0)
+    response = client.response()
+    assert response is not None, client.closed
+    assert errors(response) <= EXPECTED.get(name, set()), response
 
 
 @pytest.mark.parametrize(("name", "version"), CASES)
@@ -112,15 +112,15 @@ def test_every_version_can_say_an_error(scene: Scene, name: str, version: int) -
     key = REGISTRY.get(name).api_key
     scene.cluster.faults.append(Fault(ApiKey(key or 0), error=E.NOT_CONTROLLER))
     client = scene.client()
-    client.sends(request_of(name, version, scene), version)
-    answer = client.answer()
-    assert answer is not None, client.closed
-    has_place = any(
+    client.send(request_of(name, version, scene), version)
+    response = client.response()
+    assert response is not None, client.closed
+    has_error_field = any(
         row.attribute == "error_code" and row.first <= version <= row.last
-        for one in structures(answer)
+        for one in structures(response)
         for row in one.__fields__
     )
-    assert errors(answer) == ({E.NOT_CONTROLLER} if has_place else set()), answer
+    assert errors(response) == ({E.NOT_CONTROLLER} if has_error_field else set()), response
 
 
 def not_served() -> Iterator[tuple[str, int]]:
@@ -132,43 +132,43 @@ def not_served() -> Iterator[tuple[str, int]]:
 
 
 @pytest.mark.parametrize(("name", "version"), list(not_served()))
-def test_an_api_that_is_not_served_says_so_and_the_connection_is_kept(
+def test_an_api_that_is_not_served_gets_an_error_and_the_connection_stays_open(
     scene: Scene, name: str, version: int
 ) -> None:
     client = scene.client()
-    client.sends(filled(name, version, known(scene)), version)
-    answer = client.answer()
-    assert answer is not None, client.closed
-    assert said(answer) == ({E.UNSUPPORTED_VERSION} if has_place(answer, version) else set()), (
-        answer
-    )
+    client.send(filled(name, version, known(scene)), version)
+    response = client.response()
+    assert response is not None, client.closed
+    assert errors_in(response) == (
+        {E.UNSUPPORTED_VERSION} if has_error_field(response, version) else set()
+    ), response
     assert_still_there(client, scene)
 
 
-def said(answer: Message) -> set[int]:
+def errors_in(response: Message) -> set[int]:
     """Collect errors, by whatever name the field goes."""
     return {
         getattr(one, row.attribute)
-        for one in structures(answer)
+        for one in structures(response)
         for row in one.__fields__
         if row.attribute.endswith("error_code")
     } - {0}
 
 
-def has_place(answer: Message, version: int) -> bool:
-    """Whether there is a place for an error: here what was asked for is all, so it has no list."""
-    return not (isinstance(answer, DescribeLogDirsResponse) and version < 3)
+def has_error_field(response: Message, version: int) -> bool:
+    """Whether there is a place for an error: a request for everything has no list."""
+    return not (isinstance(response, DescribeLogDirsResponse) and version < 3)
 
 
 def assert_still_there(client: Client, scene: Scene) -> None:
     assert client.closed is None
-    client.sends(filled("ApiVersionsRequest", 3, known(scene)), 3)
-    assert client.gets(ApiVersionsResponse).error_code == E.NONE
+    client.send(filled("ApiVersionsRequest", 3, known(scene)), 3)
+    assert client.receive(ApiVersionsResponse).error_code == E.NONE
 
 
-def test_a_key_that_no_api_has_gets_an_error_and_the_connection_is_kept(scene: Scene) -> None:
+def test_an_unknown_api_key_gets_an_error_and_the_connection_stays_open(scene: Scene) -> None:
     client = scene.client()
-    client.sends_bytes(bytes.fromhex("0000000e 03e7 0000 0000002a 0004 74657374".replace(" ", "")))
+    client.send_bytes(bytes.fromhex("0000000e 03e7 0000 0000002a 0004 74657374".replace(" ", "")))
     assert client.frame() == bytes.fromhex("00000006 0000002a 0023".replace(" ", ""))
     assert_still_there(client, scene)
 
@@ -180,7 +180,7 @@ def test_an_unknown_version_of_api_versions_gets_error_35_in_version_0(
     client = scene.client()
     header = bytes.fromhex("0012") + version.to_bytes(2, "big", signed=True)
     body = header + bytes.fromhex("00000007 0004 74657374 00 0261 0261 00".replace(" ", ""))
-    client.sends_bytes(len(body).to_bytes(4, "big") + body)
+    client.send_bytes(len(body).to_bytes(4, "big") + body)
     data = client.frame()
     assert data is not None
     frame = kafkawire.decode_frame(data, response_to=(18, 0))
@@ -198,10 +198,10 @@ def test_a_version_that_the_release_does_not_take_closes_with_a_reason(
 ) -> None:
     scene = Scene(topics={TOPIC: 1}, release=release)
     client = scene.client()
-    client.sends_bytes(
+    client.send_bytes(
         b"\0\0\0\x0f" + bytes([0, 0, 0, version]) + bytes.fromhex("00000001 0004 74657374 00")
     )
-    assert client.answer() is None
+    assert client.response() is None
     assert client.closed is not None
     assert f"PRODUCE v{version}" in client.closed
     assert f"Kafka {release}" in client.closed

@@ -1,4 +1,4 @@
-"""Faults on purpose: each action, when it strikes, and that a seed repeats it."""
+"""Fault injection: each action, when it applies, and that a seed repeats it."""
 
 from __future__ import annotations
 
@@ -23,49 +23,49 @@ def struck(**fault: object) -> tuple[Scene, Client, Fault]:
 
 
 def asks(client: Client) -> None:
-    client.sends(MetadataRequest(topics=None), 9)
+    client.send(MetadataRequest(topics=None), 9)
 
 
-def test_an_error_is_told_and_nothing_is_done() -> None:
+def test_an_error_is_returned_and_the_request_not_carried_out() -> None:
     _, client, fault = struck(match="Produce", error=E.NOT_LEADER_OR_FOLLOWER)
     assert produce(client, batch(b"a")).error_code == E.NOT_LEADER_OR_FOLLOWER
     assert offset_at(client, -1).offset == 0
     assert (fault.seen, fault.hit) == (1, 1)
 
 
-def test_only_the_nth_is_struck() -> None:
+def test_only_the_nth_request_fails() -> None:
     _, client, fault = struck(match="Produce", nth=2, error=E.NOT_LEADER_OR_FOLLOWER)
-    told = [produce(client, batch(b"a")).error_code for _ in range(4)]
-    assert told == [E.NONE, E.NOT_LEADER_OR_FOLLOWER, E.NONE, E.NONE]
+    reported = [produce(client, batch(b"a")).error_code for _ in range(4)]
+    assert reported == [E.NONE, E.NOT_LEADER_OR_FOLLOWER, E.NONE, E.NONE]
     assert (fault.seen, fault.hit) == (4, 1)
 
 
-def test_a_delay_holds_the_answer_back_and_those_behind_it() -> None:
+def test_a_delay_holds_back_this_response_and_later_ones() -> None:
     scene, client, _ = struck(match="Metadata", nth=1, action="delay", delay=2.0)
     asks(client)
     asks(client)
-    scene.passes(1.9)
+    scene.advance(1.9)
     assert client.frame() is None
-    scene.passes(0.2)
+    scene.advance(0.2)
     for _ in range(2):
-        client.gets(MetadataResponse)
+        client.receive(MetadataResponse)
 
 
-def test_a_delayed_answer_dies_with_its_client() -> None:
+def test_a_delayed_response_is_dropped_with_its_connection() -> None:
     scene, client, _ = struck(action="delay", delay=2.0)
     asks(client)
-    client.leaves()
-    scene.passes(3)
+    client.disconnect()
+    scene.advance(3)
     assert not scene.cluster.serving.pending
 
 
-def test_a_dropped_answer_never_comes_but_the_work_is_done() -> None:
+def test_a_dropped_response_is_not_sent_but_the_request_is_carried_out() -> None:
     scene, client, _ = struck(match="Produce", nth=1, action="drop")
-    client.sends_bytes(b"")
+    client.send_bytes(b"")
     with pytest.raises(AssertionError):
         produce(client, batch(b"a"))
     asks(client)
-    scene.passes(60)
+    scene.advance(60)
     assert client.frame() is None
     assert client.closed is None
     assert offset_at(scene.client(), -1).offset == 1
@@ -80,24 +80,24 @@ def test_a_disconnect_comes_before_or_after_the_work(carried_out: bool, stored: 
     assert offset_at(scene.client(), -1).offset == stored
 
 
-def test_a_truncated_answer_ends_the_connection() -> None:
+def test_a_truncated_response_closes_the_connection() -> None:
     _, client, _ = struck(action="truncate", keep=7)
     asks(client)
     assert len(client.received) == 7
     assert client.closed == "a fault: truncated"
 
 
-def test_a_corrupt_answer_differs_in_one_byte() -> None:
+def test_a_corrupt_response_differs_in_one_byte() -> None:
     scene, client, fault = struck(match="Metadata", nth=1, action="corrupt")
     asks(client)
-    spoilt = client.frame()
+    damaged = client.frame()
     clean = scene.client()
     asks(clean)
     whole = clean.frame()
-    assert spoilt is not None
+    assert damaged is not None
     assert whole is not None
-    assert sum(a != b for a, b in zip(spoilt, whole, strict=True)) == 1
-    assert spoilt[:8] == whole[:8], "size and correlation id stay"
+    assert sum(a != b for a, b in zip(damaged, whole, strict=True)) == 1
+    assert damaged[:8] == whole[:8], "size and correlation id stay"
     assert fault.hit == 1
 
 
@@ -121,19 +121,19 @@ def test_a_match_may_be_a_function() -> None:
     assert metadata(client, "t").topics[0].error_code == E.NONE
     from kafkawire.messages.metadata_request import MetadataRequestTopic
 
-    client.sends(MetadataRequest(topics=[MetadataRequestTopic(name="t")]), 9, "other")
-    assert client.gets(MetadataResponse).topics[0].error_code == E.INVALID_REQUEST
+    client.send(MetadataRequest(topics=[MetadataRequestTopic(name="t")]), 9, "other")
+    assert client.receive(MetadataResponse).topics[0].error_code == E.INVALID_REQUEST
 
 
 @pytest.mark.parametrize("match", ["Nothing", "produced"])
-def test_a_match_that_is_no_api_is_refused(match: str) -> None:
+def test_an_unknown_api_is_rejected(match: str) -> None:
     with pytest.raises(ValueError, match=match):
         Fault(match)
 
 
-def test_an_error_where_there_is_no_answer_closes() -> None:
+def test_an_error_without_a_response_closes() -> None:
     scene, client, fault = struck(match="Produce", error=E.NOT_LEADER_OR_FOLLOWER)
-    client.sends(produce_request(batch(b"a"), acks=0), 9)
+    client.send(produce_request(batch(b"a"), acks=0), 9)
     assert fault.hit == 1
     assert client.frame() is None
     assert client.closed == "a fault: NOT_LEADER_OR_FOLLOWER, acks=0"

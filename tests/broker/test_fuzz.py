@@ -39,7 +39,7 @@ def fresh(seed: int, with_sasl: bool) -> Scene:
 def alive(scene: Scene) -> bool:
     """Whether a client that connects now is served."""
     request = ApiVersionsRequest(client_software_name="a", client_software_version="1")
-    return scene.client().asks(request, 3, ApiVersionsResponse).error_code == 0
+    return scene.client().exchange(request, 3, ApiVersionsResponse).error_code == 0
 
 
 def send(
@@ -54,22 +54,22 @@ def send(
     if damaged:
         body = frame[4:12] + mutate(frame[12:], rng)
         frame = len(body).to_bytes(4, "big") + body
-    client.sends_bytes(frame)
+    client.send_bytes(frame)
     # who damages a Produce does not know whether its acks are still not 0
     return not isinstance(request, ProduceRequest) or (not damaged and request.acks != 0)
 
 
 def check_end(client: Client) -> None:
-    """Check that a request has one response, or a closed connection with a reason, or is parked."""
+    """Check that a request has one response, or a closed connection, or is delayed."""
     if client.closed is not None:
         assert client.closed
-        client.leaves()
+        client.disconnect()
     frame, pending = client.frame(), client.scene.cluster.serving.pending.values()
-    parked = [each for each in pending if each.connection == client.number]
+    delayed = [each for each in pending if each.connection == client.number]
     if client.closed is None:
-        assert (frame is not None) + len(parked) == 1, (frame, parked)
+        assert (frame is not None) + len(delayed) == 1, (frame, delayed)
     else:
-        assert not parked
+        assert not delayed
     assert client.frame() is None, "a second response"
 
 
@@ -85,12 +85,12 @@ def test_every_request_comes_to_an_end(seed: int, with_sasl: bool) -> None:
             request = varied(request_of(name, version, scene), version, rng)
             client = scene.client()
             must_end = send(client, request, version, rng)
-            scene.passes(0.1)
+            scene.advance(0.1)
             if must_end:
                 check_end(client)
             if scene.cluster.topics.get(TOPIC) is None:
-                scene.make(TOPIC)
-        scene.passes(400.0)
+                scene.create_topic(TOPIC)
+        scene.advance(400.0)
         assert alive(scene)
 
 
@@ -106,9 +106,9 @@ def test_null_empty_and_extreme_values_one_at_a_time(name: str) -> None:
             change(request)
             client = scene.client()
             if send(client, request, version, rng, damage=0.0):
-                scene.passes(0.1)
+                scene.advance(0.1)
                 check_end(client)
-            client.leaves()
+            client.disconnect()
             if scene.cluster.topics.get(TOPIC) is None:
-                scene.make(TOPIC)
+                scene.create_topic(TOPIC)
     assert alive(scene)

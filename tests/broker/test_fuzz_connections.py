@@ -52,7 +52,7 @@ class Hostile:
     def send(self, client: Client, data: bytes) -> None:
         connection = self.scene.cluster.connections.find(client.number)
         while data and connection is not None and not connection.paused:  # as a shell does
-            client.sends_bytes(data[:CHUNK])
+            client.send_bytes(data[:CHUNK])
             data = data[CHUNK:]
 
     def garbage(self, client: Client) -> None:
@@ -74,19 +74,19 @@ class Hostile:
         self.send(client, self.rng.choice(FRAMES) * self.rng.randrange(1, 300))
 
     def deafen(self, client: Client) -> None:
-        if client.number in self.scene.deaf:
-            self.scene.deaf.discard(client.number)
-            self.scene.happens(Drained(client.number))
+        if client.number in self.scene.not_draining:
+            self.scene.not_draining.discard(client.number)
+            self.scene.handle(Drained(client.number))
         else:
-            self.scene.deaf.add(client.number)
+            self.scene.not_draining.add(client.number)
 
     def leave(self, client: Client) -> None:
         self.open.remove(client)
-        client.leaves()
+        client.disconnect()
 
 
 def bounded(scene: Scene) -> None:
-    """Whether nothing is kept beyond what the settings say."""
+    """Check that buffers are within the limits of the settings."""
     connections = scene.cluster.connections
     held = [len(each.buffer) for each in connections.values()]
     assert connections.buffered == sum(held) <= BUFFERED
@@ -98,7 +98,7 @@ def bounded(scene: Scene) -> None:
 
 
 def served_at_once(scene: Scene, client: Client, number: int) -> None:
-    """Whether a request is responded to in the call that brings it."""
+    """Whether a request gets its response in the call that delivers it."""
     frame = kafkawire.encode_frame(MetadataRequest(topics=[]), 9, number, client_id="good")
     effects = scene.cluster.handle(Received(client.number, frame), scene.now)
     mine = [
@@ -120,14 +120,14 @@ def test_connections_that_do_anything(seed: int) -> None:
             hostile.step()
             for client in scene.clients.values():  # the shell disconnects whom the machine closes
                 if client.closed is not None and client.number in scene.cluster.connections:
-                    scene.happens(Disconnected(client.number))
+                    scene.handle(Disconnected(client.number))
             bounded(scene)
             served_at_once(scene, good, number)
             if number % 10 == 0:
                 undisturbed(good)
-                scene.passes(rng.choice((0.0, 0.4, 1.0)))
+                scene.advance(rng.choice((0.0, 0.4, 1.0)))
         for client in hostile.open:
-            client.leaves()
+            client.disconnect()
         bounded(scene)
         assert [*scene.cluster.connections] == [good.number]
         assert not scene.cluster.serving.pending

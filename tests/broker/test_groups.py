@@ -1,4 +1,4 @@
-"""Stories of classic groups, told through the wire."""
+"""Classic groups over the wire: joins, rebalances, sessions, static members, offsets."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ RANGE: Protocols = [("range", b"r")]
 
 
 class Person:
-    """Somebody with a connection who may be a member of the group."""
+    """A client that may be a member of the group."""
 
     def __init__(self, scene: Scene, instance: str | None = None, node_id: int = 1) -> None:
         self.scene = scene
@@ -52,18 +52,18 @@ class Person:
         self.member_id = ""
         self.generation_id = -1
         self.leads = False
-        self.told: JoinGroupResponse | None = None
+        self.early_response: JoinGroupResponse | None = None
 
     def joins(self, protocols: Protocols = RANGE, version: int = 9, kind: str = "consumer") -> None:
-        """Send JoinGroup, twice where an id is given first; the answer may have to wait."""
+        """Send JoinGroup, twice if a member id is required; the response may be delayed."""
         self._join(protocols, version, kind)
-        if not self.client.waits() and version >= 4 and not self.member_id:
-            answer = self.client.gets(JoinGroupResponse)
-            if answer.error_code == E.MEMBER_ID_REQUIRED:
-                self.member_id = answer.member_id
+        if not self.client.is_waiting() and version >= 4 and not self.member_id:
+            response = self.client.receive(JoinGroupResponse)
+            if response.error_code == E.MEMBER_ID_REQUIRED:
+                self.member_id = response.member_id
                 self._join(protocols, version, kind)
                 return
-            self._hears(answer)
+            self._hears(response)
 
     def _join(self, protocols: Protocols, version: int, kind: str) -> None:
         request = JoinGroupRequest(
@@ -75,25 +75,29 @@ class Person:
             protocol_type=kind,
             protocols=[JoinGroupRequestProtocol(name=n, metadata=m) for n, m in protocols],
         )
-        self.client.sends(request, version)
+        self.client.send(request, version)
 
     def is_in(self) -> JoinGroupResponse:
-        """Take the answer to JoinGroup, which says that the rebalance is over."""
-        answer = self.client.gets(JoinGroupResponse) if self.told is None else self.told
-        self.told = None
-        assert answer.error_code == E.NONE, answer
-        self._hears(answer)
-        self.told = None
-        return answer
+        """Take the response to JoinGroup, which says that the rebalance is over."""
+        response = (
+            self.client.receive(JoinGroupResponse)
+            if self.early_response is None
+            else self.early_response
+        )
+        self.early_response = None
+        assert response.error_code == E.NONE, response
+        self._hears(response)
+        self.early_response = None
+        return response
 
-    def _hears(self, answer: JoinGroupResponse) -> None:
-        self.told = answer
-        self.member_id, self.generation_id = answer.member_id, answer.generation_id
-        self.leads = answer.leader == answer.member_id
+    def _hears(self, response: JoinGroupResponse) -> None:
+        self.early_response = response
+        self.member_id, self.generation_id = response.member_id, response.generation_id
+        self.leads = response.leader == response.member_id
 
     def syncs(self, **assignments: bytes) -> None:
-        """Send SyncGroup; the leader says who gets what, by member id."""
-        self.client.sends(
+        """Send SyncGroup; the leader sends the assignments by member id."""
+        self.client.send(
             SyncGroupRequest(
                 group_id=GROUP,
                 generation_id=self.generation_id,
@@ -110,10 +114,10 @@ class Person:
         )
 
     def assigned(self) -> bytes:
-        """Take the answer to SyncGroup."""
-        answer = self.client.gets(SyncGroupResponse)
-        assert answer.error_code == E.NONE, answer
-        return answer.assignment
+        """Take the response to SyncGroup."""
+        response = self.client.receive(SyncGroupResponse)
+        assert response.error_code == E.NONE, response
+        return response.assignment
 
     def beats(self) -> ErrorCode:
         """Send a heartbeat."""
@@ -123,14 +127,14 @@ class Person:
             member_id=self.member_id,
             group_instance_id=self.instance,
         )
-        return ErrorCode(self.client.asks(request, 4, HeartbeatResponse).error_code)
+        return ErrorCode(self.client.exchange(request, 4, HeartbeatResponse).error_code)
 
-    def leaves(self) -> ErrorCode:
+    def disconnect(self) -> ErrorCode:
         """Send LeaveGroup."""
         one = MemberIdentity(member_id=self.member_id, group_instance_id=self.instance)
         request = LeaveGroupRequest(group_id=GROUP, members=[one])
-        answer = self.client.asks(request, 5, LeaveGroupResponse)
-        return ErrorCode(answer.error_code or answer.members[0].error_code)
+        response = self.client.exchange(request, 5, LeaveGroupResponse)
+        return ErrorCode(response.error_code or response.members[0].error_code)
 
     def commits(self, offset: int, topic: str = "t", version: int = 8) -> ErrorCode:
         """Commit an offset of partition 0."""
@@ -160,27 +164,27 @@ def commit(
             )
         ],
     )
-    answer = client.asks(request, version, OffsetCommitResponse)
-    return ErrorCode(answer.topics[0].partitions[0].error_code)
+    response = client.exchange(request, version, OffsetCommitResponse)
+    return ErrorCode(response.topics[0].partitions[0].error_code)
 
 
 def committed(client: Client, topic: str = "t") -> int:
     request = OffsetFetchRequest(
         group_id=GROUP, topics=[OffsetFetchRequestTopic(name=topic, partition_indexes=[0])]
     )
-    answer = client.asks(request, 6, OffsetFetchResponse)
-    assert answer.error_code == E.NONE, answer
-    return answer.topics[0].partitions[0].committed_offset
+    response = client.exchange(request, 6, OffsetFetchResponse)
+    assert response.error_code == E.NONE, response
+    return response.topics[0].partitions[0].committed_offset
 
 
 def described(client: Client) -> DescribedGroup:
-    answer = client.asks(DescribeGroupsRequest(groups=[GROUP]), 5, DescribeGroupsResponse)
-    return answer.groups[0]
+    response = client.exchange(DescribeGroupsRequest(groups=[GROUP]), 5, DescribeGroupsResponse)
+    return response.groups[0]
 
 
 def coordinator(client: Client) -> int:
     request = FindCoordinatorRequest(coordinator_keys=[GROUP])
-    return client.asks(request, 4, FindCoordinatorResponse).coordinators[0].node_id
+    return client.exchange(request, 4, FindCoordinatorResponse).coordinators[0].node_id
 
 
 @pytest.fixture
@@ -191,7 +195,7 @@ def scene() -> Scene:
 
 
 def stable(*people: Person) -> None:
-    """Bring people into the group, one after the other, and share out."""
+    """Let members join the group, one after the other, and assign."""
     for at, person in enumerate(people):
         person.joins()
         for earlier in people[:at]:
@@ -217,10 +221,10 @@ def test_the_hash_is_javas() -> None:
 def test_a_first_member_is_given_an_id_then_leads(scene: Scene) -> None:
     one = Person(scene)
     one._join(RANGE, 9, "consumer")
-    asked = one.client.gets(JoinGroupResponse)
-    assert asked.error_code == E.MEMBER_ID_REQUIRED
-    assert asked.member_id.startswith("tester-")
-    one.member_id = asked.member_id
+    requested = one.client.receive(JoinGroupResponse)
+    assert requested.error_code == E.MEMBER_ID_REQUIRED
+    assert requested.member_id.startswith("tester-")
+    one.member_id = requested.member_id
     one.joins()
     joined = one.is_in()
     assert (joined.generation_id, joined.leader) == (1, one.member_id)
@@ -231,7 +235,7 @@ def test_a_first_member_is_given_an_id_then_leads(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("version", range(4))
-def test_before_version_4_nobody_is_asked_to_come_back(scene: Scene, version: int) -> None:
+def test_before_version_4_no_member_id_is_required(scene: Scene, version: int) -> None:
     one = Person(scene)
     one.joins(version=version)
     assert one.is_in().member_id
@@ -242,12 +246,12 @@ def test_the_first_rebalance_waits_for_more(scene: Scene) -> None:
     coordinator(scene.client())
     one, two = Person(scene), Person(scene)
     one.joins()
-    scene.passes(2.0)
+    scene.advance(2.0)
     two.joins()
-    scene.passes(2.0)  # the second came within the delay: it is extended
-    assert one.client.waits()
-    assert two.client.waits()
-    scene.passes(2.5)
+    scene.advance(2.0)  # the second came within the delay: it is extended
+    assert one.client.is_waiting()
+    assert two.client.is_waiting()
+    scene.advance(2.5)
     assert one.is_in().generation_id == two.is_in().generation_id == 1
     assert one.leads
     assert not two.leads
@@ -260,10 +264,10 @@ def test_the_first_rebalance_waits_no_longer_than_a_rebalance_may() -> None:
     first = Person(scene)
     first.joins()
     waited = 0.0
-    while first.client.waits():
+    while first.client.is_waiting():
         assert waited < REBALANCE
         Person(scene).joins(version=3)
-        scene.passes(2.0)
+        scene.advance(2.0)
         waited += 2.0
     assert waited == REBALANCE
     assert first.is_in().generation_id == 1
@@ -273,128 +277,128 @@ def test_a_second_member_makes_the_first_join_again(scene: Scene) -> None:
     one, two = Person(scene), Person(scene)
     stable(one)
     two.joins()
-    assert two.client.waits()
+    assert two.client.is_waiting()
     assert one.beats() == E.REBALANCE_IN_PROGRESS
     one.joins()
     assert one.is_in().generation_id == two.is_in().generation_id == 2
     assert one.leads, "who led before and joins again leads on"
 
 
-def test_who_listens_is_not_expelled_while_others_are_slow(scene: Scene) -> None:
+def test_a_member_with_heartbeats_is_not_removed_while_others_are_slow(scene: Scene) -> None:
     one, two = Person(scene), Person(scene)
     stable(one)
     two.joins()
     for _ in range(5):
-        scene.passes(SESSION - 1)
+        scene.advance(SESSION - 1)
         assert one.beats() == E.REBALANCE_IN_PROGRESS
     one.joins()
     assert one.is_in().generation_id == two.is_in().generation_id
 
 
-def test_who_is_silent_is_expelled(scene: Scene) -> None:
+def test_a_member_without_heartbeats_is_removed(scene: Scene) -> None:
     one, two = Person(scene), Person(scene)
     stable(one, two)
-    scene.passes(SESSION - 1)
+    scene.advance(SESSION - 1)
     assert two.beats() == E.NONE
-    scene.passes(2)
+    scene.advance(2)
     assert two.beats() == E.REBALANCE_IN_PROGRESS
     two.joins()
     assert len(two.is_in().members) == 1
     assert one.beats() == E.UNKNOWN_MEMBER_ID
 
 
-def test_who_does_not_join_again_in_time_is_out(scene: Scene) -> None:
+def test_a_member_that_does_not_rejoin_in_time_is_removed(scene: Scene) -> None:
     one, two, three = Person(scene), Person(scene), Person(scene)
     stable(one, two)
     three.joins()
     two.joins()
     for _ in range(int(REBALANCE // 5)):
-        scene.passes(5)
-        if three.client.waits():
+        scene.advance(5)
+        if three.client.is_waiting():
             assert one.beats() == E.REBALANCE_IN_PROGRESS  # alive, and yet it does not join
     assert {two.is_in().generation_id, three.is_in().generation_id} == {three.generation_id}
     assert one.beats() == E.UNKNOWN_MEMBER_ID
 
 
 def test_a_new_member_is_not_waited_for_longer_than_five_minutes(scene: Scene) -> None:
-    """Its client may be gone: whose join is parked sends no heartbeats."""
+    """Its client may be gone: a member whose join is delayed sends no heartbeats."""
     one, two = Person(scene), Person(scene)
     one.rebalance = two.rebalance = 900.0
     stable(one)
     two.joins()
     for _ in range(33):
-        scene.passes(SESSION - 1)
+        scene.advance(SESSION - 1)
         assert one.beats() == E.REBALANCE_IN_PROGRESS
-    assert two.client.waits()
-    scene.passes(SESSION - 1)
-    assert two.client.gets(JoinGroupResponse).error_code == E.UNKNOWN_MEMBER_ID
+    assert two.client.is_waiting()
+    scene.advance(SESSION - 1)
+    assert two.client.receive(JoinGroupResponse).error_code == E.UNKNOWN_MEMBER_ID
 
 
-def test_who_never_syncs_is_out(scene: Scene) -> None:
+def test_a_member_that_never_syncs_is_removed(scene: Scene) -> None:
     one, two = Person(scene), Person(scene)
     stable(one, two)
     for person in (one, two):
         person.joins()
-    if one.told is None:
+    if one.early_response is None:
         one.is_in()
     two.is_in()
     two.syncs()
     for _ in range(int(REBALANCE // 5) + 1):
-        scene.passes(5)
+        scene.advance(5)
         one.beats()
-    answer = two.client.gets(SyncGroupResponse)
-    assert answer.error_code == E.REBALANCE_IN_PROGRESS
+    response = two.client.receive(SyncGroupResponse)
+    assert response.error_code == E.REBALANCE_IN_PROGRESS
     assert one.beats() == E.UNKNOWN_MEMBER_ID
 
 
-def test_an_id_that_nobody_comes_back_with_is_forgotten(scene: Scene) -> None:
+def test_a_pending_member_expires(scene: Scene) -> None:
     one, ghost = Person(scene), Person(scene)
     stable(one)
     ghost._join(RANGE, 9, "consumer")
-    ghost.member_id = ghost.client.gets(JoinGroupResponse).member_id
-    scene.passes(SESSION / 2)
+    ghost.member_id = ghost.client.receive(JoinGroupResponse).member_id
+    scene.advance(SESSION / 2)
     assert one.beats() == E.NONE
-    scene.passes(SESSION / 2 + 1)
+    scene.advance(SESSION / 2 + 1)
     ghost._join(RANGE, 9, "consumer")
-    assert ghost.client.gets(JoinGroupResponse).error_code == E.UNKNOWN_MEMBER_ID
+    assert ghost.client.receive(JoinGroupResponse).error_code == E.UNKNOWN_MEMBER_ID
 
 
 def test_leaving_rebalances_and_an_empty_group_is_empty(scene: Scene) -> None:
     one, two = Person(scene), Person(scene)
     stable(one, two)
-    assert two.leaves() == E.NONE
+    assert two.disconnect() == E.NONE
     assert one.beats() == E.REBALANCE_IN_PROGRESS
     one.joins()
     one.is_in()
-    assert one.leaves() == E.NONE
+    assert one.disconnect() == E.NONE
     assert described(one.client).group_state == "Empty"
-    assert one.leaves() == E.UNKNOWN_MEMBER_ID
+    assert one.disconnect() == E.UNKNOWN_MEMBER_ID
 
 
-def test_a_static_member_that_comes_back_has_its_place_without_a_rebalance(scene: Scene) -> None:
+def test_a_static_member_rejoins_without_a_rebalance(scene: Scene) -> None:
     one, two = Person(scene, "one"), Person(scene, "two")
     stable(one, two)
     generation = one.generation_id
     again = Person(scene, "one")
     again.joins()
-    answer = again.is_in()
-    assert answer.generation_id == generation
-    assert answer.member_id != one.member_id
+    response = again.is_in()
+    assert response.generation_id == generation
+    assert response.member_id != one.member_id
     assert two.beats() == E.NONE
     again.syncs()
     assert again.assigned() == one.member_id.encode(), "what it had before"
     assert one.beats() == E.FENCED_INSTANCE_ID
-    assert answer.skip_assignment == again.leads
+    assert response.skip_assignment == again.leads
 
 
 def test_a_static_member_that_is_replaced_while_it_joins_is_fenced(scene: Scene) -> None:
     one, two = Person(scene, "one"), Person(scene, "two")
     stable(one, two)
     one.joins([("range", b"new")])  # a rebalance, as it is the leader
-    assert one.client.waits()
+    assert one.client.is_waiting()
     again = Person(scene, "one")
     again.joins()
-    assert one.client.gets(JoinGroupResponse).error_code == E.FENCED_INSTANCE_ID
+    assert one.client.receive(JoinGroupResponse).error_code == E.FENCED_INSTANCE_ID
     two.joins()
     assert again.is_in().generation_id == two.is_in().generation_id == one.generation_id + 1
 
@@ -407,8 +411,8 @@ def test_a_static_member_that_comes_back_with_fewer_protocols_rebalances(scene: 
     assert one.assigned() == b"all"
     again = Person(scene, "one")
     again.joins([("roundrobin", b"r")])
-    answer = again.is_in()
-    assert (answer.generation_id, answer.protocol_name) == (one.generation_id + 1, "roundrobin")
+    response = again.is_in()
+    assert (response.generation_id, response.protocol_name) == (one.generation_id + 1, "roundrobin")
 
 
 def test_a_static_member_that_is_replaced_before_it_synced_must_sync_too(scene: Scene) -> None:
@@ -424,13 +428,13 @@ def test_a_static_member_that_is_replaced_before_it_synced_must_sync_too(scene: 
     again.joins()
     assert again.is_in().generation_id == one.generation_id
     for _ in range(int(REBALANCE // SESSION) + 2):
-        scene.passes(SESSION - 1)
+        scene.advance(SESSION - 1)
         error = again.beats()
         one.beats()
     assert error == E.UNKNOWN_MEMBER_ID
 
 
-def test_an_assignment_for_another_protocol_is_refused(scene: Scene) -> None:
+def test_an_assignment_for_another_protocol_is_rejected(scene: Scene) -> None:
     one = Person(scene)
     one.joins()
     one.is_in()
@@ -442,8 +446,8 @@ def test_an_assignment_for_another_protocol_is_refused(scene: Scene) -> None:
             protocol_type=kind,
             protocol_name=name,
         )
-        answer = one.client.asks(request, 5, SyncGroupResponse)
-        assert answer.error_code == E.INCONSISTENT_GROUP_PROTOCOL
+        response = one.client.exchange(request, 5, SyncGroupResponse)
+        assert response.error_code == E.INCONSISTENT_GROUP_PROTOCOL
     one.syncs()
     assert one.assigned() == b""
 
@@ -453,22 +457,22 @@ def test_a_static_leader_that_comes_back_need_not_assign(scene: Scene) -> None:
     stable(one)
     new, old = Person(scene, "one"), Person(scene, "one")
     new.joins(version=9)
-    answer = new.is_in()
-    assert (answer.skip_assignment, answer.leader) == (True, answer.member_id)
-    assert len(answer.members) == 1
+    response = new.is_in()
+    assert (response.skip_assignment, response.leader) == (True, response.member_id)
+    assert len(response.members) == 1
     old.joins(version=8)
-    answer = old.is_in()
-    assert answer.leader == new.member_id, "it does not know itself for the leader"
-    assert answer.members == []
+    response = old.is_in()
+    assert response.leader == new.member_id, "it does not know itself for the leader"
+    assert response.members == []
 
 
 def test_a_static_member_stays_while_it_is_away(scene: Scene) -> None:
     one, two = Person(scene, "one"), Person(scene)
     stable(one, two)
-    one.client.leaves()
-    scene.passes(SESSION - 1)
+    one.client.disconnect()
+    scene.advance(SESSION - 1)
     assert two.beats() == E.NONE
-    scene.passes(2)  # its session is over
+    scene.advance(2)  # its session is over
     assert two.beats() == E.REBALANCE_IN_PROGRESS
 
 
@@ -479,7 +483,7 @@ def test_protocols_must_have_one_in_common(scene: Scene) -> None:
     for protocols, kind in (([("other", b"")], "consumer"), (RANGE, "connect")):
         two = Person(scene)
         two._join(protocols, 9, kind)
-        assert two.client.gets(JoinGroupResponse).error_code == E.INCONSISTENT_GROUP_PROTOCOL
+        assert two.client.receive(JoinGroupResponse).error_code == E.INCONSISTENT_GROUP_PROTOCOL
 
 
 def test_most_votes_win_among_what_all_have(scene: Scene) -> None:
@@ -491,7 +495,7 @@ def test_most_votes_win_among_what_all_have(scene: Scene) -> None:
     assert one.is_in().protocol_name == two.is_in().protocol_name == "b"
 
 
-def test_a_session_timeout_out_of_bounds_is_refused(scene: Scene) -> None:
+def test_a_session_timeout_out_of_range_is_rejected(scene: Scene) -> None:
     one = Person(scene)
     request = JoinGroupRequest(
         group_id=GROUP,
@@ -499,8 +503,8 @@ def test_a_session_timeout_out_of_bounds_is_refused(scene: Scene) -> None:
         protocol_type="consumer",
         protocols=[JoinGroupRequestProtocol(name="range")],
     )
-    answer = one.client.asks(request, 9, JoinGroupResponse)
-    assert answer.error_code == E.INVALID_SESSION_TIMEOUT
+    response = one.client.exchange(request, 9, JoinGroupResponse)
+    assert response.error_code == E.INVALID_SESSION_TIMEOUT
 
 
 def test_a_group_has_no_more_members_than_it_may() -> None:
@@ -509,7 +513,7 @@ def test_a_group_has_no_more_members_than_it_may() -> None:
     one, two = Person(scene), Person(scene)
     stable(one)
     two._join(RANGE, 9, "consumer")
-    assert two.client.gets(JoinGroupResponse).error_code == E.GROUP_MAX_SIZE_REACHED
+    assert two.client.receive(JoinGroupResponse).error_code == E.GROUP_MAX_SIZE_REACHED
 
 
 def test_who_may_commit(scene: Scene) -> None:
@@ -532,7 +536,7 @@ def test_committing_keeps_a_member_alive(scene: Scene) -> None:
     one = Person(scene)
     stable(one)
     for offset in range(5):
-        scene.passes(SESSION - 1)
+        scene.advance(SESSION - 1)
         assert one.commits(offset) == E.NONE
 
 
@@ -545,14 +549,14 @@ def test_a_group_survives_its_coordinator(how: str) -> None:
     stable(one)
     assert one.commits(42) == E.NONE
     waiting.joins()
-    assert waiting.client.waits()
+    assert waiting.client.is_waiting()
     if how == "moved":
         other = first % 3 + 1
-        scene.moves("__consumer_offsets", 0, other)
-        assert waiting.client.gets(JoinGroupResponse).error_code == E.NOT_COORDINATOR
+        scene.move_leader("__consumer_offsets", 0, other)
+        assert waiting.client.receive(JoinGroupResponse).error_code == E.NOT_COORDINATOR
         assert one.beats() == E.NOT_COORDINATOR
     else:
-        scene.stops(first)
+        scene.stop_broker(first)
         assert one.client.closed == "the broker stopped"
     other = next(node for node in (1, 2, 3) if node != first)
     other = coordinator(scene.client(other))
@@ -564,7 +568,7 @@ def test_a_group_survives_its_coordinator(how: str) -> None:
     group = described(moved.client)
     assert (group.group_state, len(group.members)) == ("Stable", 1)
     assert group.members[0].member_assignment == one.member_id.encode()
-    scene.passes(SESSION + 1)
+    scene.advance(SESSION + 1)
     assert described(moved.client).group_state == "Empty"
 
 
@@ -580,17 +584,17 @@ def test_offsets_and_groups_expire() -> None:
     assert one.assigned() == b""
     assert one.commits(7) == E.NONE
     for _ in range(200):
-        scene.passes(SESSION - 1)
+        scene.advance(SESSION - 1)
         assert one.beats() == E.NONE
     # as long as a member wants the topic its offsets stay; this one wants another
     assert committed(one.client) == -1
     assert one.commits(8) == E.NONE
-    assert one.leaves() == E.NONE
-    scene.passes(29 * 60)
+    assert one.disconnect() == E.NONE
+    scene.advance(29 * 60)
     scene.client()
     client = scene.client()
     assert committed(client) == 8
-    scene.passes(11 * 60)
+    scene.advance(11 * 60)
     client = scene.client()
     assert committed(client) == -1
     assert described(client).group_state == "Dead"
@@ -611,9 +615,9 @@ def test_an_offset_may_say_when_it_expires() -> None:
             )
         ],
     )
-    assert client.asks(request, 4, OffsetCommitResponse).topics[0].partitions[0].error_code == 0
+    assert client.exchange(request, 4, OffsetCommitResponse).topics[0].partitions[0].error_code == 0
     assert committed(client) == 3
-    scene.passes(599)
+    scene.advance(599)
     assert committed(client) == 3, "it is looked for every ten minutes"
-    scene.passes(2)
+    scene.advance(2)
     assert committed(scene.client()) == -1

@@ -63,7 +63,7 @@ def fields(cls: type[Structure], above: Path = ()) -> Iterator[tuple[Path, Field
 
 
 def change(info: MessageInfo, version: int) -> str:
-    """Say what a version of a message adds and takes away."""
+    """Return the fields that a version of a message adds and removes."""
     rows = list(fields(REGISTRY.load(info.name)))
 
     def names(here: int, there: int) -> list[str]:
@@ -78,14 +78,14 @@ def change(info: MessageInfo, version: int) -> str:
 
 
 def expected_head(name: str) -> dict[int, str]:
-    """Say what the head of an API's handler must tell of each version."""
+    """Return the expected version table of an API's handler."""
     infos = REGISTRY.get(f"{name}Request"), REGISTRY.get(f"{name}Response")
     head = {}
     for version in range(infos[0].first, infos[0].last + 1):
         parts = ["the first"] if version == infos[0].first else []
         for info, word in zip(infos, ("request", "response"), strict=True):
-            said = change(info, version) if not parts or parts[0] != "the first" else ""
-            parts += [f"{word} {said}"] if said else []
+            changes = change(info, version) if not parts or parts[0] != "the first" else ""
+            parts += [f"{word} {changes}"] if changes else []
         parts += ["flexible"] if version == infos[0].flexible else []
         head[version] = "; ".join(parts) or "no new fields"
     return head
@@ -98,11 +98,11 @@ def test_a_handler_is_headed_by_its_versions_and_what_each_added(name: str) -> N
     title, table = doc.split("\n\n", 1)
     assert title.startswith(f"{name}: ")
     entries = re.split(r"^v(\d+) +", table, flags=re.MULTILINE)[1:]
-    told = {
+    reported = {
         int(version): " ".join(text.split()).split(" │ ")[0]
         for version, text in zip(entries[::2], entries[1::2], strict=True)
     }
-    assert told == expected_head(name)
+    assert reported == expected_head(name)
 
 
 def test_what_is_served_is_what_the_issue_lists() -> None:

@@ -105,10 +105,10 @@ def test_deleting_topics_looks_at_committed_offsets_once() -> None:
 # -- fetching
 
 
-def parked(scene: Scene, count: int, *, distinct: bool) -> Client:
+def delayed_fetch(scene: Scene, count: int, *, distinct: bool) -> Client:
     """Let a client wait for so many partitions of topic t."""
     client = scene.client()
-    asked = [
+    requested = [
         FetchPartition(partition=at if distinct else 0, fetch_offset=0, partition_max_bytes=LARGE)
         for at in range(count)
     ]
@@ -117,26 +117,26 @@ def parked(scene: Scene, count: int, *, distinct: bool) -> Client:
         min_bytes=LARGE,
         max_bytes=LARGE,
         session_epoch=-1,
-        topics=[FetchTopic(topic="t", partitions=asked)],
+        topics=[FetchTopic(topic="t", partitions=requested)],
     )
-    client.sends(request, 12)
-    assert client.waits()
+    client.send(request, 12)
+    assert client.is_waiting()
     return client
 
 
 @pytest.mark.parametrize("distinct", [True, False])
-def test_a_write_does_not_look_at_all_that_a_parked_fetch_waits_for(distinct: bool) -> None:
+def test_an_append_does_not_look_at_all_partitions_of_a_delayed_fetch(distinct: bool) -> None:
     def work(n: int) -> int:
         scene = Scene(topics={"t": n})
-        parked(scene, n, distinct=distinct)
+        delayed_fetch(scene, n, distinct=distinct)
         return cost(scene.client(), produce_request(batch(b"a")), 9)
 
     constant(work)
 
 
-def test_a_write_does_not_look_at_all_that_was_written_since_a_fetch_was_parked() -> None:
+def test_an_append_does_not_look_at_all_records_since_a_fetch_was_delayed() -> None:
     scene = Scene(topics={"t": 1})
-    parked(scene, 1, distinct=True)
+    delayed_fetch(scene, 1, distinct=True)
     writer = scene.client()
 
     def work(n: int) -> int:
@@ -154,11 +154,11 @@ def test_a_partition_that_is_named_twice_is_fetched_once() -> None:
     scene = Scene(topics={"t": 1})
     client = scene.client()
     produce(client, batch(b"a"))
-    asked = [FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=LARGE)] * 3
+    requested = [FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=LARGE)] * 3
     request = FetchRequest(
-        session_epoch=-1, max_bytes=LARGE, topics=[FetchTopic(topic="t", partitions=asked)]
+        session_epoch=-1, max_bytes=LARGE, topics=[FetchTopic(topic="t", partitions=requested)]
     )
-    [topic] = client.asks(request, 12, FetchResponse).responses
+    [topic] = client.exchange(request, 12, FetchResponse).responses
     assert len(topic.partitions) == 1
 
 
@@ -170,9 +170,9 @@ def test_a_lookup_by_time_does_not_look_at_every_batch(timestamp: int) -> None:
     def work(n: int) -> int:
         for _ in range(n):
             produce(client, batch(b"a"))
-        asked = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
-        request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=[asked])])
-        client.asks(request, 8, ListOffsetsResponse)
+        requested = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+        request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=[requested])])
+        client.exchange(request, 8, ListOffsetsResponse)
         return cost(client, request, 8)
 
     constant(work)
@@ -180,9 +180,9 @@ def test_a_lookup_by_time_does_not_look_at_every_batch(timestamp: int) -> None:
 
 def test_a_partition_is_looked_up_once_in_a_request() -> None:
     client = Scene(topics={"t": 2}).client()
-    asked = [ListOffsetsPartition(partition_index=at, timestamp=-1) for at in (0, 1, 0)]
-    request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=asked)])
-    [topic] = client.asks(request, 8, ListOffsetsResponse).topics
+    requested = [ListOffsetsPartition(partition_index=at, timestamp=-1) for at in (0, 1, 0)]
+    request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=requested)])
+    [topic] = client.exchange(request, 8, ListOffsetsResponse).topics
     codes = [each.error_code for each in topic.partitions]
     assert codes == [E.INVALID_REQUEST, E.NONE, E.INVALID_REQUEST]
 
@@ -201,7 +201,7 @@ def test_members_that_join_do_not_each_look_at_all_others() -> None:
         for client in clients:
             member = join(client, "g").member_id
             total += steps(lambda: _rejoin(client, member))  # noqa: B023
-        return total + steps(lambda: scene.passes(11))
+        return total + steps(lambda: scene.advance(11))
 
     grows_linearly(work)
 
@@ -215,7 +215,7 @@ def _rejoin(client: Client, member_id: str) -> None:
         protocol_type="consumer",
         protocols=[JoinGroupRequestProtocol(name="range", metadata=SUBSCRIBED)],
     )
-    client.sends(request, 9)
+    client.send(request, 9)
 
 
 def test_offsets_are_deleted_in_one_batch() -> None:
@@ -224,10 +224,10 @@ def test_offsets_are_deleted_in_one_batch() -> None:
     coordinator = scene.cluster.groups.of(scene.cluster.groups.partition_of("g"))
     assert not isinstance(coordinator, ErrorCode)
     coordinator.groups["g"].protocol_type = "consumer"  # it had members once
-    asked = [OffsetDeleteRequestPartition(partition_index=at % 8) for at in range(100)]
-    topics = [OffsetDeleteRequestTopic(name="t", partitions=asked)]
+    requested = [OffsetDeleteRequestPartition(partition_index=at % 8) for at in range(100)]
+    topics = [OffsetDeleteRequestTopic(name="t", partitions=requested)]
     before = len(scene.persisted)
-    client.sends(OffsetDeleteRequest(group_id="g", topics=topics), 0)
+    client.send(OffsetDeleteRequest(group_id="g", topics=topics), 0)
     assert len(scene.persisted) == before + 1
     assert not coordinator.offsets["g"]
 
@@ -239,16 +239,16 @@ def test_a_resource_that_is_named_often_is_described_once() -> None:
     client = Scene(topics={"t": 1}).client()
     resources = [DescribeConfigsResource(resource_type=2, resource_name="t")] * 500
     request = DescribeConfigsRequest(resources=resources)
-    assert len(client.asks(request, 4, DescribeConfigsResponse).results) == 1
+    assert len(client.exchange(request, 4, DescribeConfigsResponse).results) == 1
 
 
 def test_a_group_that_is_named_often_is_described_once() -> None:
     _, client = grouped(Bounds())
     commit(client, "g", *range(8))
     described = DescribeGroupsRequest(groups=["g"] * 500)
-    assert len(client.asks(described, 5, DescribeGroupsResponse).groups) == 1
-    asked = [OffsetFetchRequestGroup(group_id="g", topics=None)] * 500
-    [found] = client.asks(OffsetFetchRequest(groups=asked), 8, OffsetFetchResponse).groups
+    assert len(client.exchange(described, 5, DescribeGroupsResponse).groups) == 1
+    requested = [OffsetFetchRequestGroup(group_id="g", topics=None)] * 500
+    [found] = client.exchange(OffsetFetchRequest(groups=requested), 8, OffsetFetchResponse).groups
     assert len(found.topics[0].partitions) == 8
 
 
@@ -261,7 +261,7 @@ def altered(client: Client, operation: int, value: str) -> Any:
     )
     resource = AlterConfigsResource(resource_type=2, resource_name="t", configs=[change])
     request = IncrementalAlterConfigsRequest(resources=[resource])
-    [found] = client.asks(request, 1, IncrementalAlterConfigsResponse).responses
+    [found] = client.exchange(request, 1, IncrementalAlterConfigsResponse).responses
     return found
 
 
@@ -289,7 +289,7 @@ def test_nothing_is_remembered_of_deleted_topics() -> None:
     scene = Scene()
     client = scene.client()
     for at in range(20):
-        scene.make(f"t{at}")
+        scene.create_topic(f"t{at}")
         produce(client, batch(b"a"), topic=f"t{at}")
         topic = scene.cluster.topics.get(f"t{at}")
         assert topic is not None

@@ -61,16 +61,16 @@ def produce(
     client: Client, records: bytes | None, version: int = 9, acks: int = -1, topic: str = "t"
 ) -> PartitionProduceResponse:
     request = produce_request(records, acks, topic)
-    answer = client.asks(request, version, ProduceResponse)
-    return answer.responses[0].partition_responses[0]
+    response = client.exchange(request, version, ProduceResponse)
+    return response.responses[0].partition_responses[0]
 
 
 def offset_at(client: Client, timestamp: int, version: int = 11) -> ListOffsetsPartitionResponse:
-    asked = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+    requested = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
     request = ListOffsetsRequest(
-        replica_id=-1, topics=[ListOffsetsTopic(name="t", partitions=[asked])]
+        replica_id=-1, topics=[ListOffsetsTopic(name="t", partitions=[requested])]
     )
-    return client.asks(request, version, ListOffsetsResponse).topics[0].partitions[0]
+    return client.exchange(request, version, ListOffsetsResponse).topics[0].partitions[0]
 
 
 @pytest.fixture
@@ -139,12 +139,12 @@ def old(magic: int, *values: bytes, **fields: Any) -> bytes:
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_is_refused_is_not_stored(scene: Scene, what: str) -> None:
+def test_rejected_records_are_not_stored(scene: Scene, what: str) -> None:
     make, error = REFUSED[what]
     client = scene.client()
-    answer = produce(client, make())
-    assert (answer.error_code, answer.base_offset) == (error, -1)
-    assert answer.error_message
+    response = produce(client, make())
+    assert (response.error_code, response.base_offset) == (error, -1)
+    assert response.error_message
     assert fetched(client) == b""
 
 
@@ -158,20 +158,20 @@ def test_zstd_takes_version_7(scene: Scene) -> None:
 
 
 def test_errors_name_the_records_that_are_wrong(scene: Scene) -> None:
-    scene.make("c", cleanup_policy="compact")
+    scene.create_topic("c", cleanup_policy="compact")
     client = scene.client()
     builder = BatchBuilder()
     for key in (b"k", None, b"k", None):
         builder.append(key, b"v", EPOCH_MS)
-    answer = produce(client, builder.build(), topic="c")
-    assert answer.error_code == E.INVALID_RECORD
-    assert [each.batch_index for each in answer.record_errors] == [1, 3]
+    response = produce(client, builder.build(), topic="c")
+    assert response.error_code == E.INVALID_RECORD
+    assert [each.batch_index for each in response.record_errors] == [1, 3]
 
 
 def test_log_append_time_is_the_brokers(scene: Scene) -> None:
-    scene.make("l", message_timestamp_type="LogAppendTime")
+    scene.create_topic("l", message_timestamp_type="LogAppendTime")
     client = scene.client()
-    scene.passes(5.0)
+    scene.advance(5.0)
     sent = batch(b"a", b"b", at=EPOCH_MS - 1000)
     assert produce(client, sent, topic="l").log_append_time_ms == EPOCH_MS + 5000
     [stored] = RecordBatches(fetched(client, "l"))
@@ -181,7 +181,7 @@ def test_log_append_time_is_the_brokers(scene: Scene) -> None:
 
 
 def test_a_topic_may_want_its_own_codec(scene: Scene) -> None:
-    scene.make("z", compression_type="zstd")
+    scene.create_topic("z", compression_type="zstd")
     client = scene.client()
     produce(client, batch(b"a" * 1000, compression=Compression.GZIP), topic="z")
     [stored] = RecordBatches(fetched(client, "z"))
@@ -223,13 +223,13 @@ def test_a_batch_that_comes_again_is_stored_once(scene: Scene) -> None:
     offsets = [produce(client, sequenced(at)).base_offset for at in range(6)]
     assert offsets == [0, 1, 2, 3, 4, 5]
     for at in range(1, 6):
-        answer = produce(client, sequenced(at))
-        assert (answer.error_code, answer.base_offset) == (E.NONE, at)
+        response = produce(client, sequenced(at))
+        assert (response.error_code, response.base_offset) == (E.NONE, at)
     assert produce(client, sequenced(0)).error_code == E.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert offset_at(client, -1).offset == 6
 
 
-def test_a_hole_in_the_sequence_is_refused(scene: Scene) -> None:
+def test_a_gap_in_the_sequence_is_rejected(scene: Scene) -> None:
     client = scene.client()
     assert produce(client, sequenced(0, 3)).error_code == E.NONE
     assert produce(client, sequenced(4)).error_code == E.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -256,11 +256,11 @@ def test_epochs_fence(scene: Scene) -> None:
 
 def test_a_batch_that_an_unclean_leader_lost_is_stored_when_it_comes_again() -> None:
     scene = Scene(2)
-    scene.make("t", 1, 2)
+    scene.create_topic("t", 1, 2)
     first = scene.leader_of("t")
     client = scene.client(first)
     assert [produce(client, sequenced(at)).base_offset for at in range(3)] == [0, 1, 2]
-    scene.moves("t", 0, 3 - first, truncate_to=1)
+    scene.move_leader("t", 0, 3 - first, truncate_to=1)
     moved = scene.client(3 - first)
     assert offset_at(moved, -1).offset == 1
     assert produce(moved, sequenced(2)).error_code == E.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -276,9 +276,9 @@ def test_offsets_by_time(scene: Scene) -> None:
     for at in (10, 30, 20):
         produce(client, batch(b"v", at=EPOCH_MS + at))
     found = {
-        ask: (answer.offset, answer.timestamp)
+        ask: (response.offset, response.timestamp)
         for ask in (5, 10, 11, 30, 31)
-        for answer in [offset_at(client, EPOCH_MS + ask)]
+        for response in [offset_at(client, EPOCH_MS + ask)]
     }
     assert found == {
         5: (0, EPOCH_MS + 10),
@@ -304,19 +304,21 @@ def test_old_style_offsets(scene: Scene) -> None:
     for _ in range(3):
         produce(client, batch(b"v"))
     for timestamp, most, expected in ((-1, 10, [3, 0]), (-1, 1, [3]), (-2, 10, [0])):
-        asked = ListOffsetsPartition(partition_index=0, timestamp=timestamp, max_num_offsets=most)
-        request = ListOffsetsRequest(
-            replica_id=-1, topics=[ListOffsetsTopic(name="t", partitions=[asked])]
+        requested = ListOffsetsPartition(
+            partition_index=0, timestamp=timestamp, max_num_offsets=most
         )
-        answer = client.asks(request, 0, ListOffsetsResponse).topics[0].partitions[0]
-        assert answer.old_style_offsets == expected
+        request = ListOffsetsRequest(
+            replica_id=-1, topics=[ListOffsetsTopic(name="t", partitions=[requested])]
+        )
+        response = client.exchange(request, 0, ListOffsetsResponse).topics[0].partitions[0]
+        assert response.old_style_offsets == expected
 
 
 def delete(client: Client, offset: int) -> tuple[int, int]:
-    asked = DeleteRecordsPartition(partition_index=0, offset=offset)
-    request = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="t", partitions=[asked])])
-    answer = client.asks(request, 2, DeleteRecordsResponse).topics[0].partitions[0]
-    return answer.error_code, answer.low_watermark
+    requested = DeleteRecordsPartition(partition_index=0, offset=offset)
+    request = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="t", partitions=[requested])])
+    response = client.exchange(request, 2, DeleteRecordsResponse).topics[0].partitions[0]
+    return response.error_code, response.low_watermark
 
 
 def test_records_are_deleted_up_to_an_offset(scene: Scene) -> None:
@@ -334,7 +336,7 @@ def test_records_are_deleted_up_to_an_offset(scene: Scene) -> None:
 
 
 def test_a_log_keeps_to_its_retention_bytes(scene: Scene) -> None:
-    scene.make("r", retention_bytes="3000")
+    scene.create_topic("r", retention_bytes="3000")
     client = scene.client()
     for _ in range(50):
         assert produce(client, batch(b"x" * 500), topic="r").error_code == E.NONE
@@ -344,15 +346,15 @@ def test_a_log_keeps_to_its_retention_bytes(scene: Scene) -> None:
     assert partition.log.log_start_offset > 40
 
 
-def test_acks_0_is_not_answered_and_an_error_closes(scene: Scene) -> None:
+def test_acks_0_has_no_response_and_an_error_closes(scene: Scene) -> None:
     client = scene.client()
     data = PartitionProduceData(index=0, records=batch(b"a"))
     request = ProduceRequest(acks=0, topic_data=[TopicProduceData(name="t", partition_data=[data])])
-    client.sends(request, 9)
-    client.asked.pop()
+    client.send(request, 9)
+    client.in_flight.pop()
     assert offset_at(client, -1).offset == 1
     request.topic_data[0].name = "absent"
-    client.sends(request, 9)
+    client.send(request, 9)
     assert client.frame() is None
     assert client.closed is not None
     assert "UNKNOWN_TOPIC_OR_PARTITION" in client.closed
@@ -362,12 +364,12 @@ def test_acks_are_0_1_or_all(scene: Scene) -> None:
     assert produce(scene.client(), batch(b"a"), acks=2).error_code == E.INVALID_REQUIRED_ACKS
 
 
-def test_too_few_in_sync_refuses_acks_all() -> None:
+def test_too_few_in_sync_replicas_reject_acks_all() -> None:
     scene = Scene(2)
-    scene.make("t", 1, 2, min_insync_replicas="2")
+    scene.create_topic("t", 1, 2, min_insync_replicas="2")
     client = scene.client(scene.leader_of("t"))
     assert produce(client, batch(b"a")).error_code == E.NONE
-    scene.stops(3 - scene.leader_of("t"))
+    scene.stop_broker(3 - scene.leader_of("t"))
     assert produce(client, batch(b"a")).error_code == E.NOT_ENOUGH_REPLICAS
     assert produce(client, batch(b"a"), acks=1).error_code == E.NONE
 
@@ -390,5 +392,5 @@ def test_a_topic_and_a_broker_that_are_configured_anew_take_what_they_now_may(
     scene.cluster.creation.configure_brokers({"message.max.bytes": None}, 0.0)
     assert produce(client, large).error_code == E.NONE
     scene.cluster.creation.delete([topic], 0.0)
-    scene.make("t", 1, max_message_bytes="100")
+    scene.create_topic("t", 1, max_message_bytes="100")
     assert produce(client, large).error_code == E.MESSAGE_TOO_LARGE

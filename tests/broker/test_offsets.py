@@ -57,9 +57,9 @@ def commits(
     request = OffsetCommitRequest(
         group_id=GROUP, generation_id_or_member_epoch=-1, member_id="", topics=[topic]
     )
-    [answer] = client.asks(request, version, OffsetCommitResponse).topics
-    assert (answer.topic_id == topic_id) if version >= BY_ID_FROM else (answer.name == name)
-    return [ErrorCode(each.error_code) for each in answer.partitions]
+    [response] = client.exchange(request, version, OffsetCommitResponse).topics
+    assert (response.topic_id == topic_id) if version >= BY_ID_FROM else (response.name == name)
+    return [ErrorCode(each.error_code) for each in response.partitions]
 
 
 Found = list[tuple[str | bytes, int, int, ErrorCode]]
@@ -73,18 +73,20 @@ def fetched(client: Client, version: int, topics: list[tuple[str, bytes]] | None
     if version < GROUPS_FROM:
         old = [OffsetFetchRequestTopic(name=n, partition_indexes=[0]) for n, _ in topics or []]
         request = OffsetFetchRequest(group_id=GROUP, topics=None if topics is None else old)
-        answer = client.asks(request, version, OffsetFetchResponse)
-        assert answer.error_code == E.NONE
+        response = client.exchange(request, version, OffsetFetchResponse)
+        assert response.error_code == E.NONE
         return [
             (each.name, p.partition_index, p.committed_offset, ErrorCode(p.error_code))
-            for each in answer.topics
+            for each in response.topics
             for p in each.partitions
         ]
     new = [
         OffsetFetchRequestTopics(name=n, topic_id=i, partition_indexes=[0]) for n, i in topics or []
     ]
-    asked = OffsetFetchRequestGroup(group_id=GROUP, topics=None if topics is None else new)
-    [group] = client.asks(OffsetFetchRequest(groups=[asked]), version, OffsetFetchResponse).groups
+    requested = OffsetFetchRequestGroup(group_id=GROUP, topics=None if topics is None else new)
+    [group] = client.exchange(
+        OffsetFetchRequest(groups=[requested]), version, OffsetFetchResponse
+    ).groups
     assert (group.group_id, group.error_code) == (GROUP, E.NONE)
     return [
         (
@@ -101,8 +103,8 @@ def fetched(client: Client, version: int, topics: list[tuple[str, bytes]] | None
 @pytest.mark.parametrize("version", EACH_COMMIT)
 def test_what_one_version_commits_each_version_fetches(scene: Scene, version: int) -> None:
     client, topic_id = coordinator(scene, GROUP), id_of(scene, "t")
-    said = commits(client, version, 7, topic_id=topic_id)
-    assert said == [E.NONE, E.UNKNOWN_TOPIC_OR_PARTITION]
+    errors = commits(client, version, 7, topic_id=topic_id)
+    assert errors == [E.NONE, E.UNKNOWN_TOPIC_OR_PARTITION]
     for each in EACH_FETCH:
         name: str | bytes = topic_id if each >= BY_ID_FROM else "t"
         assert fetched(client, each, [("t", topic_id)]) == [(name, 0, 7, E.NONE)], each
@@ -125,12 +127,12 @@ def test_a_topic_that_is_made_again_has_no_offsets_of_the_one_before(scene: Scen
     assert commits(client, 9, 7)[0] == E.NONE
     before = id_of(scene, "t")
     delete = DeleteTopicsRequest(topics=[DeleteTopicState(name="t")], timeout_ms=1000)
-    assert client.asks(delete, 6, DeleteTopicsResponse).responses[0].error_code == E.NONE
+    assert client.exchange(delete, 6, DeleteTopicsResponse).responses[0].error_code == E.NONE
     assert fetched(client, 9, None) == []
-    scene.make("t")
+    scene.create_topic("t")
     client = coordinator(scene, GROUP)
     assert id_of(scene, "t") != before
     assert fetched(client, 9, [("t", b"")]) == [("t", 0, -1, E.NONE)]
     assert commits(client, BY_ID_FROM, 8, topic_id=before)[0] == E.UNKNOWN_TOPIC_ID
-    again = coordinator(scene.again(), GROUP)
+    again = coordinator(scene.restored(), GROUP)
     assert fetched(again, 9, None) == [], "nor when all is read again"

@@ -1,4 +1,4 @@
-"""Clusters built again from what others kept: whatever was committed is what is found.
+"""Restored clusters: whatever was committed is found again.
 
 The model is a dict of what each group committed; the laws are that a coordinator which moved, a
 cluster built again, and one built from a compacted `__consumer_offsets` all say the same.
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from kafkawire import ErrorCode
-from kafkawire.broker import Kept, Persist, Trim
+from kafkawire.broker import Persist, Persisted, Trim
 from kafkawire.broker.topics import OFFSETS_TOPIC
 from kafkawire.log import InternalLog
 from kafkawire.messages.delete_groups_request import DeleteGroupsRequest
@@ -52,8 +52,8 @@ SETTINGS = {
 
 def described(scene: Scene, group: str) -> tuple[Any, ...]:
     """What a group is; one that is only its name is like none."""
-    asked = DescribeGroupsRequest(groups=[group])
-    [found] = coordinator(scene, group).asks(asked, 5, DescribeGroupsResponse).groups
+    requested = DescribeGroupsRequest(groups=[group])
+    [found] = coordinator(scene, group).exchange(requested, 5, DescribeGroupsResponse).groups
     if not found.protocol_type and not found.members and not committed(scene, group):
         return ()
     members = sorted(
@@ -67,17 +67,17 @@ def everything(scene: Scene) -> dict[str, tuple[Offsets, tuple[Any, ...]]]:
     return {group: (committed(scene, group), described(scene, group)) for group in GROUPS}
 
 
-def compacted(kept: Iterable[Kept]) -> list[Kept]:
+def compacted(persisted: Iterable[Persisted]) -> list[Persisted]:
     """What Kafka's cleaner leaves of `__consumer_offsets`: of each key the last, and where it was.
 
     Tombstones go as well, as they do after `delete.retention.ms`.
     """
-    whole = list(kept)
+    whole = list(persisted)
     last: dict[tuple[int, bytes | None], int] = {}
     for each in whole:
         for record in _records(each):
             last[each.partition, record.key] = record.offset
-    made: list[Kept] = []
+    made: list[Persisted] = []
     for each in whole:
         if not isinstance(each, Persist) or each.topic != OFFSETS_TOPIC:
             made.append(each)
@@ -90,10 +90,10 @@ def compacted(kept: Iterable[Kept]) -> list[Kept]:
     return made
 
 
-def _records(kept: Kept) -> list[Any]:
-    if not isinstance(kept, Persist) or kept.topic != OFFSETS_TOPIC:
+def _records(effect: Persisted) -> list[Any]:
+    if not isinstance(effect, Persist) or effect.topic != OFFSETS_TOPIC:
         return []
-    return list(Batch(kept.batch, 0, len(kept.batch)).records())
+    return list(Batch(effect.batch, 0, len(effect.batch)).records())
 
 
 class OffsetsMachine(RuleBasedStateMachine):
@@ -103,7 +103,7 @@ class OffsetsMachine(RuleBasedStateMachine):
         super().__init__()
         self.scene = Scene(2, settings=SETTINGS)
         for name, count in (("t", 2), ("u", 1)):
-            self.scene.make(name, count, 2)
+            self.scene.create_topic(name, count, 2)
         self.model: dict[str, dict[tuple[str, int], tuple[Committed, float | None]]] = {
             group: {} for group in GROUPS
         }
@@ -151,15 +151,15 @@ class OffsetsMachine(RuleBasedStateMachine):
         one = OffsetDeleteRequestPartition(partition_index=where[1])
         topic = OffsetDeleteRequestTopic(name=where[0], partitions=[one])
         request = OffsetDeleteRequest(group_id=group, topics=[topic])
-        answer = coordinator(self.scene, group).asks(request, 0, OffsetDeleteResponse)
-        if not answer.error_code and not answer.topics[0].partitions[0].error_code:
+        response = coordinator(self.scene, group).exchange(request, 0, OffsetDeleteResponse)
+        if not response.error_code and not response.topics[0].partitions[0].error_code:
             self.model[group].pop(where, None)
 
     @rule(group=st.sampled_from(GROUPS))
     def deletes_a_group(self, group: str) -> None:
         request = DeleteGroupsRequest(groups_names=[group])
-        answer = coordinator(self.scene, group).asks(request, 2, DeleteGroupsResponse)
-        if not answer.results[0].error_code:
+        response = coordinator(self.scene, group).exchange(request, 2, DeleteGroupsResponse)
+        if not response.results[0].error_code:
             self.model[group].clear()
 
     @rule(group=st.sampled_from(GROUPS), static=st.lists(st.booleans(), min_size=1, max_size=3))
@@ -176,7 +176,7 @@ class OffsetsMachine(RuleBasedStateMachine):
 
     @rule(seconds=st.sampled_from([1.0, 61.0, 605.0]))
     def time_passes(self, seconds: float) -> None:
-        self.scene.passes(seconds)
+        self.scene.advance(seconds)
         self.whoever_was_silent_is_out()
 
     def whoever_was_silent_is_out(self) -> None:
@@ -193,23 +193,23 @@ class OffsetsMachine(RuleBasedStateMachine):
     @rule(partition=st.integers(0, 2), node=st.integers(1, 2))
     def coordinator_moves(self, partition: int, node: int) -> None:
         if node in self.scene.cluster.topics.alive:
-            self.scene.moves(OFFSETS_TOPIC, partition, node)
+            self.scene.move_leader(OFFSETS_TOPIC, partition, node)
 
     @precondition(lambda self: len(self.scene.cluster.topics.alive) == 2)
     @rule(node=st.integers(1, 2))
     def broker_stops(self, node: int) -> None:
-        self.scene.stops(node)
+        self.scene.stop_broker(node)
 
     @precondition(lambda self: len(self.scene.cluster.topics.alive) == 1)
     @rule()
     def broker_starts(self) -> None:
         [alive] = self.scene.cluster.topics.alive
-        self.scene.starts(3 - alive)
+        self.scene.start_broker(3 - alive)
 
     @rule()
     def cluster_is_built_again(self) -> None:
-        """And lives on: what it keeps from now on stands behind what was kept before."""
-        self.scene = self.scene.again()
+        """Continue in the restored cluster; it appends to what was persisted."""
+        self.scene = self.scene.restored()
 
     # -- the laws
 
@@ -226,16 +226,16 @@ class OffsetsMachine(RuleBasedStateMachine):
 
     @invariant()
     def a_cluster_built_again_says_the_same(self) -> None:
-        told = everything(self.scene)
-        assert {found[0] for _, found in told.values() if found} <= {"Stable", "Empty"}
-        assert everything(self.scene.again()) == told
-        assert everything(self.scene.again(compacted(self.scene.persisted))) == told
+        reported = everything(self.scene)
+        assert {found[0] for _, found in reported.values() if found} <= {"Stable", "Empty"}
+        assert everything(self.scene.restored()) == reported
+        assert everything(self.scene.restored(compacted(self.scene.persisted))) == reported
 
     @invariant()
     def and_forgets_the_same(self) -> None:
         """Offsets expire when they would have: the log says since when nobody has used them."""
-        again = self.scene.again()
-        again.passes(2 * RETENTION_S)
+        again = self.scene.restored()
+        again.advance(2 * RETENTION_S)
         assert all(committed(again, group) == {} for group in GROUPS)
         for partition in again.cluster.topics.get(OFFSETS_TOPIC).partitions:  # type: ignore[union-attr]
             assert not again.cluster.groups._of(partition.index).groups
@@ -248,10 +248,10 @@ TestOffsets = OffsetsMachine.TestCase
 def committed_and_left() -> Scene:
     """A scene of two brokers; broker 1 coordinates `g`, a member of which committed 7 and left."""
     scene = Scene(2, settings={**SETTINGS, "offsets.topic.num.partitions": "1"}, load_seconds=2.0)
-    scene.make("t", 2, 2)
+    scene.create_topic("t", 2, 2)
     coordinator(scene, "g")
-    scene.moves(OFFSETS_TOPIC, 0, 1)
-    scene.passes(2.0)
+    scene.move_leader(OFFSETS_TOPIC, 0, 1)
+    scene.advance(2.0)
     members = come(scene, "g", [False, True])
     assert commit(coordinator(scene, "g"), "g", {("t", 0): (7, -1, "")}, members) == {E.NONE}
     leave(scene, "g", members)
@@ -261,18 +261,18 @@ def committed_and_left() -> Scene:
 def test_a_coordinator_that_still_reads_says_so() -> None:
     scene = committed_and_left()
     old = coordinator(scene, "g")
-    scene.moves(OFFSETS_TOPIC, 0, 2)
+    scene.move_leader(OFFSETS_TOPIC, 0, 2)
     new = coordinator(scene, "g")
     assert (old.node_id, new.node_id) == (1, 2)
     for _ in range(2):
         assert commit(old, "g", {("t", 0): (8, -1, "")}) == {E.NOT_COORDINATOR}
         assert commit(new, "g", {("t", 0): (8, -1, "")}) == {E.COORDINATOR_LOAD_IN_PROGRESS}
-        listed = new.asks(ListGroupsRequest(), 4, ListGroupsResponse)
+        listed = new.exchange(ListGroupsRequest(), 4, ListGroupsResponse)
         assert (listed.error_code, listed.groups) == (E.COORDINATOR_LOAD_IN_PROGRESS, [])
-        scene.passes(0.9)
-    scene.passes(0.3)
+        scene.advance(0.9)
+    scene.advance(0.3)
     assert committed(scene, "g") == {("t", 0): (7, -1, "")}
-    listed = new.asks(ListGroupsRequest(), 4, ListGroupsResponse)
+    listed = new.exchange(ListGroupsRequest(), 4, ListGroupsResponse)
     assert [each.group_id for each in listed.groups] == ["g"]
     assert commit(new, "g", {("t", 0): (8, -1, "")}) == {E.NONE}
     assert commit(old, "g", {("t", 0): (9, -1, "")}) == {E.NOT_COORDINATOR}
@@ -281,30 +281,32 @@ def test_a_coordinator_that_still_reads_says_so() -> None:
 
 def test_a_move_while_it_reads_begins_anew() -> None:
     scene = committed_and_left()
-    scene.moves(OFFSETS_TOPIC, 0, 2)
-    scene.passes(1.9)
-    scene.moves(OFFSETS_TOPIC, 0, 1)
-    scene.passes(1.9)
+    scene.move_leader(OFFSETS_TOPIC, 0, 2)
+    scene.advance(1.9)
+    scene.move_leader(OFFSETS_TOPIC, 0, 1)
+    scene.advance(1.9)
     client = coordinator(scene, "g")
     assert commit(client, "g", {("t", 0): (8, -1, "")}) == {E.COORDINATOR_LOAD_IN_PROGRESS}
-    scene.passes(0.2)
+    scene.advance(0.2)
     assert committed(scene, "g") == {("t", 0): (7, -1, "")}
 
 
 def test_offsets_expire_when_they_would_have() -> None:
     scene = committed_and_left()
-    scene.passes(RETENTION_S - 1000.0)
-    again = scene.again()
+    scene.advance(RETENTION_S - 1000.0)
+    again = scene.restored()
     for each in (scene, again):
         assert committed(each, "g") == {("t", 0): (7, -1, "")}
-        each.passes(1000.0 + 600.0 + 5.0)
+        each.advance(1000.0 + 600.0 + 5.0)
         assert committed(each, "g") == {}
 
 
-def test_kafkas_own_tool_reads_what_is_kept(installation: Installation, tmp_path: Path) -> None:
+def test_kafkas_own_tool_reads_what_is_persisted(
+    installation: Installation, tmp_path: Path
+) -> None:
     scene = committed_and_left()
     commit(coordinator(scene, "g"), "g", {("t", 1): (5, -1, "m")}, version=4, retention_ms=1000)
-    scene.passes(1300.0)  # the second is expired: a tombstone
+    scene.advance(1300.0)  # the second is expired: a tombstone
     batches = [
         each.batch
         for each in scene.persisted
@@ -312,11 +314,11 @@ def test_kafkas_own_tool_reads_what_is_kept(installation: Installation, tmp_path
     ]
     path = tmp_path / "00000000000000000000.log"
     path.write_bytes(b"".join(batches))
-    said = dump(installation, [path], InternalLog.OFFSETS)[path]
-    assert {batch.values["isvalid"] for batch in said.batches} == {"true"}
-    content: Any = [record.content for batch in said.batches for record in batch.records]
-    told = [(part[1]["data"], part[3] and part[3]["data"]) for part in content]
-    joined, committed, left, expiring, gone = told
+    dumped = dump(installation, [path], InternalLog.OFFSETS)[path]
+    assert {batch.values["isvalid"] for batch in dumped.batches} == {"true"}
+    content: Any = [record.content for batch in dumped.batches for record in batch.records]
+    reported = [(part[1]["data"], part[3] and part[3]["data"]) for part in content]
+    joined, committed, left, expiring, gone = reported
     assert [each["groupInstanceId"] for each in joined[1]["members"]] == [None, "i1"]
     assert joined[1]["members"][0]["subscription"]["topics"] == ["t", "u"]
     of_0, of_1 = ({"group": "g", "topic": "t", "partition": at} for at in (0, 1))
@@ -329,22 +331,22 @@ def test_kafkas_own_tool_reads_what_is_kept(installation: Installation, tmp_path
 def test_the_rest_of_a_cluster_is_built_again() -> None:
     """Topics that came, grew, were configured, trimmed, moved and went; ids, settings, leaders."""
     scene = Scene(3, settings={"log.retention.bytes": "200"})
-    scene.make("gone", 2, 2)
+    scene.create_topic("gone", 2, 2)
     gone = scene.cluster.topics.get("gone")
     assert gone is not None
     scene.cluster.creation.delete([gone], 0.0)
-    scene.make("t", 1, 2, cleanup_policy="compact", retention_ms="5")
+    scene.create_topic("t", 1, 2, cleanup_policy="compact", retention_ms="5")
     topic = scene.cluster.topics.get("t")
     assert topic is not None
     scene.cluster.creation.extend(topic, [[3, 1]], 0.0)
     scene.cluster.creation.configure(topic, {"retention.ms": "6"}, 0.0)
     scene.cluster.creation.configure_brokers({"num.partitions": "7"}, 0.0)
     first = [scene.cluster.producer_ids.new(0.0) for _ in range(1001)][-1]
-    scene.passes(0.0)
+    scene.advance(0.0)
     for _ in range(9):
         produce(scene.client(scene.leader_of("t")), batch(b"x" * 50))
-    scene.stops(scene.leader_of("t", 1))
-    again = scene.again()
+    scene.stop_broker(scene.leader_of("t", 1))
+    again = scene.restored()
     found = again.cluster.topics
     assert [each.name for each in found] == ["t"]
     was, now = scene.cluster.topics.partition("t", 0), found.partition("t", 0)
@@ -363,27 +365,27 @@ def test_the_rest_of_a_cluster_is_built_again() -> None:
 
 def test_a_cluster_of_other_brokers_has_leaders() -> None:
     scene = Scene(3)
-    scene.make("t", 3, 2)
+    scene.create_topic("t", 3, 2)
     smaller = Scene(2)
     smaller._take(smaller.cluster.restore(scene.persisted, 0.0))
     led = [each for each in smaller.cluster.topics.partitions() if each.leader_id in (1, 2)]
     assert len(led) == 3
     assert any(each.leader_epoch for each in led), "what broker 3 led"
-    # and what changed by that is kept behind the rest
-    whole = smaller.again([*scene.persisted, *smaller.persisted])
+    # and what changed by that is persisted after the rest
+    whole = smaller.restored([*scene.persisted, *smaller.persisted])
     assert list(whole.cluster.topics.partitions()) == list(smaller.cluster.topics.partitions())
 
 
-def test_what_does_not_fit_together_is_refused() -> None:
+def test_inconsistent_effects_are_rejected() -> None:
     scene = Scene(topics={"t": 1})
     produce(scene.client(), batch(b"a"))
     *metadata, data = scene.persisted
     assert isinstance(data, Persist)
-    for kept, reason in (
-        ([data], "never made"),
-        ([*metadata, data, data], "a second time"),
+    for effects, reason in (
+        ([data], "never created"),
+        ([*metadata, data, data], "duplicate offset"),
         ([*metadata, data._replace(topic="__cluster_metadata")], "offset 0"),
-        ([Trim("u", 0, 0, 0)], "never made"),
+        ([Trim("u", 0, 0, 0)], "never created"),
     ):
         with pytest.raises(ValueError, match=reason):
-            Scene().cluster.restore(kept, 0.0)
+            Scene().cluster.restore(effects, 0.0)

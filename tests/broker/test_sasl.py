@@ -1,4 +1,4 @@
-"""Authentication: PLAIN and SCRAM, over SaslAuthenticate and raw, and what is refused."""
+"""Authentication: PLAIN and SCRAM, over SaslAuthenticate and raw, and failures."""
 
 from __future__ import annotations
 
@@ -49,20 +49,22 @@ class ScramClient:
         salted = hashlib.pbkdf2_hmac(self.hash, self.password.encode(), salt, int(fields["i"]))
         key = hmac.digest(salted, b"Client Key", self.hash)
         without_proof = f"c=biws,r={fields['r']}"
-        said = f"{self.bare},{server_first.decode()},{without_proof}".encode()
-        signature = hmac.digest(hashlib.new(self.hash, key).digest(), said, self.hash)
+        auth_message = f"{self.bare},{server_first.decode()},{without_proof}".encode()
+        signature = hmac.digest(hashlib.new(self.hash, key).digest(), auth_message, self.hash)
         proof = bytes(a ^ b for a, b in zip(key, signature, strict=True))
         server_key = hmac.digest(salted, b"Server Key", self.hash)
-        self.expected = b"v=" + base64.b64encode(hmac.digest(server_key, said, self.hash))
+        self.expected = b"v=" + base64.b64encode(hmac.digest(server_key, auth_message, self.hash))
         return f"{without_proof},p={base64.b64encode(proof).decode()}".encode()
 
 
 def handshake(client: Client, mechanism: str, version: int = 1) -> SaslHandshakeResponse:
-    return client.asks(SaslHandshakeRequest(mechanism=mechanism), version, SaslHandshakeResponse)
+    return client.exchange(
+        SaslHandshakeRequest(mechanism=mechanism), version, SaslHandshakeResponse
+    )
 
 
 def token(client: Client, data: bytes) -> SaslAuthenticateResponse:
-    return client.asks(SaslAuthenticateRequest(auth_bytes=data), 2, SaslAuthenticateResponse)
+    return client.exchange(SaslAuthenticateRequest(auth_bytes=data), 2, SaslAuthenticateResponse)
 
 
 def plain(user: str = USER, password: str = PASSWORD, authzid: str = "") -> bytes:
@@ -70,7 +72,7 @@ def plain(user: str = USER, password: str = PASSWORD, authzid: str = "") -> byte
 
 
 def raw_token(client: Client, data: bytes) -> bytes:
-    client.sends_bytes(len(data).to_bytes(4, "big") + data)
+    client.send_bytes(len(data).to_bytes(4, "big") + data)
     frame = client.frame()
     assert frame is not None, client.closed
     return frame[4:]
@@ -115,11 +117,13 @@ WRONG = [
 
 
 @pytest.mark.parametrize("data", WRONG)
-def test_a_wrong_plain_token_is_told_and_the_connection_closes(client: Client, data: bytes) -> None:
+def test_a_wrong_plain_token_is_an_error_and_closes_the_connection(
+    client: Client, data: bytes
+) -> None:
     handshake(client, "PLAIN")
-    answer = token(client, data)
-    assert answer.error_code == E.SASL_AUTHENTICATION_FAILED
-    assert answer.error_message
+    response = token(client, data)
+    assert response.error_code == E.SASL_AUTHENTICATION_FAILED
+    assert response.error_message
     assert client.closed is not None
 
 
@@ -150,9 +154,9 @@ def test_a_wrong_proof(client: Client, mechanism: str, what: str) -> None:
     assert client.closed is not None
 
 
-def test_an_unknown_mechanism_is_told_which_there_are(client: Client) -> None:
-    answer = handshake(client, "GSSAPI")
-    assert (answer.error_code, answer.mechanisms) == (
+def test_an_unknown_mechanism_gets_the_enabled_ones(client: Client) -> None:
+    response = handshake(client, "GSSAPI")
+    assert (response.error_code, response.mechanisms) == (
         E.UNSUPPORTED_SASL_MECHANISM,
         list(MECHANISMS),
     )
@@ -161,18 +165,18 @@ def test_an_unknown_mechanism_is_told_which_there_are(client: Client) -> None:
 
 def test_nothing_else_is_served_before(client: Client) -> None:
     request = ApiVersionsRequest(client_software_name="a", client_software_version="1")
-    assert client.asks(request, 3, ApiVersionsResponse).error_code == E.NONE
-    client.sends(MetadataRequest(topics=[]), 9)
+    assert client.exchange(request, 3, ApiVersionsResponse).error_code == E.NONE
+    client.send(MetadataRequest(topics=[]), 9)
     assert client.frame() is None
-    assert client.closed == "METADATA before the client is authenticated"
+    assert client.closed == "METADATA before authentication"
 
 
 def test_tokens_out_of_order_close(client: Client) -> None:
-    client.sends(SaslAuthenticateRequest(auth_bytes=plain()), 2)
+    client.send(SaslAuthenticateRequest(auth_bytes=plain()), 2)
     assert client.closed == "SaslAuthenticate before SaslHandshake"
 
 
-def test_where_nobody_need_authenticate_it_is_refused() -> None:
+def test_without_sasl_a_handshake_is_an_error() -> None:
     client = Scene().client()
     assert handshake(client, "PLAIN").error_code == E.ILLEGAL_SASL_STATE
     assert client.closed is None

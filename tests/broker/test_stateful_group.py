@@ -1,7 +1,7 @@
 """A group under any order of joins, syncs, heartbeats, leavings, silences and time.
 
-The model knows who should be a member and what each was told last; the laws are those a client
-relies on: every question answered once or parked, one leader and one protocol a generation,
+The model knows who should be a member and what each was reported last; the laws are those a client
+relies on: every request answered once or parked, one leader and one protocol a generation,
 generations never go back, who behaves is never expelled, and with time all settles.
 """
 
@@ -17,13 +17,13 @@ from kafkawire import ErrorCode
 from kafkawire.broker.groups.group import Group
 from kafkawire.broker.groups.requests import (
     Effect,
+    GroupRequest,
     Heartbeat,
     HeartbeatResult,
     Join,
     Joined,
     Leave,
     Left,
-    Question,
     Store,
     Sync,
     Synced,
@@ -40,7 +40,7 @@ WHO = st.integers(0, 3)
 
 @dataclass
 class Somebody:
-    """A client: what it knows of itself, and the question of its that is open."""
+    """A client: what it knows of itself, and the request of its that is open."""
 
     instance: str | None
     member_id: str = ""
@@ -50,13 +50,13 @@ class Somebody:
     protocols: tuple[tuple[str, bytes], ...] = (("range", b"1"),)
     open: int | None = None
     synced: bool = False
-    heard_at: float = 0.0
+    last_active: float = 0.0
     wants: str = "join"
 
 
 @dataclass
 class Generation:
-    """What members were told of one generation."""
+    """The responses to members of one generation."""
 
     leaders: set[str] = field(default_factory=set)
     protocols: set[str | None] = field(default_factory=set)
@@ -74,7 +74,7 @@ class GroupMachine(RuleBasedStateMachine):
         self.ids = 0
         self.group = Group("g", new_member_id=self.new_id, initial_delay=DELAY)
         self.people = [Somebody("static" if at == 3 else None) for at in range(4)]
-        self.asked: dict[int, Somebody] = {}
+        self.in_flight: dict[int, Somebody] = {}
         self.answered: set[int] = set()
         self.generations: dict[int, Generation] = {}
         self.stored = 0
@@ -83,10 +83,10 @@ class GroupMachine(RuleBasedStateMachine):
         self.ids += 1
         return f"{name}-{self.ids}"
 
-    def ask(self, person: Somebody, question: Question) -> None:
-        self.asked[question.reply_to] = person
-        person.open = question.reply_to
-        self.take(self.group.handle(question, self.now))
+    def ask(self, person: Somebody, request: GroupRequest) -> None:
+        self.in_flight[request.reply_to] = person
+        person.open = request.reply_to
+        self.take(self.group.handle(request, self.now))
 
     def next_reply(self) -> int:
         self.count += 1
@@ -97,31 +97,31 @@ class GroupMachine(RuleBasedStateMachine):
             if isinstance(effect, Store):
                 self.stored += 1
                 continue
-            assert effect.reply_to in self.asked, "an answer to nobody"
+            assert effect.reply_to in self.in_flight, "an response to nobody"
             assert effect.reply_to not in self.answered, "answered twice"
             self.answered.add(effect.reply_to)
-            person = self.asked[effect.reply_to]
+            person = self.in_flight[effect.reply_to]
             if person.open == effect.reply_to:
                 person.open = None
                 self.hear(person, effect)
 
-    def hear(self, person: Somebody, answer: Effect) -> None:
-        person.heard_at = self.now
-        match answer:
+    def hear(self, person: Somebody, response: Effect) -> None:
+        person.last_active = self.now
+        match response:
             case Joined(error=E.NONE):
-                self.hear_joined(person, answer)
+                self.hear_joined(person, response)
             case Joined(error=E.MEMBER_ID_REQUIRED):
-                person.member_id = answer.member_id
+                person.member_id = response.member_id
             case Joined(error=E.UNKNOWN_MEMBER_ID | E.FENCED_INSTANCE_ID):
                 person.member_id, person.wants = "", "join"
             case Synced(error=E.NONE):
                 person.synced, person.wants = True, "beat"
                 inherits = person.instance is not None  # from the id it had before
                 own = person.member_id.encode(), b""
-                assert inherits or answer.assignment in own
+                assert inherits or response.assignment in own
             case Synced() | HeartbeatResult(error=E.REBALANCE_IN_PROGRESS):
                 person.wants = "join"
-                if answer.error in (E.UNKNOWN_MEMBER_ID, E.FENCED_INSTANCE_ID):
+                if response.error in (E.UNKNOWN_MEMBER_ID, E.FENCED_INSTANCE_ID):
                     person.member_id = ""
             case HeartbeatResult(
                 error=E.UNKNOWN_MEMBER_ID | E.FENCED_INSTANCE_ID | E.ILLEGAL_GENERATION
@@ -130,31 +130,33 @@ class GroupMachine(RuleBasedStateMachine):
             case Left():
                 person.member_id, person.wants = "", "join"
 
-    def hear_joined(self, person: Somebody, answer: Joined) -> None:
-        assert answer.generation_id >= person.generation_id or person.member_id == ""
-        person.member_id, person.generation_id = answer.member_id, answer.generation_id
-        person.leads = answer.leader == answer.member_id
-        person.members = tuple(member_id for member_id, _, _ in answer.members)
+    def hear_joined(self, person: Somebody, response: Joined) -> None:
+        assert response.generation_id >= person.generation_id or person.member_id == ""
+        person.member_id, person.generation_id = response.member_id, response.generation_id
+        person.leads = response.leader == response.member_id
+        person.members = tuple(member_id for member_id, _, _ in response.members)
         person.synced, person.wants = False, "sync"
-        told = self.generations.setdefault(answer.generation_id, Generation())
-        told.protocols.add(answer.protocol_name)
-        told.members.add(answer.member_id)
-        if not answer.skip_assignment and person.instance is None:
-            told.leaders.add(answer.leader)
+        reported = self.generations.setdefault(response.generation_id, Generation())
+        reported.protocols.add(response.protocol_name)
+        reported.members.add(response.member_id)
+        if not response.skip_assignment and person.instance is None:
+            reported.leaders.add(response.leader)
         if person.leads:
-            assert answer.member_id in person.members, "the leader is told of itself"
+            assert response.member_id in person.members, "the leader is reported of itself"
 
     # -- what clients do
 
-    @rule(who=WHO, protocols=PROTOCOLS, needs_id=st.booleans())
-    def joins(self, who: int, protocols: tuple[tuple[str, bytes], ...], needs_id: bool) -> None:
+    @rule(who=WHO, protocols=PROTOCOLS, requires_known_member_id=st.booleans())
+    def joins(
+        self, who: int, protocols: tuple[tuple[str, bytes], ...], requires_known_member_id: bool
+    ) -> None:
         person = self.people[who]
         if person.open is not None and self.is_parked(person):
-            return  # a client waits for its answer
+            return  # a client waits for its response
         person.protocols = protocols
-        self.join(person, needs_id)
+        self.join(person, requires_known_member_id)
 
-    def join(self, person: Somebody, needs_id: bool = True) -> None:
+    def join(self, person: Somebody, requires_known_member_id: bool = True) -> None:
         self.ask(
             person,
             Join(
@@ -167,7 +169,7 @@ class GroupMachine(RuleBasedStateMachine):
                 REBALANCE,
                 "consumer",
                 person.protocols,
-                needs_id,
+                requires_known_member_id,
             ),
         )
 
@@ -219,9 +221,9 @@ class GroupMachine(RuleBasedStateMachine):
 
     @rule(seconds=st.sampled_from([0.5, 2.0, 5.0, 12.0, 40.0]))
     def time_passes(self, seconds: float) -> None:
-        self.passes(seconds)
+        self.advance(seconds)
 
-    def passes(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> None:
         end = self.now + seconds
         while (due := self.group.next_deadline()) is not None and due <= end:
             self.now = max(self.now, due)
@@ -231,18 +233,18 @@ class GroupMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.group.state is not S.EMPTY)
     @rule()
     def all_behave_and_settle(self) -> None:
-        """Whoever there is does what it is told, and in time the group is stable with all."""
+        """If all members follow their responses, the group becomes stable with all of them."""
         for person in self.people:
             person.protocols = (("range", b"x"),)
         for _ in range(400):
             for person in self.people:
                 self.behave(person)
-            self.passes(0.5)
+            self.advance(0.5)
             if self.is_settled():
                 break
         assert self.is_settled(), (self.group.state, self.people)
         for _ in range(30):  # and stays so: nobody who behaves is expelled
-            self.passes(SESSION / 3)
+            self.advance(SESSION / 3)
             for person in self.people:
                 self.beat(person)
             assert self.is_settled()
@@ -269,14 +271,14 @@ class GroupMachine(RuleBasedStateMachine):
 
     @invariant()
     def a_generation_has_one_leader_and_one_protocol(self) -> None:
-        for told in self.generations.values():
-            assert len(told.protocols) == 1
-            assert len(told.leaders) <= 1 or "static" in "".join(told.leaders)
+        for reported in self.generations.values():
+            assert len(reported.protocols) == 1
+            assert len(reported.leaders) <= 1 or "static" in "".join(reported.leaders)
 
     @invariant()
     def what_waits_has_an_end(self) -> None:
-        parked = [member for member in self.group.members if member.parked is not None]
-        if parked:
+        delayed = [member for member in self.group.members if member.delayed is not None]
+        if delayed:
             assert self.group.next_deadline() is not None
             assert self.group.state in (S.PREPARING_REBALANCE, S.COMPLETING_REBALANCE)
 

@@ -25,7 +25,7 @@ class LogMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.scene = Scene(2)
-        self.scene.make("t", 1, 2)
+        self.scene.create_topic("t", 1, 2)
         self.client = self.scene.client(self.leader)
         self.values: list[bytes] = []
         self.start = 0
@@ -38,22 +38,22 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule(values=VALUES, codec=st.sampled_from(Compression))
     def produces(self, values: list[bytes], codec: Compression) -> None:
-        answer = produce(self.client, batch(*values, compression=codec))
-        assert (answer.error_code, answer.base_offset) == (E.NONE, len(self.values))
+        response = produce(self.client, batch(*values, compression=codec))
+        assert (response.error_code, response.base_offset) == (E.NONE, len(self.values))
         self.values += values
 
     @rule(values=VALUES, magic=st.integers(0, 1))
     def produces_in_an_old_format(self, values: list[bytes], magic: int) -> None:
-        answer = produce(self.client, old(magic, *values), 2)
-        assert (answer.error_code, answer.base_offset) == (E.NONE, len(self.values))
+        response = produce(self.client, old(magic, *values), 2)
+        assert (response.error_code, response.base_offset) == (E.NONE, len(self.values))
         self.values += values
 
     @rule(values=VALUES, producer=PRODUCERS)
     def produces_in_sequence(self, values: list[bytes], producer: int) -> None:
         sent = self.sent[producer]
         sequence = sent[-1][0] + len(sent[-1][1]) if sent else 0
-        answer = self._sequenced(producer, sequence, values)
-        assert answer == (E.NONE, len(self.values))
+        response = self._sequenced(producer, sequence, values)
+        assert response == (E.NONE, len(self.values))
         sent.append((sequence, values, len(self.values)))
         self.values += values
 
@@ -74,8 +74,8 @@ class LogMachine(RuleBasedStateMachine):
 
     def _sequenced(self, producer: int, sequence: int, values: list[bytes]) -> tuple[int, int]:
         made = batch(*values, producer_id=producer, producer_epoch=0, base_sequence=sequence)
-        answer = produce(self.client, made)
-        return answer.error_code, answer.base_offset
+        response = produce(self.client, made)
+        return response.error_code, response.base_offset
 
     @rule(share=st.floats(0, 1))
     def deletes(self, share: float) -> None:
@@ -84,15 +84,15 @@ class LogMachine(RuleBasedStateMachine):
         assert delete(self.client, offset) == (E.NONE, self.start)
 
     @rule()
-    def moves(self) -> None:
-        self.scene.moves("t", 0, 3 - self.leader)
+    def move_leader(self) -> None:
+        self.scene.move_leader("t", 0, 3 - self.leader)
         self._begins_an_epoch()
 
     @precondition(lambda self: len(self.values) > self.start)
     @rule(share=st.floats(0, 1))
     def loses(self, share: float) -> None:
         cut = self.start + int(share * (len(self.values) - self.start))
-        self.scene.moves("t", 0, 3 - self.leader, truncate_to=cut)
+        self.scene.move_leader("t", 0, 3 - self.leader, truncate_to=cut)
         # a batch across the cut goes whole
         end = offset_at(self.scene.client(self.leader), -1).offset
         assert self.start <= end <= cut or end == self.start
@@ -113,9 +113,9 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule()
     def is_built_again(self) -> None:
-        """From what was kept, and the story goes on: values, sequences and epochs are the same."""
+        """Continue in a restored cluster: values, sequences and epochs are the same."""
         was = self.scene.cluster.topics.partition("t", 0)
-        self.scene = self.scene.again()
+        self.scene = self.scene.restored()
         now = self.scene.cluster.topics.partition("t", 0)
         assert was is not None
         assert now is not None
@@ -128,14 +128,14 @@ class LogMachine(RuleBasedStateMachine):
         offset = self.start + int(share * (len(self.values) - self.start))
         request = fetch_of(self.client, version=version, offset=offset)
         if version >= 10 or not self._has_zstd(offset):
-            data = only(self.client.asks(request, version, FetchResponse))
+            data = only(self.client.exchange(request, version, FetchResponse))
             assert data.high_watermark == len(self.values)
             found = {r.offset: r.value for r in RecordBatches(data.records or b"").records()}
             for at in range(offset, len(self.values)):
                 assert found[at] == self.values[at]
 
     def _has_zstd(self, offset: int) -> bool:
-        whole = only(self.client.asks(fetch_of(self.client, offset=offset), 12, FetchResponse))
+        whole = only(self.client.exchange(fetch_of(self.client, offset=offset), 12, FetchResponse))
         batches = RecordBatches(whole.records or b"")
         return any(each.compression is Compression.ZSTD for each in batches)
 

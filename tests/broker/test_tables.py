@@ -8,12 +8,12 @@ import pytest
 
 from kafkawire.broker import cluster, events
 from kafkawire.broker.deadlines import Deadlines
-from kafkawire.broker.groups.group import _DUE, _QUESTIONS, Group
+from kafkawire.broker.groups.group import _DUE, _REQUESTS, Group
 from kafkawire.broker.groups.requests import (
     Deadline,
+    GroupRequest,
     JoinDue,
     PendingExpired,
-    Question,
     SessionExpired,
     SyncDue,
 )
@@ -42,12 +42,12 @@ WORDS = {
 }
 
 
-def test_every_state_answers_every_kind_of_request() -> None:
+def test_every_state_handles_every_kind_of_request() -> None:
     assert set(ADMISSION) == set(GroupState)
     for state in GroupState:
         assert set(ADMISSION[state]) == set(Kind)
-    told = {kind: [ADMISSION[state][kind] for state in GroupState] for kind in Kind}
-    assert told == {kind: [WORDS[w] for w in row.split()] for kind, row in EXPECTED.items()}
+    reported = {kind: [ADMISSION[state][kind] for state in GroupState] for kind in Kind}
+    assert reported == {kind: [WORDS[w] for w in row.split()] for kind, row in EXPECTED.items()}
 
 
 def in_state(state: GroupState) -> Group:
@@ -63,7 +63,7 @@ def test_a_state_changes_only_as_is_legal(here: GroupState, there: GroupState) -
         group.move_to(there, 5.0)
         assert (group.state, group.changed_at) == (there, 5.0)
     else:
-        with pytest.raises(AssertionError, match="not a legal move"):
+        with pytest.raises(AssertionError, match="not a legal transition"):
             group.move_to(there, 5.0)
         assert group.state is here
 
@@ -74,8 +74,8 @@ def test_every_state_is_reached_and_dead_is_the_end() -> None:
     assert LEGAL[S.DEAD] == frozenset()
 
 
-def test_every_question_and_every_deadline_has_a_handler() -> None:
-    assert set(_QUESTIONS) == set(Question.__args__)
+def test_every_request_and_every_deadline_has_a_handler() -> None:
+    assert set(_REQUESTS) == set(GroupRequest.__args__)
     assert set(_DUE) == set(Deadline.__args__)
 
 
@@ -86,7 +86,7 @@ def test_authentication_goes_only_as_is_legal(here: sasl.State, there: sasl.Stat
         auth._move_to(there)
         assert auth.state is there
     else:
-        with pytest.raises(Exception, match="out of order"):
+        with pytest.raises(Exception, match="not a legal transition"):
             auth._move_to(there)
 
 
@@ -102,7 +102,7 @@ def test_deadlines_of_different_kinds_are_different_keys() -> None:
         JoinDue(),
         SyncDue(),
         events.IdleConnection(1),
-        events.FetchWaited(1),
+        events.FetchExpired(1),
         events.ReplyDue(1),
         events.OffsetsDue(),
         events.GroupDue(1, "g"),

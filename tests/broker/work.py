@@ -9,7 +9,7 @@ from typing import Any
 
 
 def steps(work: Callable[[], object]) -> int:
-    """Run something; how many calls and lines of Python it took (not those of compiled modules)."""
+    """Return how many calls and lines of Python a function runs (not those of compiled modules)."""
     count = 0
 
     def counted(_frame: FrameType, event: str, _arg: Any) -> Any:

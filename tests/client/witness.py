@@ -19,8 +19,8 @@ from kafkawire.messages.offset_fetch_response import OffsetFetchResponse
 from kafkawire.messages.produce_request import ProduceRequest
 from kafkawire.protocol.frame import decode_frame
 
-BLAMELESS = ("a fault: ", "the broker stopped", "the broker is down", "a Produce with acks=0 met")
-REFUSED = ": not authenticated"
+BLAMELESS = ("a fault: ", "the broker stopped", "the broker is down", "Produce with acks=0 failed")
+REFUSED = ": authentication failed"
 SIZE = 4
 
 

@@ -27,9 +27,9 @@ from kafkawire.broker import (
     Drained,
     Endpoint,
     Fault,
-    Kept,
     LeaderMoved,
     Persist,
+    Persisted,
     Received,
     Reply,
     Trim,
@@ -77,7 +77,7 @@ class World:
         self.weather = weather or Weather()
         self.news: dict[str, list[object]] = {}
         self.on_news: dict[str, Callable[[object], None]] = {}
-        self.kept: list[Kept] = []
+        self.kept: list[Persisted] = []
         self._digest = hashlib.sha256()
         self._clients: dict[str, Client] = {}
         self._due: dict[str, float | None] = {}
@@ -198,7 +198,7 @@ class World:
     def nothing_is_left(self) -> bool:
         """Whether the cluster has forgotten all clients, now that they are gone."""
         cluster = self.cluster
-        waiting = sum(len(broker.waiting) for broker in cluster.brokers.values())
+        waiting = sum(len(broker.fetch_purgatory) for broker in cluster.brokers.values())
         return not (cluster.connections or cluster.serving.pending or waiting)
 
     # How it turns.

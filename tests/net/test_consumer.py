@@ -136,7 +136,7 @@ def test_who_waits_is_told_when_it_is_closed(kafka_broker: ServerThread) -> None
             it.assignment()
 
     asyncio.run(story())
-    until(lambda: not kafka_broker.server.wires)
+    until(lambda: not kafka_broker.server.connections)
 
 
 def test_a_close_that_is_cancelled_leaves_nothing_open(kafka_broker: ServerThread) -> None:
@@ -157,4 +157,4 @@ def test_a_close_that_is_cancelled_leaves_nothing_open(kafka_broker: ServerThrea
             await it.poll()
 
     asyncio.run(story())
-    until(lambda: not kafka_broker.server.wires)
+    until(lambda: not kafka_broker.server.connections)

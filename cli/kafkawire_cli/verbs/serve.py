@@ -121,10 +121,10 @@ def _pair(text: str, sign: str, option: str) -> tuple[str, str]:
 
 
 def _topic(text: str) -> tuple[str, int]:
-    from kafkawire.broker.topics import name_refusal
+    from kafkawire.broker.topics import topic_name_error
 
     name, found, count = text.partition(":")
-    reason = name_refusal(name)
+    reason = topic_name_error(name)
     if reason is not None:
         raise typer.BadParameter(reason, param_hint="--topic")
     if found and not (count.isascii() and count.isdecimal() and 0 < int(count) <= 10_000):

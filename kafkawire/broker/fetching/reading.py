@@ -1,7 +1,7 @@
-"""Reading for a Fetch: when there is enough, and what goes out.
+"""Reads records for a Fetch, at once or when enough are available.
 
-Law: a Fetch is answered at once when it has its minimum, an error to tell, or nothing to wait for;
-otherwise it is parked, and its records are read when it is answered.
+Law: a Fetch completes at once if it has min_bytes, an error, or nothing to wait for; otherwise it
+is delayed, and its records are read when it completes.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ...messages.fetch_response import (
     PartitionData,
 )
 from ...protocol import ErrorCode
-from ..events import FetchWaited
+from ..events import FetchExpired
 from ..log.conversion import readable
 from ..log.partition_log import OffsetOutOfRange
-from ..request import PARKED, Answer, Request
+from ..request import DELAYED, HandlerResult, Request
 from ..topics import Partition
+from .purgatory import DelayedFetch
 from .sessions import NO_SESSION, TOPIC_IDS_FROM, Context, Target
-from .waiting import Wait
 
 if TYPE_CHECKING:
     from ..broker import Broker
@@ -32,107 +32,107 @@ if TYPE_CHECKING:
 
 E = ErrorCode
 SOFT_LIMITS_FROM: Final = 3
-LEADERS_TOLD_FROM: Final = 16
+CURRENT_LEADER_FROM: Final = 16
 READ_COMMITTED: Final = 1
 NOTHING: Final = -1
 MOVED: Final = frozenset({E.NOT_LEADER_OR_FOLLOWER, E.FENCED_LEADER_EPOCH})
 
 
-class Place(NamedTuple):
-    """A target as this broker finds it. diverging: where the client's log leaves ours (KIP-595)."""
+class TargetLookup(NamedTuple):
+    """A target on this broker. diverging: where the client's log diverges from ours (KIP-595)."""
 
     partition: Partition | None
     error: ErrorCode
     diverging: EpochEndOffset | None = None
 
 
-def fetch(broker: Broker, request: Request, body: FetchRequest, now: float) -> Answer:
-    """Answer a Fetch, or park it."""
+def fetch(broker: Broker, request: Request, body: FetchRequest, now: float) -> HandlerResult:
+    """Respond to a Fetch, or delay it."""
     context = broker.sessions.resolve(body, request.version, now)
     if isinstance(context, ErrorCode):
         return FetchResponse(error_code=context)
     wait_seconds = body.max_wait_ms / 1000
-    wait = waiting_for(broker, request, body, context) if wait_seconds > 0 else None
-    if wait is None:
+    delayed = _delayed_fetch(broker, request, body, context) if wait_seconds > 0 else None
+    if delayed is None:
         return read(broker, request, body, context)
-    broker.waiting.park(wait)
-    broker.cluster.deadlines.set(FetchWaited(request.reply_to), now + wait_seconds)
-    return PARKED
+    broker.fetch_purgatory.watch(delayed)
+    broker.cluster.deadlines.set(FetchExpired(request.reply_to), now + wait_seconds)
+    return DELAYED
 
 
-def wake(broker: Broker, key: tuple[str, int], now: float) -> None:
-    """Answer the parked fetches that have enough now that a partition has changed."""
-    for wait in broker.waiting.for_partition(key):
-        if _counted(broker, wait, wait.targets[key]):
-            _end_wait(broker, wait.request.reply_to, now)
+def check_and_complete(broker: Broker, key: tuple[str, int], now: float) -> None:
+    """Complete the delayed fetches of a changed partition that have enough data now."""
+    for delayed in broker.fetch_purgatory.for_partition(key):
+        if _is_complete(broker, delayed, delayed.targets[key]):
+            _complete(broker, delayed.request.reply_to, now)
 
 
-def fetch_waited(cluster: Cluster, reply_to: int, now: float) -> None:
-    """Answer a parked Fetch whose time is over."""
+def fetch_expired(cluster: Cluster, reply_to: int, now: float) -> None:
+    """Complete a delayed Fetch at its deadline."""
     request = cluster.serving.pending.get(reply_to)
     if request is not None:
-        _end_wait(cluster.brokers[request.node_id], reply_to, now)
+        _complete(cluster.brokers[request.node_id], reply_to, now)
 
 
-def _end_wait(broker: Broker, reply_to: int, now: float) -> None:
-    wait = broker.waiting.take(reply_to)
-    if wait is None:
+def _complete(broker: Broker, reply_to: int, now: float) -> None:
+    delayed = broker.fetch_purgatory.take(reply_to)
+    if delayed is None:
         return
-    broker.cluster.deadlines.cancel(FetchWaited(reply_to))
-    body = wait.request.body
+    broker.cluster.deadlines.cancel(FetchExpired(reply_to))
+    body = delayed.request.body
     assert isinstance(body, FetchRequest)
-    broker.cluster.answer(reply_to, read(broker, wait.request, body, wait.context), now)
+    broker.cluster.respond(reply_to, read(broker, delayed.request, body, delayed.context), now)
 
 
-def waiting_for(
+def _delayed_fetch(
     broker: Broker, request: Request, body: FetchRequest, context: Context
-) -> Wait | None:
-    """Return what a Fetch waits for, None if it need not wait."""
+) -> DelayedFetch | None:
+    """Return the delayed operation of a Fetch, None if it can complete at once."""
     if body.min_bytes <= 0 or not context.targets:
         return None
-    wait = Wait(request, context, body.min_bytes)
-    return None if any(_counted(broker, wait, each) for each in context.targets) else wait
+    delayed = DelayedFetch(request, context, body.min_bytes)
+    return None if any(_is_complete(broker, delayed, each) for each in context.targets) else delayed
 
 
-def _counted(broker: Broker, wait: Wait, target: Target) -> bool:
-    """Count what a partition has for a Fetch; whether that is enough, or an error to send."""
-    found = place(broker, target)
+def _is_complete(broker: Broker, delayed: DelayedFetch, target: Target) -> bool:
+    """Count the available bytes of a partition; return whether the Fetch can complete."""
+    found = locate(broker, target)
     partition = found.partition
     if partition is None or found.error or found.diverging is not None:
         return True
-    wait.targets[partition.key] = target
-    limit = max(1, target.asked.partition_max_bytes)
-    available = min(partition.log.bytes_from(target.asked.fetch_offset), limit)
-    return wait.count(partition.key, available)
+    delayed.targets[partition.key] = target
+    limit = max(1, target.requested.partition_max_bytes)
+    available = min(partition.log.bytes_from(target.requested.fetch_offset), limit)
+    return delayed.count(partition.key, available)
 
 
-def place(broker: Broker, target: Target) -> Place:
-    """Find a target, and say why it cannot be read."""
-    asked = target.asked
+def locate(broker: Broker, target: Target) -> TargetLookup:
+    """Look up the partition of a target, and the error of reading it."""
+    requested = target.requested
     name = target.topic
     if target.topic_id != bytes(16) or not name:
         topic = broker.cluster.topics.by_id(target.topic_id)
         if topic is None:
-            return Place(None, E.UNKNOWN_TOPIC_ID)
+            return TargetLookup(None, E.UNKNOWN_TOPIC_ID)
         name = topic.name
-    partition, error = broker.led(name, asked.partition, asked.current_leader_epoch)
+    partition, error = broker.led(name, requested.partition, requested.current_leader_epoch)
     if partition is None or error:
-        return Place(partition, error)
+        return TargetLookup(partition, error)
     log = partition.log
-    if asked.last_fetched_epoch >= 0:
-        end = log.end_of_epoch(asked.last_fetched_epoch, partition.leader_epoch)
+    if requested.last_fetched_epoch >= 0:
+        end = log.end_of_epoch(requested.last_fetched_epoch, partition.leader_epoch)
         if end.end_offset < 0:
-            return Place(partition, E.OFFSET_OUT_OF_RANGE)  # an epoch from nowhere
-        if end.epoch < asked.last_fetched_epoch or end.end_offset < asked.fetch_offset:
+            return TargetLookup(partition, E.OFFSET_OUT_OF_RANGE)  # an unknown epoch
+        if end.epoch < requested.last_fetched_epoch or end.end_offset < requested.fetch_offset:
             diverging = EpochEndOffset(epoch=end.epoch, end_offset=end.end_offset)
-            return Place(partition, E.NONE, diverging)
-    if not log.log_start_offset <= asked.fetch_offset <= log.log_end_offset:
-        return Place(partition, E.OFFSET_OUT_OF_RANGE)
-    return Place(partition, E.NONE)
+            return TargetLookup(partition, E.NONE, diverging)
+    if not log.log_start_offset <= requested.fetch_offset <= log.log_end_offset:
+        return TargetLookup(partition, E.OFFSET_OUT_OF_RANGE)
+    return TargetLookup(partition, E.NONE)
 
 
 def read(broker: Broker, request: Request, body: FetchRequest, context: Context) -> FetchResponse:
-    """Read what a Fetch asks for, as far as its limits go."""
+    """Read the records of a Fetch, within its limits."""
     version = request.version
     most = broker.cluster.settings.number("fetch.max.bytes")
     room = min(body.max_bytes, most) if version >= SOFT_LIMITS_FROM else most
@@ -143,7 +143,7 @@ def read(broker: Broker, request: Request, body: FetchRequest, context: Context)
         data = _partition(broker, target, body, version, room, empty, leaders)
         size = len(data.records or b"")
         room, empty = max(0, room - size), empty and size == 0
-        if not _is_told(context, target, data):
+        if not _is_included(context, target, data):
             continue
         topics.setdefault((target.topic, target.topic_id), []).append(data)
     by_id = version >= TOPIC_IDS_FROM
@@ -161,14 +161,14 @@ def read(broker: Broker, request: Request, body: FetchRequest, context: Context)
     )
 
 
-def _is_told(context: Context, target: Target, data: PartitionData) -> bool:
+def _is_included(context: Context, target: Target, data: PartitionData) -> bool:
     if context.session is None:
         return True
     cached = context.session.partitions.get(target.key)
-    news = cached is None or cached.is_news(data)
+    changed = cached is None or cached.maybe_update(data)
     if data.records:
-        context.session.to_the_back(target.key)
-    return news or context.full
+        context.session.move_to_end(target.key)
+    return changed or context.full
 
 
 def _partition(
@@ -180,10 +180,10 @@ def _partition(
     first: bool,
     leaders: dict[int, NodeEndpoint],
 ) -> PartitionData:
-    found = place(broker, target)
+    found = locate(broker, target)
     partition, error = found.partition, found.error
     data = PartitionData(
-        partition_index=target.asked.partition,
+        partition_index=target.requested.partition,
         error_code=error,
         high_watermark=NOTHING,
         aborted_transactions=[] if body.isolation_level == READ_COMMITTED else None,
@@ -191,8 +191,8 @@ def _partition(
     )
     if partition is None:
         return data
-    if error in MOVED and version >= LEADERS_TOLD_FROM:
-        _tell_leader(broker, partition, data, leaders)
+    if error in MOVED and version >= CURRENT_LEADER_FROM:
+        _add_current_leader(broker, partition, data, leaders)
     if error and error is not E.OFFSET_OUT_OF_RANGE:
         return data
     log = partition.log
@@ -209,21 +209,21 @@ def _partition(
 def _read(
     data: PartitionData, target: Target, partition: Partition, version: int, room: int, first: bool
 ) -> None:
-    limit = min(room, target.asked.partition_max_bytes)
+    limit = min(room, target.requested.partition_max_bytes)
     hard = version < SOFT_LIMITS_FROM
     try:
-        records = partition.log.read(target.asked.fetch_offset, limit, first or hard)
+        records = partition.log.read(target.requested.fetch_offset, limit, first or hard)
     except OffsetOutOfRange:
         data.error_code = E.OFFSET_OUT_OF_RANGE
         return
-    made = readable(records, version, target.asked.fetch_offset)
+    made = readable(records, version, target.requested.fetch_offset)
     if made is None:
         data.error_code = E.UNSUPPORTED_COMPRESSION_TYPE
     else:
         data.records = made[:limit] if hard else made
 
 
-def _tell_leader(
+def _add_current_leader(
     broker: Broker, partition: Partition, data: PartitionData, leaders: dict[int, NodeEndpoint]
 ) -> None:
     data.current_leader = LeaderIdAndEpoch(

@@ -1,7 +1,7 @@
-"""Incremental fetch sessions (KIP-227): partitions that a client need not name again.
+"""Incremental fetch sessions (KIP-227).
 
-Law: a request of an incremental session names only what changed, and so does its answer; an epoch
-that is not the next one means that either side lost count.
+Law: requests and responses of an incremental session contain only the partitions that changed; an
+unexpected epoch means that the two sides are out of step.
 
     session 0, epoch -1   no session             session n, epoch -1   close it, no session
     session *, epoch 0    a new session          session n, epoch e    what changed since e - 1
@@ -25,33 +25,33 @@ INITIAL_EPOCH: Final = 0
 LAST_EPOCH: Final = 2**31 - 1
 TOPIC_IDS_FROM: Final = 13
 EVICTABLE_AFTER: Final = 120.0
-"""Seconds a session must have been idle before another may take its slot."""
+"""Idle seconds after which a session may be evicted for another one."""
 UNKNOWN: Final = -1
 
 
 class Target(NamedTuple):
-    """A partition that a Fetch asks for; by name up to v12, by id from v13 on."""
+    """A partition of a Fetch; by topic name up to v12, by topic id from v13 on."""
 
     topic: str
     topic_id: bytes
-    asked: FetchPartition
+    requested: FetchPartition
 
     @property
     def key(self) -> tuple[str, bytes, int]:
-        return self.topic, self.topic_id, self.asked.partition
+        return self.topic, self.topic_id, self.requested.partition
 
 
 @dataclass(slots=True)
 class Cached:
-    """A partition of a session, and what its client was told last."""
+    """A partition of a session, and the last response to its client."""
 
     target: Target
     high_watermark: int = UNKNOWN
     log_start_offset: int = UNKNOWN
 
-    def is_news(self, data: PartitionData) -> bool:
-        """Whether the client must hear of it; what it hears is remembered."""
-        news = bool(
+    def maybe_update(self, data: PartitionData) -> bool:
+        """Return whether the client must receive this response, and remember it."""
+        changed = bool(
             data.records
             or data.error_code
             or data.high_watermark != self.high_watermark
@@ -60,13 +60,13 @@ class Cached:
         )
         self.high_watermark, self.log_start_offset = data.high_watermark, data.log_start_offset
         if data.error_code:
-            self.high_watermark = UNKNOWN  # told again when the error is over
-        return news
+            self.high_watermark = UNKNOWN  # sent again when the error is over
+        return changed
 
 
 @dataclass(slots=True)
 class Session:
-    """What a client fetches from one broker. epoch: that of its next request."""
+    """The partitions that a client fetches from a broker. epoch: of its next request."""
 
     id: int
     by_id: bool
@@ -74,8 +74,8 @@ class Session:
     epoch: int = 1
     partitions: dict[tuple[str, bytes, int], Cached] = field(default_factory=dict)
 
-    def take(self, request: FetchRequest) -> None:
-        """Take in what a request names and forgets."""
+    def update(self, request: FetchRequest) -> None:
+        """Add and remove the partitions of a request."""
         for target in targets(request):
             cached = self.partitions.get(target.key)
             if cached is None:
@@ -87,20 +87,20 @@ class Session:
                 self.partitions.pop((forgotten.topic, forgotten.topic_id, index), None)
 
     def advance(self) -> None:
-        """Expect the next epoch; 0 is never reached again."""
+        """Move to the next epoch; it wraps around to 1."""
         self.epoch = 1 if self.epoch == LAST_EPOCH else self.epoch + 1
 
-    def to_the_back(self, key: tuple[str, bytes, int]) -> None:
-        """Let others go first next time: this one just had its turn."""
+    def move_to_end(self, key: tuple[str, bytes, int]) -> None:
+        """Move a partition to the end, so that others are read first next time."""
         cached = self.partitions.pop(key, None)
         if cached is not None:
             self.partitions[key] = cached
 
 
 class Context(NamedTuple):
-    """What a Fetch is about, its session resolved.
+    """The partitions of a Fetch, its session resolved.
 
-    session: None where there is none. full: whether all partitions are answered for.
+    session: None for a sessionless fetch. full: whether the response has all partitions.
     """
 
     session: Session | None
@@ -109,7 +109,7 @@ class Context(NamedTuple):
 
 
 def targets(request: FetchRequest) -> list[Target]:
-    """List the partitions that a request names; of one that is named twice the last counts."""
+    """List the partitions of a request; of duplicates the last one counts."""
     found = [
         Target(topic.topic, topic.topic_id, partition)
         for topic in request.topics
@@ -119,7 +119,7 @@ def targets(request: FetchRequest) -> list[Target]:
 
 
 class Sessions:
-    """The sessions of one broker, the one used longest ago first. new_uuid: chance for their ids.
+    """The session cache of one broker, least recently used first. new_uuid: random bytes for ids.
     most_partitions: of one session.
     """
 
@@ -133,14 +133,14 @@ class Sessions:
         return len(self._sessions)
 
     def resolve(self, request: FetchRequest, version: int, now: float) -> Context | ErrorCode:
-        """Say what a request is about, or which error its session has."""
+        """Return the partitions of a request, or the error of its session."""
         if request.session_epoch in (FINAL_EPOCH, INITIAL_EPOCH):
             self._sessions.pop(request.session_id, None)
             session, wanted = None, targets(request)
             if request.session_epoch == INITIAL_EPOCH and len(wanted) <= self._most_partitions:
                 session = self._open(version, now)
                 if session is not None:
-                    session.take(request)
+                    session.update(request)
             return Context(session, True, wanted)
         session = self._sessions.get(request.session_id)
         if session is None:
@@ -149,10 +149,10 @@ class Sessions:
             return E.INVALID_FETCH_SESSION_EPOCH
         if session.by_id != (version >= TOPIC_IDS_FROM):
             return E.FETCH_SESSION_TOPIC_ID_ERROR
-        session.take(request)
+        session.update(request)
         if len(session.partitions) > self._most_partitions:
             del self._sessions[session.id]
-            return E.FETCH_SESSION_ID_NOT_FOUND  # the client goes on with a full Fetch
+            return E.FETCH_SESSION_ID_NOT_FOUND  # the client continues with a full Fetch
         session.advance()
         session.used = now
         self._sessions.move_to_end(session.id)
@@ -160,7 +160,7 @@ class Sessions:
 
     def _open(self, version: int, now: float) -> Session | None:
         if len(self._sessions) >= self._slots and not self._evict(now):
-            return None  # the client does without
+            return None  # a sessionless fetch
         session_id = NO_SESSION
         while session_id == NO_SESSION or session_id in self._sessions:
             session_id = int.from_bytes(self._new_uuid()[:4], "big") & 0x7FFFFFFF

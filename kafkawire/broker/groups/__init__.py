@@ -1,1 +1,1 @@
-"""Consumer groups of the classic protocol, and the offsets they commit."""
+"""Coordinates consumer groups of the classic protocol, and stores their committed offsets."""

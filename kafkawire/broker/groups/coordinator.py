@@ -1,9 +1,9 @@
-"""The groups of one partition of `__consumer_offsets`, and what they committed.
+"""Coordinates the groups of one partition of `__consumer_offsets`, and stores their offsets.
 
-Law: whatever a group is or committed stands in the partition's log before anybody is told; a new
-coordinator knows what the log says, no more.
+Law: a change of a group or of its offsets is appended to the partition's log before any response; a
+new coordinator knows only what it loads from that log.
 
-    question ─▶ Group ─▶ effects ─▶ records in the log, answers to parked requests
+    request ─▶ Group ─▶ effects ─▶ log records, responses to delayed requests
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..topics import OFFSETS_TOPIC, Partition
 from . import offsets
 from .group import Group
 from .offsets import NEVER, Committed, LogRecord, TopicPartition
-from .requests import Effect, Join, Joined, Question, Store, Sync, Synced
+from .requests import Effect, GroupRequest, Join, Joined, Store, Sync, Synced
 from .responses import message
 from .states import GroupState, Kind
 
@@ -39,11 +39,11 @@ E = ErrorCode
 CONSUMER: Final = "consumer"
 MINUTE_MS: Final = 60_000
 CLIENT_CHARACTERS: Final = 200
-"""Of a client id or group instance id, in the member ids that begin with it."""
+"""Maximum length of the client id or group instance id at the start of a member id."""
 
 
 class Coordinator:
-    """One partition's groups, by id, and their committed offsets."""
+    """The groups of one partition by id, and their committed offsets."""
 
     def __init__(self, cluster: Cluster, index: int) -> None:
         self.cluster = cluster
@@ -53,7 +53,7 @@ class Coordinator:
 
     @property
     def usage(self) -> Usage:
-        """What all groups of the cluster hold."""
+        """The resource usage of all groups of the cluster."""
         return self.cluster.groups.usage
 
     @property
@@ -65,7 +65,7 @@ class Coordinator:
     # -- groups
 
     def group(self, group_id: str, now: float) -> Group:
-        """Find a group, or begin one."""
+        """Find a group, or create it."""
         found = self.groups.get(group_id)
         if found is None:
             settings = self.cluster.settings
@@ -82,49 +82,49 @@ class Coordinator:
     def _new_member_id(self, client: str) -> str:
         return f"{client[:CLIENT_CHARACTERS]}-{self.cluster.new_uuid().hex()}"
 
-    def may_begin(self, group_id: str) -> bool:
-        """Whether a group exists, or may be begun."""
+    def may_create(self, group_id: str) -> bool:
+        """Whether a group exists, or may be created."""
         return group_id in self.groups or self.usage.admits_group()
 
-    def ask(self, group: Group, question: Question, now: float) -> None:
-        """Put a question to a group; it is answered now or later."""
-        effects: Iterable[Effect] = self._refused(group, question)
-        self.perform(group, effects or group.handle(question, now), now)
+    def handle(self, group: Group, request: GroupRequest, now: float) -> None:
+        """Handle a group request; the response is sent now or later."""
+        effects: Iterable[Effect] = self._limit_error(group, request)
+        self.perform(group, effects or group.handle(request, now), now)
         if group.unused and not self.offsets.get(group.group_id):
-            self.groups.pop(group.group_id, None)  # a join that failed leaves no group
+            self.groups.pop(group.group_id, None)  # a failed join leaves no group behind
             self.usage.forget(group)
 
-    def _refused(self, group: Group, question: Question) -> tuple[Effect, ...]:
-        """Answer a question that would exceed the bounds of groups."""
-        if isinstance(question, Join):
-            error = self.usage.join_error(group, question)
-            return (Joined(question.reply_to, error, question.member_id),) if error else ()
-        if isinstance(question, Sync):
-            error = self.usage.sync_error(question)
-            return (Synced(question.reply_to, error),) if error else ()
+    def _limit_error(self, group: Group, request: GroupRequest) -> tuple[Effect, ...]:
+        """Return the error response to a request that exceeds the limits of groups."""
+        if isinstance(request, Join):
+            error = self.usage.join_error(group, request)
+            return (Joined(request.reply_to, error, request.member_id),) if error else ()
+        if isinstance(request, Sync):
+            error = self.usage.sync_error(request)
+            return (Synced(request.reply_to, error),) if error else ()
         return ()
 
     def due(self, group_id: str, now: float) -> None:
-        """Let a group do what is due."""
+        """Handle the expired deadlines of a group."""
         group = self.groups.get(group_id)
         if group is not None:
             self.perform(group, group.advance(now), now)
 
     def perform(self, group: Group, effects: Iterable[Effect], now: float) -> None:
-        """Carry out what a group asks for."""
+        """Carry out the effects of a group."""
         for effect in effects:
             if isinstance(effect, Store):
                 self._write([offsets.group_record(group, self.cluster.wall_ms(now))], now)
                 continue
             request = self.cluster.serving.pending.get(effect.reply_to)
             if request is not None:
-                self.cluster.answer(effect.reply_to, message(effect, request), now)
+                self.cluster.respond(effect.reply_to, message(effect, request), now)
         self.usage.note(group)
         due = GroupDue(self.index, group.group_id)
         self.cluster.deadlines.set(due, group.next_deadline())
 
     def delete(self, group_id: str, now: float) -> ErrorCode:
-        """Delete a group that has no members, and what it committed."""
+        """Delete a group without members, and its committed offsets."""
         group = self.groups.get(group_id)
         if group is None:
             return E.GROUP_ID_NOT_FOUND
@@ -135,15 +135,17 @@ class Coordinator:
 
     def _forget(self, group: Group, now: float) -> None:
         group_id = group.group_id
-        gone = [offsets.offset_record(group_id, of, None) for of in self.offsets.pop(group_id, {})]
-        self.usage.offsets -= len(gone)
-        self._write([*gone, offsets.group_tombstone(group_id)], now)
+        deleted = [
+            offsets.offset_record(group_id, of, None) for of in self.offsets.pop(group_id, {})
+        ]
+        self.usage.offsets -= len(deleted)
+        self._write([*deleted, offsets.group_tombstone(group_id)], now)
         self.perform(group, group.end(E.GROUP_ID_NOT_FOUND), now)
         del self.groups[group_id]
         self.usage.forget(group)
 
     def subscribed(self, group: Group) -> frozenset[str] | None:
-        """Say which topics a consumer group's members want; None where that is not known."""
+        """Return the subscribed topics of a consumer group; None if unknown."""
         if group.protocol_type != CONSUMER:
             return None
         topics: set[str] = set()
@@ -164,44 +166,44 @@ class Coordinator:
         now: float,
         records: Iterable[LogRecord],
     ) -> None:
-        """Keep what a group commits. records: `given` as it is written (`offset_record`)."""
+        """Commit offsets of a group. records: `given` as log records (`offset_record`)."""
         if given:
             self._write(records, now)
-            kept = self.offsets[group_id]
-            self.usage.offsets -= len(kept)
-            kept.update(given)
-            self.usage.offsets += len(kept)
+            by_partition = self.offsets[group_id]
+            self.usage.offsets -= len(by_partition)
+            by_partition.update(given)
+            self.usage.offsets += len(by_partition)
 
     def may_commit(self, group_id: str, given: Iterable[TopicPartition]) -> bool:
-        """Whether a group may keep offsets of those partitions beside what it has."""
-        kept = self.offsets.get(group_id, {})
-        return self.usage.admits_offsets(sum(of not in kept for of in given))
+        """Whether a group may commit offsets of these partitions within the limits."""
+        by_partition = self.offsets.get(group_id, {})
+        return self.usage.admits_offsets(sum(of not in by_partition for of in given))
 
-    def take_back(self, group_id: str, of: Iterable[TopicPartition], now: float) -> None:
-        """Forget what a group committed."""
-        kept = self.offsets.get(group_id, {})
-        gone = [each for each in of if each in kept]
-        if gone:
-            self._write([offsets.offset_record(group_id, each, None) for each in gone], now)
-            for each in gone:
-                del kept[each]
-            self.usage.offsets -= len(gone)
+    def delete_offsets(self, group_id: str, of: Iterable[TopicPartition], now: float) -> None:
+        """Delete committed offsets of a group."""
+        by_partition = self.offsets.get(group_id, {})
+        deleted = [each for each in of if each in by_partition]
+        if deleted:
+            self._write([offsets.offset_record(group_id, each, None) for each in deleted], now)
+            for each in deleted:
+                del by_partition[each]
+            self.usage.offsets -= len(deleted)
 
     def expire(self, now: float) -> None:
-        """Forget offsets that nobody has used for their time, and groups that have none left."""
+        """Delete expired offsets, and empty groups without offsets."""
         wall_ms = self.cluster.wall_ms(now)
         for group in list(self.groups.values()):
-            kept = self.offsets.get(group.group_id, {})
+            by_partition = self.offsets.get(group.group_id, {})
             in_use = self.subscribed(group) if len(group.members) else frozenset()
             expired = [
                 of
-                for of, committed in kept.items()
+                for of, committed in by_partition.items()
                 if in_use is not None
                 and of[0] not in in_use
                 and wall_ms >= self._expires_at(group, committed)
             ]
-            self.take_back(group.group_id, expired, now)
-            if not kept and group.state is GroupState.EMPTY and not group.pending:
+            self.delete_offsets(group.group_id, expired, now)
+            if not by_partition and group.state is GroupState.EMPTY and not group.pending_members:
                 self._forget(group, now)
 
     def _expires_at(self, group: Group, committed: Committed) -> int:
@@ -213,9 +215,9 @@ class Coordinator:
         return since + retention
 
     def topics_deleted(self, topics: Collection[str], now: float) -> None:
-        """Forget what was committed for topics."""
-        for group_id, kept in self.offsets.items():
-            self.take_back(group_id, [of for of in kept if of[0] in topics], now)
+        """Delete the committed offsets of deleted topics."""
+        for group_id, by_partition in self.offsets.items():
+            self.delete_offsets(group_id, [of for of in by_partition if of[0] in topics], now)
 
     # -- the log
 
@@ -226,7 +228,7 @@ class Coordinator:
         self.cluster.appender.write(self.partition, builder, now)
 
     def load(self, now: float) -> None:
-        """Read the log: what it says is all that a new coordinator knows."""
+        """Load groups and offsets from the log."""
         found: dict[str, GroupMetadataValue | None] = {}
         for stored in self.partition.log:
             for record in Batch(stored.data, 0, len(stored.data)).records():
@@ -243,23 +245,23 @@ class Coordinator:
                 offsets.restore(group, metadata, now)
                 since_ms = metadata.current_state_timestamp
                 group.changed_at = (since_ms - self.cluster.epoch_ms) / 1000
-        for group_id, kept in self.offsets.items():
-            if kept:
+        for group_id, by_partition in self.offsets.items():
+            if by_partition:
                 self.group(group_id, now)
         for group in self.groups.values():
             self.perform(group, [], now)
 
     def _load_offset(self, key: OffsetCommitKey, value: object) -> None:
-        kept = self.offsets[key.group]
-        self.usage.offsets -= len(kept)
+        by_partition = self.offsets[key.group]
+        self.usage.offsets -= len(by_partition)
         if isinstance(value, OffsetCommitValue):
-            kept[key.topic, key.partition] = offsets.committed_of(value)
+            by_partition[key.topic, key.partition] = offsets.committed_of(value)
         else:
-            kept.pop((key.topic, key.partition), None)
-        self.usage.offsets += len(kept)
+            by_partition.pop((key.topic, key.partition), None)
+        self.usage.offsets += len(by_partition)
 
     def unload(self, now: float) -> None:
-        """Give the groups up: another broker coordinates them from now on."""
+        """Unload all groups: another broker is their coordinator now."""
         for group in self.groups.values():
             self.perform(group, group.end(E.NOT_COORDINATOR), now)
             self.usage.forget(group)

@@ -1,7 +1,7 @@
-"""Which partition of `__consumer_offsets` a group belongs to, and the coordinators there are.
+"""Maps groups to partitions of `__consumer_offsets` and their coordinators.
 
-Law: a group's coordinator is the leader of the partition that Java's hash of its id points to, as
-in every Kafka client's and broker's book; when the leader changes, the coordinator begins anew.
+Law: the coordinator of a group is the leader of the partition given by Java's hash of the group id,
+as in Kafka. When the leader changes, the new coordinator loads the partition.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 POWERS: Final = tuple(pow(31, power, 1 << 32) for power in range(63, -1, -1))
-"""Of 31, down to 1: a hash is computed by 64 units at a time, as ids may be 32 KB long."""
+"""Powers of 31 down to 1: hashes 64 code units at a time, as group ids may be 32 KB long."""
 
 
 def java_hash(text: str) -> int:
-    """Compute Java's String.hashCode: a signed int32 over UTF-16 code units."""
+    """Return Java's String.hashCode: a signed int32 over UTF-16 code units."""
     data = text.encode("utf-16-be", "surrogatepass")
     units = unpack(f">{len(data) // 2}H", data)
     total = 0
@@ -38,38 +38,38 @@ def java_hash(text: str) -> int:
 
 
 def partition_for(group_id: str, partitions: int) -> int:
-    """Say which partition a group belongs to."""
+    """Return the partition of a group."""
     number = java_hash(group_id)
     return (0 if number == -0x80000000 else abs(number)) % partitions
 
 
 class Coordinators:
-    """The coordinators of a cluster, by their partition."""
+    """The coordinators of a cluster by partition."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self._by_partition: dict[int, Coordinator] = {}
         self._loading: set[int] = set()
-        self._watching = False
+        self._expiration_started = False
         self._usage: Usage | None = None
 
     @property
     def usage(self) -> Usage:
-        """What the groups hold."""
+        """The resource usage of all groups."""
         if self._usage is None:
-            from .usage import Usage  # as for coordinators below
+            from .usage import Usage  # imported late, as coordinators below
 
             self._usage = Usage(self.cluster.bounds)
         return self._usage
 
     def partition_of(self, group_id: str) -> int:
-        """Say which partition a group belongs to."""
+        """Return the partition of a group."""
         topic = self.cluster.topics.get(OFFSETS_TOPIC)
         assert topic is not None
         return partition_for(group_id, len(topic.partitions))
 
     def of(self, index: int) -> Coordinator | ErrorCode:
-        """Find a partition's coordinator, unless it still reads what it must know."""
+        """Return a partition's coordinator, or an error while it is loading."""
         if index in self._loading:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return self._of(index)
@@ -77,14 +77,14 @@ class Coordinators:
     def _of(self, index: int) -> Coordinator:
         found = self._by_partition.get(index)
         if found is None:
-            # a cluster without groups is up sooner without what they need
+            # imported late: a cluster without groups starts faster
             from .coordinator import Coordinator
 
             found = self._by_partition[index] = Coordinator(self.cluster, index)
         return found
 
-    def led_elsewhere(self, partition: Partition, now: float) -> None:
-        """Take in that a partition has another leader: groups go with it."""
+    def leader_changed(self, partition: Partition, now: float) -> None:
+        """Unload the old coordinator of a partition and load the new one."""
         if partition.topic != OFFSETS_TOPIC:
             return
         index = partition.index
@@ -102,41 +102,41 @@ class Coordinators:
             self.cluster.deadlines.set(OffsetsLoaded(index), now + self.cluster.load_seconds)
 
     def load(self, index: int, now: float) -> None:
-        """Let a coordinator read its partition; from now on it answers."""
+        """Load the coordinator of a partition; from now on it serves requests."""
         self._loading.discard(index)
         self._of(index).load(now)
 
     def load_all(self, now: float) -> None:
-        """Let all coordinators read what there is, and look for what expired."""
+        """Load all coordinators and start the expiration of offsets."""
         topic = self.cluster.topics.get(OFFSETS_TOPIC)
         for partition in () if topic is None else topic.partitions:
-            self.led_elsewhere(partition, now)
+            self.leader_changed(partition, now)
         if topic is not None:
-            self.watch(now)
+            self.start_expiration(now)
 
     def due(self, due: GroupDue, now: float) -> None:
-        """Let a group do what is due."""
+        """Handle the expired deadlines of a group."""
         found = self._by_partition.get(due.partition)
         if found is not None:
             found.due(due.group_id, now)
 
-    def watch(self, now: float) -> None:
-        """Look for expired offsets from now on."""
-        if not self._watching:
-            self._watching = True
-            self._look_again(now)
+    def start_expiration(self, now: float) -> None:
+        """Start the periodic expiration of offsets."""
+        if not self._expiration_started:
+            self._expiration_started = True
+            self._schedule_expiration(now)
 
     def expire_offsets(self, now: float) -> None:
-        """Forget what expired, and come back."""
+        """Delete expired offsets, and schedule the next check."""
         for coordinator in list(self._by_partition.values()):
             coordinator.expire(now)
-        self._look_again(now)
+        self._schedule_expiration(now)
 
-    def _look_again(self, now: float) -> None:
+    def _schedule_expiration(self, now: float) -> None:
         interval = self.cluster.settings.seconds("offsets.retention.check.interval.ms")
         self.cluster.deadlines.set(OffsetsDue(), now + interval)
 
     def topics_deleted(self, topics: Collection[str], now: float) -> None:
-        """Forget what was committed for topics: one pass, however many they are."""
+        """Delete the committed offsets of deleted topics, in one pass."""
         for coordinator in list(self._by_partition.values()) if topics else ():
             coordinator.topics_deleted(topics, now)

@@ -1,10 +1,10 @@
-"""One classic consumer group, as its coordinator sees it.
+"""The state machine of one classic consumer group.
 
-Law: identity, then alive, then admission, then the handler: a member that behaves has its session
-renewed before it is told REBALANCE_IN_PROGRESS, or it would be expelled for listening.
+Law: check identity, renew the session, check the state, call the handler. The session is renewed
+first, so that a member that receives REBALANCE_IN_PROGRESS does not expire.
 
-    Join ─▶ parked until all have joined ─▶ Joined, one of them leads
-    Sync ─▶ parked until the leader assigns ─▶ Store, Synced
+    Join ─▶ delayed until all members have joined ─▶ Joined, with a leader
+    Sync ─▶ delayed until the leader sends the assignments ─▶ Store, Synced
 """
 
 from __future__ import annotations
@@ -15,110 +15,64 @@ from typing import Final
 from ...protocol import ErrorCode
 from ..deadlines import Deadlines
 from . import joining
-from .member import Member, Parked
-from .members import Members
+from .member import DelayedRequest, Member
+from .metadata import GroupMetadata
 from .requests import (
-    Deadline,
     Effect,
+    GroupRequest,
     Heartbeat,
     HeartbeatResult,
     Join,
     JoinDue,
-    Joined,
     Leave,
     Left,
     PendingExpired,
-    Question,
     SessionExpired,
     Store,
     Sync,
     SyncDue,
     Synced,
 )
-from .states import ADMISSION, LEGAL, GroupState, Kind
+from .states import GroupState, Kind
 
 E, S, K = ErrorCode, GroupState, Kind
 
 
-class Group:
-    """One group. `next_deadline` says when to call `advance`; time is monotonic seconds.
+class Group(GroupMetadata):
+    """One group. `next_deadline` returns when to call `advance`; time is monotonic seconds."""
 
-    new_member_id: makes an id from what a client calls itself. initial_delay: seconds that the
-    first rebalance waits for more members. changed_at: when the state changed last.
-    """
+    # -- the contract of every state machine
 
-    def __init__(
-        self,
-        group_id: str,
-        *,
-        new_member_id: Callable[[str], str],
-        initial_delay: float = 3.0,
-        max_size: int = 2**31 - 1,
-        now: float = 0.0,
-    ) -> None:
-        self.group_id = group_id
-        self.state = S.EMPTY
-        self.changed_at = now
-        self.generation_id = 0
-        self.protocol_type: str | None = None
-        self.protocol_name: str | None = None
-        self.members = Members()
-        self.pending: set[str] = set()
-        self.unsynced: set[str] = set()
-        self.new_member_id = new_member_id
-        self.initial_delay = initial_delay
-        self.max_size = max_size
-        self.initial = False
-        self.initial_left = 0.0
-        self.joined_meanwhile = False
-        self.deadlines: Deadlines[Deadline] = Deadlines()
-
-    @property
-    def population(self) -> int:
-        """Members, and clients that were given an id to come back with."""
-        return len(self.members) + len(self.pending)
-
-    @property
-    def unused(self) -> bool:
-        """Whether it never had a member, nor has anybody who may become one."""
-        return self.state is S.EMPTY and not self.generation_id and not self.population
-
-    # -- the machine's contract
-
-    def handle(self, question: Question, now: float) -> list[Effect]:
-        """Take a question; answers, its own or those of others that it sets free."""
-        return _QUESTIONS[type(question)](self, question, now)
+    def handle(self, request: GroupRequest, now: float) -> list[Effect]:
+        """Handle a request; return its response and those of requests that it completes."""
+        return _REQUESTS[type(request)](self, request, now)
 
     def next_deadline(self) -> float | None:
-        """Say when to call `advance`."""
+        """Return when to call `advance`."""
         return self.deadlines.next()
 
     def advance(self, now: float) -> list[Effect]:
-        """Do what has become due."""
+        """Handle expired deadlines."""
         effects: list[Effect] = []
         while (due := self.deadlines.pop_due(now)) is not None:
             effects += _DUE[type(due)](self, due, now)
         return effects
 
-    def admits(self, kind: Kind) -> ErrorCode:
-        """Say what the state answers to a kind of request."""
-        return ADMISSION[self.state][kind]
-
     def commit_error(
         self, member_id: str, generation_id: int, group_instance_id: str | None, now: float
     ) -> ErrorCode:
-        """Say whether somebody may commit offsets; a member that may is alive."""
+        """Return the error of committing offsets; renews the session of a member."""
         if self.state is S.EMPTY and generation_id < 0:
-            return E.NONE  # no group at all, only its offsets
+            return E.NONE  # no members, only committed offsets
         if self.state is not S.DEAD:
             error = self._identity_error(member_id, generation_id, group_instance_id)
             if error:
                 return error
-            self.note_alive(self.members[member_id], now)
+            self.renew_session(self.members[member_id], now)
         return self.admits(K.COMMIT)
 
     def end(self, error: ErrorCode) -> list[Effect]:
-        """Answer all that is parked with an error: the group is elsewhere, or no more."""
+        """Fail all delayed requests: the group is deleted or has another coordinator."""
         effects: list[Effect] = []
         for member in self.members:
             effects += self.release(member, error)
@@ -126,7 +80,7 @@ class Group:
         self.deadlines = Deadlines()
         return effects
 
-    # -- a handler a question
+    # -- one handler per request
 
     def _join(self, request: Join, now: float) -> list[Effect]:
         return joining.join(self, request, now)
@@ -138,19 +92,19 @@ class Group:
         if error:
             return [Synced(request.reply_to, error)]
         member = self.members[request.member_id]
-        self.unsynced.discard(member.member_id)
-        if not self.unsynced:
+        self.pending_sync_members.discard(member.member_id)
+        if not self.pending_sync_members:
             self.deadlines.cancel(SyncDue())
         if self.state is S.STABLE:
             return [self._synced(request.reply_to, member)]
-        effects = self.park(member, Parked(request.reply_to, is_join=False))
+        effects = self.delay(member, DelayedRequest(request.reply_to, is_join=False))
         if member.member_id != self.members.leader:
             return effects
         for each in self.members:
             self.members.assign(each, request.assignments.get(each.member_id, b""))
         self.move_to(S.STABLE, now)
         effects.append(Store())
-        return effects + self._answer_syncs(now)
+        return effects + self._complete_syncs(now)
 
     def _heartbeat(self, request: Heartbeat, now: float) -> list[Effect]:
         return [HeartbeatResult(request.reply_to, self._member_error(request, K.HEARTBEAT, now))]
@@ -162,13 +116,13 @@ class Group:
         effects: list[Effect] = []
         errors = []
         for member_id, group_instance_id in request.members:
-            errors.append(self._leaves(member_id, group_instance_id, effects, now))
+            errors.append(self._leave_member(member_id, group_instance_id, effects, now))
         return [Left(request.reply_to, E.NONE, tuple(errors)), *effects]
 
-    def _leaves(
+    def _leave_member(
         self, member_id: str, group_instance_id: str | None, effects: list[Effect], now: float
     ) -> ErrorCode:
-        if member_id in self.pending and group_instance_id is None:
+        if member_id in self.pending_members and group_instance_id is None:
             effects += self._forget_pending(member_id, now)
             return E.NONE
         if group_instance_id is not None and member_id == "":
@@ -179,7 +133,7 @@ class Group:
             effects += self.remove(member_id, now)
         return error
 
-    # -- a handler a deadline
+    # -- one handler per deadline
 
     def _session_expired(self, due: SessionExpired, now: float) -> list[Effect]:
         return self.remove(due.member_id, now)
@@ -192,13 +146,13 @@ class Group:
 
     def _sync_due(self, _due: SyncDue, now: float) -> list[Effect]:
         effects: list[Effect] = []
-        for member_id in list(self.unsynced):
+        for member_id in list(self.pending_sync_members):
             if member_id in self.members:
                 effects += self.remove(member_id, now)
-        self.unsynced.clear()
+        self.pending_sync_members.clear()
         return effects
 
-    # -- who may
+    # -- checks
 
     def _member_error(self, request: Sync | Heartbeat, kind: Kind, now: float) -> ErrorCode:
         if self.state is not S.DEAD:
@@ -207,7 +161,7 @@ class Group:
             )
             if error:
                 return error
-            self.note_alive(self.members[request.member_id], now)
+            self.renew_session(self.members[request.member_id], now)
         return self.admits(kind)
 
     def _identity_error(
@@ -224,64 +178,36 @@ class Group:
             self.protocol_name,
         )
 
-    # -- steps that handlers share
-
-    def note_alive(self, member: Member, now: float) -> None:
-        """Renew a member's session; while a request of it is parked there is none."""
-        if member.parked is None:
-            self.deadlines.set(SessionExpired(member.member_id), now + member.session_timeout)
-
-    def park(self, member: Member, parked: Parked) -> list[Effect]:
-        """Let a request wait; one that waited before is told to try again."""
-        effects = self.release(member, E.REBALANCE_IN_PROGRESS)
-        self.members.park(member, parked)
-        self.deadlines.cancel(SessionExpired(member.member_id))
-        return effects
-
-    def release(self, member: Member, error: ErrorCode) -> list[Effect]:
-        """Answer a member's parked request, if there is one, with an error."""
-        parked = self.members.park(member, None)
-        if parked is None:
-            return []
-        if parked.is_join:
-            return [Joined(parked.reply_to, error, member.member_id)]
-        return [Synced(parked.reply_to, error)]
+    # -- steps shared by handlers
 
     def remove(self, member_id: str, now: float) -> list[Effect]:
-        """Let a member go, and share out anew what it had."""
+        """Remove a member and rebalance."""
         self.deadlines.cancel(SessionExpired(member_id))
-        self.unsynced.discard(member_id)
+        self.pending_sync_members.discard(member_id)
         effects = self.release(self.members.remove(member_id), E.UNKNOWN_MEMBER_ID)
         if self.state in (S.STABLE, S.COMPLETING_REBALANCE):
             effects += joining.prepare(self, now)
         return effects + joining.complete_if_all_joined(self, now)
 
     def _forget_pending(self, member_id: str, now: float) -> list[Effect]:
-        self.pending.discard(member_id)
+        self.pending_members.discard(member_id)
         self.deadlines.cancel(PendingExpired(member_id))
         return joining.complete_if_all_joined(self, now)
 
-    def _answer_syncs(self, now: float) -> list[Effect]:
+    def _complete_syncs(self, now: float) -> list[Effect]:
         effects: list[Effect] = []
         for member in self.members:
-            if member.parked is not None:
-                effects.append(self._synced(member.parked.reply_to, member))
-                self.members.park(member, None)
-                self.note_alive(member, now)
+            if member.delayed is not None:
+                effects.append(self._synced(member.delayed.reply_to, member))
+                self.members.delay(member, None)
+                self.renew_session(member, now)
         return effects
 
     def _synced(self, reply_to: int, member: Member) -> Synced:
         return Synced(reply_to, E.NONE, member.assignment, self.protocol_type, self.protocol_name)
 
-    def move_to(self, state: GroupState, now: float) -> None:
-        """Change the state, if that is legal."""
-        if state not in LEGAL[self.state]:
-            raise AssertionError(f"{self.state.value} -> {state.value} is not a legal move")
-        self.state = state
-        self.changed_at = now
 
-
-_QUESTIONS: Final[Mapping[type, Callable[..., list[Effect]]]] = {
+_REQUESTS: Final[Mapping[type, Callable[..., list[Effect]]]] = {
     Join: Group._join,
     Sync: Group._sync,
     Heartbeat: Group._heartbeat,

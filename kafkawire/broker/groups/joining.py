@@ -1,32 +1,30 @@
-"""How a group comes by its members: who may join, when a rebalance starts, and when it ends.
+"""Handles JoinGroup: admits members, starts and completes rebalances.
 
-Law: a rebalance ends when all members have joined and nobody who was given an id is still expected,
-or when its time is over; the first of an empty group waits for more before that.
+Law: a rebalance completes when all members have joined and no pending member is left, or at its
+timeout. The first rebalance of an empty group waits for more members (initial rebalance delay).
 
-    join ─▶ prepare ─▶ parked ─▶ complete: generation + 1, protocol and leader chosen, all answered
+    join ─▶ prepare ─▶ delayed ─▶ complete: generation + 1, protocol and leader elected, all respond
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ...protocol import ErrorCode
-from .member import Member, Parked
+from .member import DelayedRequest, Member
+from .metadata import GroupMetadata
 from .requests import Effect, Join, JoinDue, Joined, PendingExpired, SessionExpired, Store, SyncDue
 from .states import GroupState, Kind
 
-if TYPE_CHECKING:
-    from .group import Group
-
 E, S = ErrorCode, GroupState
-NEW_MEMBER_PATIENCE: Final = 300.0
-"""Seconds after which a new member whose first join still waits is given up."""
+NEW_MEMBER_JOIN_TIMEOUT: Final = 300.0
+"""Seconds after which a new member expires while its first join is delayed, as in Kafka."""
 
 
-def join(group: Group, request: Join, now: float) -> list[Effect]:
-    """Take a JoinGroup."""
+def join(group: GroupMetadata, request: Join, now: float) -> list[Effect]:
+    """Handle a JoinGroup."""
     error = group.admits(Kind.JOIN) or _protocol_error(group, request)
-    if not error and request.member_id and request.member_id not in group.pending:
+    if not error and request.member_id and request.member_id not in group.pending_members:
         error = group.members.identity_error(request.member_id, request.group_instance_id)
     if not error:
         error = _size_error(group, request)
@@ -40,15 +38,15 @@ def join(group: Group, request: Join, now: float) -> list[Effect]:
     return _join_new(group, request, now)
 
 
-def _protocol_error(group: Group, request: Join) -> ErrorCode:
+def _protocol_error(group: GroupMetadata, request: Join) -> ErrorCode:
     kind = request.protocol_type
     same = kind == group.protocol_type if len(group.members) else kind != ""
     fits = same and group.members.supports(request)
     return E.NONE if fits else E.INCONSISTENT_GROUP_PROTOCOL
 
 
-def _size_error(group: Group, request: Join) -> ErrorCode:
-    if request.member_id in group.members or request.member_id in group.pending:
+def _size_error(group: GroupMetadata, request: Join) -> ErrorCode:
+    if request.member_id in group.members or request.member_id in group.pending_members:
         return E.NONE
     if group.members.instance(request.group_instance_id) is not None:
         return E.NONE
@@ -56,106 +54,110 @@ def _size_error(group: Group, request: Join) -> ErrorCode:
     return E.GROUP_MAX_SIZE_REACHED if full else E.NONE
 
 
-def _join_new(group: Group, request: Join, now: float) -> list[Effect]:
+def _join_new(group: GroupMetadata, request: Join, now: float) -> list[Effect]:
     member_id = request.member_id or group.new_member_id(
         request.group_instance_id or request.client_id
     )
-    if not request.member_id and request.needs_id and request.group_instance_id is None:
-        group.pending.add(member_id)
+    if (
+        not request.member_id
+        and request.requires_known_member_id
+        and request.group_instance_id is None
+    ):
+        group.pending_members.add(member_id)
         group.deadlines.set(PendingExpired(member_id), now + request.session_timeout)
         return [Joined(request.reply_to, E.MEMBER_ID_REQUIRED, member_id)]
-    group.pending.discard(member_id)
+    group.pending_members.discard(member_id)
     group.deadlines.cancel(PendingExpired(member_id))
     member = Member.joining(member_id, request)
     if not len(group.members):
         group.protocol_type = request.protocol_type
     group.members.add(member)
-    group.joined_meanwhile = True
+    group.new_member_added = True
     effects = _rejoin(group, request, member, now)
-    if member.parked is not None:
-        group.deadlines.set(SessionExpired(member_id), now + NEW_MEMBER_PATIENCE)
+    if member.delayed is not None:
+        group.deadlines.set(SessionExpired(member_id), now + NEW_MEMBER_JOIN_TIMEOUT)
     return effects
 
 
-def _join_again(group: Group, request: Join, member: Member, now: float) -> list[Effect]:
-    """Take the join of a member: it may just have missed the answer to its last one."""
+def _join_again(group: GroupMetadata, request: Join, member: Member, now: float) -> list[Effect]:
+    """Handle the join of a known member, which may have missed the last response."""
     same = member.protocols == request.protocols
     leads = member.member_id == group.members.leader
-    missed = same and (
+    missed_response = same and (
         group.state is S.COMPLETING_REBALANCE or (group.state is S.STABLE and not leads)
     )
     group.members.update(member, request)
-    if missed:
+    if missed_response:
         effects = group.release(member, E.REBALANCE_IN_PROGRESS)
-        group.note_alive(member, now)
+        group.renew_session(member, now)
         return [*effects, joined(group, member, request.reply_to)]
     return _rejoin(group, request, member, now)
 
 
-def _replace(group: Group, request: Join, member: Member, now: float) -> list[Effect]:
-    """Let a group instance that was started again have its old place, under a new id."""
+def _replace(group: GroupMetadata, request: Join, member: Member, now: float) -> list[Effect]:
+    """Replace a static member that restarted, under a new member id."""
     was, led = member.member_id, group.members.leader == member.member_id
     effects = group.release(member, E.FENCED_INSTANCE_ID)
     group.deadlines.cancel(SessionExpired(was))
     assert request.group_instance_id is not None
     group.members.rename(member, group.new_member_id(request.group_instance_id))
-    if was in group.unsynced:
-        group.unsynced.remove(was)
-        group.unsynced.add(member.member_id)
+    if was in group.pending_sync_members:
+        group.pending_sync_members.remove(was)
+        group.pending_sync_members.add(member.member_id)
     group.members.update(member, request)
     if group.state is not S.STABLE or group.members.elected_protocol() != group.protocol_name:
         return effects + _rejoin(group, request, member, now)
-    group.note_alive(member, now)
-    answer = joined(group, member, request.reply_to, skip_assignment=led)
-    if not request.may_skip:
-        # it must not take itself for the leader, or it would assign with nobody's metadata
-        answer = answer._replace(leader=was if led else answer.leader, members=())
-        answer = answer._replace(skip_assignment=False)
-    return [*effects, Store(), answer]
+    group.renew_session(member, now)
+    response = joined(group, member, request.reply_to, skip_assignment=led)
+    if not request.supports_skip_assignment:
+        # it must not act as the leader, as it has no metadata of the members
+        response = response._replace(leader=was if led else response.leader, members=())
+        response = response._replace(skip_assignment=False)
+    return [*effects, Store(), response]
 
 
-def _rejoin(group: Group, request: Join, member: Member, now: float) -> list[Effect]:
+def _rejoin(group: GroupMetadata, request: Join, member: Member, now: float) -> list[Effect]:
     effects = prepare(group, now)
-    effects += group.park(member, Parked(request.reply_to, is_join=True))
+    effects += group.delay(member, DelayedRequest(request.reply_to, is_join=True))
     return effects + complete_if_all_joined(group, now)
 
 
-def prepare(group: Group, now: float) -> list[Effect]:
-    """Begin a rebalance, unless one is being prepared."""
+def prepare(group: GroupMetadata, now: float) -> list[Effect]:
+    """Start a rebalance, unless one is being prepared."""
     if group.state is S.PREPARING_REBALANCE:
         return []
     was_empty = group.state is S.EMPTY
     effects: list[Effect] = []
     for member in group.members:
         effects += group.release(member, E.REBALANCE_IN_PROGRESS)
-        group.note_alive(member, now)
-    group.unsynced.clear()
+        group.renew_session(member, now)
+    group.pending_sync_members.clear()
     group.deadlines.cancel(SyncDue())
     group.move_to(S.PREPARING_REBALANCE, now)
     timeout = group.members.rebalance_timeout()
     group.initial = was_empty and group.initial_delay > 0
     if group.initial:
-        group.joined_meanwhile = False
-        group.initial_left = max(0.0, timeout - group.initial_delay)
+        group.new_member_added = False
+        group.initial_remaining = max(0.0, timeout - group.initial_delay)
         timeout = group.initial_delay
     group.deadlines.set(JoinDue(), now + timeout)
     return effects
 
 
-def join_due(group: Group, now: float) -> list[Effect]:
-    """Go on with those who have joined, or give more the time to."""
-    if group.initial and group.joined_meanwhile and group.initial_left > 0:
-        more = min(group.initial_delay, group.initial_left)
-        group.initial_left -= more
-        group.joined_meanwhile = False
+def join_due(group: GroupMetadata, now: float) -> list[Effect]:
+    """Complete the rebalance with the members that have joined, or extend the initial delay."""
+    if group.initial and group.new_member_added and group.initial_remaining > 0:
+        more = min(group.initial_delay, group.initial_remaining)
+        group.initial_remaining -= more
+        group.new_member_added = False
         group.deadlines.set(JoinDue(), now + more)
         return []
     return _complete(group, now)
 
 
-def complete_if_all_joined(group: Group, now: float) -> list[Effect]:
-    """End the rebalance if nobody is missing."""
-    if group.state is not S.PREPARING_REBALANCE or group.pending:
+def complete_if_all_joined(group: GroupMetadata, now: float) -> list[Effect]:
+    """Complete the rebalance if all members have joined."""
+    if group.state is not S.PREPARING_REBALANCE or group.pending_members:
         return []
     if group.members.joined < len(group.members):
         return []
@@ -164,14 +166,14 @@ def complete_if_all_joined(group: Group, now: float) -> list[Effect]:
     return _complete(group, now)
 
 
-def _complete(group: Group, now: float) -> list[Effect]:
+def _complete(group: GroupMetadata, now: float) -> list[Effect]:
     for member in [each for each in group.members if not each.has_joined]:
         if member.group_instance_id is None:
             group.deadlines.cancel(SessionExpired(member.member_id))
             group.members.remove(member.member_id)
     if len(group.members) and not group.members.joined:
         group.deadlines.set(JoinDue(), now + group.members.rebalance_timeout())
-        return []  # static members are waited for
+        return []  # wait for static members
     group.initial = False
     group.deadlines.cancel(JoinDue())
     group.generation_id += 1
@@ -182,24 +184,26 @@ def _complete(group: Group, now: float) -> list[Effect]:
     group.members.elect()
     group.protocol_name = group.members.elected_protocol()
     group.move_to(S.COMPLETING_REBALANCE, now)
-    return _answer_joins(group, now)
+    return _complete_joins(group, now)
 
 
-def _answer_joins(group: Group, now: float) -> list[Effect]:
+def _complete_joins(group: GroupMetadata, now: float) -> list[Effect]:
     effects: list[Effect] = []
     for member in group.members:
         group.members.assign(member, b"")
-        if member.parked is not None:
-            effects.append(joined(group, member, member.parked.reply_to))
-            group.members.park(member, None)
-            group.note_alive(member, now)
-            group.unsynced.add(member.member_id)
+        if member.delayed is not None:
+            effects.append(joined(group, member, member.delayed.reply_to))
+            group.members.delay(member, None)
+            group.renew_session(member, now)
+            group.pending_sync_members.add(member.member_id)
     group.deadlines.set(SyncDue(), now + group.members.rebalance_timeout())
     return effects
 
 
-def joined(group: Group, member: Member, reply_to: int, skip_assignment: bool = False) -> Joined:
-    """Answer a JoinGroup with the generation as it is; the leader is told of all members."""
+def joined(
+    group: GroupMetadata, member: Member, reply_to: int, skip_assignment: bool = False
+) -> Joined:
+    """Respond to a JoinGroup with the current generation; the leader receives all members."""
     leads = member.member_id == group.members.leader
     protocol = group.protocol_name
     members = (

@@ -1,6 +1,6 @@
 """A member of a classic group.
 
-Law: of its requests at most one is parked, and while one is, its session cannot expire.
+Law: at most one of its requests is delayed; meanwhile its session does not expire.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import NamedTuple
 from .requests import Join, Protocols
 
 
-class Parked(NamedTuple):
-    """A JoinGroup or SyncGroup that waits."""
+class DelayedRequest(NamedTuple):
+    """A delayed JoinGroup or SyncGroup."""
 
     reply_to: int
     is_join: bool
@@ -20,7 +20,7 @@ class Parked(NamedTuple):
 
 @dataclass(slots=True)
 class Member:
-    """One member. assignment: what the leader gave it; timeouts in seconds."""
+    """One member. assignment: from the leader; timeouts in seconds."""
 
     member_id: str
     group_instance_id: str | None
@@ -30,11 +30,11 @@ class Member:
     rebalance_timeout: float
     protocols: Protocols
     assignment: bytes = b""
-    parked: Parked | None = None
+    delayed: DelayedRequest | None = None
 
     @classmethod
     def joining(cls, member_id: str, request: Join) -> Member:
-        """Make a member of who wants to be one."""
+        """Create a member from a JoinGroup."""
         return cls(
             member_id,
             request.group_instance_id,
@@ -46,7 +46,7 @@ class Member:
         )
 
     def update(self, request: Join) -> None:
-        """Take in what it says now."""
+        """Update it from a JoinGroup."""
         self.client_id, self.client_host = request.client_id, request.client_host
         self.session_timeout = request.session_timeout
         self.rebalance_timeout = request.rebalance_timeout
@@ -54,20 +54,20 @@ class Member:
 
     @property
     def size(self) -> int:
-        """Bytes that it costs, all but: its protocols, its assignment and its ids."""
+        """Bytes of its protocols, its assignment and its ids."""
         protocols = sum(len(name) + len(data) for name, data in self.protocols)
         ids = len(self.member_id) + len(self.group_instance_id or "") + len(self.client_id)
         return protocols + ids + len(self.assignment)
 
     @property
     def has_joined(self) -> bool:
-        """Whether it waits for the rebalance to complete."""
-        return self.parked is not None and self.parked.is_join
+        """Whether it has joined the rebalance in progress."""
+        return self.delayed is not None and self.delayed.is_join
 
     def metadata(self, protocol: str | None) -> bytes:
-        """What it said for a protocol; b"" if it does not have it."""
+        """Its metadata for a protocol; b"" if it does not support it."""
         return next((data for name, data in self.protocols if name == protocol), b"")
 
     def vote(self, candidates: frozenset[str]) -> str:
-        """Choose the protocol it likes best among those."""
+        """Vote for its preferred protocol among the candidates."""
         return next(name for name, _ in self.protocols if name in candidates)

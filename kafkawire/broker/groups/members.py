@@ -1,8 +1,8 @@
-"""Who is in a group: members by id, static ones by instance too, and one of them the leader.
+"""The members of a group by id, static members also by group instance id, and the leader.
 
-Law: a group instance id belongs to one member at a time; the leader is a member, or nobody. What
-every request needs to know of all members (which protocols they share, whether all have joined,
-their bytes) is counted as they change, so no request looks at each of them.
+Law: a group instance id belongs to one member at a time; the leader is a member, or "". What
+requests need to know of all members (common protocols, whether all have joined, bytes) is counted
+as members change, so that no request iterates over them.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ...protocol import ErrorCode
-from .member import Member, Parked
+from .member import DelayedRequest, Member
 from .requests import Join
 
 E = ErrorCode
 
 
 class Members:
-    """The members of one group. joined: how many wait for the rebalance to complete. size: bytes of
-    all members.
+    """The members of one group. joined: how many have joined the rebalance in progress. size: bytes
+    of all members.
     """
 
     def __init__(self) -> None:
@@ -47,14 +47,14 @@ class Members:
         return self._members.get(member_id)
 
     def instance(self, group_instance_id: str | None) -> Member | None:
-        """Find the member that a group instance is at the moment."""
+        """Find the current member of a group instance id."""
         if group_instance_id is None:
             return None
         member_id = self._static.get(group_instance_id)
         return None if member_id is None else self._members[member_id]
 
     def identity_error(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
-        """Say why somebody is not the member it says it is."""
+        """Return the error of an unknown or fenced member."""
         if group_instance_id is not None:
             current = self._static.get(group_instance_id)
             if current is None:
@@ -63,7 +63,7 @@ class Members:
         return E.NONE if member_id in self._members else E.UNKNOWN_MEMBER_ID
 
     def add(self, member: Member) -> None:
-        """Take a member in; the first leads."""
+        """Add a member; the first becomes the leader."""
         self._members[member.member_id] = member
         self._count(member, 1)
         if member.group_instance_id is not None:
@@ -72,7 +72,7 @@ class Members:
             self.leader = member.member_id
 
     def remove(self, member_id: str) -> Member:
-        """Let a member go; another leads if it did."""
+        """Remove a member; another becomes the leader if it was."""
         member = self._members.pop(member_id)
         self._count(member, -1)
         if member.group_instance_id is not None:
@@ -82,20 +82,20 @@ class Members:
         return member
 
     def update(self, member: Member, request: Join) -> None:
-        """Take in what a member says now."""
+        """Update a member from a JoinGroup."""
         self._count(member, -1)
         member.update(request)
         self._count(member, 1)
 
     def assign(self, member: Member, assignment: bytes) -> None:
-        """Give a member its assignment."""
+        """Set a member's assignment."""
         self.size += len(assignment) - len(member.assignment)
         member.assignment = assignment
 
-    def park(self, member: Member, parked: Parked | None) -> Parked | None:
-        """Let a request of a member wait, or none; the one that waited before."""
-        before, member.parked = member.parked, parked
-        self.joined += (parked is not None and parked.is_join) - (
+    def delay(self, member: Member, delayed: DelayedRequest | None) -> DelayedRequest | None:
+        """Set the delayed request of a member, or None; return the previous one."""
+        before, member.delayed = member.delayed, delayed
+        self.joined += (delayed is not None and delayed.is_join) - (
             before is not None and before.is_join
         )
         return before
@@ -108,38 +108,38 @@ class Members:
                 del self._supported[name]
 
     def rename(self, member: Member, member_id: str) -> None:
-        """Give the member that a group instance is a new id: the old one is fenced."""
+        """Give a static member a new member id; the old one is fenced."""
         assert member.group_instance_id is not None
         was = member.member_id
         self.size += len(member_id) - len(was)
         member.member_id = member_id
-        # in its old place: the order of members is that of their joining
+        # keeps its position: members are in the order of their joining
         self._members = {each.member_id: each for each in self._members.values()}
         self._static[member.group_instance_id] = member_id
         if self.leader == was:
             self.leader = member_id
 
     def elect(self) -> None:
-        """See to it that who leads has joined."""
+        """Elect a leader that has joined."""
         leader = self._members.get(self.leader)
         if leader is None or not leader.has_joined:
             self.leader = next((each.member_id for each in self if each.has_joined), "")
 
     def candidates(self) -> frozenset[str]:
-        """Say which protocols all members have."""
+        """Return the protocols that all members support."""
         return frozenset(name for name, many in self._supported.items() if many == len(self))
 
     def elected_protocol(self) -> str:
-        """Say which protocol most members like best, of those that all have."""
+        """Return the protocol with the most votes among those that all members support."""
         candidates = self.candidates()
         return Counter(member.vote(candidates) for member in self).most_common(1)[0][0]
 
     def supports(self, request: Join) -> bool:
-        """Whether the members would have a protocol in common with who asks."""
+        """Whether a joining client has a protocol in common with all members."""
         if not self._members:
             return bool(request.protocols)
         return any(self._supported[name] == len(self) for name, _ in request.protocols)
 
     def rebalance_timeout(self) -> float:
-        """Say how long members may take to join."""
+        """Return the largest rebalance timeout of the members."""
         return max((member.rebalance_timeout for member in self), default=0.0)

@@ -24,7 +24,7 @@ KEY_VERSION: Final = 0
 GROUP_VERSION: Final = 3
 OFFSET_VERSION: Final = 3
 EXPIRING_VERSION: Final = 1
-"""The one version that says when an offset expires."""
+"""The only version with an expiration timestamp."""
 NEVER: Final = -1
 
 TopicPartition = tuple[str, int]
@@ -42,7 +42,7 @@ class Committed(NamedTuple):
 
 
 def offset_record(group_id: str, of: TopicPartition, committed: Committed | None) -> LogRecord:
-    """Write what a group committed for a partition; None takes it back."""
+    """Encode a committed offset; None is a tombstone."""
     key = encode_log_message(
         OffsetCommitKey(group=group_id, topic=of[0], partition=of[1]), KEY_VERSION
     )
@@ -60,7 +60,7 @@ def offset_record(group_id: str, of: TopicPartition, committed: Committed | None
 
 
 def group_record(group: Group, wall_ms: int) -> LogRecord:
-    """Write a group: its generation, who is in it, and what each has."""
+    """Encode a group: generation, members and assignments."""
     key = encode_log_message(GroupMetadataKey(group=group.group_id), KEY_VERSION)
     value = GroupMetadataValue(
         protocol_type=group.protocol_type or "",
@@ -74,7 +74,7 @@ def group_record(group: Group, wall_ms: int) -> LogRecord:
 
 
 def group_tombstone(group_id: str) -> LogRecord:
-    """Write that there is no such group."""
+    """Encode the tombstone of a group."""
     return encode_log_message(GroupMetadataKey(group=group_id), KEY_VERSION), None
 
 
@@ -92,7 +92,7 @@ def _member(member: Member, protocol: str | None) -> MemberMetadata:
 
 
 def committed_of(value: OffsetCommitValue) -> Committed:
-    """Read a committed offset."""
+    """Decode a committed offset."""
     return Committed(
         value.offset,
         value.leader_epoch,
@@ -103,7 +103,7 @@ def committed_of(value: OffsetCommitValue) -> Committed:
 
 
 def restore(group: Group, value: GroupMetadataValue, now: float) -> None:
-    """Make a group what its record says; sessions begin anew."""
+    """Restore a group from its record; sessions start anew."""
     group.generation_id = value.generation
     group.protocol_type = value.protocol_type or None
     group.protocol_name = value.protocol
@@ -120,7 +120,7 @@ def restore(group: Group, value: GroupMetadataValue, now: float) -> None:
             each.assignment,
         )
         group.members.add(member)
-        group.note_alive(member, now)
+        group.renew_session(member, now)
     group.members.leader = value.leader or ""
     if value.members:
-        group.state = GroupState.STABLE  # not a move: the group is read, it does not change
+        group.state = GroupState.STABLE  # no transition: the group is loaded, it does not change

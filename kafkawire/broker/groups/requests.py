@@ -1,6 +1,6 @@
-"""What is asked of a group, and what it answers, as values: no version of any message.
+"""Requests and effects of a group, and its deadlines, independent of message versions.
 
-Law: a question that may have to wait carries `reply_to`; its answer carries it back.
+Law: a request carries `reply_to`; its response carries it back.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ Protocols = tuple[tuple[str, bytes], ...]
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A client wants to be a member, or takes part in a rebalance; timeouts in seconds.
+    """A client joins the group, or a member rejoins; timeouts in seconds.
 
-    member_id: "" for a new one. needs_id: whether a new one must come back with the id it is given
-    (v4+). may_skip: whether a leader understands that it need not assign (v9+).
+    member_id: "" for a new member. requires_known_member_id: whether a new member must rejoin with
+    its member id (v4+). supports_skip_assignment: whether a leader knows skip_assignment (v9+).
     """
 
     reply_to: int
@@ -32,13 +32,13 @@ class Join:
     rebalance_timeout: float
     protocol_type: str
     protocols: Protocols
-    needs_id: bool = True
-    may_skip: bool = True
+    requires_known_member_id: bool = True
+    supports_skip_assignment: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """A member waits for its assignment; the leader brings everybody's."""
+    """A member requests its assignment; the leader sends those of all members."""
 
     reply_to: int
     member_id: str
@@ -51,7 +51,7 @@ class Sync:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """A member is alive."""
+    """A heartbeat of a member."""
 
     reply_to: int
     member_id: str
@@ -67,11 +67,11 @@ class Leave:
     members: tuple[tuple[str, str | None], ...]
 
 
-Question = Join | Sync | Heartbeat | Leave
+GroupRequest = Join | Sync | Heartbeat | Leave
 
 
 class Joined(NamedTuple):
-    """Answers a Join. members: (member id, instance, metadata), for the leader only."""
+    """Response to a Join. members: (member id, instance, metadata), for the leader only."""
 
     reply_to: int
     error: ErrorCode
@@ -85,7 +85,7 @@ class Joined(NamedTuple):
 
 
 class Synced(NamedTuple):
-    """Answers a Sync."""
+    """Response to a Sync."""
 
     reply_to: int
     error: ErrorCode
@@ -95,14 +95,14 @@ class Synced(NamedTuple):
 
 
 class HeartbeatResult(NamedTuple):
-    """Answers a Heartbeat."""
+    """Response to a Heartbeat."""
 
     reply_to: int
     error: ErrorCode
 
 
 class Left(NamedTuple):
-    """Answers a Leave, member by member."""
+    """Response to a Leave, with an error per member."""
 
     reply_to: int
     error: ErrorCode
@@ -110,7 +110,7 @@ class Left(NamedTuple):
 
 
 class Store(NamedTuple):
-    """Keep the group as it is now: generation, members, assignments."""
+    """Persist the group: generation, members, assignments."""
 
 
 Effect = Joined | Synced | HeartbeatResult | Left | Store
@@ -118,26 +118,26 @@ Effect = Joined | Synced | HeartbeatResult | Left | Store
 
 @dataclass(frozen=True, slots=True)
 class SessionExpired:
-    """Deadline: nothing was heard of a member for its session timeout."""
+    """Deadline: the session timeout of a member has expired."""
 
     member_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class PendingExpired:
-    """Deadline: a client never came back with the id it was given."""
+    """Deadline: a pending member did not rejoin with its member id."""
 
     member_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class JoinDue:
-    """Deadline: the rebalance goes on with those who have joined."""
+    """Deadline: the rebalance completes with the members that have joined."""
 
 
 @dataclass(frozen=True, slots=True)
 class SyncDue:
-    """Deadline: who has not asked for its assignment is out."""
+    """Deadline: members that have not sent SyncGroup are removed."""
 
 
 Deadline = SessionExpired | PendingExpired | JoinDue | SyncDue

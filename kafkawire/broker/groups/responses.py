@@ -1,6 +1,6 @@
-"""What groups answer, as the messages of each version.
+"""Builds the response messages of group requests.
 
-Law: an answer depends on the version of its request only in what that version has no place for.
+Law: a response depends on its version only in the fields that the version lacks.
 """
 
 from __future__ import annotations
@@ -23,53 +23,53 @@ SKIP_FROM: Final = 9
 MEMBERS_FROM: Final = 3
 
 
-def message(answer: Joined | Synced | HeartbeatResult | Left, request: Request) -> Message:
-    """Make the response to a request."""
-    match answer:
+def message(result: Joined | Synced | HeartbeatResult | Left, request: Request) -> Message:
+    """Build the response message to a request."""
+    match result:
         case Joined():
-            return _joined(answer, request.version)
+            return _joined(result, request.version)
         case Synced():
             return SyncGroupResponse(
-                error_code=answer.error,
-                protocol_type=answer.protocol_type,
-                protocol_name=answer.protocol_name,
-                assignment=answer.assignment,
+                error_code=result.error,
+                protocol_type=result.protocol_type,
+                protocol_name=result.protocol_name,
+                assignment=result.assignment,
             )
         case HeartbeatResult():
-            return HeartbeatResponse(error_code=answer.error)
+            return HeartbeatResponse(error_code=result.error)
         case Left():
-            return _left(answer, request)
+            return _left(result, request)
 
 
-def _joined(answer: Joined, version: int) -> JoinGroupResponse:
-    name = answer.protocol_name
+def _joined(result: Joined, version: int) -> JoinGroupResponse:
+    name = result.protocol_name
     return JoinGroupResponse(
-        error_code=answer.error,
-        generation_id=answer.generation_id,
-        protocol_type=answer.protocol_type,
+        error_code=result.error,
+        generation_id=result.generation_id,
+        protocol_type=result.protocol_type,
         protocol_name=(name or "") if version < NULL_PROTOCOL_FROM else name,
-        leader=answer.leader,
-        skip_assignment=answer.skip_assignment and version >= SKIP_FROM,
-        member_id=answer.member_id,
+        leader=result.leader,
+        skip_assignment=result.skip_assignment and version >= SKIP_FROM,
+        member_id=result.member_id,
         members=[
             JoinGroupResponseMember(
                 member_id=member_id,
                 group_instance_id=instance if version >= STATIC_FROM else None,
                 metadata=metadata,
             )
-            for member_id, instance, metadata in answer.members
+            for member_id, instance, metadata in result.members
         ],
     )
 
 
-def _left(answer: Left, request: Request) -> LeaveGroupResponse:
+def _left(result: Left, request: Request) -> LeaveGroupResponse:
     body = request.body
     assert isinstance(body, LeaveGroupRequest)
     if request.version < MEMBERS_FROM:
-        error = answer.members[0] if answer.members else answer.error
+        error = result.members[0] if result.members else result.error
         return LeaveGroupResponse(error_code=error)
-    if answer.error:
-        return LeaveGroupResponse(error_code=answer.error)
+    if result.error:
+        return LeaveGroupResponse(error_code=result.error)
     return LeaveGroupResponse(
         error_code=ErrorCode.NONE,
         members=[
@@ -78,6 +78,6 @@ def _left(answer: Left, request: Request) -> LeaveGroupResponse:
                 group_instance_id=each.group_instance_id,
                 error_code=error,
             )
-            for each, error in zip(body.members, answer.members, strict=True)
+            for each, error in zip(body.members, result.members, strict=True)
         ],
     )

@@ -1,10 +1,10 @@
-"""The states of a classic group, where each may go, and what each answers to whom.
+"""The states of a classic group, their transitions, and the requests that each admits.
 
-Law: a state changes only as `LEGAL` says; `ADMISSION` is total: every state has an answer for every
-request, NONE where the request's handler decides.
+Law: a state changes only as in `LEGAL`. `ADMISSION` is total: every state has an error for every
+kind of request, NONE where the request's handler decides.
 
     EMPTY ─▶ PREPARING_REBALANCE ─▶ COMPLETING_REBALANCE ─▶ STABLE
-               (joins parked)         (syncs parked)
+               (joins delayed)         (syncs delayed)
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...protocol import ErrorCode
 
 
 class GroupState(Enum):
-    """A state, by the name that DescribeGroups gives it."""
+    """A state; its value is its name in DescribeGroups."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -27,7 +27,7 @@ class GroupState(Enum):
 
 
 class Kind(Enum):
-    """What is asked of a group."""
+    """The kind of a group request."""
 
     JOIN = "JoinGroup"
     SYNC = "SyncGroup"
@@ -48,7 +48,7 @@ LEGAL: Final[Mapping[GroupState, frozenset[GroupState]]] = {
     S.DEAD: frozenset(),
 }
 
-_MOVING: Final[Mapping[Kind, ErrorCode]] = {
+_WITH_MEMBERS: Final[Mapping[Kind, ErrorCode]] = {
     K.JOIN: E.NONE,
     K.SYNC: E.NONE,
     K.HEARTBEAT: E.NONE,
@@ -57,20 +57,20 @@ _MOVING: Final[Mapping[Kind, ErrorCode]] = {
     K.DELETE: E.NON_EMPTY_GROUP,
     K.DELETE_OFFSETS: E.NONE,
 }
-"""What a member meets in a group that has members."""
+"""The errors in a group with members."""
 
 _REBALANCING: Final = E.REBALANCE_IN_PROGRESS
 
 ADMISSION: Final[Mapping[GroupState, Mapping[Kind, ErrorCode]]] = {
     S.EMPTY: {
-        **_MOVING,
+        **_WITH_MEMBERS,
         K.SYNC: E.UNKNOWN_MEMBER_ID,
         K.HEARTBEAT: E.UNKNOWN_MEMBER_ID,
         K.DELETE: E.NONE,
     },
-    S.PREPARING_REBALANCE: {**_MOVING, K.SYNC: _REBALANCING, K.HEARTBEAT: _REBALANCING},
-    S.COMPLETING_REBALANCE: {**_MOVING, K.COMMIT: _REBALANCING},
-    S.STABLE: _MOVING,
+    S.PREPARING_REBALANCE: {**_WITH_MEMBERS, K.SYNC: _REBALANCING, K.HEARTBEAT: _REBALANCING},
+    S.COMPLETING_REBALANCE: {**_WITH_MEMBERS, K.COMMIT: _REBALANCING},
+    S.STABLE: _WITH_MEMBERS,
     S.DEAD: {
         **dict.fromkeys(K, E.COORDINATOR_NOT_AVAILABLE),
         K.DELETE: E.GROUP_ID_NOT_FOUND,

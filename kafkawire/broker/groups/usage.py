@@ -1,6 +1,6 @@
-"""How much the groups of a cluster hold, against its bounds.
+"""Enforces the limits of groups, members and offsets of a cluster.
 
-Law: a group is counted as it was after its last question; when it is forgotten it counts nothing.
+Law: a group is counted as it was after its last request, until it is forgotten.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ E = ErrorCode
 
 
 class Usage:
-    """What all groups hold together. offsets: committed ones."""
+    """The resource usage of all groups. offsets: number of committed offsets."""
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
@@ -24,36 +24,36 @@ class Usage:
         self.offsets = 0
 
     def note(self, group: Group) -> None:
-        """Count a group as it is now."""
+        """Update the usage of a group."""
         members, size = self._counted.get(group, (0, 0))
         self._counted[group] = group.population, group.members.size
         self._members += group.population - members
         self._bytes += group.members.size - size
 
     def forget(self, group: Group) -> None:
-        """Count a group no more."""
+        """Remove the usage of a group."""
         members, size = self._counted.pop(group, (0, 0))
         self._members -= members
         self._bytes -= size
 
     def admits_group(self) -> bool:
-        """Whether there may be one more group."""
+        """Whether another group may be created."""
         return len(self._counted) < self._bounds.groups
 
-    def join_error(self, group: Group, question: Join) -> ErrorCode:
-        """Return why a client may not join for want of room, NONE if it may."""
-        known = group.members.get(question.member_id)
-        new = known is None and question.member_id not in group.pending
+    def join_error(self, group: Group, request: Join) -> ErrorCode:
+        """Return the error of a join that exceeds the limits, or NONE."""
+        known = group.members.get(request.member_id)
+        new = known is None and request.member_id not in group.pending_members
         if new and self._members >= self._bounds.members:
             return E.GROUP_MAX_SIZE_REACHED
-        size = sum(len(name) + len(data) for name, data in question.protocols)
+        size = sum(len(name) + len(data) for name, data in request.protocols)
         more = size - (0 if known is None else known.size)
         fits = more <= 0 or self._bytes + more <= self._bounds.group_bytes
         return E.NONE if fits else E.GROUP_MAX_SIZE_REACHED
 
-    def sync_error(self, question: Sync) -> ErrorCode:
-        """Return why assignments are not stored, NONE if they are."""
-        size = sum(len(each) for each in question.assignments.values())
+    def sync_error(self, request: Sync) -> ErrorCode:
+        """Return the error of assignments that exceed the limits, or NONE."""
+        size = sum(len(each) for each in request.assignments.values())
         fits = not size or self._bytes + size <= self._bounds.group_bytes
         return E.NONE if fits else E.MESSAGE_TOO_LARGE
 

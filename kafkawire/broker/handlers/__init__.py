@@ -1,7 +1,7 @@
-"""The APIs that are served: one file an API key, each headed by its versions.
+"""The handlers of the APIs that are served: one module per API key, with a table of its versions.
 
-Law: `handle` answers, parks or closes; `refused` makes an answer that says one error everywhere it
-can, for faults.
+Law: `handle` returns a response, delays it, or closes the connection; `error_response` builds a
+response that has one error in every error field.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from ...primitives import Message
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 
 
 class Handler(Protocol):
-    """What each module of this package is."""
+    """The interface of each module of this package."""
 
     def handle(
         self, broker: Broker, request: Request, connection: Connection, now: float, /
-    ) -> Answer:
-        """Serve a request."""
+    ) -> HandlerResult:
+        """Process a request."""
 
     @property
-    def refused(self) -> Any:
-        """A function of (body, error) that makes an answer which says the error."""
+    def error_response(self) -> Any:
+        """A function of (body, error) that builds a response with the error."""
 
 
 SERVED: Final = (
@@ -62,22 +62,22 @@ SERVED: Final = (
     ApiKey.DESCRIBE_CLUSTER,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS,
 )
-"""Each is served by the module of its name."""
+"""The API keys that are served, each by the module of its name."""
 
 
 class Handlers(Mapping[ApiKey, Handler]):
-    """API key -> its module, imported when it is first asked for: a cluster is up without it."""
+    """API key -> its module, imported at first use, so that a cluster starts faster."""
 
     def __init__(self) -> None:
-        self._there: dict[ApiKey, Handler] = {}
+        self._modules: dict[ApiKey, Handler] = {}
 
     def __getitem__(self, key: ApiKey) -> Handler:
-        found = self._there.get(key)
+        found = self._modules.get(key)
         if found is None:
             if key not in SERVED:
                 raise KeyError(key)
             module = import_module(f"{__name__}.{key.name.lower()}")
-            found = self._there[key] = cast(Handler, module)
+            found = self._modules[key] = cast(Handler, module)
         return found
 
     def __iter__(self) -> Iterator[ApiKey]:
@@ -90,8 +90,8 @@ class Handlers(Mapping[ApiKey, Handler]):
 HANDLERS: Final = Handlers()
 
 
-def refused(request: Request, error: ErrorCode) -> Message:
-    """Answer a request that is served with an error."""
-    made = HANDLERS[request.api_key].refused(request.body, error)
+def error_response(request: Request, error: ErrorCode) -> Message:
+    """Build the response with an error to a request of an API that is served."""
+    made = HANDLERS[request.api_key].error_response(request.body, error)
     assert isinstance(made, Message)
     return made

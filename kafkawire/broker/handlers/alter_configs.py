@@ -1,7 +1,7 @@
-"""AlterConfigs: all values of a resource are replaced; a key that is not named goes to its default.
+"""AlterConfigs: replaces all configs of a resource; absent keys return to their defaults.
 
 v0   the first
-v1   no new fields │ throttled after the answer
+v1   no new fields │ throttled after the response
 v2   flexible
 """
 
@@ -16,10 +16,10 @@ from ..altering import Change, Problem, Values, alter, checked, duplicates
 from ..broker import Broker
 from ..configs import ConfigKey
 from ..connection import Connection
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
     """Replace each resource's configuration."""
     body = request.body
     assert isinstance(body, AlterConfigsRequest)
@@ -33,7 +33,7 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
 
 
 def replacement(given: list[AlterableConfig]) -> Change:
-    """Make the change that leaves nothing but what is given."""
+    """Return the change that replaces all values by those given."""
 
     def replace(keys: Mapping[str, ConfigKey], _now: Mapping[str, str]) -> Values | Problem:
         made: Values = {}
@@ -55,8 +55,8 @@ def _response(
     )
 
 
-def refused(body: AlterConfigsRequest, error: ErrorCode) -> AlterConfigsResponse:
-    """Answer with an error for each resource."""
+def error_response(body: AlterConfigsRequest, error: ErrorCode) -> AlterConfigsResponse:
+    """Return a response with the error for each resource."""
     return AlterConfigsResponse(
         responses=[
             _response(each.resource_type, each.resource_name, error, error.name)

@@ -1,8 +1,8 @@
-"""ApiVersions: what a broker speaks. It answers before authentication.
+"""ApiVersions: lists the supported API versions and features, before authentication too.
 
 v0   the first
 v1   response +throttle_time_ms
-v2   no new fields │ throttled after the answer (KIP-219)
+v2   no new fields │ throttled after the response (KIP-219)
 v3   request +client_software_name +client_software_version; response +supported_features
       +finalized_features_epoch +finalized_features +zk_migration_ready; flexible │ error 35
       comes in version 0 (KIP-511)
@@ -26,7 +26,7 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
 from ..releases import features
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
@@ -34,21 +34,21 @@ if TYPE_CHECKING:
 SOFTWARE_FROM = 3
 FEATURES_FROM = 3
 LOWEST_0_FROM = 4
-"""Features that are supported from level 0 on are left out before (KIP-1022)."""
+"""Earlier versions omit features that are supported from level 0 (KIP-1022)."""
 IDENTITY_FROM = 5
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> Answer:
-    """List the APIs and the versions of each."""
+def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> HandlerResult:
+    """List the supported versions of each API."""
     body = request.body
     assert isinstance(body, ApiVersionsRequest)
     cluster = broker.cluster
     if request.version >= SOFTWARE_FROM and not (
         _is_software(body.client_software_name) and _is_software(body.client_software_version)
     ):
-        return refused(body, ErrorCode.INVALID_REQUEST)
+        return error_response(body, ErrorCode.INVALID_REQUEST)
     if request.version >= IDENTITY_FROM and body.cluster_id not in (None, cluster.cluster_id):
-        return refused(body, ErrorCode.REBOOTSTRAP_REQUIRED)
+        return error_response(body, ErrorCode.REBOOTSTRAP_REQUIRED)
     keys = [
         ApiVersion(api_key=key, min_version=versions.first, max_version=versions.last)
         for key, versions in sorted(cluster.listed.items())
@@ -73,18 +73,18 @@ def handle(broker: Broker, request: Request, _connection: Connection, _now: floa
 
 
 def _is_software(name: str) -> bool:
-    """Whether a client may call its software so (KIP-511)."""
+    """Whether a client software name or version is valid (KIP-511)."""
     ends = name[:1].isalnum() and name[-1:].isalnum() and name.isascii()
     return ends and all(letter.isalnum() or letter in "-." for letter in name)
 
 
 def unsupported(cluster: Cluster) -> ApiVersionsResponse:
-    """Answer a version that is not offered: error 35 and what would be taken instead."""
+    """Respond to an unsupported version: error 35 and the supported range."""
     first, last = cluster.offered[ApiKey.API_VERSIONS]
     ours = ApiVersion(api_key=ApiKey.API_VERSIONS, min_version=first, max_version=last)
     return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[ours])
 
 
-def refused(_body: ApiVersionsRequest, error: ErrorCode) -> ApiVersionsResponse:
-    """Answer with an error."""
+def error_response(_body: ApiVersionsRequest, error: ErrorCode) -> ApiVersionsResponse:
+    """Return a response with the error."""
     return ApiVersionsResponse(error_code=error)

@@ -1,9 +1,9 @@
-"""CreatePartitions: topics grow.
+"""CreatePartitions: adds partitions to topics.
 
 v0   the first
-v1   no new fields │ throttled after the answer
+v1   no new fields │ throttled after the response
 v2   flexible
-v3   no new fields │ THROTTLING_QUOTA_EXCEEDED may come
+v3   no new fields │ THROTTLING_QUOTA_EXCEEDED may be returned
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from ...messages.create_partitions_response import (
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 from ..topics import Topic
 from .create_topics import Problem, assignment_problem
 
 E = ErrorCode
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
-    """Add partitions to each topic, up to the number that is asked for."""
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+    """Add partitions to each topic, up to the requested count."""
     body = request.body
     assert isinstance(body, CreatePartitionsRequest)
     excess = broker.cluster.creation.excess(_additional(broker, body))
@@ -33,12 +33,12 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
             results=[_result(each.name, (E.POLICY_VIOLATION, excess)) for each in body.topics]
         )
     results = []
-    for asked in body.topics:
-        topic = broker.cluster.topics.get(asked.name)
-        problem = _problem(broker, topic, asked)
+    for topic_request in body.topics:
+        topic = broker.cluster.topics.get(topic_request.name)
+        problem = _problem(broker, topic, topic_request)
         if problem is None and topic is not None and not body.validate_only:
-            broker.cluster.creation.extend(topic, _assignments(broker, topic, asked), now)
-        results.append(_result(asked.name, problem))
+            broker.cluster.creation.extend(topic, _assignments(broker, topic, topic_request), now)
+        results.append(_result(topic_request.name, problem))
     return CreatePartitionsResponse(results=results)
 
 
@@ -53,36 +53,40 @@ def _result(name: str, problem: Problem | None) -> CreatePartitionsTopicResult:
     return CreatePartitionsTopicResult(name=name, error_code=error, error_message=message)
 
 
-def _assignments(broker: Broker, topic: Topic, asked: CreatePartitionsTopic) -> list[list[int]]:
-    if asked.assignments is not None:
-        return [list(each.broker_ids) for each in asked.assignments]
-    there = len(topic.partitions)
+def _assignments(
+    broker: Broker, topic: Topic, topic_request: CreatePartitionsTopic
+) -> list[list[int]]:
+    if topic_request.assignments is not None:
+        return [list(each.broker_ids) for each in topic_request.assignments]
+    existing = len(topic.partitions)
     factor = len(topic.partitions[0].replicas)
-    return broker.cluster.topics.spread(asked.count - there, factor, there)
+    return broker.cluster.topics.spread(topic_request.count - existing, factor, existing)
 
 
-def _problem(broker: Broker, topic: Topic | None, asked: CreatePartitionsTopic) -> Problem | None:
+def _problem(
+    broker: Broker, topic: Topic | None, topic_request: CreatePartitionsTopic
+) -> Problem | None:
     if topic is None:
         return E.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
-    there = len(topic.partitions)
-    if asked.count == there:
-        return E.INVALID_PARTITIONS, f"Topic already has {there} partition(s)."
-    if asked.count < there:
+    existing = len(topic.partitions)
+    if topic_request.count == existing:
+        return E.INVALID_PARTITIONS, f"Topic already has {existing} partition(s)."
+    if topic_request.count < existing:
         return (
             E.INVALID_PARTITIONS,
-            f"The topic {topic.name} currently has {there} partition(s); {asked.count} would not "
-            "be an increase.",
+            f"The topic {topic.name} currently has {existing} partition(s); "
+            f"{topic_request.count} would not be an increase.",
         )
-    if asked.assignments is None:
+    if topic_request.assignments is None:
         return None
-    if len(asked.assignments) != asked.count - there:
+    if len(topic_request.assignments) != topic_request.count - existing:
         return E.INVALID_REPLICA_ASSIGNMENT, "One assignment for each new partition is needed."
-    given = [list(each.broker_ids) for each in asked.assignments]
+    given = [list(each.broker_ids) for each in topic_request.assignments]
     return assignment_problem(given, broker.cluster.topics.node_ids)
 
 
-def refused(body: CreatePartitionsRequest, error: ErrorCode) -> CreatePartitionsResponse:
-    """Answer with an error for each topic."""
+def error_response(body: CreatePartitionsRequest, error: ErrorCode) -> CreatePartitionsResponse:
+    """Return a response with the error for each topic."""
     return CreatePartitionsResponse(
         results=[
             CreatePartitionsTopicResult(name=topic.name, error_code=error, error_message=error.name)

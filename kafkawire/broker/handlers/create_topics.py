@@ -1,13 +1,13 @@
-"""CreateTopics: topics are made, or it is said why they cannot be.
+"""CreateTopics: creates topics, or only validates them.
 
 v0   the first
 v1   request +validate_only; response +error_message
 v2   response +throttle_time_ms
-v3   no new fields │ throttled after the answer
+v3   no new fields │ throttled after the response
 v4   no new fields │ -1 partitions or replicas: the broker's default
 v5   response +topic_config_error_code +num_partitions +replication_factor +configs;
       flexible
-v6   no new fields │ THROTTLING_QUOTA_EXCEEDED may come
+v6   no new fields │ THROTTLING_QUOTA_EXCEEDED may be returned
 v7   response +topic_id
 """
 
@@ -25,10 +25,10 @@ from ...messages.create_topics_response import (
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..config_descriptions import described
-from ..configs import TOPIC_CONFIGS, refusal
+from ..configs import TOPIC_CONFIGS, config_error
 from ..connection import Connection
-from ..request import Answer, Request, Work
-from ..topics import INTERNAL, OFFSETS_TOPIC, name_refusal
+from ..request import HandlerResult, Request, Work
+from ..topics import INTERNAL, OFFSETS_TOPIC, topic_name_error
 
 E = ErrorCode
 DEFAULT: Final = -1
@@ -36,12 +36,12 @@ DEFAULTS_FROM: Final = 4
 DETAILS_FROM: Final = 5
 CONFIGS: Final = len(TOPIC_CONFIGS)
 Shown = dict[frozenset[tuple[str, str]], list[CreatableTopicConfigs]]
-"""What was set for a topic -> all its values: topics of one request mostly have the same."""
+"""Configs set for a topic -> all its configs: mostly equal for the topics of one request."""
 Problem = tuple[ErrorCode, str]
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
-    """Make each topic, or only say whether it could be made."""
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+    """Create each topic, or only validate it."""
     body = request.body
     assert isinstance(body, CreateTopicsRequest)
     excess = broker.cluster.creation.excess(sum(_count(broker, each) for each in body.topics))
@@ -69,7 +69,7 @@ def _results(broker: Broker, body: CreateTopicsRequest, version: int, now: float
 
 
 def _count(broker: Broker, topic: CreatableTopic) -> int:
-    """Count the partitions that a topic is to have, as Kafka's controller does beforehand."""
+    """Count the partitions of a topic before it is validated, as Kafka's controller does."""
     if topic.assignments:
         return len(topic.assignments)
     if topic.num_partitions == DEFAULT:
@@ -93,7 +93,7 @@ def _create(
         return _failed(topic.name, *problem)
     assert assignments is not None
     excess = None if validate_only else broker.cluster.creation.excess(len(assignments))
-    if excess is not None:  # others have created topics since this request began
+    if excess is not None:  # other requests have created topics meanwhile
         return _failed(topic.name, E.POLICY_VIOLATION, excess)
     configs = {each.name: each.value or "" for each in topic.configs}
     result = CreatableTopicResult(name=topic.name, error_message=None)
@@ -126,15 +126,15 @@ def _configs(broker: Broker, configs: dict[str, str]) -> list[CreatableTopicConf
 
 
 def _problem(broker: Broker, topic: CreatableTopic) -> Problem | None:
-    reason = name_refusal(topic.name)
+    reason = topic_name_error(topic.name)
     if reason is not None:
         return E.INVALID_TOPIC_EXCEPTION, reason
     if topic.name in broker.cluster.topics:
         return E.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists."
     if topic.name in INTERNAL and topic.name != OFFSETS_TOPIC:
-        return E.INVALID_TOPIC_EXCEPTION, f"Topic '{topic.name}' is Kafka's own."
+        return E.INVALID_TOPIC_EXCEPTION, f"Topic '{topic.name}' is an internal topic."
     for each in topic.configs:
-        reason = refusal(TOPIC_CONFIGS.get(each.name), each.name, each.value)
+        reason = config_error(TOPIC_CONFIGS.get(each.name), each.name, each.value)
         if reason is not None:
             return E.INVALID_CONFIG, reason
     return None
@@ -147,7 +147,10 @@ def _assignments(
     count, factor = topic.num_partitions, topic.replication_factor
     if topic.assignments:
         if count != DEFAULT or factor != DEFAULT:
-            return None, (E.INVALID_REQUEST, "Both numbers and assignments are given.")
+            return None, (
+                E.INVALID_REQUEST,
+                "Both partition or replica counts and assignments are given.",
+            )
         by_index = {each.partition_index: list(each.broker_ids) for each in topic.assignments}
         given = [by_index.get(index, []) for index in range(len(topic.assignments))]
         return given, assignment_problem(given, topics.node_ids)
@@ -162,21 +165,24 @@ def _assignments(
     if factor > len(topics.node_ids):
         return None, (
             E.INVALID_REPLICATION_FACTOR,
-            f"Replication factor {factor}, there are {len(topics.node_ids)} brokers.",
+            f"Replication factor {factor} exceeds the number of brokers, {len(topics.node_ids)}.",
         )
     return topics.spread(count, factor), None
 
 
 def assignment_problem(given: list[list[int]], node_ids: list[int]) -> Problem | None:
-    """Say why partitions cannot have those replicas; None if they can."""
+    """Return the error of a replica assignment, None if it is valid."""
     for replicas in given:
         if not replicas or len(set(replicas)) != len(replicas) or len(replicas) != len(given[0]):
             return (
                 E.INVALID_REPLICA_ASSIGNMENT,
-                "Partitions need equally many replicas.",
+                "All partitions must have the same number of distinct replicas.",
             )
         if not set(replicas) <= set(node_ids):
-            return E.INVALID_REPLICA_ASSIGNMENT, f"Not all of {replicas} are brokers."
+            return (
+                E.INVALID_REPLICA_ASSIGNMENT,
+                f"Unknown broker in the replica assignment {replicas}.",
+            )
     return None
 
 
@@ -184,8 +190,8 @@ def _failed(name: str, error: ErrorCode, message: str) -> CreatableTopicResult:
     return CreatableTopicResult(name=name, error_code=error, error_message=message)
 
 
-def refused(body: CreateTopicsRequest, error: ErrorCode) -> CreateTopicsResponse:
-    """Answer with an error for each topic."""
+def error_response(body: CreateTopicsRequest, error: ErrorCode) -> CreateTopicsResponse:
+    """Return a response with the error for each topic."""
     return CreateTopicsResponse(
         topics=[_failed(topic.name, error, error.name) for topic in body.topics]
     )

@@ -1,7 +1,7 @@
-"""DeleteGroups: groups without members go, with what they committed.
+"""DeleteGroups: deletes groups without members, and their committed offsets.
 
 v0   the first
-v1   no new fields │ throttled after the answer
+v1   no new fields │ throttled after the response
 v2   flexible
 v3   response +error_message
 """
@@ -13,10 +13,10 @@ from ...messages.delete_groups_response import DeletableGroupResult, DeleteGroup
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
     """Delete each group."""
     body = request.body
     assert isinstance(body, DeleteGroupsRequest)
@@ -31,8 +31,8 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
     return DeleteGroupsResponse(results=results)
 
 
-def refused(body: DeleteGroupsRequest, error: ErrorCode) -> DeleteGroupsResponse:
-    """Answer with an error for each group."""
+def error_response(body: DeleteGroupsRequest, error: ErrorCode) -> DeleteGroupsResponse:
+    """Return a response with the error for each group."""
     return DeleteGroupsResponse(
         results=[
             DeletableGroupResult(group_id=group_id, error_code=error)

@@ -1,7 +1,7 @@
-"""DeleteRecords: records up to an offset go (KIP-107).
+"""DeleteRecords: deletes records before an offset (KIP-107).
 
 v0   the first
-v1   no new fields │ throttled after the answer
+v1   no new fields │ throttled after the response
 v2   flexible
 """
 
@@ -18,7 +18,7 @@ from ...messages.delete_records_response import (
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 from ..topics import INTERNAL
 
 E = ErrorCode
@@ -26,8 +26,8 @@ HIGH_WATERMARK: Final = -1
 NOWHERE: Final = -1
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
-    """Move the start of each partition's log."""
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+    """Move the log start offset of each partition."""
     body = request.body
     assert isinstance(body, DeleteRecordsRequest)
     return DeleteRecordsResponse(
@@ -42,21 +42,21 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
 
 
 def _delete(
-    broker: Broker, topic: str, asked: DeleteRecordsPartition, now: float
+    broker: Broker, topic: str, requested: DeleteRecordsPartition, now: float
 ) -> DeleteRecordsPartitionResult:
     if topic in INTERNAL:
-        return _failed(asked.partition_index, E.INVALID_TOPIC_EXCEPTION)
-    partition, error = broker.led(topic, asked.partition_index)
+        return _failed(requested.partition_index, E.INVALID_TOPIC_EXCEPTION)
+    partition, error = broker.led(topic, requested.partition_index)
     if partition is None or error:
-        return _failed(asked.partition_index, error)
+        return _failed(requested.partition_index, error)
     log = partition.log
-    offset = log.high_watermark if asked.offset == HIGH_WATERMARK else asked.offset
+    offset = log.high_watermark if requested.offset == HIGH_WATERMARK else requested.offset
     if not 0 <= offset <= log.high_watermark:
-        return _failed(asked.partition_index, E.OFFSET_OUT_OF_RANGE)
+        return _failed(requested.partition_index, E.OFFSET_OUT_OF_RANGE)
     broker.cluster.appender.trim(partition, offset)
     broker.cluster.appended(partition, now)
     return DeleteRecordsPartitionResult(
-        partition_index=asked.partition_index, low_watermark=log.log_start_offset
+        partition_index=requested.partition_index, low_watermark=log.log_start_offset
     )
 
 
@@ -66,8 +66,8 @@ def _failed(index: int, error: ErrorCode) -> DeleteRecordsPartitionResult:
     )
 
 
-def refused(body: DeleteRecordsRequest, error: ErrorCode) -> DeleteRecordsResponse:
-    """Answer with an error for each partition."""
+def error_response(body: DeleteRecordsRequest, error: ErrorCode) -> DeleteRecordsResponse:
+    """Return a response with the error for each partition."""
     return DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(

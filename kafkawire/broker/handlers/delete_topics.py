@@ -1,9 +1,9 @@
-"""DeleteTopics: topics go, by name or by id.
+"""DeleteTopics: deletes topics by name or by id.
 
 v0   the first
 v1   response +throttle_time_ms
-v2   no new fields │ throttled after the answer
-v3   no new fields │ TOPIC_DELETION_DISABLED may come
+v2   no new fields │ throttled after the response
+v3   no new fields │ TOPIC_DELETION_DISABLED may be returned
 v4   flexible
 v5   response +error_message
 v6   request +topics -topic_names; response +topic_id
@@ -18,23 +18,23 @@ from ...messages.delete_topics_response import DeletableTopicResult, DeleteTopic
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 from ..topics import Topic
 
 E = ErrorCode
 STATES_FROM: Final = 6
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
     """Delete each topic."""
     body = request.body
     assert isinstance(body, DeleteTopicsRequest)
     if request.version >= STATES_FROM:
-        wanted = [(each.name, each.topic_id) for each in body.topics]
+        requested = [(each.name, each.topic_id) for each in body.topics]
     else:
-        wanted = [(name, bytes(16)) for name in body.topic_names]
+        requested = [(name, bytes(16)) for name in body.topic_names]
     found: dict[str, Topic] = {}
-    responses = [_find(broker, *each, found) for each in wanted]
+    responses = [_find(broker, *each, found) for each in requested]
     broker.cluster.creation.delete(list(found.values()), now)
     return DeleteTopicsResponse(responses=responses)
 
@@ -42,7 +42,7 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
 def _find(
     broker: Broker, name: str | None, topic_id: bytes, found: dict[str, Topic]
 ) -> DeletableTopicResult:
-    """Find a topic to delete and add it to `found`; one that is named again is unknown."""
+    """Find a topic to delete and add it to `found`; a duplicate is unknown."""
     topics = broker.cluster.topics
     if name is not None and topic_id != bytes(16):
         return _failed(name, topic_id, E.INVALID_REQUEST)
@@ -60,10 +60,10 @@ def _failed(name: str | None, topic_id: bytes, error: ErrorCode) -> DeletableTop
     )
 
 
-def refused(body: DeleteTopicsRequest, error: ErrorCode) -> DeleteTopicsResponse:
-    """Answer with an error for each topic."""
-    wanted = [(name, bytes(16)) for name in body.topic_names]
+def error_response(body: DeleteTopicsRequest, error: ErrorCode) -> DeleteTopicsResponse:
+    """Return a response with the error for each topic."""
+    requested = [(name, bytes(16)) for name in body.topic_names]
     by_state = [(each.name, each.topic_id) for each in body.topics]
     return DeleteTopicsResponse(
-        responses=[_failed(name, topic_id, error) for name, topic_id in [*wanted, *by_state]]
+        responses=[_failed(name, topic_id, error) for name, topic_id in [*requested, *by_state]]
     )

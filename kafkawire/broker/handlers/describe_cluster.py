@@ -1,4 +1,4 @@
-"""DescribeCluster: the brokers there are (KIP-700).
+"""DescribeCluster: lists the brokers of the cluster (KIP-700).
 
 v0   the first; flexible
 v1   request +endpoint_type; response +endpoint_type
@@ -15,7 +15,7 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
 from ..operations import CLUSTER_OPERATIONS
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 
 E = ErrorCode
 ENDPOINT_TYPE_FROM: Final = 1
@@ -23,13 +23,15 @@ BROKERS: Final = 1
 CONTROLLERS: Final = 2
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> Answer:
+def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> HandlerResult:
     """List the brokers that are up."""
     body = request.body
     assert isinstance(body, DescribeClusterRequest)
     if request.version >= ENDPOINT_TYPE_FROM and body.endpoint_type != BROKERS:
         known = body.endpoint_type == CONTROLLERS
-        return refused(body, E.MISMATCHED_ENDPOINT_TYPE if known else E.UNSUPPORTED_ENDPOINT_TYPE)
+        return error_response(
+            body, E.MISMATCHED_ENDPOINT_TYPE if known else E.UNSUPPORTED_ENDPOINT_TYPE
+        )
     cluster = broker.cluster
     response = DescribeClusterResponse(
         cluster_id=cluster.cluster_id,
@@ -44,6 +46,6 @@ def handle(broker: Broker, request: Request, _connection: Connection, _now: floa
     return response
 
 
-def refused(_body: DescribeClusterRequest, error: ErrorCode) -> DescribeClusterResponse:
-    """Answer with an error."""
+def error_response(_body: DescribeClusterRequest, error: ErrorCode) -> DescribeClusterResponse:
+    """Return a response with the error."""
     return DescribeClusterResponse(error_code=error, error_message=error.name, cluster_id="")

@@ -1,8 +1,8 @@
-"""DescribeConfigs: what is configured, and where each value is from.
+"""DescribeConfigs: returns configs with their values and sources.
 
 v0   the first
 v1   request +include_synonyms; response +config_source +synonyms -is_default
-v2   no new fields │ throttled after the answer
+v2   no new fields │ throttled after the response
 v3   request +include_documentation; response +config_type +documentation
 v4   flexible
 """
@@ -23,8 +23,8 @@ from ..broker import Broker
 from ..config_descriptions import Described, broker_described, default_described, described
 from ..configs import TOPIC_CONFIGS, ConfigSource
 from ..connection import Connection
-from ..request import Answer, Request, Work
-from ..topics import name_refusal
+from ..request import HandlerResult, Request, Work
+from ..topics import topic_name_error
 
 E = ErrorCode
 TOPIC: Final = 2
@@ -33,9 +33,9 @@ SOURCE_FROM: Final = 1
 TYPE_FROM: Final = 3
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> Answer:
-    """Describe topics and brokers, one that is named several times once: a few bytes name it, and
-    thousands describe it.
+def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> HandlerResult:
+    """Describe topics and brokers, duplicates once: a few bytes name a resource, thousands
+    describe it.
     """
     body = request.body
     assert isinstance(body, DescribeConfigsRequest)
@@ -43,9 +43,9 @@ def handle(broker: Broker, request: Request, _connection: Connection, _now: floa
 
 
 def _results(broker: Broker, body: DescribeConfigsRequest, version: int) -> Work:
-    wanted = {(each.resource_type, each.resource_name): each for each in body.resources}
+    requested = {(each.resource_type, each.resource_name): each for each in body.resources}
     results = []
-    for each in wanted.values():
+    for each in requested.values():
         results.append(_describe(broker, each, body, version))
         yield 1 + len(results[-1].configs)
     return DescribeConfigsResponse(results=results)
@@ -53,17 +53,17 @@ def _results(broker: Broker, body: DescribeConfigsRequest, version: int) -> Work
 
 def _describe(
     broker: Broker,
-    asked: DescribeConfigsResource,
+    resource: DescribeConfigsResource,
     body: DescribeConfigsRequest,
     version: int,
 ) -> DescribeConfigsResult:
-    found = _found(broker, asked)
+    found = _found(broker, resource)
     if isinstance(found, tuple):
-        return _failed(asked, *found)
-    keys = None if asked.configuration_keys is None else frozenset(asked.configuration_keys)
+        return _failed(resource, *found)
+    keys = None if resource.configuration_keys is None else frozenset(resource.configuration_keys)
     return DescribeConfigsResult(
-        resource_type=asked.resource_type,
-        resource_name=asked.resource_name,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
         error_message="",
         configs=[
             _config(each, body.include_synonyms, version)
@@ -74,24 +74,30 @@ def _describe(
 
 
 def _found(
-    broker: Broker, asked: DescribeConfigsResource
+    broker: Broker, resource: DescribeConfigsResource
 ) -> list[Described] | tuple[ErrorCode, str]:
-    settings, name = broker.cluster.settings, asked.resource_name
-    if asked.resource_type == TOPIC:
-        reason = name_refusal(name)
+    settings, name = broker.cluster.settings, resource.resource_name
+    if resource.resource_type == TOPIC:
+        reason = topic_name_error(name)
         if reason is not None:
             return E.INVALID_TOPIC_EXCEPTION, reason
         topic = broker.cluster.topics.get(name)
         if topic is None:
             return E.UNKNOWN_TOPIC_OR_PARTITION, E.UNKNOWN_TOPIC_OR_PARTITION.name
         return described(settings, TOPIC_CONFIGS, topic.configs)
-    if asked.resource_type == BROKER:
+    if resource.resource_type == BROKER:
         if name == "":
             return default_described(settings)
         if name != str(broker.node_id):
-            return E.INVALID_REQUEST, f"Broker {broker.node_id} was asked about broker {name}."
+            return E.INVALID_REQUEST, (
+                f"Unexpected broker id, expected {broker.node_id} or empty string, "
+                f"but received {name}"
+            )
         return broker_described(broker)
-    return E.INVALID_REQUEST, f"Resources of type {asked.resource_type} have no configuration here."
+    return (
+        E.INVALID_REQUEST,
+        f"Resources of type {resource.resource_type} are not supported.",
+    )
 
 
 def _config(each: Described, include_synonyms: bool, version: int) -> DescribeConfigsResourceResult:
@@ -117,18 +123,18 @@ def _config(each: Described, include_synonyms: bool, version: int) -> DescribeCo
 
 
 def _failed(
-    asked: DescribeConfigsResource, error: ErrorCode, message: str
+    resource: DescribeConfigsResource, error: ErrorCode, message: str
 ) -> DescribeConfigsResult:
     return DescribeConfigsResult(
         error_code=error,
         error_message=message,
-        resource_type=asked.resource_type,
-        resource_name=asked.resource_name,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
     )
 
 
-def refused(body: DescribeConfigsRequest, error: ErrorCode) -> DescribeConfigsResponse:
-    """Answer with an error for each resource."""
+def error_response(body: DescribeConfigsRequest, error: ErrorCode) -> DescribeConfigsResponse:
+    """Return a response with the error for each resource."""
     return DescribeConfigsResponse(
         results=[_failed(each, error, error.name) for each in body.resources]
     )

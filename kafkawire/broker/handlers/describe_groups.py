@@ -1,8 +1,8 @@
-"""DescribeGroups: a group's state, members and what each has.
+"""DescribeGroups: returns the state, members and assignments of groups.
 
 v0   the first
 v1   response +throttle_time_ms
-v2   no new fields │ throttled after the answer
+v2   no new fields │ throttled after the response
 v3   request +include_authorized_operations; response +authorized_operations
 v4   response +group_instance_id
 v5   flexible
@@ -25,19 +25,19 @@ from ..connection import Connection
 from ..groups.group import Group
 from ..groups.states import GroupState
 from ..operations import GROUP_OPERATIONS
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 
 E = ErrorCode
 STATIC_FROM: Final = 4
 NOT_FOUND_FROM: Final = 6
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> Answer:
-    """Describe each group, one that is named several times once; one that is not there is Dead."""
+def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> HandlerResult:
+    """Describe each group, duplicates once; an unknown group is Dead."""
     body = request.body
     assert isinstance(body, DescribeGroupsRequest)
-    wanted = dict.fromkeys(body.groups)
-    groups = [_described(broker, group_id, request.version) for group_id in wanted]
+    requested = dict.fromkeys(body.groups)
+    groups = [_described(broker, group_id, request.version) for group_id in requested]
     if body.include_authorized_operations:
         for each in groups:
             if not each.error_code:
@@ -80,8 +80,8 @@ def _members(group: Group, stable: bool, version: int) -> list[DescribedGroupMem
     ]
 
 
-def refused(body: DescribeGroupsRequest, error: ErrorCode) -> DescribeGroupsResponse:
-    """Answer with an error for each group."""
+def error_response(body: DescribeGroupsRequest, error: ErrorCode) -> DescribeGroupsResponse:
+    """Return a response with the error for each group."""
     return DescribeGroupsResponse(
         groups=[DescribedGroup(group_id=group_id, error_code=error) for group_id in body.groups]
     )

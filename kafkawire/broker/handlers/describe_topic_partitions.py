@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions: topics and partitions, page by page (KIP-966).
+"""DescribeTopicPartitions: describes partitions page by page (KIP-966).
 
 v0   the first; flexible
 """
@@ -18,27 +18,27 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
 from ..operations import TOPIC_OPERATIONS
-from ..request import Answer, Request
-from ..topics import NO_LEADER, Partition, name_refusal
+from ..request import HandlerResult, Request
+from ..topics import NO_LEADER, Partition, topic_name_error
 
 E = ErrorCode
 MOST: Final = "max.request.partition.size.limit"
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> Answer:
-    """Describe topics in the order of their names, from the cursor on, as far as the limit."""
+def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> HandlerResult:
+    """Describe topics ordered by name, from the cursor up to the limit."""
     body = request.body
     assert isinstance(body, DescribeTopicPartitionsRequest)
     topics = broker.cluster.topics
-    asked = {each.name for each in body.topics} or {topic.name for topic in topics}
+    names = {each.name for each in body.topics} or {topic.name for topic in topics}
     first, index = "", 0
     if body.cursor is not None:
         first, index = body.cursor.topic_name, body.cursor.partition_index
     if index < 0:
-        return refused(body, E.INVALID_REQUEST)
+        return error_response(body, E.INVALID_REQUEST)
     room = min(max(1, body.response_partition_limit), broker.cluster.settings.number(MOST))
     response = DescribeTopicPartitionsResponse()
-    for name in sorted(each for each in asked if each >= first):
+    for name in sorted(each for each in names if each >= first):
         topic = topics.get(name)
         if topic is None:
             if body.topics:
@@ -66,7 +66,7 @@ def handle(broker: Broker, request: Request, _connection: Connection, _now: floa
 
 
 def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
-    known = name_refusal(name) is None
+    known = topic_name_error(name) is None
     error = E.UNKNOWN_TOPIC_OR_PARTITION if known else E.INVALID_TOPIC_EXCEPTION
     return DescribeTopicPartitionsResponseTopic(error_code=error, name=name)
 
@@ -86,10 +86,10 @@ def _partition(partition: Partition) -> DescribeTopicPartitionsResponsePartition
     )
 
 
-def refused(
+def error_response(
     body: DescribeTopicPartitionsRequest, error: ErrorCode
 ) -> DescribeTopicPartitionsResponse:
-    """Answer with an error for each topic."""
+    """Return a response with the error for each topic."""
     return DescribeTopicPartitionsResponse(
         topics=[
             DescribeTopicPartitionsResponseTopic(error_code=error, name=each.name)

@@ -1,22 +1,22 @@
-"""Fetch: records from partitions that this broker leads.
+"""Fetch: reads records of partitions that this broker leads.
 
 v0   the first
 v1   response +throttle_time_ms
 v2   no new fields │ magic 1
-v3   request +max_bytes │ limits are soft: the first batch comes whole
+v3   request +max_bytes │ limits are soft: the first batch is returned whole
 v4   request +isolation_level; response +last_stable_offset +aborted_transactions │ magic 2
 v5   request +log_start_offset; response +log_start_offset
-v6   no new fields │ KAFKA_STORAGE_ERROR may come
+v6   no new fields │ KAFKA_STORAGE_ERROR may be returned
 v7   request +session_id +session_epoch +forgotten_topics_data; response +error_code
       +session_id
-v8   no new fields │ throttled after the answer
+v8   no new fields │ throttled after the response
 v9   request +current_leader_epoch
 v10  no new fields │ zstd
 v11  request +rack_id; response +preferred_read_replica
 v12  request +cluster_id +last_fetched_epoch; response +diverging_epoch +current_leader
       +snapshot_id; flexible
 v13  request +topic_id -topic; response +topic_id -topic
-v14  no new fields │ OFFSET_MOVED_TO_TIERED_STORAGE may come
+v14  no new fields │ OFFSET_MOVED_TO_TIERED_STORAGE may be returned
 v15  request +replica_state -replica_id
 v16  response +node_endpoints
 v17  request +replica_directory_id
@@ -31,18 +31,18 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
 from ..fetching.reading import fetch
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
-    """Read, or wait for enough to read."""
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+    """Read records, or delay the response until there are enough."""
     body = request.body
     assert isinstance(body, FetchRequest)
     return fetch(broker, request, body, now)
 
 
-def refused(body: FetchRequest, error: ErrorCode) -> FetchResponse:
-    """Answer with an error for each partition that is named."""
+def error_response(body: FetchRequest, error: ErrorCode) -> FetchResponse:
+    """Return a response with the error for each partition."""
     return FetchResponse(
         responses=[
             FetchableTopicResponse(

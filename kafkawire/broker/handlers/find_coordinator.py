@@ -1,12 +1,12 @@
-"""FindCoordinator: which broker answers for a group or a transactional id.
+"""FindCoordinator: returns the coordinator of a group or transactional id.
 
 v0   the first
 v1   request +key_type; response +throttle_time_ms +error_message
-v2   no new fields │ throttled after the answer
+v2   no new fields │ throttled after the response
 v3   flexible
 v4   request +coordinator_keys -key; response +coordinators -error_code -error_message
       -node_id -host -port
-v5   no new fields │ TRANSACTION_ABORTABLE may come
+v5   no new fields │ TRANSACTION_ABORTABLE may be returned
 v6   no new fields │ share groups (KIP-932)
 """
 
@@ -20,7 +20,7 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
 from ..groups.coordinators import partition_for
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 from ..topics import NO_LEADER
 
 E = ErrorCode
@@ -30,11 +30,11 @@ SEVERAL_FROM: Final = 4
 NOWHERE: Final = -1
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
-    """Name the coordinator of each key; the topic behind it is made if it is not there."""
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+    """Return the coordinator of each key; creates `__consumer_offsets` if necessary."""
     body = request.body
     assert isinstance(body, FindCoordinatorRequest)
-    broker.cluster.groups.watch(now)
+    broker.cluster.groups.start_expiration(now)
     if request.version >= SEVERAL_FROM:
         found = [_find(broker, key, body.key_type, now) for key in body.coordinator_keys]
         return FindCoordinatorResponse(coordinators=found)
@@ -50,20 +50,20 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
 
 def _find(broker: Broker, key: str, key_type: int, now: float) -> Coordinator:
     if key_type not in (GROUP, TRANSACTION):
-        return _nobody(key, E.INVALID_REQUEST)
+        return _unavailable(key, E.INVALID_REQUEST)
     if key == "":
-        return _nobody(key, E.INVALID_GROUP_ID if key_type == GROUP else E.INVALID_REQUEST)
+        return _unavailable(key, E.INVALID_GROUP_ID if key_type == GROUP else E.INVALID_REQUEST)
     cluster = broker.cluster
     topic = cluster.creation.ensure_offsets_topic(now)
-    # of transactions too, for want of a log of their own: the same hash, the same spread
+    # transactional ids too, as there is no __transaction_state: the same hash and partitions
     leader = topic.partitions[partition_for(key, len(topic.partitions))].leader_id
     if leader == NO_LEADER:
-        return _nobody(key, E.COORDINATOR_NOT_AVAILABLE)
+        return _unavailable(key, E.COORDINATOR_NOT_AVAILABLE)
     node_id, host, port, _ = cluster.brokers[leader].endpoint
     return Coordinator(key=key, node_id=node_id, host=host, port=port, error_message="")
 
 
-def _nobody(key: str, error: ErrorCode) -> Coordinator:
+def _unavailable(key: str, error: ErrorCode) -> Coordinator:
     return Coordinator(
         key=key,
         node_id=NOWHERE,
@@ -74,10 +74,10 @@ def _nobody(key: str, error: ErrorCode) -> Coordinator:
     )
 
 
-def refused(body: FindCoordinatorRequest, error: ErrorCode) -> FindCoordinatorResponse:
-    """Answer with an error for each key."""
+def error_response(body: FindCoordinatorRequest, error: ErrorCode) -> FindCoordinatorResponse:
+    """Return a response with the error for each key."""
     if body.coordinator_keys:
         return FindCoordinatorResponse(
-            coordinators=[_nobody(key, error) for key in body.coordinator_keys]
+            coordinators=[_unavailable(key, error) for key in body.coordinator_keys]
         )
     return FindCoordinatorResponse(error_code=error, node_id=NOWHERE, port=NOWHERE)

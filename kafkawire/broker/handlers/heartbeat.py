@@ -1,8 +1,8 @@
-"""Heartbeat: a member is alive, and hears of rebalances.
+"""Heartbeat: renews the session of a member, and reports rebalances to it.
 
 v0   the first
 v1   response +throttle_time_ms
-v2   no new fields │ throttled after the answer
+v2   no new fields │ throttled after the response
 v3   request +group_instance_id
 v4   flexible
 """
@@ -15,26 +15,26 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
 from ..groups.requests import Heartbeat
-from ..request import PARKED, Answer, Request
+from ..request import DELAYED, HandlerResult, Request
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
-    """Put it to the group."""
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+    """Pass it to the group."""
     body = request.body
     assert isinstance(body, HeartbeatRequest)
     coordinator = broker.coordinator(body.group_id)
     if isinstance(coordinator, ErrorCode):
-        return refused(body, coordinator)
+        return error_response(body, coordinator)
     group = coordinator.groups.get(body.group_id)
     if group is None:
-        return refused(body, ErrorCode.UNKNOWN_MEMBER_ID)
-    question = Heartbeat(
+        return error_response(body, ErrorCode.UNKNOWN_MEMBER_ID)
+    group_request = Heartbeat(
         request.reply_to, body.member_id, body.generation_id, body.group_instance_id
     )
-    coordinator.ask(group, question, now)
-    return PARKED
+    coordinator.handle(group, group_request, now)
+    return DELAYED
 
 
-def refused(_body: HeartbeatRequest, error: ErrorCode) -> HeartbeatResponse:
-    """Answer with an error."""
+def error_response(_body: HeartbeatRequest, error: ErrorCode) -> HeartbeatResponse:
+    """Return a response with the error."""
     return HeartbeatResponse(error_code=error)

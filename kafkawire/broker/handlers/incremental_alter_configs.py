@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs: values are set, taken back, added to and taken from (KIP-339).
+"""IncrementalAlterConfigs: sets, deletes, appends to and subtracts from values (KIP-339).
 
 v0   the first
 v1   flexible
@@ -21,20 +21,20 @@ from ..altering import Change, Problem, Values, alter, checked, duplicates
 from ..broker import Broker
 from ..configs import ConfigKey, ConfigType
 from ..connection import Connection
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 
 E = ErrorCode
 SET, DELETE, APPEND, SUBTRACT = range(4)
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
-    """Change each resource's configuration, all that is asked of one or nothing of it."""
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+    """Change the configs of each resource, all its operations or none."""
     body = request.body
     assert isinstance(body, IncrementalAlterConfigsRequest)
     responses = []
-    for asked in body.resources:
-        kind, name = asked.resource_type, asked.resource_name
-        problem = alter(broker, kind, name, changes(asked.configs), body.validate_only, now)
+    for resource in body.resources:
+        kind, name = resource.resource_type, resource.resource_name
+        problem = alter(broker, kind, name, changes(resource.configs), body.validate_only, now)
         error, message = problem or (E.NONE, None)
         responses.append(
             AlterConfigsResourceResponse(
@@ -45,7 +45,7 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
 
 
 def changes(given: list[AlterableConfig]) -> Change:
-    """Make the change that applies operations to the values there are."""
+    """Return the change that applies operations to the current values."""
 
     def apply(keys: Mapping[str, ConfigKey], values: Mapping[str, str]) -> Values | Problem:
         made = dict(values)
@@ -58,13 +58,13 @@ def changes(given: list[AlterableConfig]) -> Change:
 
 
 def _applied(made: Values, each: AlterableConfig, key: ConfigKey | None) -> Problem | None:
-    """Apply one operation in place; return what is wrong with it, or None."""
+    """Apply one operation in place; return its error, or None."""
     operation, value = each.config_operation, each.value
     if operation == DELETE:
         made.pop(each.name, None)
         return None
     if operation not in (SET, APPEND, SUBTRACT):
-        return E.INVALID_REQUEST, f"unknown operation {operation}"
+        return E.INVALID_REQUEST, f"unknown config operation {operation}"
     if operation != SET and key is not None:
         if key.type is not ConfigType.LIST:
             return E.INVALID_CONFIG, f"{each.name} is not a list"
@@ -77,19 +77,19 @@ def _applied(made: Values, each: AlterableConfig, key: ConfigKey | None) -> Prob
 
 
 def _list(current: str, given: str, operation: int) -> str:
-    there = dict.fromkeys(part for part in current.split(",") if part)
+    existing = dict.fromkeys(part for part in current.split(",") if part)
     for part in (part.strip() for part in given.split(",")):
         if operation == SUBTRACT:
-            there.pop(part, None)
+            existing.pop(part, None)
         elif part:
-            there[part] = None
-    return ",".join(there)
+            existing[part] = None
+    return ",".join(existing)
 
 
-def refused(
+def error_response(
     body: IncrementalAlterConfigsRequest, error: ErrorCode
 ) -> IncrementalAlterConfigsResponse:
-    """Answer with an error for each resource."""
+    """Return a response with the error for each resource."""
     return IncrementalAlterConfigsResponse(
         responses=[
             AlterConfigsResourceResponse(

@@ -1,11 +1,11 @@
-"""InitProducerId: an id and an epoch for an idempotent producer (KIP-98, KIP-360).
+"""InitProducerId: assigns a producer id and epoch (KIP-98, KIP-360).
 
 v0   the first
-v1   no new fields │ throttled after the answer
+v1   no new fields │ throttled after the response
 v2   flexible
 v3   request +producer_id +producer_epoch
-v4   no new fields │ PRODUCER_FENCED may come
-v5   no new fields │ TRANSACTION_ABORTABLE may come
+v4   no new fields │ PRODUCER_FENCED may be returned
+v5   no new fields │ TRANSACTION_ABORTABLE may be returned
 v6   request +enable2_pc +keep_prepared_txn; response +ongoing_txn_producer_id
       +ongoing_txn_producer_epoch
 """
@@ -18,29 +18,29 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
 from ..log.producer_ids import Producer
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 
 E = ErrorCode
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
-    """Give out an id; of a transactional id the same with the next epoch."""
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+    """Assign a new producer id; a transactional id keeps its own, with the next epoch."""
     body = request.body
     assert isinstance(body, InitProducerIdRequest)
     if body.transactional_id == "":
-        return refused(body, E.INVALID_REQUEST)
+        return error_response(body, E.INVALID_REQUEST)
     longest = broker.cluster.settings.number("transaction.max.timeout.ms")
     if body.transactional_id is not None and not 0 < body.transaction_timeout_ms <= longest:
-        return refused(body, E.INVALID_TRANSACTION_TIMEOUT)
+        return error_response(body, E.INVALID_TRANSACTION_TIMEOUT)
     known = Producer(body.producer_id, body.producer_epoch)
     given = broker.cluster.producer_ids.initialise(body.transactional_id, known, now)
     if isinstance(given, ErrorCode):
-        return refused(body, given)
+        return error_response(body, given)
     return InitProducerIdResponse(
         producer_id=given.producer_id, producer_epoch=given.producer_epoch
     )
 
 
-def refused(_body: InitProducerIdRequest, error: ErrorCode) -> InitProducerIdResponse:
-    """Answer with an error."""
+def error_response(_body: InitProducerIdRequest, error: ErrorCode) -> InitProducerIdResponse:
+    """Return a response with the error."""
     return InitProducerIdResponse(error_code=error, producer_id=-1, producer_epoch=-1)

@@ -1,9 +1,9 @@
-"""JoinGroup: a client wants to be a member, or takes part in a rebalance.
+"""JoinGroup: a client joins a group, or rejoins it in a rebalance.
 
 v0   the first
 v1   request +rebalance_timeout_ms
 v2   response +throttle_time_ms
-v3   no new fields │ throttled after the answer
+v3   no new fields │ throttled after the response
 v4   no new fields │ MEMBER_ID_REQUIRED (KIP-394)
 v5   request +group_instance_id; response +group_instance_id │ static members (KIP-345)
 v6   flexible
@@ -23,7 +23,7 @@ from ..broker import Broker
 from ..connection import Connection
 from ..groups.requests import Join, Joined
 from ..groups.responses import message
-from ..request import PARKED, Answer, Request
+from ..request import DELAYED, HandlerResult, Request
 
 E = ErrorCode
 REBALANCE_TIMEOUT_FROM: Final = 1
@@ -31,31 +31,31 @@ ID_REQUIRED_FROM: Final = 4
 SKIP_FROM: Final = 9
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
-    """Put it to the group, which answers when the rebalance is over."""
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+    """Pass it to the group, which responds when the rebalance completes."""
     body = request.body
     assert isinstance(body, JoinGroupRequest)
     coordinator = broker.coordinator(body.group_id)
     if isinstance(coordinator, ErrorCode):
         return _failed(request, coordinator)
-    if not _may_take(broker, body.session_timeout_ms):
+    if not _is_valid_session_timeout(broker, body.session_timeout_ms):
         return _failed(request, E.INVALID_SESSION_TIMEOUT)
     if body.member_id and body.group_id not in coordinator.groups:
         return _failed(request, E.UNKNOWN_MEMBER_ID)
-    if not coordinator.may_begin(body.group_id):
+    if not coordinator.may_create(body.group_id):
         return _failed(request, E.POLICY_VIOLATION)
     group = coordinator.group(body.group_id, now)
-    coordinator.ask(group, _question(request, body), now)
-    return PARKED
+    coordinator.handle(group, _group_request(request, body), now)
+    return DELAYED
 
 
-def _may_take(broker: Broker, session_timeout_ms: int) -> bool:
+def _is_valid_session_timeout(broker: Broker, session_timeout_ms: int) -> bool:
     settings = broker.cluster.settings
     least = settings.number("group.min.session.timeout.ms")
     return least <= session_timeout_ms <= settings.number("group.max.session.timeout.ms")
 
 
-def _question(request: Request, body: JoinGroupRequest) -> Join:
+def _group_request(request: Request, body: JoinGroupRequest) -> Join:
     session, rebalance = body.session_timeout_ms, body.rebalance_timeout_ms
     if request.version < REBALANCE_TIMEOUT_FROM:
         rebalance = session
@@ -69,19 +69,19 @@ def _question(request: Request, body: JoinGroupRequest) -> Join:
         rebalance / 1000,
         body.protocol_type,
         tuple((each.name, each.metadata) for each in body.protocols),
-        needs_id=request.version >= ID_REQUIRED_FROM,
-        may_skip=request.version >= SKIP_FROM,
+        requires_known_member_id=request.version >= ID_REQUIRED_FROM,
+        supports_skip_assignment=request.version >= SKIP_FROM,
     )
 
 
-def _failed(request: Request, error: ErrorCode) -> Answer:
+def _failed(request: Request, error: ErrorCode) -> HandlerResult:
     body = request.body
     assert isinstance(body, JoinGroupRequest)
     return message(Joined(request.reply_to, error, body.member_id), request)
 
 
-def refused(body: JoinGroupRequest, error: ErrorCode) -> JoinGroupResponse:
-    """Answer with an error."""
+def error_response(body: JoinGroupRequest, error: ErrorCode) -> JoinGroupResponse:
+    """Return a response with the error."""
     return JoinGroupResponse(
         error_code=error, generation_id=-1, protocol_name="", member_id=body.member_id
     )

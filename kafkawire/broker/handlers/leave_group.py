@@ -1,8 +1,8 @@
-"""LeaveGroup: members leave, and what they had is shared out anew.
+"""LeaveGroup: removes members and rebalances.
 
 v0   the first
 v1   response +throttle_time_ms
-v2   no new fields │ throttled after the answer
+v2   no new fields │ throttled after the response
 v3   request +members -member_id; response +members │ several at once
 v4   flexible
 v5   request +reason
@@ -18,28 +18,28 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
 from ..groups.requests import Leave
-from ..request import PARKED, Answer, Request
+from ..request import DELAYED, HandlerResult, Request
 
 SEVERAL_FROM: Final = 3
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
-    """Put it to the group."""
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+    """Pass it to the group."""
     body = request.body
     assert isinstance(body, LeaveGroupRequest)
     coordinator = broker.coordinator(body.group_id)
     if isinstance(coordinator, ErrorCode):
-        return refused(body, coordinator)
+        return error_response(body, coordinator)
     several = request.version >= SEVERAL_FROM
     group = coordinator.groups.get(body.group_id)
     if group is None:
         error = ErrorCode.UNKNOWN_MEMBER_ID
-        return _each(body, error) if several else refused(body, error)
+        return _each(body, error) if several else error_response(body, error)
     members: tuple[tuple[str, str | None], ...] = ((body.member_id, None),)
     if several:
         members = tuple((each.member_id, each.group_instance_id) for each in body.members)
-    coordinator.ask(group, Leave(request.reply_to, members), now)
-    return PARKED
+    coordinator.handle(group, Leave(request.reply_to, members), now)
+    return DELAYED
 
 
 def _each(body: LeaveGroupRequest, error: ErrorCode) -> LeaveGroupResponse:
@@ -55,6 +55,6 @@ def _each(body: LeaveGroupRequest, error: ErrorCode) -> LeaveGroupResponse:
     )
 
 
-def refused(_body: LeaveGroupRequest, error: ErrorCode) -> LeaveGroupResponse:
-    """Answer with an error."""
+def error_response(_body: LeaveGroupRequest, error: ErrorCode) -> LeaveGroupResponse:
+    """Return a response with the error."""
     return LeaveGroupResponse(error_code=error)

@@ -1,8 +1,8 @@
-"""ListGroups: the groups that this broker coordinates.
+"""ListGroups: lists the groups that this broker coordinates.
 
 v0   the first
 v1   response +throttle_time_ms
-v2   no new fields │ throttled after the answer
+v2   no new fields │ throttled after the response
 v3   flexible
 v4   request +states_filter; response +group_state
 v5   request +types_filter; response +group_type
@@ -17,22 +17,22 @@ from ...messages.list_groups_response import ListedGroup, ListGroupsResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 
 CLASSIC: Final = "classic"
 STATES_FROM: Final = 4
 TYPES_FROM: Final = 5
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> Answer:
-    """List groups, those in the states and of the types that are asked for."""
+def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> HandlerResult:
+    """List groups in the requested states and of the requested types."""
     body = request.body
     assert isinstance(body, ListGroupsRequest)
     states = {state.lower() for state in body.states_filter}
     types = {kind.lower() for kind in body.types_filter}
     coordinators = broker.coordinators()
     if isinstance(coordinators, ErrorCode):
-        return refused(body, coordinators)
+        return error_response(body, coordinators)
     groups = [group for coordinator in coordinators for group in coordinator.groups.values()]
     return ListGroupsResponse(
         groups=[
@@ -49,6 +49,6 @@ def handle(broker: Broker, request: Request, _connection: Connection, _now: floa
     )
 
 
-def refused(_body: ListGroupsRequest, error: ErrorCode) -> ListGroupsResponse:
-    """Answer with an error."""
+def error_response(_body: ListGroupsRequest, error: ErrorCode) -> ListGroupsResponse:
+    """Return a response with the error."""
     return ListGroupsResponse(error_code=error)

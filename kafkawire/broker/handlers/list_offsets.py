@@ -1,9 +1,9 @@
-"""ListOffsets: the offsets that belong to times.
+"""ListOffsets: looks up offsets by timestamp.
 
 v0   the first
 v1   request -max_num_offsets; response +timestamp +offset -old_style_offsets
 v2   request +isolation_level; response +throttle_time_ms
-v3   no new fields │ throttled after the answer
+v3   no new fields │ throttled after the response
 v4   request +current_leader_epoch; response +leader_epoch
 v5   no new fields │ ambiguous errors are retriable
 v6   flexible
@@ -37,10 +37,10 @@ from ..log.partition_log import (
     MAX_TIMESTAMP,
     PartitionLog,
 )
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 
 E = ErrorCode
-MEANT_FROM: Final = {
+TIMESTAMP_SINCE: Final = {
     LATEST: 0,
     EARLIEST: 0,
     MAX_TIMESTAMP: 7,
@@ -48,26 +48,28 @@ MEANT_FROM: Final = {
     LATEST_TIERED: 9,
     EARLIEST_PENDING_UPLOAD: 11,
 }
-"""Timestamp with a meaning of its own -> the version it came with."""
+"""Special timestamp -> the first version that supports it."""
 OLD_STYLE_TO: Final = 0
 EPOCH_FROM: Final = 4
 NO_EPOCH: Final = -1
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> Answer:
+def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> HandlerResult:
     """Look up each partition's offset."""
     body = request.body
     assert isinstance(body, ListOffsetsRequest)
     times = Counter(
-        (topic.name, asked.partition_index) for topic in body.topics for asked in topic.partitions
+        (topic.name, requested.partition_index)
+        for topic in body.topics
+        for requested in topic.partitions
     )
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(
                 name=topic.name,
                 partitions=[
-                    _offset(broker, topic.name, asked, request.version, times)
-                    for asked in topic.partitions
+                    _offset(broker, topic.name, requested, request.version, times)
+                    for requested in topic.partitions
                 ],
             )
             for topic in body.topics
@@ -78,22 +80,26 @@ def handle(broker: Broker, request: Request, _connection: Connection, _now: floa
 def _offset(
     broker: Broker,
     topic: str,
-    asked: ListOffsetsPartition,
+    requested: ListOffsetsPartition,
     version: int,
     times: Counter[tuple[str, int]],
 ) -> ListOffsetsPartitionResponse:
-    index = asked.partition_index
+    index = requested.partition_index
     if times[topic, index] > 1:
-        return _failed(index, E.INVALID_REQUEST)  # as Kafka does: a lookup is no small work
-    partition, error = broker.led(topic, index, asked.current_leader_epoch)
+        return _failed(index, E.INVALID_REQUEST)  # as in Kafka: a lookup is expensive
+    partition, error = broker.led(topic, index, requested.current_leader_epoch)
     if partition is None or error:
         return _failed(index, error)
-    if version < MEANT_FROM.get(asked.timestamp, 0 if asked.timestamp >= 0 else version + 1):
+    if version < TIMESTAMP_SINCE.get(
+        requested.timestamp, 0 if requested.timestamp >= 0 else version + 1
+    ):
         return _failed(index, E.UNSUPPORTED_VERSION)
     if version <= OLD_STYLE_TO:
-        offsets = _old_style(partition.log, asked.timestamp)[: max(0, asked.max_num_offsets)]
+        offsets = _old_style(partition.log, requested.timestamp)[
+            : max(0, requested.max_num_offsets)
+        ]
         return ListOffsetsPartitionResponse(partition_index=index, old_style_offsets=offsets)
-    found = partition.log.find(asked.timestamp)
+    found = partition.log.find(requested.timestamp)
     if found is None:
         return _failed(index, E.NONE)
     return ListOffsetsPartitionResponse(
@@ -105,7 +111,7 @@ def _offset(
 
 
 def _old_style(log: PartitionLog, timestamp: int) -> list[int]:
-    """List where segments begin that are older than a time; this log is one segment."""
+    """List the base offsets of segments before a timestamp; this log is one segment."""
     if timestamp == LATEST:
         return sorted({log.log_end_offset, log.log_start_offset}, reverse=True)
     return [log.log_start_offset]
@@ -115,8 +121,8 @@ def _failed(index: int, error: ErrorCode) -> ListOffsetsPartitionResponse:
     return ListOffsetsPartitionResponse(partition_index=index, error_code=error)
 
 
-def refused(body: ListOffsetsRequest, error: ErrorCode) -> ListOffsetsResponse:
-    """Answer with an error for each partition."""
+def error_response(body: ListOffsetsRequest, error: ErrorCode) -> ListOffsetsResponse:
+    """Return a response with the error for each partition."""
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(

@@ -1,4 +1,4 @@
-"""Metadata: brokers, topics, partitions and who leads them.
+"""Metadata: returns brokers, topics, partitions and their leaders.
 
 v0   the first
 v1   response +rack +controller_id +is_internal │ no topics: null is all, empty is none;
@@ -8,14 +8,14 @@ v3   response +throttle_time_ms
 v4   request +allow_auto_topic_creation │ only from here on may a client forbid
       auto-creation
 v5   response +offline_replicas
-v6   no new fields │ throttled after the answer
+v6   no new fields │ throttled after the response
 v7   response +leader_epoch
 v8   request +include_cluster_authorized_operations +include_topic_authorized_operations;
       response +topic_authorized_operations +cluster_authorized_operations
 v9   flexible
 v10  request +topic_id; response +topic_id │ but an id, or no name, is INVALID_REQUEST
 v11  request -include_cluster_authorized_operations; response -cluster_authorized_operations
-v12  no new fields │ topics may be asked for by id
+v12  no new fields │ topics may be requested for by id
 v13  response +error_code
 """
 
@@ -35,8 +35,8 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
 from ..operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
-from ..request import Answer, Request, Work
-from ..topics import INTERNAL, NO_LEADER, Partition, Topic, name_refusal
+from ..request import HandlerResult, Request, Work
+from ..topics import INTERNAL, NO_LEADER, Partition, Topic, topic_name_error
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
@@ -46,17 +46,17 @@ NO_ID: Final = bytes(16)
 NULL_IS_ALL_FROM: Final = 1
 CLUSTER_OPERATIONS_TO: Final = 10
 IDS_FROM: Final = 12
-"""Topics may be named by id; earlier versions have the field, and Kafka refuses it in them."""
+"""Topics may be requested by id; earlier versions have the field, but Kafka rejects it there."""
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
-    """Describe the cluster as it is now; topics that may be made by asking are made."""
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+    """Describe the cluster; creates unknown topics where auto-creation is enabled."""
     body = request.body
     assert isinstance(body, MetadataRequest)
     if request.version < IDS_FROM and any(
         topic.name is None or topic.topic_id != NO_ID for topic in body.topics or []
     ):
-        return refused(body, E.INVALID_REQUEST)
+        return error_response(body, E.INVALID_REQUEST)
     return _response(broker, body, request.version, now)
 
 
@@ -84,24 +84,24 @@ def _response(broker: Broker, body: MetadataRequest, version: int, now: float) -
 def _topics(
     broker: Broker, body: MetadataRequest, version: int, now: float
 ) -> Generator[int, None, list[MetadataResponseTopic]]:
-    asked = body.topics
-    if asked is None or (not asked and version < NULL_IS_ALL_FROM):
+    requested = body.topics
+    if requested is None or (not requested and version < NULL_IS_ALL_FROM):
         found = []
         for topic in list(broker.cluster.topics):
             found.append(_described(topic))
             yield 1 + len(topic.partitions)
         return found
-    yield len(asked)
-    ids = dict.fromkeys(one.topic_id for one in asked if one.topic_id != NO_ID)
-    if ids:  # then names are ignored, as in Kafka
+    yield len(requested)
+    ids = dict.fromkeys(one.topic_id for one in requested if one.topic_id != NO_ID)
+    if ids:  # names are ignored then, as in Kafka
         found = []
         for topic_id in ids:
             yield 1
             found.append(_by_id(broker, topic_id))
         return found
-    names = dict.fromkeys(one.name for one in asked)
+    names = dict.fromkeys(one.name for one in requested)
     if None in names:
-        return refused(body, E.UNKNOWN_SERVER_ERROR).topics
+        return error_response(body, E.UNKNOWN_SERVER_ERROR).topics
     return (yield from _named(broker, [name for name in names if name is not None], body, now))
 
 
@@ -140,7 +140,7 @@ def _by_name(broker: Broker, name: str, may_create: bool, now: float) -> Metadat
     topic = cluster.creation.ensure(name, now) if may_create else cluster.topics.get(name)
     if topic is not None:
         return _described(topic)
-    unknown = name_refusal(name) is None
+    unknown = topic_name_error(name) is None
     error = E.UNKNOWN_TOPIC_OR_PARTITION if unknown else E.INVALID_TOPIC_EXCEPTION
     return MetadataResponseTopic(error_code=error, name=name)
 
@@ -167,8 +167,8 @@ def _partition(partition: Partition) -> MetadataResponsePartition:
     )
 
 
-def refused(body: MetadataRequest, error: ErrorCode) -> MetadataResponse:
-    """Answer with an error for each topic."""
+def error_response(body: MetadataRequest, error: ErrorCode) -> MetadataResponse:
+    """Return a response with the error for each topic."""
     return MetadataResponse(
         topics=[
             MetadataResponseTopic(error_code=error, name=one.name or "", topic_id=one.topic_id)

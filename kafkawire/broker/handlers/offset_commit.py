@@ -1,10 +1,10 @@
-"""OffsetCommit: how far a group has read.
+"""OffsetCommit: commits the offsets of a group.
 
 v0   the first
 v1   request +generation_id_or_member_epoch +member_id +commit_timestamp
 v2   request +retention_time_ms -commit_timestamp
 v3   response +throttle_time_ms
-v4   no new fields │ throttled after the answer
+v4   no new fields │ throttled after the response
 v5   request -retention_time_ms
 v6   request +committed_leader_epoch
 v7   request +group_instance_id
@@ -33,7 +33,7 @@ from ..broker import Broker
 from ..connection import Connection
 from ..groups.coordinator import Coordinator
 from ..groups.offsets import NEVER, Committed, TopicPartition, offset_record
-from ..request import Answer, Request, Work
+from ..request import HandlerResult, Request, Work
 
 E = ErrorCode
 GENERATION_FROM: Final = 1
@@ -43,18 +43,18 @@ TOPIC_IDS_FROM: Final = 10
 DEFAULT: Final = -1
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
-    """Keep the offsets of a member, or of anybody where the group has no members."""
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+    """Commit offsets of a member, or of any client if the group has no members."""
     body = request.body
     assert isinstance(body, OffsetCommitRequest)
     coordinator = broker.coordinator(body.group_id)
     if isinstance(coordinator, ErrorCode):
-        return refused(body, coordinator)
+        return error_response(body, coordinator)
     return _response(broker, body, request.version, now)
 
 
 def _response(broker: Broker, body: OffsetCommitRequest, version: int, now: float) -> Work:
-    """Prepare what is to be written, then write it at once, if the member may commit by then."""
+    """Prepare the records in time slices, then append them at once if the member may commit."""
     given: dict[TopicPartition, Committed] = {}
     topics = []
     for topic in body.topics:
@@ -65,12 +65,12 @@ def _response(broker: Broker, body: OffsetCommitRequest, version: int, now: floa
         yield 1
     coordinator = broker.coordinator(body.group_id)
     if isinstance(coordinator, ErrorCode):
-        return refused(body, coordinator)
+        return error_response(body, coordinator)
     error = _member_error(coordinator, body, version, now)
     if error:
-        return refused(body, error)
-    if not (coordinator.may_begin(body.group_id) and coordinator.may_commit(body.group_id, given)):
-        return refused(body, E.POLICY_VIOLATION)
+        return error_response(body, error)
+    if not (coordinator.may_create(body.group_id) and coordinator.may_commit(body.group_id, given)):
+        return error_response(body, E.POLICY_VIOLATION)
     coordinator.group(body.group_id, now)
     coordinator.commit(body.group_id, given, now, records)
     return OffsetCommitResponse(topics=topics)
@@ -101,7 +101,7 @@ def _take(
     found = topics.by_id(topic.topic_id) if by_id else topics.get(topic.name)
     unknown = E.UNKNOWN_TOPIC_ID if by_id else E.UNKNOWN_TOPIC_OR_PARTITION
     longest = broker.cluster.settings.number("offset.metadata.max.bytes")
-    answers = []
+    responses = []
     for each in topic.partitions:
         yield 1
         error = E.NONE
@@ -115,10 +115,10 @@ def _take(
             given[found.name, each.partition_index] = _committed(
                 each, body, version, broker.cluster.wall_ms(now)
             )
-        answers.append(
+        responses.append(
             OffsetCommitResponsePartition(partition_index=each.partition_index, error_code=error)
         )
-    return OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=answers)
+    return OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=responses)
 
 
 def _committed(
@@ -139,8 +139,8 @@ def _committed(
     )
 
 
-def refused(body: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
-    """Answer with an error for each partition."""
+def error_response(body: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
+    """Return a response with the error for each partition."""
     return OffsetCommitResponse(
         topics=[
             OffsetCommitResponseTopic(

@@ -1,4 +1,4 @@
-"""OffsetDelete: committed offsets of topics that a group no longer wants (KIP-496).
+"""OffsetDelete: deletes committed offsets of unsubscribed topics (KIP-496).
 
 v0   the first
 """
@@ -16,43 +16,43 @@ from ..broker import Broker
 from ..connection import Connection
 from ..groups.coordinator import CONSUMER
 from ..groups.states import Kind
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 
 E = ErrorCode
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
-    """Forget offsets; those of topics that members are subscribed to stay."""
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+    """Delete offsets, except those of topics that members are subscribed to."""
     body = request.body
     assert isinstance(body, OffsetDeleteRequest)
     coordinator = broker.coordinator(body.group_id)
     if isinstance(coordinator, ErrorCode):
-        return refused(body, coordinator)
+        return error_response(body, coordinator)
     group = coordinator.groups.get(body.group_id)
     error = E.GROUP_ID_NOT_FOUND if group is None else group.admits(Kind.DELETE_OFFSETS)
     if group is None or error:
-        return refused(body, error)
+        return error_response(body, error)
     if len(group.members) and group.protocol_type != CONSUMER:
-        return refused(body, E.NON_EMPTY_GROUP)
+        return error_response(body, E.NON_EMPTY_GROUP)
     in_use = coordinator.subscribed(group)
-    topics, gone = [], []
+    topics, deleted = [], []
     for topic in body.topics:
-        answers = []
+        responses = []
         for each in topic.partitions:
             known = broker.cluster.topics.partition(topic.name, each.partition_index)
             code = E.NONE if known is not None else E.UNKNOWN_TOPIC_OR_PARTITION
             if in_use is None or topic.name in in_use:
                 code = E.GROUP_SUBSCRIBED_TO_TOPIC
             if not code:
-                gone.append((topic.name, each.partition_index))
-            answers.append(
+                deleted.append((topic.name, each.partition_index))
+            responses.append(
                 OffsetDeleteResponsePartition(partition_index=each.partition_index, error_code=code)
             )
-        topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=answers))
-    coordinator.take_back(body.group_id, dict.fromkeys(gone), now)
+        topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=responses))
+    coordinator.delete_offsets(body.group_id, dict.fromkeys(deleted), now)
     return OffsetDeleteResponse(topics=topics)
 
 
-def refused(_body: OffsetDeleteRequest, error: ErrorCode) -> OffsetDeleteResponse:
-    """Answer with an error."""
+def error_response(_body: OffsetDeleteRequest, error: ErrorCode) -> OffsetDeleteResponse:
+    """Return a response with the error."""
     return OffsetDeleteResponse(error_code=error)

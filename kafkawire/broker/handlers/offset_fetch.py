@@ -1,10 +1,10 @@
-"""OffsetFetch: how far groups said they have read.
+"""OffsetFetch: returns the committed offsets of groups.
 
 v0   the first
 v1   no new fields │ from Kafka, no longer ZooKeeper
 v2   response +error_code │ null topics are all
 v3   response +throttle_time_ms
-v4   no new fields │ throttled after the answer
+v4   no new fields │ throttled after the response
 v5   response +committed_leader_epoch
 v6   flexible
 v7   request +require_stable
@@ -32,7 +32,7 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
 from ..groups.offsets import Committed
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 
 E = ErrorCode
 NULL_IS_ALL_FROM: Final = 2
@@ -41,49 +41,51 @@ TOPIC_IDS_FROM: Final = 10
 NOTHING: Final = Committed(-1, -1, "", -1)
 
 
-class Wanted(NamedTuple):
-    """Partitions of a topic whose offsets are wanted. name: None where no topic has the id."""
+class RequestedTopic(NamedTuple):
+    """Requested partitions of a topic. name: None for an unknown topic id."""
 
     name: str | None
     topic_id: bytes
     partitions: Iterable[int]
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> Answer:
-    """Give committed offsets, -1 where there is none; of a group that is named twice the last
-    counts, or a few bytes would have all its offsets sent again.
+def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> HandlerResult:
+    """Return committed offsets, -1 for none. Of duplicate groups only the last one counts, or a
+    few bytes would have all offsets of a group sent again.
     """
     body = request.body
     assert isinstance(body, OffsetFetchRequest)
     if request.version >= GROUPS_FROM:
         return OffsetFetchResponse(
             groups=[
-                _group(broker, asked, request.version)
-                for asked in {each.group_id: each for each in body.groups}.values()
+                _group(broker, group, request.version)
+                for group in {each.group_id: each for each in body.groups}.values()
             ]
         )
     coordinator = broker.coordinator(body.group_id)
     if isinstance(coordinator, ErrorCode):
-        return _refused_at(body, coordinator, request.version)
-    kept = coordinator.offsets.get(body.group_id, {})
-    wanted = [Wanted(each.name, b"", each.partition_indexes) for each in body.topics or []]
+        return _group_error(body, coordinator, request.version)
+    committed = coordinator.offsets.get(body.group_id, {})
+    requested = [
+        RequestedTopic(each.name, b"", each.partition_indexes) for each in body.topics or []
+    ]
     if body.topics is None and request.version >= NULL_IS_ALL_FROM:
-        wanted = _all(broker, kept)
+        requested = _all(broker, committed)
     return OffsetFetchResponse(
         topics=[
             OffsetFetchResponseTopic(
                 name=each.name or "",
                 partitions=[
-                    _old(index, kept.get((each.name or "", index), NOTHING))
+                    _partition(index, committed.get((each.name or "", index), NOTHING))
                     for index in each.partitions
                 ],
             )
-            for each in wanted
+            for each in requested
         ]
     )
 
 
-def _old(index: int, found: Committed) -> OffsetFetchResponsePartition:
+def _partition(index: int, found: Committed) -> OffsetFetchResponsePartition:
     return OffsetFetchResponsePartition(
         partition_index=index,
         committed_offset=found.offset,
@@ -93,43 +95,43 @@ def _old(index: int, found: Committed) -> OffsetFetchResponsePartition:
 
 
 def _group(
-    broker: Broker, asked: OffsetFetchRequestGroup, version: int
+    broker: Broker, group: OffsetFetchRequestGroup, version: int
 ) -> OffsetFetchResponseGroup:
-    coordinator = broker.coordinator(asked.group_id)
+    coordinator = broker.coordinator(group.group_id)
     if isinstance(coordinator, ErrorCode):
-        return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=coordinator)
-    kept = coordinator.offsets.get(asked.group_id, {})
-    wanted = _all(broker, kept)
-    if asked.topics is not None:
-        wanted = [
-            Wanted(
+        return OffsetFetchResponseGroup(group_id=group.group_id, error_code=coordinator)
+    committed = coordinator.offsets.get(group.group_id, {})
+    requested = _all(broker, committed)
+    if group.topics is not None:
+        requested = [
+            RequestedTopic(
                 _name(broker, each.topic_id) if version >= TOPIC_IDS_FROM else each.name,
                 each.topic_id,
                 each.partition_indexes,
             )
-            for each in asked.topics
+            for each in group.topics
         ]
     topics = [
         OffsetFetchResponseTopics(
             name=each.name or "",
             topic_id=each.topic_id,
-            partitions=[_new(each, index, kept) for index in each.partitions],
+            partitions=[_partition_of_topic(each, index, committed) for index in each.partitions],
         )
-        for each in wanted
+        for each in requested
     ]
-    return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
+    return OffsetFetchResponseGroup(group_id=group.group_id, topics=topics)
 
 
-def _new(
-    wanted: Wanted, index: int, kept: dict[tuple[str, int], Committed]
+def _partition_of_topic(
+    requested: RequestedTopic, index: int, committed: dict[tuple[str, int], Committed]
 ) -> OffsetFetchResponsePartitions:
-    found = NOTHING if wanted.name is None else kept.get((wanted.name, index), NOTHING)
+    found = NOTHING if requested.name is None else committed.get((requested.name, index), NOTHING)
     return OffsetFetchResponsePartitions(
         partition_index=index,
         committed_offset=found.offset,
         committed_leader_epoch=found.leader_epoch,
         metadata=found.metadata,
-        error_code=E.UNKNOWN_TOPIC_ID if wanted.name is None else E.NONE,
+        error_code=E.UNKNOWN_TOPIC_ID if requested.name is None else E.NONE,
     )
 
 
@@ -138,27 +140,27 @@ def _name(broker: Broker, topic_id: bytes) -> str | None:
     return None if topic is None else topic.name
 
 
-def _all(broker: Broker, kept: dict[tuple[str, int], Committed]) -> list[Wanted]:
+def _all(broker: Broker, committed: dict[tuple[str, int], Committed]) -> list[RequestedTopic]:
     indexes: dict[str, list[int]] = {}
-    for name, index in kept:
+    for name, index in committed:
         indexes.setdefault(name, []).append(index)
     found = []
     for name, partitions in indexes.items():
         topic = broker.cluster.topics.get(name)
         if topic is not None:
-            found.append(Wanted(name, topic.topic_id, partitions))
+            found.append(RequestedTopic(name, topic.topic_id, partitions))
     return found
 
 
-def _refused_at(body: OffsetFetchRequest, error: ErrorCode, version: int) -> OffsetFetchResponse:
-    response = refused(body, error)
+def _group_error(body: OffsetFetchRequest, error: ErrorCode, version: int) -> OffsetFetchResponse:
+    response = error_response(body, error)
     if version >= NULL_IS_ALL_FROM:
         response.topics = []
     return response
 
 
-def refused(body: OffsetFetchRequest, error: ErrorCode) -> OffsetFetchResponse:
-    """Answer with an error: at the top and for each partition, or for each group."""
+def error_response(body: OffsetFetchRequest, error: ErrorCode) -> OffsetFetchResponse:
+    """Return a response with the error: at the top and for each partition, or for each group."""
     if body.groups:
         return OffsetFetchResponse(
             groups=[

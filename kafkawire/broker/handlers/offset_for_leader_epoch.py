@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: where the records of a leader epoch end (KIP-101, KIP-320).
+"""OffsetForLeaderEpoch: returns the end offsets of leader epochs (KIP-101, KIP-320).
 
 v0   the first
 v1   response +leader_epoch
@@ -21,36 +21,38 @@ from ...messages.offset_for_leader_epoch_response import (
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> Answer:
-    """Say where epochs end, so that a client sees whether its log was truncated."""
+def handle(broker: Broker, request: Request, _connection: Connection, _now: float) -> HandlerResult:
+    """Return end offsets of epochs, so that a client can detect log truncation."""
     body = request.body
     assert isinstance(body, OffsetForLeaderEpochRequest)
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(
                 topic=topic.topic,
-                partitions=[_end(broker, topic.topic, asked) for asked in topic.partitions],
+                partitions=[_end(broker, topic.topic, requested) for requested in topic.partitions],
             )
             for topic in body.topics
         ]
     )
 
 
-def _end(broker: Broker, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
-    partition, error = broker.led(topic, asked.partition, asked.current_leader_epoch)
+def _end(broker: Broker, topic: str, requested: OffsetForLeaderPartition) -> EpochEndOffset:
+    partition, error = broker.led(topic, requested.partition, requested.current_leader_epoch)
     if partition is None or error:
-        return EpochEndOffset(partition=asked.partition, error_code=error)
-    end = partition.log.end_of_epoch(asked.leader_epoch, partition.leader_epoch)
+        return EpochEndOffset(partition=requested.partition, error_code=error)
+    end = partition.log.end_of_epoch(requested.leader_epoch, partition.leader_epoch)
     return EpochEndOffset(
-        partition=asked.partition, leader_epoch=end.epoch, end_offset=end.end_offset
+        partition=requested.partition, leader_epoch=end.epoch, end_offset=end.end_offset
     )
 
 
-def refused(body: OffsetForLeaderEpochRequest, error: ErrorCode) -> OffsetForLeaderEpochResponse:
-    """Answer with an error for each partition."""
+def error_response(
+    body: OffsetForLeaderEpochRequest, error: ErrorCode
+) -> OffsetForLeaderEpochResponse:
+    """Return a response with the error for each partition."""
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(

@@ -1,12 +1,12 @@
-"""Produce: records for partitions that this broker leads.
+"""Produce: appends records to partitions that this broker leads.
 
 v0   the first
 v1   response +throttle_time_ms
 v2   response +log_append_time_ms │ magic 1
-v3   request +transactional_id │ magic 2, one batch a partition
-v4   no new fields │ KAFKA_STORAGE_ERROR may come
+v3   request +transactional_id │ magic 2, one batch per partition
+v4   no new fields │ KAFKA_STORAGE_ERROR may be returned
 v5   response +log_start_offset
-v6   no new fields │ throttled after the answer
+v6   no new fields │ throttled after the response
 v7   no new fields │ zstd
 v8   response +record_errors +error_message
 v9   flexible
@@ -32,33 +32,33 @@ from ...messages.produce_response import (
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
-from ..log.validation import Refused
-from ..request import NO_RESPONSE, Answer, Request
+from ..log.validation import RecordsRejected
+from ..request import NO_RESPONSE, HandlerResult, Request
 from ..topics import INTERNAL
 
 E = ErrorCode
 ACKS: Final = frozenset({-1, 0, 1})
 NO_OFFSET: Final = -1
-ERRORS_TOLD_FROM: Final = 8
-LEADERS_TOLD_FROM: Final = 10
+RECORD_ERRORS_FROM: Final = 8
+CURRENT_LEADER_FROM: Final = 10
 TOPIC_IDS_FROM: Final = 13
 
 
-def handle(broker: Broker, request: Request, connection: Connection, now: float) -> Answer:
-    """Write what is produced; with acks=0 nothing is said, but an error closes the connection."""
+def handle(broker: Broker, request: Request, connection: Connection, now: float) -> HandlerResult:
+    """Append records; with acks=0 there is no response, but an error closes the connection."""
     body = request.body
     assert isinstance(body, ProduceRequest)
     if body.acks not in ACKS:
-        return refused(body, E.INVALID_REQUIRED_ACKS)
+        return error_response(body, E.INVALID_REQUIRED_ACKS)
     responses = []
-    moved: dict[int, NodeEndpoint] = {}
+    leaders: dict[int, NodeEndpoint] = {}
     for topic in body.topic_data:
         name: str | None = topic.name
         if request.version >= TOPIC_IDS_FROM:
             found = broker.cluster.topics.by_id(topic.topic_id)
             name = None if found is None else found.name
         partitions = [
-            _produce(broker, name, data, body.acks, request.version, now, moved)
+            _produce(broker, name, data, body.acks, request.version, now, leaders)
             for data in topic.partition_data
         ]
         responses.append(
@@ -70,9 +70,9 @@ def handle(broker: Broker, request: Request, connection: Connection, now: float)
         failed = [p.error_code for each in responses for p in each.partition_responses]
         if any(failed):
             error = ErrorCode(next(code for code in failed if code))
-            broker.cluster.close(connection, f"a Produce with acks=0 met {error.name}")
+            broker.cluster.close(connection, f"Produce with acks=0 failed: {error.name}")
         return NO_RESPONSE
-    return ProduceResponse(responses=responses, node_endpoints=list(moved.values()))
+    return ProduceResponse(responses=responses, node_endpoints=list(leaders.values()))
 
 
 def _produce(
@@ -82,7 +82,7 @@ def _produce(
     acks: int,
     version: int,
     now: float,
-    moved: dict[int, NodeEndpoint],
+    leaders: dict[int, NodeEndpoint],
 ) -> PartitionProduceResponse:
     if name is None:
         return _failed(data.index, E.UNKNOWN_TOPIC_ID)
@@ -91,22 +91,22 @@ def _produce(
         return _failed(data.index, E.INVALID_TOPIC_EXCEPTION)
     if partition is None or error:
         failed = _failed(data.index, error)
-        if partition is not None and version >= LEADERS_TOLD_FROM:
+        if partition is not None and version >= CURRENT_LEADER_FROM:
             failed.current_leader = LeaderIdAndEpoch(
                 leader_id=partition.leader_id, leader_epoch=partition.leader_epoch
             )
             leader = broker.cluster.brokers.get(partition.leader_id)
             if leader is not None:
                 node_id, host, port, rack = leader.endpoint
-                moved[node_id] = NodeEndpoint(node_id=node_id, host=host, port=port, rack=rack)
+                leaders[node_id] = NodeEndpoint(node_id=node_id, host=host, port=port, rack=rack)
         return failed
     try:
         appended = broker.cluster.appender.produce(partition, data.records, version, acks, now)
-    except Refused as refusal:
-        refused = _refused(data.index, refusal, version)
-        if refusal.looked_at:
-            refused.log_start_offset = partition.log.log_start_offset
-        return refused
+    except RecordsRejected as rejected:
+        failed = _rejected(data.index, rejected, version)
+        if rejected.content_checked:
+            failed.log_start_offset = partition.log.log_start_offset
+        return failed
     return PartitionProduceResponse(
         index=data.index,
         base_offset=appended.base_offset,
@@ -119,19 +119,19 @@ def _failed(index: int, error: ErrorCode) -> PartitionProduceResponse:
     return PartitionProduceResponse(index=index, error_code=error, base_offset=NO_OFFSET)
 
 
-def _refused(index: int, refusal: Refused, version: int) -> PartitionProduceResponse:
-    failed = _failed(index, refusal.error)
-    if version >= ERRORS_TOLD_FROM:
-        failed.error_message = refusal.message
+def _rejected(index: int, rejected: RecordsRejected, version: int) -> PartitionProduceResponse:
+    failed = _failed(index, rejected.error)
+    if version >= RECORD_ERRORS_FROM:
+        failed.error_message = rejected.message
         failed.record_errors = [
             BatchIndexAndErrorMessage(batch_index=at, batch_index_error_message=message)
-            for at, message in refusal.records
+            for at, message in rejected.records
         ]
     return failed
 
 
-def refused(body: ProduceRequest, error: ErrorCode) -> ProduceResponse:
-    """Answer with an error for each partition."""
+def error_response(body: ProduceRequest, error: ErrorCode) -> ProduceResponse:
+    """Return a response with the error for each partition."""
     return ProduceResponse(
         responses=[
             TopicProduceResponse(

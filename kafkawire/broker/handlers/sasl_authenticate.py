@@ -1,4 +1,4 @@
-"""SaslAuthenticate: a token of the mechanism that was chosen.
+"""SaslAuthenticate: processes a token of the negotiated mechanism.
 
 v0   the first
 v1   response +session_lifetime_ms
@@ -13,14 +13,14 @@ from ...messages.sasl_authenticate_response import SaslAuthenticateResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 from ..security.server import State
 
 E = ErrorCode
 
 
-def handle(_broker: Broker, request: Request, connection: Connection, _now: float) -> Answer:
-    """Put the token to the mechanism; after a refusal the connection closes."""
+def handle(_broker: Broker, request: Request, connection: Connection, _now: float) -> HandlerResult:
+    """Pass the token to the mechanism; a failed authentication closes the connection."""
     body = request.body
     assert isinstance(body, SaslAuthenticateRequest)
     auth = connection.authentication
@@ -30,14 +30,14 @@ def handle(_broker: Broker, request: Request, connection: Connection, _now: floa
             raise RemoteProtocolError("SaslAuthenticate before SaslHandshake")
         return SaslAuthenticateResponse(error_code=E.ILLEGAL_SASL_STATE, error_message=message)
     try:
-        answer = auth.token(body.auth_bytes)
+        response = auth.token(body.auth_bytes)
     except RemoteProtocolError as error:
         return SaslAuthenticateResponse(
             error_code=E.SASL_AUTHENTICATION_FAILED, error_message=str(error)
         )
-    return SaslAuthenticateResponse(auth_bytes=answer)
+    return SaslAuthenticateResponse(auth_bytes=response)
 
 
-def refused(_body: SaslAuthenticateRequest, error: ErrorCode) -> SaslAuthenticateResponse:
-    """Answer with an error."""
+def error_response(_body: SaslAuthenticateRequest, error: ErrorCode) -> SaslAuthenticateResponse:
+    """Return a response with the error."""
     return SaslAuthenticateResponse(error_code=error, error_message=error.name)

@@ -1,4 +1,4 @@
-"""SaslHandshake: the client chooses a mechanism.
+"""SaslHandshake: negotiates the SASL mechanism.
 
 v0   the first
 v1   no new fields │ tokens in SaslAuthenticate, no longer raw
@@ -11,23 +11,23 @@ from ...messages.sasl_handshake_response import SaslHandshakeResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
-from ..request import Answer, Request
+from ..request import HandlerResult, Request
 
 E = ErrorCode
 
 
-def handle(_broker: Broker, request: Request, connection: Connection, _now: float) -> Answer:
-    """Take the choice; where nobody need authenticate, that is an error."""
+def handle(_broker: Broker, request: Request, connection: Connection, _now: float) -> HandlerResult:
+    """Select the mechanism; an error if SASL is disabled."""
     body = request.body
     assert isinstance(body, SaslHandshakeRequest)
     auth = connection.authentication
     if auth is None:
-        return refused(body, E.ILLEGAL_SASL_STATE)
-    taken = auth.handshake(body.mechanism, request.version)
-    error = E.NONE if taken else E.UNSUPPORTED_SASL_MECHANISM
+        return error_response(body, E.ILLEGAL_SASL_STATE)
+    supported = auth.handshake(body.mechanism, request.version)
+    error = E.NONE if supported else E.UNSUPPORTED_SASL_MECHANISM
     return SaslHandshakeResponse(error_code=error, mechanisms=list(auth.enabled))
 
 
-def refused(_body: SaslHandshakeRequest, error: ErrorCode) -> SaslHandshakeResponse:
-    """Answer with an error."""
+def error_response(_body: SaslHandshakeRequest, error: ErrorCode) -> SaslHandshakeResponse:
+    """Return a response with the error."""
     return SaslHandshakeResponse(error_code=error)

@@ -1,8 +1,8 @@
-"""SyncGroup: a member asks for its assignment; the leader brings everybody's.
+"""SyncGroup: a member requests its assignment; the leader sends those of all members.
 
 v0   the first
 v1   response +throttle_time_ms
-v2   no new fields │ throttled after the answer
+v2   no new fields │ throttled after the response
 v3   request +group_instance_id
 v4   flexible
 v5   request +protocol_type +protocol_name; response +protocol_type +protocol_name
@@ -18,24 +18,24 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..connection import Connection
 from ..groups.requests import Sync
-from ..request import PARKED, Answer, Request
+from ..request import DELAYED, HandlerResult, Request
 
 PROTOCOL_FROM: Final = 5
 
 
-def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> Answer:
-    """Put it to the group, which answers when the leader has assigned."""
+def handle(broker: Broker, request: Request, _connection: Connection, now: float) -> HandlerResult:
+    """Pass it to the group, which responds when the leader has sent the assignments."""
     body = request.body
     assert isinstance(body, SyncGroupRequest)
     if request.version >= PROTOCOL_FROM and None in (body.protocol_type, body.protocol_name):
-        return refused(body, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        return error_response(body, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     coordinator = broker.coordinator(body.group_id)
     if isinstance(coordinator, ErrorCode):
-        return refused(body, coordinator)
+        return error_response(body, coordinator)
     group = coordinator.groups.get(body.group_id)
     if group is None:
-        return refused(body, ErrorCode.UNKNOWN_MEMBER_ID)
-    question = Sync(
+        return error_response(body, ErrorCode.UNKNOWN_MEMBER_ID)
+    group_request = Sync(
         request.reply_to,
         body.member_id,
         body.generation_id,
@@ -44,10 +44,10 @@ def handle(broker: Broker, request: Request, _connection: Connection, now: float
         body.protocol_type,
         body.protocol_name,
     )
-    coordinator.ask(group, question, now)
-    return PARKED
+    coordinator.handle(group, group_request, now)
+    return DELAYED
 
 
-def refused(_body: SyncGroupRequest, error: ErrorCode) -> SyncGroupResponse:
-    """Answer with an error."""
+def error_response(_body: SyncGroupRequest, error: ErrorCode) -> SyncGroupResponse:
+    """Return a response with the error."""
     return SyncGroupResponse(error_code=error)

@@ -1,1 +1,1 @@
-"""The log of a partition: appends, validation, producer state."""
+"""Partition logs: appends, validation, producer state."""

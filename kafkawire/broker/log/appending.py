@@ -1,6 +1,6 @@
-"""Writing to a partition: check, order, store, keep, wake.
+"""Appends records to partitions: validation, offsets, persistence, delayed fetches.
 
-Law: a batch is kept (`Persist`) before anybody hears of its offset.
+Law: a batch is persisted (`Persist`) before any response contains its offset.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ...records import Batch, BatchBuilder
 from ..effects import Persist, Trim
 from ..topics import Partition
 from .partition_log import Stored
-from .validation import Checked, Refused, Rules, check, rules
+from .validation import Checked, RecordsRejected, Rules, check, rules
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
@@ -23,14 +23,14 @@ NO_OFFSET: Final = -1
 
 
 class Appended(NamedTuple):
-    """Where records went: their first offset and the time the broker gave them, -1 for none."""
+    """The result of an append: base offset and log append time, -1 for CreateTime."""
 
     base_offset: int
     log_append_time_ms: int = -1
 
 
 class Appender:
-    """Writes into the logs of a cluster."""
+    """Appends to the logs of a cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -39,13 +39,14 @@ class Appender:
     def produce(
         self, partition: Partition, records: bytes | None, version: int, acks: int, now: float
     ) -> Appended:
-        """Write what a Produce brings; Refused says why not."""
+        """Validate and append the records of a Produce. Raises RecordsRejected."""
         topic = self._rules_of(partition)
         if acks == ALL and len(partition.isr) < topic.min_insync_replicas:
-            raise Refused(
+            raise RecordsRejected(
                 E.NOT_ENOUGH_REPLICAS,
-                f"{len(partition.isr)} in sync, {topic.min_insync_replicas} needed",
-                looked_at=False,
+                f"{len(partition.isr)} in-sync replicas, min.insync.replicas is "
+                f"{topic.min_insync_replicas}",
+                content_checked=False,
             )
         checked = check(records, version, topic, self.cluster.wall_ms(now))
         batch = checked.batch
@@ -53,9 +54,9 @@ class Appender:
             written = partition.producers.duplicate(batch)
             if written is not None:
                 return Appended(written.base_offset, written.timestamp)
-            error = partition.producers.refusal(batch)
+            error = partition.producers.sequence_error(batch)
             if error:
-                raise Refused(error, f"{error.name} of producer {batch.producer_id}")
+                raise RecordsRejected(error, f"{error.name} of producer {batch.producer_id}")
         stored = self._store(partition, checked, now)
         if batch.producer_id >= 0:
             partition.producers.note(batch, stored)
@@ -63,12 +64,12 @@ class Appender:
         return Appended(stored.base_offset, checked.log_append_time_ms)
 
     def write(self, partition: Partition, builder: BatchBuilder, now: float) -> int:
-        """Write records of the broker's own; their first offset."""
+        """Append internal records; return their base offset."""
         data = builder.build()
         return self._store(partition, Checked(Batch(data, 0, len(data))), now).base_offset
 
     def trim(self, partition: Partition, start: int, end: int | None = None) -> None:
-        """Drop what lies before `start`, and lose what lies from `end` on."""
+        """Delete records before `start`, and truncate the log at `end`."""
         log = partition.log
         if end is not None:
             log.truncate(end)
@@ -85,11 +86,11 @@ class Appender:
         return stored
 
     def topic_deleted(self, topic: str) -> None:
-        """Forget a topic's rules."""
+        """Drop the cached rules of a topic."""
         self._rules.pop(topic, None)
 
     def _rules_of(self, partition: Partition) -> Rules:
-        """Read a topic's configuration, if it is another than the last time."""
+        """Return the rules of a topic, cached until its configuration changes."""
         topic = self.cluster.topics.get(partition.topic)
         configs = {} if topic is None else topic.configs
         given = self.cluster.settings.given
@@ -100,7 +101,7 @@ class Appender:
         return found[2]
 
     def _retain(self, partition: Partition, limit: int) -> None:
-        """Drop the oldest batches beyond retention.bytes, all but the last."""
+        """Delete the oldest batches beyond retention.bytes, except the last."""
         log = partition.log
         if limit < 0 or log.size <= limit:
             return

@@ -1,7 +1,7 @@
-"""Records for old Fetch versions: what is stored as magic 2, as the client can read it.
+"""Down-converts records for old Fetch versions.
 
-Law: keys, values and offsets stay; what the old format has no place for (headers, and in magic 0
-timestamps) is dropped, as brokers before 4.0 did.
+Law: keys, values and offsets are kept; what the old format lacks (headers, and in magic 0
+timestamps) is dropped, as in brokers before 4.0.
 
     Fetch v0-1: magic 0 │ v2-3: magic 1 │ v4+: as stored, but zstd only from v10 on
 """
@@ -18,7 +18,7 @@ ZSTD_FROM: Final = 10
 
 
 def readable(records: bytes, version: int, from_offset: int) -> bytes | None:
-    """Write records as a Fetch of that version can read them; None where no format can."""
+    """Convert records for a Fetch version; None if it supports no suitable format."""
     if version >= ZSTD_FROM or not records:
         return records
     batches = list(RecordBatches(records))
@@ -28,17 +28,17 @@ def readable(records: bytes, version: int, from_offset: int) -> bytes | None:
         return records
     magic = 1 if version >= MAGIC_1_FROM else 0
     return b"".join(
-        _old(records_of.records(), magic, records_of.compression, from_offset)
-        for records_of in batches
-        if not records_of.control
+        _old(batch.records(), magic, batch.compression, from_offset)
+        for batch in batches
+        if not batch.control
     )
 
 
 def _old(records: list[Record], magic: int, codec: Compression, from_offset: int) -> bytes:
-    kept = [record for record in records if record.offset >= from_offset]
-    if not kept:
+    remaining = [record for record in records if record.offset >= from_offset]
+    if not remaining:
         return b""
-    builder = MessageSetBuilder(magic, base_offset=kept[0].offset, compression=codec)
-    for record in kept:
+    builder = MessageSetBuilder(magic, base_offset=remaining[0].offset, compression=codec)
+    for record in remaining:
         builder.append(record.key, record.value, record.timestamp, record.offset)
     return builder.build()

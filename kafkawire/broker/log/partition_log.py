@@ -1,6 +1,6 @@
-"""A partition's log in memory: stored batches in offset order, leader epochs, a time index.
+"""A partition's log in memory: batches in offset order, leader epochs, a time index.
 
-Law: offsets only grow; a batch is stored as it will be fetched, so a read copies and never decodes.
+Law: offsets only grow; a batch is stored as it is fetched, so a read copies and never decodes.
 
     log start ──── batches, magic 2 ──── high watermark ──── log end
     epochs: (leader epoch, first offset) ...
@@ -21,7 +21,7 @@ MAX_TIMESTAMP: Final = -3
 EARLIEST_LOCAL: Final = -4
 LATEST_TIERED: Final = -5
 EARLIEST_PENDING_UPLOAD: Final = -6
-"""Timestamps that ListOffsets gives a meaning of their own."""
+"""Special timestamps of ListOffsets."""
 
 NO_OFFSET: Final = -1
 NO_TIMESTAMP: Final = -1
@@ -29,7 +29,7 @@ NO_EPOCH: Final = -1
 
 
 class Stored(NamedTuple):
-    """A batch as it is kept."""
+    """A stored batch."""
 
     base_offset: int
     last_offset: int
@@ -38,7 +38,7 @@ class Stored(NamedTuple):
 
 
 class Found(NamedTuple):
-    """An offset with the timestamp and leader epoch that belong to it; -1 where there is none."""
+    """An offset with its timestamp and leader epoch; -1 for none."""
 
     offset: int
     timestamp: int
@@ -46,21 +46,21 @@ class Found(NamedTuple):
 
 
 class EpochStart(NamedTuple):
-    """From which offset on a leader epoch wrote."""
+    """The start offset of a leader epoch."""
 
     epoch: int
     start_offset: int
 
 
 class EpochEnd(NamedTuple):
-    """Where a leader epoch ends; both -1 where nothing is known of it."""
+    """The end offset of a leader epoch; both -1 if unknown."""
 
     epoch: int
     end_offset: int
 
 
 class OffsetOutOfRange(LookupError):
-    """A read from outside the log."""
+    """The offset of a read is outside the log."""
 
 
 @dataclass(slots=True)
@@ -74,39 +74,39 @@ class PartitionLog:
     _batches: list[Stored] = field(default_factory=list)
     _last_offsets: list[int] = field(default_factory=list)
     _ends: list[int] = field(default_factory=list)
-    """Where each batch ends, in bytes since the log began."""
+    """The end position of each batch, in bytes since the log was created."""
     _latest: list[int] = field(default_factory=list)
-    """The latest timestamp up to each batch; computed as far as it was needed."""
+    """The maximum timestamp up to each batch; computed on demand."""
 
     def __iter__(self) -> Iterator[Stored]:
         return iter(self._batches)
 
     @property
     def high_watermark(self) -> int:
-        """What consumers may read up to: replicas share this log, so all of it."""
+        """The high watermark; all replicas share this log, so it is the log end offset."""
         return self.log_end_offset
 
     # -- writing
 
     def append(self, stored: Stored, leader_epoch: int) -> None:
-        """Add a batch whose offsets were given from `log_end_offset` on."""
+        """Append a batch whose offsets start at `log_end_offset`."""
         assert stored.base_offset >= self.log_end_offset, "offsets only grow"
-        self.note_epoch(leader_epoch, stored.base_offset)
+        self.start_epoch(leader_epoch, stored.base_offset)
         self._batches.append(stored)
         self._last_offsets.append(stored.last_offset)
         self._ends.append((self._ends[-1] if self._ends else 0) + len(stored.data))
         self.log_end_offset = stored.last_offset + 1
         self.size += len(stored.data)
 
-    def note_epoch(self, leader_epoch: int, offset: int) -> None:
-        """Remember that an epoch begins, if it is newer than those known."""
+    def start_epoch(self, leader_epoch: int, offset: int) -> None:
+        """Add the start of a leader epoch, if it is newer than the last."""
         if not self.epochs or leader_epoch > self.epochs[-1].epoch:
             while self.epochs and self.epochs[-1].start_offset >= offset:
-                self.epochs.pop()  # an epoch that wrote nothing
+                self.epochs.pop()  # an epoch without records
             self.epochs.append(EpochStart(leader_epoch, offset))
 
     def truncate(self, offset: int) -> None:
-        """Lose everything from an offset on; a batch across it goes whole."""
+        """Truncate the log at an offset; a batch that spans it is removed whole."""
         keep = bisect_left(self._last_offsets, offset)
         for lost in self._batches[keep:]:
             self.size -= len(lost.data)
@@ -117,13 +117,13 @@ class PartitionLog:
         self.epochs = [each for each in self.epochs if each.start_offset < self.log_end_offset]
 
     def delete_before(self, offset: int) -> None:
-        """Move the log's start; batches that lie wholly before it go."""
+        """Move the log start offset; batches wholly before it are deleted."""
         self.log_start_offset = max(self.log_start_offset, offset)
-        gone = bisect_left(self._last_offsets, self.log_start_offset)
-        for lost in self._batches[:gone]:
+        deleted = bisect_left(self._last_offsets, self.log_start_offset)
+        for lost in self._batches[:deleted]:
             self.size -= len(lost.data)
-        if gone:
-            del self._batches[:gone], self._last_offsets[:gone], self._ends[:gone]
+        if deleted:
+            del self._batches[:deleted], self._last_offsets[:deleted], self._ends[:deleted]
             self._latest.clear()
         later = [each for each in self.epochs if each.start_offset > self.log_start_offset]
         now = [each for each in self.epochs if each.start_offset <= self.log_start_offset]
@@ -132,9 +132,9 @@ class PartitionLog:
     # -- reading
 
     def read(self, offset: int, max_bytes: int, at_least_one: bool) -> bytes:
-        """Read whole batches from the one that holds `offset` on, up to so many bytes.
+        """Read whole batches from the one that contains `offset` on, up to `max_bytes`.
 
-        at_least_one: give the first batch although it is larger.
+        at_least_one: return the first batch even if it is larger.
         Raises OffsetOutOfRange.
         """
         if not self.log_start_offset <= offset <= self.log_end_offset:
@@ -151,19 +151,19 @@ class PartitionLog:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def bytes_from(self, offset: int) -> int:
-        """Count the bytes of the batches from the one that holds `offset` on."""
+        """Return the bytes of the batches from the one that contains `offset` on."""
         at = bisect_left(self._last_offsets, offset)
         if at == len(self._batches):
             return 0
         return self._ends[-1] - self._ends[at] + len(self._batches[at].data)
 
     def epoch_of(self, offset: int) -> int:
-        """Say which leader epoch an offset belongs to; -1 if none."""
+        """Return the leader epoch of an offset; -1 for none."""
         at = bisect_right([each.start_offset for each in self.epochs], offset) - 1
         return self.epochs[at].epoch if at >= 0 else NO_EPOCH
 
     def end_of_epoch(self, epoch: int, current: int) -> EpochEnd:
-        """Say where the largest epoch up to the asked one ends (KIP-101, KIP-279)."""
+        """Return the end of the largest epoch up to the requested one (KIP-101, KIP-279)."""
         if epoch == current:
             return EpochEnd(epoch, self.log_end_offset)
         at = bisect_right([each.epoch for each in self.epochs], epoch)
@@ -173,7 +173,7 @@ class PartitionLog:
         return EpochEnd(epoch if at == 0 else self.epochs[at - 1].epoch, end)
 
     def find(self, timestamp: int) -> Found | None:
-        """Find what ListOffsets asks for; None where no record is that late."""
+        """Look up a timestamp of ListOffsets; None if no record is that late."""
         if timestamp == LATEST:
             epoch = self.epochs[-1].epoch if self.epochs else NO_EPOCH
             return Found(self.high_watermark, NO_TIMESTAMP, epoch)
@@ -183,7 +183,7 @@ class PartitionLog:
         if timestamp == MAX_TIMESTAMP:
             return self._latest_record()
         if timestamp < 0:
-            return None  # nothing is tiered, nothing waits for an upload
+            return None  # there is no tiered storage
         for at in range(bisect_left(self._latest_index(), timestamp), len(self._batches)):
             stored = self._batches[at]
             if stored.max_timestamp >= timestamp:
@@ -203,7 +203,7 @@ class PartitionLog:
         return None
 
     def _latest_index(self) -> list[int]:
-        """Return the latest timestamp up to each batch: it never falls, so it is searched."""
+        """Return the maximum timestamp up to each batch: it is monotonic, so it can be bisected."""
         index = self._latest
         for at in range(len(index), len(self._batches)):
             latest = self._batches[at].max_timestamp

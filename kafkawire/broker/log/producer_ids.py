@@ -1,8 +1,8 @@
-"""Producer ids and epochs (KIP-98, KIP-360).
+"""Assigns producer ids and epochs (KIP-98, KIP-360).
 
-Law: an id is given once; of a transactional id, a newer producer has a higher epoch than those
-before it, which fences them. Beyond `most` transactional ids the one used longest ago is forgotten,
-as Kafka forgets it after `transactional.id.expiration.ms`.
+Law: a producer id is assigned once; each new producer of a transactional id gets a higher epoch,
+which fences those before it. Beyond `most` transactional ids the least recently used one expires,
+as in Kafka after `transactional.id.expiration.ms`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..bounds import DEFAULT_BOUNDS
 LAST_EPOCH: Final = 2**15 - 1
 NONE: Final = -1
 BLOCK: Final = 1000
-"""Ids that are reserved at once, and lost when their broker is: Kafka keeps no more either."""
+"""Producer ids per block; the rest of a block is lost with its broker, as in Kafka."""
 
 
 class Producer(NamedTuple):
@@ -28,9 +28,9 @@ class Producer(NamedTuple):
 
 
 class ProducerIds:
-    """Gives them out, a block of them after the other.
+    """Assigns producer ids in blocks.
 
-    reserve: told (next id, now) before ids up to that one are given, so that it can be kept.
+    reserve: called with (next id, now) before a block is assigned, to persist it.
     """
 
     def __init__(
@@ -43,12 +43,12 @@ class ProducerIds:
         self._next = self._reserved = BLOCK
         self._transactional: OrderedDict[str, Producer] = OrderedDict()
 
-    def go_on_from(self, next_producer_id: int) -> None:
-        """Give no id before this one: others have them."""
+    def resume_from(self, next_producer_id: int) -> None:
+        """Continue after the ids that are assigned already."""
         self._next = self._reserved = next_producer_id
 
     def new(self, now: float) -> Producer:
-        """Give an id that nobody has."""
+        """Assign a new producer id."""
         if self._next == self._reserved:
             self._reserved += BLOCK
             self._reserve(self._reserved, now)
@@ -58,7 +58,7 @@ class ProducerIds:
     def initialise(
         self, transactional_id: str | None, known: Producer, now: float
     ) -> Producer | ErrorCode:
-        """Give a producer its id and epoch; `known` is what a transactional one had before."""
+        """Assign a producer id and epoch; `known`: those a transactional producer has."""
         if transactional_id is None:
             return self.new(now)
         current = self._transactional.get(transactional_id)

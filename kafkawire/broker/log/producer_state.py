@@ -1,10 +1,10 @@
-"""What a partition remembers of idempotent producers: epochs and the last five batches of each.
+"""The state of idempotent producers in a partition: epoch and the last five batches of each.
 
-Law: a batch that is there already is answered with the offset it got then; one that would leave a
-hole is refused (KIP-98, KIP-360). Beyond `most` the producer that wrote longest ago is forgotten,
-as Kafka forgets it after `producer.id.expiration.ms`: its next batch may have any sequence.
+Law: a duplicate batch gets the offset of the first; one that would leave a gap in the sequence is
+rejected (KIP-98, KIP-360). Beyond `most` the producer that wrote longest ago expires, as in Kafka
+after `producer.id.expiration.ms`: its next batch may have any sequence.
 
-    sequence of the next batch == last sequence + 1, counted in 31 bits
+    sequence of the next batch == last sequence + 1, modulo 2**31
 """
 
 from __future__ import annotations
@@ -18,15 +18,13 @@ from ...records import Batch
 from ..bounds import DEFAULT_BOUNDS
 from .partition_log import Stored
 
-REMEMBERED: Final = 5
-"""Batches a producer may have in flight."""
+BATCHES_KEPT: Final = 5
+"""In-flight batches of a producer, as in Kafka."""
 SEQUENCES: Final = 0x80000000
 
 
 class Written(NamedTuple):
-    """A batch that a producer wrote. timestamp: its latest, which Kafka answers with when the batch
-    comes again.
-    """
+    """A batch that a producer wrote. timestamp: its maximum, returned for a duplicate."""
 
     base_sequence: int
     last_sequence: int
@@ -39,12 +37,12 @@ class ProducerState:
     """One producer id in one partition."""
 
     producer_epoch: int
-    batches: deque[Written] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    batches: deque[Written] = field(default_factory=lambda: deque(maxlen=BATCHES_KEPT))
 
 
 @dataclass(slots=True)
 class Producers:
-    """All producer ids in one partition, the one that wrote longest ago first."""
+    """The producers of one partition, the one that wrote longest ago first."""
 
     most: int = DEFAULT_BOUNDS.producers
     _states: OrderedDict[int, ProducerState] = field(default_factory=OrderedDict)
@@ -53,7 +51,7 @@ class Producers:
         return len(self._states)
 
     def duplicate(self, batch: Batch) -> Written | None:
-        """Find the batch among those its producer wrote last."""
+        """Find the batch among the last of its producer."""
         state = self._states.get(batch.producer_id)
         if state is None or state.producer_epoch != batch.producer_epoch:
             return None
@@ -63,11 +61,11 @@ class Producers:
                 return written
         return None
 
-    def refusal(self, batch: Batch) -> ErrorCode:
-        """Say why a batch of an idempotent producer may not be written; NONE if it may."""
+    def sequence_error(self, batch: Batch) -> ErrorCode:
+        """Return the error of a batch's epoch or sequence, or NONE."""
         state = self._states.get(batch.producer_id)
         if state is None:
-            return ErrorCode.NONE  # all it wrote may have been deleted: any sequence will do
+            return ErrorCode.NONE  # its batches may have been deleted: any sequence is valid
         if batch.producer_epoch < state.producer_epoch:
             return ErrorCode.INVALID_PRODUCER_EPOCH
         if batch.producer_epoch > state.producer_epoch:
@@ -80,7 +78,7 @@ class Producers:
         return ErrorCode.NONE
 
     def note(self, batch: Batch, stored: Stored) -> None:
-        """Remember a batch that was written, and where."""
+        """Add a batch that was appended."""
         state = self._states.get(batch.producer_id)
         if state is None or batch.producer_epoch != state.producer_epoch:
             state = self._states[batch.producer_id] = ProducerState(batch.producer_epoch)
@@ -97,10 +95,10 @@ class Producers:
         )
 
     def forget_from(self, offset: int) -> None:
-        """Forget batches that the log lost."""
+        """Remove batches that were truncated from the log."""
         for producer_id, state in list(self._states.items()):
-            kept = [written for written in state.batches if written.base_offset < offset]
-            if not kept:
+            remaining = [written for written in state.batches if written.base_offset < offset]
+            if not remaining:
                 del self._states[producer_id]
             else:
-                state.batches = deque(kept, maxlen=REMEMBERED)
+                state.batches = deque(remaining, maxlen=BATCHES_KEPT)

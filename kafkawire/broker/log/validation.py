@@ -1,10 +1,10 @@
-"""What a broker checks of produced records before it stores them, and how it stores them.
+"""Validates produced records and assigns their offsets, as Kafka's LogValidator.
 
-Law: nothing is stored that a consumer could not read: checksum, codec, counts, offsets and
-timestamps are proven first. What is stored is magic 2, with the log's offsets.
+Law: only records that consumers can read are stored: checksum, codec, counts, offsets and
+timestamps are validated first. Batches are stored as magic 2, with the offsets of the log.
 
-    v3+   one batch of magic 2:   checked, offset and leader epoch put in; log append time put in
-    v0-2  messages of magic 0, 1: checked, written again as one batch of magic 2
+    v3+   one batch of magic 2:   validated; offset, leader epoch and log append time assigned
+    v0-2  messages of magic 0, 1: validated, up-converted to one batch of magic 2
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ E = ErrorCode
 MAGIC: Final = 2
 ONE_BATCH_FROM: Final = 3
 ZSTD_FROM: Final = 7
-"""Versions of Produce from which on a batch is one of magic 2, and from which on zstd is known."""
+"""The first Produce versions with a single batch of magic 2, and with zstd."""
 CRC_START: Final = 21
 LOG_APPEND_TIME_BIT: Final = 0x08
 NO_TIMESTAMP: Final = -1
@@ -44,29 +44,29 @@ MAX_TIME: Final = Struct(">q")
 
 
 class RecordError(NamedTuple):
-    """What is wrong with one record, by its place in the batch."""
+    """The error of one record. at: its index in the batch."""
 
     at: int
     message: str
 
 
 @dataclass(frozen=True)
-class Refused(Exception):
-    """Records that are not stored, and why.
+class RecordsRejected(Exception):
+    """The records of a Produce are rejected.
 
-    looked_at: whether it was their content that was wrong; then the answer says where the log
-    starts, as Kafka's does.
+    content_checked: whether their content is invalid; then the response has the log start offset,
+    as in Kafka.
     """
 
     error: ErrorCode
     message: str
     records: tuple[RecordError, ...] = ()
-    looked_at: bool = True
+    content_checked: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a topic asks of records."""
+    """The rules of a topic for its records."""
 
     compacted: bool = False
     compression: Compression | None = None
@@ -79,7 +79,7 @@ class Rules:
 
 
 def rules(settings: Settings, configs: Mapping[str, str]) -> Rules:
-    """Collect a topic's rules from its configuration."""
+    """Return a topic's rules from its configuration."""
 
     def value(name: str) -> str:
         return settings.topic(configs, name)
@@ -98,14 +98,14 @@ def rules(settings: Settings, configs: Mapping[str, str]) -> Rules:
 
 @dataclass(slots=True)
 class Checked:
-    """Records that may be stored. batch: as it came, or as it was written again."""
+    """Valid records. batch: as received, or converted."""
 
     batch: Batch
     log_append_time_ms: int = NO_TIMESTAMP
     _data: bytes = field(default=b"")
 
     def stored(self, base_offset: int, leader_epoch: int) -> Stored:
-        """Give the batch its place in a log."""
+        """Assign offset and leader epoch to the batch."""
         batch = self.batch
         head = HEAD.pack(base_offset, batch.end - batch.start - 12, leader_epoch)
         data = head + batch.data[batch.start + HEAD.size : batch.end]
@@ -117,7 +117,7 @@ class Checked:
 
 
 def _stamped(data: bytes, attributes: int, latest: int) -> bytes:
-    """Put the time of the log into a batch, and its checksum."""
+    """Set the log append time of a batch and update its checksum."""
     made = bytearray(data)
     ATTRIBUTES.pack_into(made, 21, attributes)
     MAX_TIME.pack_into(made, 35, latest)
@@ -126,16 +126,20 @@ def _stamped(data: bytes, attributes: int, latest: int) -> bytes:
 
 
 def check(records: bytes | None, version: int, topic: Rules, wall_ms: int) -> Checked:
-    """Check what a Produce of a version brings for one partition; Refused says why not."""
+    """Validate the records of a Produce for one partition. Raises RecordsRejected."""
     try:
         batches = [] if not records else list(RecordBatches(records))
         tail = 0 if not records else RecordBatches(records).cut_tail
         if version >= ONE_BATCH_FROM and (len(batches) != 1 or batches[0].magic != MAGIC):
-            raise Refused(
-                E.INVALID_RECORD, f"Produce v{version} takes one batch of magic 2", looked_at=False
+            raise RecordsRejected(
+                E.INVALID_RECORD,
+                f"Produce v{version} requires one batch of magic 2",
+                content_checked=False,
             )
         if not batches or tail:
-            raise Refused(E.CORRUPT_MESSAGE, "records that are cut off", looked_at=False)
+            raise RecordsRejected(
+                E.CORRUPT_MESSAGE, "incomplete record batch", content_checked=False
+            )
         for batch in batches:
             _check_size(batch, topic)
             batch.verify()
@@ -143,11 +147,13 @@ def check(records: bytes | None, version: int, topic: Rules, wall_ms: int) -> Ch
         batch = batches[0] if version >= ONE_BATCH_FROM else _upconverted(batches)
         found = batch.records(as_created=True)
     except UnsupportedCompression as error:
-        raise Refused(E.UNSUPPORTED_COMPRESSION_TYPE, str(error), looked_at=False) from None
+        raise RecordsRejected(
+            E.UNSUPPORTED_COMPRESSION_TYPE, str(error), content_checked=False
+        ) from None
     except CorruptBatch as error:
-        raise Refused(E.CORRUPT_MESSAGE, str(error), looked_at=False) from None
+        raise RecordsRejected(E.CORRUPT_MESSAGE, str(error), content_checked=False) from None
     except DecodeError as error:
-        raise Refused(E.CORRUPT_MESSAGE, str(error), looked_at=False) from None
+        raise RecordsRejected(E.CORRUPT_MESSAGE, str(error), content_checked=False) from None
     _check_batch(batch, found)
     _check_records(found, topic, wall_ms)
     if topic.compression is not None and batch.compression != topic.compression:
@@ -158,46 +164,46 @@ def check(records: bytes | None, version: int, topic: Rules, wall_ms: int) -> Ch
 
 def _check_size(batch: Batch, topic: Rules) -> None:
     if batch.size > topic.max_message_bytes:
-        raise Refused(
+        raise RecordsRejected(
             E.MESSAGE_TOO_LARGE,
-            f"a batch of {batch.size} bytes; max.message.bytes is {topic.max_message_bytes}",
-            looked_at=False,
+            f"batch of {batch.size} bytes exceeds max.message.bytes ({topic.max_message_bytes})",
+            content_checked=False,
         )
 
 
 def _check_codec(codec: Compression, version: int) -> None:
     if codec is Compression.ZSTD and version < ZSTD_FROM:
-        raise Refused(
+        raise RecordsRejected(
             E.UNSUPPORTED_COMPRESSION_TYPE,
             f"zstd takes Produce v{ZSTD_FROM}, this is v{version}",
-            looked_at=False,
+            content_checked=False,
         )
 
 
 def _check_batch(batch: Batch, found: list[Record]) -> None:
     if batch.control:
-        raise Refused(E.INVALID_RECORD, "clients may not write control records")
+        raise RecordsRejected(E.INVALID_RECORD, "clients may not write control records")
     if batch.transactional:
-        raise Refused(E.INVALID_TXN_STATE, "no transaction has this partition")
+        raise RecordsRejected(E.INVALID_TXN_STATE, "the partition is not part of a transaction")
     if not found:
-        raise Refused(E.INVALID_RECORD, "a batch without records")
+        raise RecordsRejected(E.INVALID_RECORD, "empty record batch")
     if batch.producer_id >= 0 and (batch.producer_epoch < 0 or batch.base_sequence < 0):
-        raise Refused(E.INVALID_RECORD, "a producer id without epoch or sequence")
+        raise RecordsRejected(E.INVALID_RECORD, "producer id without epoch or sequence")
     first = batch.base_offset
     counted = range(first, first + batch.last_offset_delta + 1)
     if len(counted) != len(found) or [record.offset for record in found] != [*counted]:
-        raise Refused(E.INVALID_RECORD, "offsets of a batch count 0, 1, 2, ...")
+        raise RecordsRejected(E.INVALID_RECORD, "offsets of a batch must be consecutive")
 
 
 def _check_records(found: list[Record], topic: Rules, wall_ms: int) -> None:
     if topic.compacted:
         bad = tuple(
-            RecordError(at, "a compacted topic takes no record without a key")
+            RecordError(at, "a record without a key in a compacted topic")
             for at, record in enumerate(found)
             if record.key is None
         )
         if bad:
-            raise Refused(E.INVALID_RECORD, "One or more records have been rejected", bad)
+            raise RecordsRejected(E.INVALID_RECORD, "One or more records have been rejected", bad)
     if topic.log_append_time:
         return
     early, late = wall_ms - topic.before_max_ms, wall_ms + topic.after_max_ms
@@ -205,16 +211,16 @@ def _check_records(found: list[Record], topic: Rules, wall_ms: int) -> None:
     if early <= min(times) and max(times) <= late:
         return
     bad = tuple(
-        RecordError(at, f"timestamp {record.timestamp} is not within {early} and {late}")
+        RecordError(at, f"timestamp {record.timestamp} is out of range [{early}, {late}]")
         for at, record in enumerate(found)
         if not (early <= record.timestamp <= late) and record.timestamp != NO_TIMESTAMP
     )
     if bad:
-        raise Refused(E.INVALID_TIMESTAMP, "One or more records have been rejected", bad)
+        raise RecordsRejected(E.INVALID_TIMESTAMP, "One or more records have been rejected", bad)
 
 
 def _upconverted(batches: list[Batch]) -> Batch:
-    """Write messages of old formats as one batch."""
+    """Up-convert messages of old formats to one batch of magic 2."""
     if len(batches) == 1 and batches[0].magic == MAGIC:
         return batches[0]
     codec = max(batch.compression for batch in batches)

@@ -1,1 +1,1 @@
-"""The server's side of SASL: PLAIN and SCRAM, over SaslAuthenticate or as raw tokens."""
+"""SASL on the broker's side: PLAIN and SCRAM, over SaslAuthenticate or as raw tokens."""

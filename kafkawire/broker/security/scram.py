@@ -1,12 +1,12 @@
-"""SCRAM-SHA-256 and SCRAM-SHA-512, the server's side (RFC 5802, RFC 7677).
+"""SCRAM-SHA-256 and SCRAM-SHA-512, on the server's side (RFC 5802, RFC 7677).
 
-Law: the password is not kept, nor is it sent; the proof shows the client's key without telling it.
+Law: the password is neither stored nor sent; the proof does not reveal the client key.
 
-    client  n,,n=USER,r=NONCE                 server  r=NONCE+OURS,s=SALT,i=ITERATIONS
-    client  c=biws,r=NONCE+OURS,p=PROOF       server  v=SIGNATURE
+    client  n,,n=USER,r=NONCE                 server  r=NONCE+SERVER,s=SALT,i=ITERATIONS
+    client  c=biws,r=NONCE+SERVER,p=PROOF     server  v=SIGNATURE
 
     salted = PBKDF2(password, salt, iterations)   stored = H(HMAC(salted, "Client Key"))
-    PROOF = HMAC(salted, "Client Key") XOR HMAC(stored, both first messages and the last)
+    PROOF = HMAC(salted, "Client Key") XOR HMAC(stored, auth message)
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 
 
 class Credential(NamedTuple):
-    """What a server keeps of a password."""
+    """The SCRAM credential of a user, derived from the password."""
 
     salt: bytes
     iterations: int
@@ -35,7 +35,7 @@ class Credential(NamedTuple):
 
 
 def credential(mechanism: str, password: str, salt: bytes, iterations: int) -> Credential:
-    """Derive what is kept of a password."""
+    """Derive the credential of a password."""
     name = HASHES[mechanism]
     salted = hashlib.pbkdf2_hmac(name, password.encode(), salt, iterations)
     client_key = hmac.digest(salted, b"Client Key", name)
@@ -45,10 +45,11 @@ def credential(mechanism: str, password: str, salt: bytes, iterations: int) -> C
 
 @dataclass(slots=True)
 class Scram:
-    """One exchange. look_up: the credential of a user, None for nobody; nonce: our part of it.
+    """One authentication. look_up: returns the credential of a user, None if unknown; nonce: the
+    server's part.
 
     lenient_nonce: whether the final message may repeat the client's part of the nonce, as
-    librdkafka 2.0 does and as Kafka took before it compared nonces (CVE-2024-56128).
+    librdkafka 2.0 does and Kafka accepted before it compared nonces (CVE-2024-56128).
     """
 
     mechanism: str
@@ -59,12 +60,12 @@ class Scram:
     _credential: Credential | None = None
     _nonce: str = ""
     _header: bytes = b""
-    _said: bytes = b""
+    _auth_message: bytes = b""
 
     def step(self, token: bytes) -> tuple[bytes, bool]:
-        """Take the client's message: (ours, whether it is proven).
+        """Process a client message: (server message, whether the client is authenticated).
 
-        Raises RemoteProtocolError with the reason.
+        Raises RemoteProtocolError.
         """
         if self._credential is None:
             return self._first(token), False
@@ -77,31 +78,32 @@ class Scram:
             raise RemoteProtocolError("Authentication failed: invalid credentials")
         if first.authzid not in ("", first.user):
             raise RemoteProtocolError(
-                "Authentication failed: the authorization id is not the user name"
+                "Authentication failed: Client requested an authorization id that is different "
+                "from username"
             )
         self.user = first.user
         self._credential = found
         self._header = first.header
         self._nonce = first.nonce + self.nonce
         salt = b64encode(found.salt).decode()
-        answer = f"r={self._nonce},s={salt},i={found.iterations}".encode()
-        self._said = first.bare + b"," + answer
-        return answer
+        server_first = f"r={self._nonce},s={salt},i={found.iterations}".encode()
+        self._auth_message = first.bare + b"," + server_first
+        return server_first
 
     def _last(self, token: bytes) -> bytes:
         assert self._credential is not None
         final = client_final(token)
         if final.binding != self._header:
-            raise RemoteProtocolError("the SCRAM channel binding is not the GS2 header")
+            raise RemoteProtocolError("SCRAM channel binding does not match the GS2 header")
         same = final.nonce == self._nonce
         if not same and not (self.lenient_nonce and final.nonce.endswith(self._nonce)):
             raise RemoteProtocolError("invalid nonce in the SCRAM client-final-message")
-        name, said = HASHES[self.mechanism], self._said + b"," + final.bare
-        signature = hmac.digest(self._credential.stored_key, said, name)
+        name, auth_message = HASHES[self.mechanism], self._auth_message + b"," + final.bare
+        signature = hmac.digest(self._credential.stored_key, auth_message, name)
         if len(final.proof) != len(signature):
-            raise RemoteProtocolError("a SCRAM proof of another length")
+            raise RemoteProtocolError("invalid length of the SCRAM proof")
         client_key = bytes(a ^ b for a, b in zip(final.proof, signature, strict=True))
         stored_key = hashlib.new(name, client_key).digest()
         if not hmac.compare_digest(stored_key, self._credential.stored_key):
             raise RemoteProtocolError("Authentication failed: invalid credentials")
-        return b"v=" + b64encode(hmac.digest(self._credential.server_key, said, name))
+        return b"v=" + b64encode(hmac.digest(self._credential.server_key, auth_message, name))

@@ -1,6 +1,6 @@
-"""What a SCRAM client sends: its first and its final message, read strictly (RFC 5802 section 7).
+"""Parses the first and the final message of a SCRAM client (RFC 5802 section 7).
 
-Law: attributes stand in the order of the grammar, each once; what is not of the grammar is refused.
+Law: attributes are in the order of the grammar, each once; anything else is an error.
 
     first  gs2-cbind-flag "," ["a=" saslname] "," "n=" saslname ",r=" nonce *("," extension)
     final  "c=" base64(gs2-header) ",r=" nonce *("," extension) ",p=" base64
@@ -28,7 +28,7 @@ FINAL: Final = re.compile(
 
 
 class ClientFirst(NamedTuple):
-    """header: the GS2 header, commas included; bare: what is behind it; authzid: "" for none."""
+    """header: the GS2 header with its commas; bare: the rest; authzid: "" for none."""
 
     header: bytes
     bare: bytes
@@ -47,7 +47,7 @@ class ClientFinal(NamedTuple):
 
 
 def client_first(data: bytes) -> ClientFirst:
-    """Read a client's first message. Raises RemoteProtocolError."""
+    """Parse the client-first-message. Raises RemoteProtocolError."""
     text = _text(data)
     if text.startswith("p="):
         raise RemoteProtocolError("SCRAM channel binding is not supported")
@@ -64,7 +64,7 @@ def client_first(data: bytes) -> ClientFirst:
 
 
 def client_final(data: bytes) -> ClientFinal:
-    """Read a client's final message. Raises RemoteProtocolError."""
+    """Parse the client-final-message. Raises RemoteProtocolError."""
     found = FINAL.fullmatch(_text(data))
     if found is None:
         raise RemoteProtocolError("malformed SCRAM client-final-message")
@@ -80,7 +80,7 @@ def _text(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise RemoteProtocolError("a SCRAM message that is not valid UTF-8") from None
+        raise RemoteProtocolError("SCRAM message is not valid UTF-8") from None
 
 
 def _name(text: str) -> str:
@@ -91,4 +91,4 @@ def _base64(text: str, what: str) -> bytes:
     try:
         return b64decode(text, validate=True)
     except (NotBase64, ValueError):
-        raise RemoteProtocolError(f"the SCRAM {what} is not valid base64") from None
+        raise RemoteProtocolError(f"SCRAM {what} is not valid base64") from None

@@ -1,6 +1,6 @@
-"""Authentication of one connection.
+"""Authenticates a connection with SASL.
 
-Law: until it is done nothing else is served; once it failed the connection closes.
+Law: no other request is served before authentication; a failure closes the connection.
 
     HANDSHAKE ─▶ TOKENS (SaslAuthenticate) or RAW_TOKENS (after SaslHandshake v0) ─▶ DONE
                                   └───────────────▶ FAILED
@@ -19,11 +19,11 @@ from .scram import HASHES, ITERATIONS, Credential, Scram, credential
 
 PLAIN: Final = "PLAIN"
 MECHANISMS: Final = (PLAIN, *HASHES)
-"""What is spoken here; which of it a broker offers is its `sasl.enabled.mechanisms`."""
+"""Implemented mechanisms; a broker enables those in its `sasl.enabled.mechanisms`."""
 
 
 class State(Enum):
-    """How far a connection is."""
+    """The state of an authentication."""
 
     HANDSHAKE = "handshake"
     TOKENS = "tokens"
@@ -43,20 +43,20 @@ LEGAL: Final[Mapping[State, frozenset[State]]] = {
 
 
 class Users:
-    """Who may come in. new_salt: bytes for each SCRAM credential."""
+    """The users and their passwords. new_salt: returns the salt of a SCRAM credential."""
 
     def __init__(self, passwords: Mapping[str, str], new_salt: Callable[[], bytes]) -> None:
         self._passwords = dict(passwords)
         self._new_salt = new_salt
         self._scram: dict[tuple[str, str], Credential] = {}
 
-    def knows(self, user: str, password: str) -> bool:
-        """Whether a password is the user's."""
-        kept = self._passwords.get(user)
-        return kept is not None and hmac.compare_digest(kept.encode(), password.encode())
+    def check_password(self, user: str, password: str) -> bool:
+        """Whether a user and password are valid."""
+        known = self._passwords.get(user)
+        return known is not None and hmac.compare_digest(known.encode(), password.encode())
 
     def scram(self, mechanism: str, user: str) -> Credential | None:
-        """Give a user's SCRAM credential; made when it is first asked for."""
+        """Return a user's SCRAM credential, derived at first use."""
         password = self._passwords.get(user)
         if password is None:
             return None
@@ -68,9 +68,9 @@ class Users:
 
 @dataclass(slots=True)
 class Authentication:
-    """How far one connection is with it.
+    """The authentication of one connection.
 
-    user: who it is, once it is done. lenient_nonce: as of `Scram`.
+    user: the authenticated principal, once done. lenient_nonce: as of `Scram`.
     """
 
     enabled: tuple[str, ...]
@@ -84,12 +84,12 @@ class Authentication:
 
     @property
     def done(self) -> bool:
-        """Whether the connection may ask for everything."""
+        """Whether the connection is authenticated."""
         return self.state is State.DONE
 
     @property
     def takes_raw_tokens(self) -> bool:
-        """Whether what comes next is no request but a token, after SaslHandshake v0."""
+        """Whether the next frame is a raw token, after SaslHandshake v0."""
         return self.state is State.RAW_TOKENS
 
     @property
@@ -98,7 +98,7 @@ class Authentication:
         return self.state is State.FAILED
 
     def handshake(self, mechanism: str, version: int) -> bool:
-        """Take the client's choice of mechanism; whether it is one of ours."""
+        """Select the mechanism; return whether it is enabled."""
         if mechanism not in self.enabled:
             self.fail()
             return False
@@ -115,39 +115,46 @@ class Authentication:
         return True
 
     def token(self, data: bytes) -> bytes:
-        """Take a token and give ours; RemoteProtocolError says why it is refused."""
+        """Process a token; return the server's. Raises RemoteProtocolError."""
         try:
-            answer, proven = self._plain(data) if self._scram is None else self._scram.step(data)
+            response, authenticated = (
+                self._plain(data) if self._scram is None else self._scram.step(data)
+            )
         except RemoteProtocolError:
             self.fail()
             raise
-        if proven:
+        if authenticated:
             if self._scram is not None:
                 self.user = self._scram.user
             self._move_to(S.DONE)
-        return answer
+        return response
 
     def _plain(self, data: bytes) -> tuple[bytes, bool]:
-        """Take `[authzid] NUL user NUL password` (RFC 4616)."""
+        """Process `[authzid] NUL user NUL password` (RFC 4616)."""
         try:
             parts = data.decode().split("\0")
         except UnicodeDecodeError:
-            raise RemoteProtocolError("a PLAIN token that is not UTF-8") from None
+            raise RemoteProtocolError("PLAIN token is not valid UTF-8") from None
         if len(parts) != 3 or not parts[1] or not parts[2]:
-            raise RemoteProtocolError("a PLAIN token is authzid, user and password")
+            raise RemoteProtocolError("invalid PLAIN token: expected authzid, user and password")
         authzid, user, password = parts
-        if not self.users.knows(user, password):
+        if not self.users.check_password(user, password):
             raise RemoteProtocolError("Authentication failed: Invalid username or password")
         if authzid not in ("", user):
-            raise RemoteProtocolError("Authentication failed: authorization as somebody else")
+            raise RemoteProtocolError(
+                "Authentication failed: Client requested an authorization id that is different "
+                "from username"
+            )
         self.user = user
         return b"", True
 
     def fail(self) -> None:
-        """End it: the connection will close."""
+        """Fail the authentication: the connection will close."""
         self._move_to(S.FAILED)
 
     def _move_to(self, state: State) -> None:
         if state not in LEGAL[self.state]:
-            raise RemoteProtocolError(f"{self.state.value} -> {state.value} is out of order")
+            raise RemoteProtocolError(
+                f"{self.state.value} -> {state.value} is not a legal transition"
+            )
         self.state = state

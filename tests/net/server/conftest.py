@@ -1,4 +1,4 @@
-"""Clients of other makes, on one footing: produce, consume in a group, commit.
+"""Clients of other implementations behind one interface: produce, consume in a group, commit.
 
 Law: a client is told a configuration by Kafka's names where it has them; waits are bounded by what
 comes, not by sleeping; what a client leaves open is collected before the next test begins.
@@ -52,6 +52,6 @@ def nothing_left_to_others() -> Iterator[None]:
 
 @pytest.fixture(params=IMPLEMENTATIONS, ids=lambda make: make.name)
 def make(request: pytest.FixtureRequest) -> Implementation:
-    """A make of client."""
+    """A client implementation."""
     found: Implementation = request.param
     return found

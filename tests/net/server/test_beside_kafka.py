@@ -1,4 +1,4 @@
-"""The same requests to a real Apache Kafka and to our cluster: the same answers.
+"""The same requests to a real Apache Kafka and to our cluster: the same responses.
 
 Law: what must differ (ids, addresses, times) is made alike before; every other difference is in
 `EXPLAINED`, or a failure.
@@ -128,7 +128,7 @@ def described(*keys: str, kind: int = 2, name: str = TOPIC) -> Fields:
 
 
 def steps() -> Iterator[Step]:
-    """Say what is asked, in order: (what it is about, API, version, fields)."""
+    """Return the requests in order: (case, API, version, fields)."""
     yield from admin()
     yield from records()
     yield from groups()
@@ -277,7 +277,7 @@ EXPLAINED: Final[dict[str, str]] = {
     "DescribeConfigs v[0-9]: describe configs": "min.insync.replicas as above; log.retention.ms is "
     "null there, log.retention.hours has the default",
 }
-"""What differs, and why it may."""
+"""Accepted differences and their reasons."""
 
 ALIKE: Final = {
     "port": 9092,
@@ -289,14 +289,14 @@ ALIKE: Final = {
     "errorMessage": None,
     "batchIndexErrorMessage": "",
 }
-"""Fields that are one broker's own, and texts that are nobody's promise."""
+"""Fields specific to one broker, and free texts."""
 NAMES: Final = {"groupId", "configSource"}
-"""What is in lists whose order means nothing."""
+"""Lists without a defined order."""
 MEMBER: Final = re.compile(r"(kafkawire-tests)-[0-9a-f-]{32,36}")
 
 
 def alike(found: Any) -> Any:
-    """Make an answer comparable."""
+    """Normalise a response for comparison."""
     if isinstance(found, list):
         made = [alike(each) for each in found]
         named = all(isinstance(each, dict) and NAMES & each.keys() for each in made)
@@ -309,7 +309,7 @@ def alike(found: Any) -> Any:
 
 
 def in_version(cls: type[Structure], version: int, fields: Any) -> Any:
-    """Leave out the fields that a version has not."""
+    """Remove the fields that a version lacks."""
     if isinstance(fields, list):
         return [in_version(cls, version, each) for each in fields]
     if not isinstance(fields, dict):
@@ -324,7 +324,7 @@ def in_version(cls: type[Structure], version: int, fields: Any) -> Any:
 
 
 def asked(wire: Wire, step: Step) -> str:
-    """Ask, again while a broker says that it is not ready yet; what is comparable of the answer."""
+    """Send a request, again while the broker is not ready; return the normalised response."""
     _, name, version, fields = step
     cls = kafkawire.REGISTRY.load(f"{name}Request")
     request = kafkawire.from_json(f"{name}Request", version, in_version(cls, version, fields))
@@ -347,7 +347,7 @@ def compared(port: int, other: int) -> Iterator[tuple[Step, str, str]]:
             yield step, asked(theirs, step), asked(ours, step)
 
 
-def test_the_answers_are_kafkas(own_kafka: Broker) -> None:
+def test_responses_equal_kafkas(own_kafka: Broker) -> None:
     settings = {
         "auto.create.topics.enable": "false",
         "group.initial.rebalance.delay.ms": "0",
@@ -393,7 +393,7 @@ def test_versions_are_listed_as_kafka_lists_them(own_kafka: Broker) -> None:
             assert ours == {key: theirs[key] for key in ours}
 
 
-def test_an_unknown_version_of_api_versions_is_answered_alike(own_kafka: Broker) -> None:
+def test_an_unknown_version_of_api_versions_gets_the_same_response(own_kafka: Broker) -> None:
     with ServerThread(ServerConfig(release="4.3")) as server:
         answers = []
         for port in (own_kafka.port, server.server.endpoints[0].port):

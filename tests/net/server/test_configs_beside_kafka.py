@@ -52,14 +52,14 @@ OF_ITS_OWN: Final = frozenset(
         "sasl.enabled.mechanisms",
     }
 )
-"""Where the two are and who may come in: only names and types are compared."""
+"""Listeners and security: only names and types are compared."""
 EXPLAINED: Final = frozenset({"min.insync.replicas"})
 """Kafka sets it for the whole cluster when it has eligible leader replicas (KIP-966)."""
 
 
 @pytest.fixture(scope="module")
 def both(own_kafka: Broker) -> Iterator[tuple[int, int]]:
-    """The ports of the real broker and of ours, told the same."""
+    """The ports of the real broker and of ours, with the same configuration."""
     names = broker_configs(RELEASE).keys() - OF_ITS_OWN - {"node.id", "process.roles"}
     given = {
         key: value

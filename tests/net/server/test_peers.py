@@ -58,7 +58,7 @@ def whole_topic() -> FetchRequest:
 
 
 def closes(hostile: socket.socket) -> bool:
-    """Tell whether the server closed, answering nothing: what it had not read becomes a reset."""
+    """Whether the server closed without a response: unread bytes cause a reset."""
     try:
         return hostile.recv(1) == b""
     except ConnectionResetError:
@@ -80,7 +80,7 @@ def test_hostile_bytes_close_their_connection_and_no_other(kafka_broker: ServerT
                 hostile.sendall(len(data).to_bytes(4, "big") + data)
         answer = good.ask(MetadataRequest(topics=None), 9, MetadataResponse)
         assert [topic.name for topic in answer.topics] == ["t"]
-    until(lambda: len(kafka_broker.server.wires) == 0)
+    until(lambda: len(kafka_broker.server.connections) == 0)
 
 
 @pytest.mark.kafka(topics={"t": 1})
@@ -88,7 +88,7 @@ def test_a_reader_that_does_not_read_costs_little_and_disturbs_nobody(
     kafka_broker: ServerThread,
 ) -> None:
     with Wire(port_of(kafka_broker)) as good, Wire(port_of(kafka_broker)) as slow:
-        # or the system may take in several answers, as much as it likes
+        # or the system may take in several responses, as much as it likes
         slow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
         for _ in range(8):
             produce(good, 1_000_000)
@@ -104,13 +104,13 @@ def test_a_reader_that_does_not_read_costs_little_and_disturbs_nobody(
             size = int.from_bytes(slow._read(4), "big")
             assert size > 8_000_000
             assert slow._read(size)[:4] == number.to_bytes(4, "big")
-    until(lambda: len(kafka_broker.server.wires) == 0)
+    until(lambda: len(kafka_broker.server.connections) == 0)
 
 
 def held(server: ServerThread) -> int:
-    """Count the bytes that a server holds for its clients: of requests, and of answers."""
+    """Count the bytes that a server buffers for its clients: requests and responses."""
     asked = sum(len(each.buffer) for each in list(server.server.cluster.connections.values()))
-    wires = list(server.server.wires.values())
+    wires = list(server.server.connections.values())
     return asked + sum(each.transport.get_write_buffer_size() for each in wires)
 
 
@@ -132,11 +132,11 @@ def test_frames_that_never_end_cost_what_a_frame_may(kafka_broker: ServerThread)
         good.ask(MetadataRequest(topics=None), 9, MetadataResponse)
     reasons = [each.reason for each in kafka_broker.closed]
     assert len(reasons) == 2
-    assert "socket.request.max.bytes is 3000000" in reasons[1]
+    assert "socket.request.max.bytes (3000000)" in reasons[1]
 
 
 @pytest.mark.kafka(topics={"t": 1})
-def test_a_delayed_answer_waits_for_the_clock_that_the_test_moves(
+def test_a_delayed_response_waits_for_the_clock_that_the_test_advances(
     kafka_broker: ServerThread,
 ) -> None:
     kafka_broker.fault("Metadata", nth=1, action="delay", delay=3600)
@@ -153,7 +153,7 @@ def test_a_delayed_answer_waits_for_the_clock_that_the_test_moves(
 
 
 @pytest.mark.kafka(topics={"t": 1})
-def test_requests_are_told_with_their_answers(kafka_broker: ServerThread) -> None:
+def test_requests_are_reported_with_their_responses(kafka_broker: ServerThread) -> None:
     with Wire(port_of(kafka_broker)) as wire:
         wire.ask(MetadataRequest(topics=None), 9, MetadataResponse)
     [report] = kafka_broker.requests
@@ -179,7 +179,7 @@ def test_a_broker_goes_and_comes_back(kafka_broker: ServerThread, make: Implemen
     member.leave()
 
 
-def test_what_is_said_is_recorded_as_a_capture(tmp_path: Path) -> None:
+def test_traffic_is_recorded_as_a_capture(tmp_path: Path) -> None:
     path = tmp_path / "said.pcap"
     config = ServerConfig(topics={"t": 1})
     with ServerThread(config, recording=Recording(path)) as server:
@@ -229,7 +229,7 @@ def test_a_fetch_over_a_socket_gets_what_was_produced() -> None:
         assert answer.responses[0].partitions[0].high_watermark == 1
 
 
-def test_unknown_topics_are_made_by_asking() -> None:
+def test_unknown_topics_are_created_by_metadata() -> None:
     with ServerThread(ServerConfig()) as server, Wire(port_of(server)) as wire:
         request = MetadataRequest(topics=[MetadataRequestTopic(name="new")])
         answer = wire.ask(request, 9, MetadataResponse)
@@ -238,9 +238,9 @@ def test_unknown_topics_are_made_by_asking() -> None:
 
 
 @pytest.mark.kafka(topics={"t": 1})
-def test_small_answers_do_not_wait_for_each_other(kafka_broker: ServerThread) -> None:
+def test_small_responses_do_not_wait_for_each_other(kafka_broker: ServerThread) -> None:
     with Wire(port_of(kafka_broker)) as wire:
         wire.ask(MetadataRequest(topics=None), 9, MetadataResponse)
-        [held] = kafka_broker.server.wires.values()
+        [held] = kafka_broker.server.connections.values()
         plug = held.transport.get_extra_info("socket")
         assert plug.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

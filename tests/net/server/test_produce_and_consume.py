@@ -27,7 +27,7 @@ def all_seen(members: list[Member], count: int) -> bool:
 
 
 def settled(members: list[Member], topic: str, partitions: int) -> bool:
-    """Whether the partitions are shared out, each to one, and everybody has some."""
+    """Whether each partition is assigned to one member, and each member has some."""
     held = Counter(each for member in members for each in member.assigned)
     return dict(held) == {(topic, at): 1 for at in range(partitions)} and all(
         member.assigned for member in members
@@ -60,7 +60,7 @@ def generations(server: ServerThread) -> list[tuple[str, int]]:
 
 
 @pytest.mark.kafka(topics={"t": 2})
-def test_a_static_member_comes_back_and_nobody_notices(
+def test_a_static_member_restarts_without_a_rebalance(
     kafka_broker: ServerThread, make: Implementation
 ) -> None:
     bootstrap = kafka_broker.bootstrap

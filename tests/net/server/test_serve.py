@@ -1,4 +1,4 @@
-"""`kafkawire serve` as its user meets it: a line a request, a capture, an end, usage errors."""
+"""`kafkawire serve` as a command: a line per request, a capture, shutdown, usage errors."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_every_request_is_a_line_and_in_the_capture(tmp_path: Path) -> None:
     assert [row.api_name for row in rows] == ["Metadata"] * 4
 
 
-def test_it_stands_for_the_release_it_is_told() -> None:
+def test_it_emulates_the_given_release() -> None:
     with (
         serving("--release", "2.8", "--set", "num.partitions=3") as (_, [port]),
         Wire(port) as wire,
@@ -81,7 +81,7 @@ def test_it_stands_for_the_release_it_is_told() -> None:
     [
         (("--topic", "a:x"), "'x' partitions"),
         (("--topic", "a b"), "Topic name is invalid"),
-        (("--release", "0.7"), "is no release"),
+        (("--release", "0.7"), "unknown release"),
         (("--set", "num.partitions=x"), "num.partitions"),
         (("--set", "no.such.key=1"), "no.such.key"),
         (("--user", "alice"), "NAME:VALUE"),

@@ -1,4 +1,4 @@
-"""A server that stops leaves no socket to the garbage collector, whenever clients come."""
+"""A stopping server closes all sockets, whenever clients connect."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def client(server: Server) -> socket.socket:
 
 
 def ended(there: socket.socket) -> bool:
-    """Tell whether the server has closed, or never took it."""
+    """Whether the server has closed the connection, or never accepted it."""
     try:
         return there.recv(1) == b""
     except ConnectionResetError:
@@ -47,7 +47,7 @@ def ended(there: socket.socket) -> bool:
 @pytest.mark.parametrize("turns", range(4))
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_client_that_comes_as_it_stops(turns: int, whole: bool) -> None:
-    """So many turns of the loop before: it is not taken yet, is being taken, is there."""
+    """After so many loop iterations: not accepted yet, being accepted, connected."""
 
     async def story() -> None:
         server = Server()
@@ -66,7 +66,7 @@ def test_a_client_that_comes_as_it_stops(turns: int, whole: bool) -> None:
             await ending[0]
             if not whole:
                 await server.stop()
-            assert not server.wires
+            assert not server.connections
             assert ended(there)
 
     with nothing_left_open():

@@ -29,7 +29,7 @@ def beats(server: ServerThread, node_id: int) -> bool:
 
 
 def joins(server: ServerThread) -> int:
-    """Count the joins that were answered with a generation."""
+    """Count the joins whose response had a generation."""
     return sum(
         isinstance(each.response, JoinGroupResponse) and not each.response.error_code
         for each in list(server.requests)
@@ -72,7 +72,7 @@ def test_a_group_goes_on_in_a_cluster_that_is_built_again(make: Implementation) 
         gone.leave()
         stays = make.member(first.bootstrap, "t", "g")
         until(lambda: len(stays.assigned) == 2)
-    with ServerThread(config, kept=first.persisted) as second:
+    with ServerThread(config, persisted=first.persisted) as second:
         stays.until(lambda: beats(second, 1))
         make.produce(second.bootstrap, "t", values(20, "later"), idempotent=True)
         stays.until(lambda: all_seen([stays], 20))

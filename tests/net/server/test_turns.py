@@ -1,4 +1,4 @@
-"""Sockets: clients have their turns between those of one that pipelines, and TLS handshakes end."""
+"""Sockets: a pipelining client does not delay others, and TLS handshakes time out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import kafkawire
-from kafkawire.broker.bounds import TURN_REQUESTS
+from kafkawire.broker.bounds import SLICE_REQUESTS
 from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.messages.metadata_response import MetadataResponse
 from kafkawire.net.server import ServerConfig
@@ -53,12 +53,12 @@ def test_a_client_that_pipelines_does_not_keep_others_waiting(kafka_broker: Serv
             assert hog._read(size)[:4] == number.to_bytes(4, "big"), "its responses are in order"
     order = [each.request.client_id for each in kafka_broker.requests[before:]]
     assert order.count("hog") == many
-    assert order.index("other") <= 2 * TURN_REQUESTS
+    assert order.index("other") <= 2 * SLICE_REQUESTS
 
 
 @pytest.fixture
 def secured() -> Iterator[ServerThread]:
-    """A server with TLS, of which nobody hears anything for a minute at most."""
+    """A server with TLS and an idle timeout of a minute."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(CERTIFICATE)
     settings = {"connections.max.idle.ms": "60000", "max.connections.per.ip": "2"}
@@ -69,7 +69,7 @@ def secured() -> Iterator[ServerThread]:
 def connected(server: ServerThread, count: int = 1) -> list[socket.socket]:
     """Connect, and wait until the server knows."""
     found = [socket.create_connection((HOST, port_of(server)), timeout=100) for _ in range(count)]
-    until(lambda: len(server.server.wires) == count)
+    until(lambda: len(server.server.connections) == count)
     return found
 
 
@@ -94,8 +94,8 @@ def test_a_handshake_that_does_not_go_on_is_given_up(secured: ServerThread, sent
     secured.advance(2)
     assert closes(client)
     [closed] = secured.closed
-    assert closed.reason == "nothing came for connections.max.idle.ms"
-    until(lambda: not secured.server.wires)
+    assert closed.reason == "no request within connections.max.idle.ms"
+    until(lambda: not secured.server.connections)
 
 
 def test_what_is_not_tls_is_closed_with_a_reason(secured: ServerThread) -> None:
@@ -130,5 +130,5 @@ def test_large_requests_and_responses_pass_through_tls(secured: ServerThread) ->
                     size = int.from_bytes(file.read(4), "big")
                     assert size > 100_000
                     assert file.read(size)[:4] == number.to_bytes(4, "big")
-    until(lambda: not secured.server.wires)
+    until(lambda: not secured.server.connections)
     assert not secured.closed

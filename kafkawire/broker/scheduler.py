@@ -1,10 +1,10 @@
-"""Whose requests are taken next, and which clients are read meanwhile.
+"""Schedules the requests of connections fairly, and pauses clients that send too much.
 
-Law: one call of the machine does the work of one turn, whoever sent what; a connection that has
-nothing waiting has its turn before those that have, which go round.
+Law: one call of the cluster does the work of one time slice, whichever client sent the requests. A
+connection without queued requests is scheduled first; the others are scheduled round robin.
 
-    received ─▶ front of the queue ─▶ turn: TURN_REQUESTS, TURN_BYTES, or TURN_ELEMENTS of a large
-                                      request ─▶ more? ─▶ back of the queue
+    received ─▶ front of the queue ─▶ slice: SLICE_REQUESTS, SLICE_BYTES, or SLICE_ELEMENTS of a
+                                      large request ─▶ more? ─▶ back of the queue
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from .bounds import TURN_BYTES, TURN_REQUESTS
+from .bounds import SLICE_BYTES, SLICE_REQUESTS
 from .connection import Connection
 from .effects import PauseReading, ResumeReading
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from .cluster import Cluster
 
 
-class Turns:
-    """The connections that wait for their turn. sent: bytes that were sent to clients so far."""
+class RequestScheduler:
+    """The queue of connections with requests. sent: bytes sent to all clients so far."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.sent = 0
@@ -33,7 +33,7 @@ class Turns:
         return bool(self._queue)
 
     def received(self, connection: Connection) -> None:
-        """Let a connection that received something have its turn, now if nothing of it waited."""
+        """Schedule a connection that received bytes, first in the queue if it was not queued."""
         if connection.queued:
             self._touched.append(connection)
         else:
@@ -41,13 +41,13 @@ class Turns:
             self._queue.appendleft(connection)
 
     def resume(self, connection: Connection) -> None:
-        """Let a connection have its turn after those that wait for theirs."""
+        """Schedule a connection behind those that are queued."""
         if not connection.queued:
             connection.queued = True
             self._queue.append(connection)
 
     def run(self, now: float) -> None:
-        """Take requests, for the work of one turn altogether; then say which clients to read."""
+        """Process requests for one time slice; then pause or resume reading from clients."""
         self._take(now)
         for connection in self._touched:
             if connection.paused is connection.may_read and not connection.closing:
@@ -57,7 +57,7 @@ class Turns:
         self._touched.clear()
 
     def _take(self, now: float) -> None:
-        requests, room = TURN_REQUESTS, TURN_BYTES
+        requests, room = SLICE_REQUESTS, SLICE_BYTES
         while self._queue and requests > 0 and room > 0:
             connection = self._queue.popleft()
             self._touched.append(connection)
@@ -69,6 +69,6 @@ class Turns:
                 room -= size + self.sent - sent
                 more = size > 0 and connection.has_work
             if more:
-                self._queue.append(connection)  # its turn is over, its requests may not be
+                self._queue.append(connection)  # its time slice is over, its requests may not be
                 return
             connection.queued = False

@@ -1,4 +1,4 @@
-"""Whose requests are taken next: no client keeps the others waiting, whatever it sends at once."""
+"""Scheduling of requests: no client delays the others, whatever it sends at once."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from kafkawire.broker import (
 )
 from kafkawire.broker.bounds import (
     BACKLOG,
-    TURN_BYTES,
-    TURN_DEADLINES,
-    TURN_ELEMENTS,
-    TURN_REQUESTS,
+    SLICE_BYTES,
+    SLICE_DEADLINES,
+    SLICE_ELEMENTS,
+    SLICE_REQUESTS,
 )
 from kafkawire.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from kafkawire.messages.describe_configs_request import (
@@ -52,7 +52,7 @@ def frames(request: Message, count: int, version: int = 9) -> bytes:
 
 
 class Calls:
-    """The machine, call by call: what each connection got, in the order it went out."""
+    """Single calls of the cluster: the responses of each connection, in order."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
@@ -72,7 +72,7 @@ class Calls:
         return due is not None and due <= self.scene.now
 
     def finish(self) -> None:
-        """Let all requests be taken that are there."""
+        """Process all queued requests."""
         while self.due:
             self.advance()
 
@@ -87,106 +87,106 @@ class Calls:
                 self._take(self.scene.cluster.handle(Drained(effect.connection), self.scene.now))
 
 
-def test_one_call_does_the_work_of_one_turn() -> None:
+def test_one_call_processes_one_time_slice() -> None:
     scene = Scene()
-    hog, turns = scene.client().number, Calls(scene)
-    turns.receive(hog, frames(ONE, 10 * TURN_REQUESTS))
-    assert turns.got[hog] == [*range(TURN_REQUESTS)]
-    assert turns.due
+    pipelining, calls = scene.client().number, Calls(scene)
+    calls.receive(pipelining, frames(ONE, 10 * SLICE_REQUESTS))
+    assert calls.got[pipelining] == [*range(SLICE_REQUESTS)]
+    assert calls.due
     for done in range(2, 11):
-        turns.advance()
-        assert len(turns.order) == done * TURN_REQUESTS
-    assert turns.got[hog] == [*range(10 * TURN_REQUESTS)]
-    turns.finish()
-    assert not turns.due
+        calls.advance()
+        assert len(calls.order) == done * SLICE_REQUESTS
+    assert calls.got[pipelining] == [*range(10 * SLICE_REQUESTS)]
+    calls.finish()
+    assert not calls.due
 
 
-def test_requests_of_others_come_between_those_of_a_pipelining_client() -> None:
+def test_a_pipelining_client_does_not_delay_others() -> None:
     scene = Scene()
-    hog, other, turns = scene.client().number, scene.client().number, Calls(scene)
-    turns.receive(hog, frames(ONE, 20 * TURN_REQUESTS))
+    pipelining, other, calls = scene.client().number, scene.client().number, Calls(scene)
+    calls.receive(pipelining, frames(ONE, 20 * SLICE_REQUESTS))
     for _ in range(10):
-        turns.receive(other, frames(ONE, 1))
-        turns.advance()
-    turns.finish()
-    places = [at for at, number in enumerate(turns.order) if number == other]
-    between = [later - earlier - 1 for earlier, later in pairwise(places)]
-    assert len(places) == 10
-    assert places[0] <= TURN_REQUESTS
-    assert max(between) <= 2 * TURN_REQUESTS
-    assert turns.got[hog] == [*range(20 * TURN_REQUESTS)]
+        calls.receive(other, frames(ONE, 1))
+        calls.advance()
+    calls.finish()
+    positions = [at for at, number in enumerate(calls.order) if number == other]
+    between = [later - earlier - 1 for earlier, later in pairwise(positions)]
+    assert len(positions) == 10
+    assert positions[0] <= SLICE_REQUESTS
+    assert max(between) <= 2 * SLICE_REQUESTS
+    assert calls.got[pipelining] == [*range(20 * SLICE_REQUESTS)]
 
 
-def test_a_largeis_taken_at_once_however_many_clients_wait_for_their_turn() -> None:
-    for hogs in (10, 100):
+def test_a_new_request_is_processed_at_once_however_many_clients_are_queued() -> None:
+    for count in (10, 100):
         scene = Scene()
-        turns = Calls(scene)
-        other, *waiting = [scene.client().number for _ in range(1 + hogs)]
-        for hog in waiting:
-            turns.receive(hog, frames(ONE, 3 * TURN_REQUESTS))
-        before = len(turns.order)
-        turns.receive(other, frames(ONE, 1))
-        assert turns.order[before] == other
-        assert len(turns.order) - before <= TURN_REQUESTS
-        turns.finish()
-        assert {len(found) for found in turns.got.values()} == {1, 3 * TURN_REQUESTS}
+        calls = Calls(scene)
+        other, *waiting = [scene.client().number for _ in range(1 + count)]
+        for pipelining in waiting:
+            calls.receive(pipelining, frames(ONE, 3 * SLICE_REQUESTS))
+        before = len(calls.order)
+        calls.receive(other, frames(ONE, 1))
+        assert calls.order[before] == other
+        assert len(calls.order) - before <= SLICE_REQUESTS
+        calls.finish()
+        assert {len(found) for found in calls.got.values()} == {1, 3 * SLICE_REQUESTS}
 
 
-def test_large_responses_end_a_turn() -> None:
+def test_large_responses_end_a_time_slice() -> None:
     scene = Scene(topics={"t": 1})
-    produce(scene.client(), batch(b"x" * TURN_BYTES))
-    hog, other = scene.client(), scene.client()
-    turns = Calls(scene)
-    whole = fetch_of(hog, max_bytes=1, partition_max_bytes=1)
-    turns.receive(hog.number, frames(whole, 4, 12))
-    turns.receive(other.number, frames(ONE, 1))
-    assert turns.order == [hog.number, other.number, hog.number]
+    produce(scene.client(), batch(b"x" * SLICE_BYTES))
+    pipelining, other = scene.client(), scene.client()
+    calls = Calls(scene)
+    fetch = fetch_of(pipelining, max_bytes=1, partition_max_bytes=1)
+    calls.receive(pipelining.number, frames(fetch, 4, 12))
+    calls.receive(other.number, frames(ONE, 1))
+    assert calls.order == [pipelining.number, other.number, pipelining.number]
 
 
-def test_waits_that_end_at_the_same_time_are_answered_in_turns() -> None:
+def test_delayed_fetches_with_one_deadline_complete_in_several_time_slices() -> None:
     scene = Scene(topics={"t": 1})
-    turns, other = Calls(scene), scene.client()
-    many = 3 * TURN_DEADLINES
+    calls, other = Calls(scene), scene.client()
+    many = 3 * SLICE_DEADLINES
     for _ in range(many):
         client = scene.client()
-        turns.receive(client.number, frames(fetch_of(client, max_wait_ms=500, min_bytes=1), 1, 12))
+        calls.receive(client.number, frames(fetch_of(client, max_wait_ms=500, min_bytes=1), 1, 12))
     scene.now = 0.5
-    turns.advance()
-    assert len(turns.order) == TURN_DEADLINES
-    turns.receive(other.number, frames(ONE, 1))
-    assert turns.order[TURN_DEADLINES] == other.number
-    turns.finish()
-    assert len(turns.order) == many + 1
+    calls.advance()
+    assert len(calls.order) == SLICE_DEADLINES
+    calls.receive(other.number, frames(ONE, 1))
+    assert calls.order[SLICE_DEADLINES] == other.number
+    calls.finish()
+    assert len(calls.order) == many + 1
 
 
-def test_who_waits_for_its_turn_is_not_read_until_it_had_it() -> None:
+def test_reading_from_a_queued_client_is_paused() -> None:
     scene = Scene()
-    hog, turns = scene.client().number, Calls(scene)
+    pipelining, calls = scene.client().number, Calls(scene)
     one = frames(ONE, 1)
     many = 2 * BACKLOG // len(one)
-    turns.receive(hog, frames(ONE, many))
-    turns.finish()
-    ways = [each for each in turns.effects if isinstance(each, PauseReading | ResumeReading)]
-    assert ways == [PauseReading(hog), ResumeReading(hog)]
-    assert len(turns.got[hog]) == many
+    calls.receive(pipelining, frames(ONE, many))
+    calls.finish()
+    effects = [each for each in calls.effects if isinstance(each, PauseReading | ResumeReading)]
+    assert effects == [PauseReading(pipelining), ResumeReading(pipelining)]
+    assert len(calls.got[pipelining]) == many
 
 
 def test_an_event_costs_the_same_however_many_clients_are_paused() -> None:
     costs = []
-    for hogs in (10, 100):
+    for count in (10, 100):
         scene = Scene(topics={"t": 1})
-        for _ in range(hogs):
-            hog = scene.client()
-            hog.sends(fetch_of(hog, max_wait_ms=500, min_bytes=1), 12)
-            hog.sends_bytes(frames(ONE, 4000))
-            assert scene.cluster.connections[hog.number].paused
+        for _ in range(count):
+            pipelining = scene.client()
+            pipelining.send(fetch_of(pipelining, max_wait_ms=500, min_bytes=1), 12)
+            pipelining.send_bytes(frames(ONE, 4000))
+            assert scene.cluster.connections[pipelining.number].paused
         other, data = scene.client(), frames(ONE, 1)
-        other.sends_bytes(data)
+        other.send_bytes(data)
         costs.append(steps(lambda: scene.cluster.handle(Received(other.number, data), 0.0)))  # noqa: B023
     assert costs[0] == costs[1]
 
 
-MANY = 5 * TURN_ELEMENTS
+MANY = 5 * SLICE_ELEMENTS
 LARGE: list[tuple[Message, int]] = [
     (MetadataRequest(topics=[MetadataRequestTopic(name=f"u{at}") for at in range(MANY)]), 9),
     (MetadataRequest(topics=None), 9),
@@ -231,7 +231,7 @@ LARGE: list[tuple[Message, int]] = [
 
 
 def crowded() -> tuple[Scene, int, int, Calls]:
-    """A cluster of many topics, two connections and nothing in work."""
+    """A cluster of many topics, two connections and no request in process."""
     scene = Scene(settings={"auto.create.topics.enable": "false"})
     scene.cluster.creation.ensure_offsets_topic(0.0)
     for at in range(MANY):
@@ -240,25 +240,27 @@ def crowded() -> tuple[Scene, int, int, Calls]:
 
 
 @pytest.mark.parametrize(("large", "version"), LARGE)
-def test_others_have_their_turn_amid_a_large_request(large: Message, version: int) -> None:
-    scene, hog, other, turns = crowded()
-    turns.receive(hog, frames(large, 1, version) + frames(ONE, 1))
+def test_others_are_served_during_a_large_request(large: Message, version: int) -> None:
+    scene, pipelining, other, calls = crowded()
+    calls.receive(pipelining, frames(large, 1, version) + frames(ONE, 1))
     for number in range(1, 5):
-        turns.receive(other, frames(ONE, 1))
-        assert turns.order == [other] * number, "a part of the large one at a time"
-    turns.finish()
-    assert turns.order == [other] * 4 + [hog] * 2
-    assert turns.got[hog] == [0, 0]
+        calls.receive(other, frames(ONE, 1))
+        assert calls.order == [other] * number, "a part of the large one at a time"
+    calls.finish()
+    assert calls.order == [other] * 4 + [pipelining] * 2
+    assert calls.got[pipelining] == [0, 0]
     assert not scene.cluster.serving.pending
 
 
 @pytest.mark.parametrize(("large", "version"), LARGE)
-def test_nothing_is_left_of_a_large_largewhose_client_leaves(large: Message, version: int) -> None:
-    scene, hog, other, turns = crowded()
-    turns.receive(hog, frames(large, 1, version))
-    turns.advance()
-    scene.happens(Disconnected(hog))
+def test_a_large_request_is_dropped_when_its_client_disconnects(
+    large: Message, version: int
+) -> None:
+    scene, pipelining, other, calls = crowded()
+    calls.receive(pipelining, frames(large, 1, version))
+    calls.advance()
+    scene.handle(Disconnected(pipelining))
     assert not scene.cluster.serving.pending
     assert not scene.cluster.serving._work_of
-    turns.receive(other, frames(ONE, 1))
-    assert turns.order == [other]
+    calls.receive(other, frames(ONE, 1))
+    assert calls.order == [other]
