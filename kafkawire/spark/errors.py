@@ -81,14 +81,14 @@ class JobFailed(SparkError):
     """Spark, or a worker, gave up: what it said, in a line."""
 
 
-RAISED: Final = re.compile(r"^([A-Za-z_][\w.]*)(?:: (.*))?$", re.MULTILINE)
+EXCEPTION_LINE: Final = re.compile(r"^([A-Za-z_][\w.]*)(?:: (.*))?$", re.MULTILINE)
 """A line of a trace that names an exception; the others are indented."""
 
-JAVA_SAID: Final = re.compile(r"^: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
+JAVA_MESSAGE: Final = re.compile(r"^: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
 
 
 @contextmanager
-def in_a_line() -> Iterator[None]:
+def one_line_errors() -> Iterator[None]:
     """Raise JobFailed for what Spark raises, where a line says it all: a worker's error that is
     ours or the system's, and what kept Spark from going on. Others stay, with their traces: whoever
     mends them needs those.
@@ -99,22 +99,22 @@ def in_a_line() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        line = _line(str(error))
+        line = _one_line(str(error))
         if line is None:
             raise
         raise JobFailed(line) from error
 
 
-def _line(text: str) -> str | None:
+def _one_line(text: str) -> str | None:
     _, traced, trace = text.partition("Traceback (most recent call last):\n")
     if not traced:
-        java = JAVA_SAID.search(text)
+        java = JAVA_MESSAGE.search(text)
         return java[1] if java else next(iter(text.strip().splitlines()), "Spark gave up")
-    *_, (name, said) = RAISED.findall(trace) or [("", "")]
+    *_, (name, message) = EXCEPTION_LINE.findall(trace) or [("", "")]
     system = getattr(builtins, name, None)
     ours = name.startswith(f"{__name__}.")
     known = ours or (isinstance(system, type) and issubclass(system, OSError))
-    return said if known else None
+    return message if known else None
 
 
 @contextmanager

@@ -24,26 +24,26 @@ from ..capture.tables import TABLES
 from .decode.columns import needed
 from .options import Options
 from .plan.facts import AllFacts
-from .plan.planning import Plan, complaints, make_plan, require_files
+from .plan.planning import Plan, input_warnings, make_plan, require_files
 from .plan.verdicts import PROBLEMS, REFUSED, FileStatus, Verdict, code
 from .reading import Decoded, decode, partitions
-from .session import apart
+from .session import job_session
 from .splitting import InputFile
 from .splitting.stores import Store, filesystem, located
 from .write import shared_directory as shared
-from .write.shared_directory import Waiting
-from .write.writing import BY_API, Folder
+from .write.shared_directory import SpilledTable
+from .write.writing import BY_API, TableDirectory
 
 MANIFEST: Final = "_manifest"
 SCRATCH: Final = ".rows"
 
 FILE_BYTES: Final = 256 << 20
-LEAST_BYTES: Final = 32 << 20
+MIN_FILE_BYTES: Final = 32 << 20
 """Bytes of inputs for which there is an output file in a directory at most; and at least, where
 more cores are there to write.
 """
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def run(
     output: str,
     tables: Iterable[str],
     options: Options,
-    say: Say = lambda _: None,
+    log: Log = lambda _: None,
 ) -> dict[str, Any]:
     """Decode a set of captures into tables under `output`; returns the manifest.
 
@@ -73,14 +73,14 @@ def run(
     tables = tuple(dict.fromkeys(tables))
     for table in tables:  # an option that one of them has not, before any is made
         needed(table, TABLES[table].schema.names, options)
-    spark = apart(spark)
-    store, root = _place(output, options)
+    spark = job_session(spark)
+    store, root = _locate(output, options)
     plan = make_plan(spark, inputs, options, to_store=not store.is_local, lenient=True)
-    for line in complaints(plan):
-        say(line)
+    for line in input_warnings(plan):
+        log(line)
     require_files(plan)
-    say(f"plan: {len(plan.files)} files, {plan.bytes / 1e6:.1f} MB, {len(plan.parts)} splits")
-    _forget(filesystem(store), root)
+    log(f"plan: {len(plan.files)} files, {plan.bytes / 1e6:.1f} MB, {len(plan.parts)} splits")
+    _remove_manifest(filesystem(store), root)
     tasks = writers(plan.bytes, spark.sparkContext.defaultParallelism)
     written: list[Written] = []
     facts: AllFacts | None = None
@@ -88,14 +88,14 @@ def run(
         since = time.monotonic()
         decoded = _decoded(spark, plan, replace(options, table=table), store, root)
         facts = decoded.facts
-        say(f"{table}: decoded, {facts.sums['messages']} messages; writing")
-        folder = Folder(store, f"{root}/{table}", table in BY_API, decoded.finish.batch)
-        folder.empty()
-        files = decoded.write(folder, tasks)
-        folder.only(file for file, _ in files)
+        log(f"{table}: decoded, {facts.sums['messages']} messages; writing")
+        directory = TableDirectory(store, f"{root}/{table}", table in BY_API, decoded.finish.batch)
+        directory.empty()
+        files = decoded.write(directory, tasks)
+        directory.only(file for file, _ in files)
         decoded.release()
         written.append(Written(table, sum(rows for _, rows in files), time.monotonic() - since))
-        say(f"{table}: {written[-1].rows} rows, {written[-1].seconds:.1f} s")
+        log(f"{table}: {written[-1].rows} rows, {written[-1].seconds:.1f} s")
     manifest = describe(plan, options, written, facts)
     manifest["seconds"] = round(time.time() - begun, 3)
     with filesystem(store).open_output_stream(f"{root}/{MANIFEST}") as out:
@@ -105,13 +105,13 @@ def run(
 
 def _decoded(
     spark: SparkSession, plan: Plan, options: Options, store: Store, root: str
-) -> Waiting | Decoded:
+) -> SpilledTable | Decoded:
     """Decode a table: through the output, if that is a directory that all workers see, which costs
     less.
     """
-    placing = plan.placing(partitions(spark, plan.handed, options))
-    if store.is_local and shared.suits(plan, options, placing):
-        return shared.decode(spark, plan, options, placing, _scratch(root))
+    partitioner = plan.partitioner(partitions(spark, plan.shuffled_bytes, options))
+    if store.is_local and shared.supports(plan, options, partitioner):
+        return shared.decode(spark, plan, options, partitioner, _scratch(root))
     return decode(spark, plan, options)
 
 
@@ -127,7 +127,7 @@ def _scratch(root: str) -> str:
 def writers(size: int, cores: int) -> int:
     """Say how many tasks write the rows of so many bytes."""
     files = -(-size // FILE_BYTES)
-    return max(1, files, min(cores, size // LEAST_BYTES))
+    return max(1, files, min(cores, size // MIN_FILE_BYTES))
 
 
 def describe(
@@ -136,11 +136,11 @@ def describe(
     """Make the manifest."""
     made: dict[str, Any] = {
         "inputs": [*map(_input, plan.files, plan.verdicts)]
-        + [_input(one.file, one.verdict, one.name) for one in plan.left_out],
+        + [_input(one.file, one.verdict, one.name) for one in plan.skipped],
         "sets": len(set(plan.sets)),
         "splits": len(plan.parts),
         "tables": {one.table: {"rows": one.rows} for one in written},
-        "options": _shown(options),
+        "options": _options_json(options),
     }
     if facts is not None:
         made["payload"] = account(facts.sums)
@@ -161,7 +161,7 @@ def account(sums: Mapping[str, int]) -> dict[str, int]:
     """Say where the captured payload bytes went; `missing` is what was never captured, and
     `unaccounted` is 0.
     """
-    went = {
+    by_kind = {
         name: sums.get(f"{kind}_bytes", 0)
         for name, kind in (
             ("messages", "message"),
@@ -175,8 +175,8 @@ def account(sums: Mapping[str, int]) -> dict[str, int]:
     }
     captured = sums.get("captured_bytes", 0)
     missing = sums.get("gap_bytes", 0)
-    rest = captured - sum(went.values())
-    return {"captured": captured, **went, "missing": missing, "unaccounted": rest}
+    accounted = captured - sum(by_kind.values())
+    return {"captured": captured, **by_kind, "missing": missing, "unaccounted": accounted}
 
 
 def _input(file: InputFile | None, verdict: Verdict, name: str = "") -> dict[str, Any]:
@@ -185,7 +185,7 @@ def _input(file: InputFile | None, verdict: Verdict, name: str = "") -> dict[str
     return {"name": name if file is None else file.name, **about, **verdict.as_json()}
 
 
-def _shown(options: Options) -> dict[str, Any]:
+def _options_json(options: Options) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "ports": list(options.ports),
         "brokers": list(options.brokers),
@@ -199,7 +199,7 @@ def _shown(options: Options) -> dict[str, Any]:
     return {name: value for name, value in shown.items() if value not in (None, [])}
 
 
-def _place(output: str, options: Options) -> tuple[Store, str]:
+def _locate(output: str, options: Options) -> tuple[Store, str]:
     """Say where the output is; a local directory by what it is called everywhere."""
     if "://" not in output:
         return Store(), str(Path(output).absolute())
@@ -207,7 +207,7 @@ def _place(output: str, options: Options) -> tuple[Store, str]:
     return store, path.rstrip("/")
 
 
-def _forget(store: fs.FileSystem, root: str) -> None:
+def _remove_manifest(store: fs.FileSystem, root: str) -> None:
     store.create_dir(root, recursive=True)
     path = f"{root}/{MANIFEST}"
     if store.get_file_info(path).type != fs.FileType.NotFound:

@@ -78,7 +78,7 @@ def parse(given: Mapping[str, Any]) -> Options:
     for name, value in given.items():
         setter = _BY_NAME.get(name.lower())
         if setter is None:
-            if _alike(name):
+            if _similar_option(name):
                 unknown(name)
             others[name] = str(value)
         elif value is not None:
@@ -88,11 +88,11 @@ def parse(given: Mapping[str, Any]) -> Options:
 
 def unknown(name: str) -> NoReturn:
     """Refuse an option that there is none of. Raises BadOption."""
-    meant = _alike(name)
+    meant = _similar_option(name)
     raise BadOption("name", name, f"an option: {meant or ', '.join(SETTERS)}")
 
 
-def _alike(name: str) -> str | None:
+def _similar_option(name: str) -> str | None:
     """Find the option that was meant, if one is nearly called so."""
     found = get_close_matches(name.lower(), _BY_NAME, n=1, cutoff=0.9)
     return next((known for known in SETTERS if known.lower() in found), None)

@@ -31,16 +31,16 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from ..capture.tables import TABLES
 from .decode.columns import needed
 from .decode.decoding import sorted_rows, tune
-from .decode.packets import SCHEMA, Kind, Placing
-from .decode.work import IN_TWO_STEPS, PACKETS, Batches, Step, Work
+from .decode.packets import SCHEMA, Kind, Partitioner
+from .decode.work import GROUP_EVENTS_TABLE, PACKETS, Batches, Step, Work
 from .errors import ascii_safe
 from .options import Options, parse
 from .plan.facts import AllFacts, sum_up
-from .plan.parts import join_pieces
-from .plan.planning import PARTITION_BYTES, TASK_BYTES, Plan, make_plan, numbers, require_files
+from .plan.parts import reassemble_fragments
+from .plan.planning import PARTITION_BYTES, TASK_BYTES, Plan, make_plan, number_frame, require_files
 from .write.finishing import Finish
-from .write.outputs import OUT, bodies
-from .write.writing import WRITTEN, Folder
+from .write.outputs import OUT, table_batches
+from .write.writing import WRITTEN, TableDirectory
 
 TASKS: Final = 12
 """Tasks for each core that read packets, at most."""
@@ -53,7 +53,7 @@ class Decoded:
     rows: DataFrame
     finish: Finish
     facts: AllFacts
-    kept: tuple[DataFrame, ...]
+    persisted: tuple[DataFrame, ...]
 
     @property
     def frame(self) -> DataFrame:
@@ -62,24 +62,24 @@ class Decoded:
 
         @ascii_safe
         def step(batches: Iterable[pa.RecordBatch]) -> Batches:
-            return finish(bodies(batches))
+            return finish(table_batches(batches))
 
         return map_in_arrow(self.rows.select("name", "body"), step, finish.schema)
 
-    def write(self, folder: Folder, tasks: int) -> list[tuple[str, int]]:
+    def write(self, directory: TableDirectory, tasks: int) -> list[tuple[str, int]]:
         """Write the table, in so many tasks at most; returns files of Parquet and their rows."""
         rows = self.rows.select("name", "body").coalesce(tasks)
 
         @ascii_safe
         def step(batches: Iterable[pa.RecordBatch]) -> Batches:
             tune()
-            return folder.write(bodies(batches))
+            return directory.write(table_batches(batches))
 
         return [(row["file"], row["rows"]) for row in map_in_arrow(rows, step, WRITTEN).collect()]
 
     def release(self) -> None:
         """Give back what is kept; the rows are decoded anew where they are asked for again."""
-        release(self.kept)
+        release(self.persisted)
 
 
 def read(
@@ -100,8 +100,8 @@ def read(
     captures; Unreadable if `failOnError` says so.
     """
     paths = [inputs] if isinstance(inputs, str) else list(inputs)
-    asked = parse({**options, "table": table})
-    return decode(spark, require_files(make_plan(spark, paths, asked)), asked, columns).frame
+    parsed = parse({**options, "table": table})
+    return decode(spark, require_files(make_plan(spark, paths, parsed)), parsed, columns).frame
 
 
 def decode(
@@ -115,67 +115,73 @@ def decode(
     wanted = list(columns) if columns is not None else table.schema.names
     made = needed(options.table, wanted, options)
     work = Work(plan, made, options)
-    placing = plan.placing(partitions(spark, plan.handed, options))
-    many = partitions(spark, plan.bytes, options)
-    kept, every = gathered(spark, work, placing)
-    facts = facts_of(kept)
+    partitioner = plan.partitioner(partitions(spark, plan.shuffled_bytes, options))
+    bucket_count = partitions(spark, plan.bytes, options)
+    persisted, frames_held = decode_packets(spark, work, partitioner)
+    facts = facts_of(persisted)
     if facts.ambiguous and work.columnar:
         # An id that two messages name differently: who was first takes looking at each.
-        release(every)
-        kept, every = gathered(spark, replace(work, exact=True), placing)
-        facts = facts_of(kept)
+        release(frames_held)
+        persisted, frames_held = decode_packets(spark, replace(work, exact=True), partitioner)
+        facts = facts_of(persisted)
     schema = pa.schema([table.schema.field(name) for name in wanted])
-    rows = kept.where("kind = 'rows'")
+    rows = persisted.where("kind = 'rows'")
     more = None
-    if options.table == IN_TWO_STEPS:
-        found = kept.where("kind = 'item'").selectExpr(
+    if options.table == GROUP_EVENTS_TABLE:
+        found = persisted.where("kind = 'item'").selectExpr(
             "name as group_id", "at", "n", "body as item"
         )
-        found = found.repartition(many, "group_id")
-        more = map_in_arrow(found.sortWithinPartitions("group_id", "at", "n"), work.telling(), OUT)
+        found = found.repartition(bucket_count, "group_id")
+        more = map_in_arrow(
+            found.sortWithinPartitions("group_id", "at", "n"), work.decode_groups(), OUT
+        )
     elif facts.sums["chunks"]:
-        found = kept.where("kind = 'chunk'").selectExpr("cast(n as int) as n", "name", "body")
-        found = found.repartitionById(min(many, facts.sums["chunks"]), "n")
-        more = map_in_arrow(found, work.opening(), OUT)
+        found = persisted.where("kind = 'chunk'").selectExpr("cast(n as int) as n", "name", "body")
+        found = found.repartitionById(min(bucket_count, facts.sums["chunks"]), "n")
+        more = map_in_arrow(found, work.decode_chunks(), OUT)
     if more is not None:
         more = more.persist(StorageLevel.DISK_ONLY)
         rows = rows.union(more)
-        every.append(more)
-    return Decoded(rows, Finish(facts, plan.sets, options.topics, schema), facts, tuple(every))
+        frames_held.append(more)
+    return Decoded(
+        rows, Finish(facts, plan.sets, options.topics, schema), facts, tuple(frames_held)
+    )
 
 
-def gathered(
-    spark: SparkSession, work: Work, placing: Placing
+def decode_packets(
+    spark: SparkSession, work: Work, partitioner: Partitioner
 ) -> tuple[DataFrame, list[DataFrame]]:
     """Decode regions, what is visited in them, and by bucket what leaves them; gives what tasks
     make, and what is kept.
     """
-    plan, kept = work.plan, list[DataFrame]()
+    plan, persisted = work.plan, list[DataFrame]()
     frames = list[DataFrame]()
     if plan.visits:  # these take longest, and so begin first
-        frames.append(map_in_arrow(numbers(spark, len(plan.visits)), work.visiting(), OUT))
-    if plan.stays:
-        regions = numbers(spark, len(plan.regions), task_count(spark, plan))
-        frames.append(map_in_arrow(regions, work.reading(placing), OUT))
+        frames.append(
+            map_in_arrow(number_frame(spark, len(plan.visits)), work.decode_visits(), OUT)
+        )
+    if plan.decodes_in_place:
+        regions = number_frame(spark, len(plan.regions), task_count(spark, plan))
+        frames.append(map_in_arrow(regions, work.decode_regions(partitioner), OUT))
     if frames:
         # A union that is kept would be looked for in vain where it is part of another one.
         frame = union(frames).select(*OUT.names)
-        kept.append(frame.persist(StorageLevel.DISK_ONLY))
-    if not plan.stays:
-        packets = packet_rows(spark, plan, placing, joined=plan.fragments)
+        persisted.append(frame.persist(StorageLevel.DISK_ONLY))
+    if not plan.decodes_in_place:
+        packets = packet_rows(spark, plan, partitioner, joined=plan.fragments)
     else:
         found = (
-            kept[0]
+            persisted[0]
             .where(f"kind = '{PACKETS}'")
             .selectExpr(
                 "cast(n as int) as bucket", "cast(name as int) as kind", "at as packet", "body"
             )
         )
-        packets = by_bucket(found, placing.total)
-    if plan.moves or not kept:
-        frame = map_in_arrow(packets, work.gathering(placing), OUT)
-        kept.append(frame.persist(StorageLevel.DISK_ONLY))
-    return union(kept), kept
+        packets = by_bucket(found, partitioner.total)
+    if plan.shuffles or not persisted:
+        frame = map_in_arrow(packets, work.decode_buckets(partitioner), OUT)
+        persisted.append(frame.persist(StorageLevel.DISK_ONLY))
+    return union(persisted), persisted
 
 
 def union(frames: Sequence[DataFrame]) -> DataFrame:
@@ -185,13 +191,13 @@ def union(frames: Sequence[DataFrame]) -> DataFrame:
 
 def facts_of(rows: DataFrame) -> AllFacts:
     """Decode, and sum the facts up."""
-    told = rows.where("kind = 'facts'").select("body").collect()
-    return sum_up(bytes(row["body"]) for row in told)
+    collected = rows.where("kind = 'facts'").select("body").collect()
+    return sum_up(bytes(row["body"]) for row in collected)
 
 
-def release(kept: Iterable[DataFrame]) -> None:
+def release(persisted: Iterable[DataFrame]) -> None:
     """Give back what is kept."""
-    for each in kept:
+    for each in persisted:
         each.unpersist()
 
 
@@ -210,7 +216,7 @@ def partitions(spark: SparkSession, bytes: int, options: Options) -> int:
 def packet_rows(
     spark: SparkSession,
     plan: Plan,
-    placing: Placing,
+    partitioner: Partitioner,
     *,
     joined: bool,
     more: DataFrame | None = None,
@@ -226,19 +232,19 @@ def packet_rows(
     def step(batches: Iterable[pa.RecordBatch]) -> Batches:
         for batch in batches:
             for at in batch.column(0).to_pylist():
-                yield from parts[at].rows(placing)
+                yield from parts[at].rows(partitioner)
 
     @ascii_safe
     def join(batches: Iterable[pa.RecordBatch]) -> Batches:
-        pieces = ((packet, body) for _, packet, body in sorted_rows(batches))
-        return join_pieces(pieces, sets, placing)
+        unjoined = ((packet, body) for _, packet, body in sorted_rows(batches))
+        return reassemble_fragments(unjoined, sets, partitioner)
 
-    packets = map_in_arrow(numbers(spark, len(parts), task_count(spark, plan)), step, SCHEMA)
+    packets = map_in_arrow(number_frame(spark, len(parts), task_count(spark, plan)), step, SCHEMA)
     if joined:
-        pieces = by_bucket(packets.where(f"kind = {Kind.PIECES}"), placing.total)
-        whole = map_in_arrow(pieces, join, SCHEMA)
-        packets = packets.where(f"kind <> {Kind.PIECES}").union(whole)
-    return by_bucket(packets if more is None else packets.union(more), placing.total)
+        unjoined = by_bucket(packets.where(f"kind = {Kind.FRAGMENTS}"), partitioner.total)
+        whole = map_in_arrow(unjoined, join, SCHEMA)
+        packets = packets.where(f"kind <> {Kind.FRAGMENTS}").union(whole)
+    return by_bucket(packets if more is None else packets.union(more), partitioner.total)
 
 
 def by_bucket(rows: DataFrame, count: int) -> DataFrame:

@@ -22,10 +22,10 @@ from .errors import NoJava
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LEAST_JAVA: Final = 17
+MIN_JAVA: Final = 17
 """What Spark 4 needs."""
 
-LITTLE_JAVA: Final = (
+SMALL_JAVA: Final = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms64m -XX:MinHeapFreeRatio=10 "
     "-XX:MaxHeapFreeRatio=20"
 )
@@ -40,7 +40,7 @@ SETTINGS: Final = {
     "spark.python.worker.reuse": "true",
     "spark.sql.sources.partitionOverwriteMode": "static",
     "spark.log.level": "ERROR",
-    "spark.executor.extraJavaOptions": LITTLE_JAVA,
+    "spark.executor.extraJavaOptions": SMALL_JAVA,
     "spark.python.daemon.module": "kafkawire.spark.daemon",
     # Python's workers use again what they freed: a kernel that takes pages back clears them before
     # it gives them out again, for each block that is read and each column that is made.
@@ -67,7 +67,7 @@ LOCAL: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "512m",
-    "spark.driver.extraJavaOptions": LITTLE_JAVA,
+    "spark.driver.extraJavaOptions": SMALL_JAVA,
 }
 """What a local session gets besides: its driver is its executor."""
 
@@ -77,7 +77,7 @@ SOCKETS_IN: Final = "spark.python.unix.domain.socket.dir"
 side delays.
 """
 
-SHORT: Final = Path("/tmp")
+SOCKET_ROOT: Final = Path("/tmp")
 """Where sockets are made: their paths may have no more than some hundred letters."""
 
 
@@ -115,29 +115,29 @@ def session(
         conf.set(key, value)
     for key, value in {**SETTINGS, **(LOCAL if local else {})}.items():
         conf.setIfMissing(key, value)
-    if local and SHORT.is_dir() and not conf.contains(SOCKETS):
+    if local and SOCKET_ROOT.is_dir() and not conf.contains(SOCKETS):
         conf.set(SOCKETS, "true")
-        conf.setIfMissing(SOCKETS_IN, _own_folder())
+        conf.setIfMissing(SOCKETS_IN, _socket_directory())
     conf.setIfMissing("spark.app.name", name)
     return SparkSession.builder.config(conf=conf).getOrCreate()
 
 
 @cache
-def _own_folder() -> str:
+def _socket_directory() -> str:
     """Make a directory that nobody else may look into, and that goes when this process does."""
-    folder = mkdtemp(prefix="kafkawire-", dir=SHORT)
+    folder = mkdtemp(prefix="kafkawire-", dir=SOCKET_ROOT)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
-def apart(spark: SparkSession) -> SparkSession:
+def job_session(spark: SparkSession) -> SparkSession:
     """Get a session of the same context for frames that nobody else sees, with PLAIN_PLANS; what
     the context was told stands.
     """
-    told = spark.sparkContext.getConf()
+    configured = spark.sparkContext.getConf()
     own = spark.newSession()
     for key, value in PLAIN_PLANS.items():
-        if not told.contains(key):
+        if not configured.contains(key):
             own.conf.set(key, value)
     return own
 
@@ -146,13 +146,13 @@ def check_java() -> None:
     """Raise NoJava where Spark would find no Java, or an old one."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    need = f"Spark needs Java {LEAST_JAVA} or newer"
+    need = f"Spark needs Java {MIN_JAVA} or newer"
     if java is None or not Path(java).exists():
         where = f"JAVA_HOME={home} has no bin/java" if home else "there is none on the PATH"
         raise NoJava(f"{need}: {where}")
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
-    found = re.search(r'version "(?:1\.)?(\d+)', said.stderr + said.stdout)
+    printed = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    found = re.search(r'version "(?:1\.)?(\d+)', printed.stderr + printed.stdout)
     if found is None:
         raise NoJava(f"{need}: {java} does not say its version")
-    if int(found[1]) < LEAST_JAVA:
+    if int(found[1]) < MIN_JAVA:
         raise NoJava(f"{need}: {java} is Java {found[1]}; set JAVA_HOME to a newer one")

@@ -29,7 +29,7 @@ from .options import Options, parse
 from .plan.opening import as_one
 from .plan.planning import make_plan, require_files
 from .splitting import InputFile, read
-from .write.finishing import speak_of
+from .write.finishing import topic_filter
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -60,11 +60,11 @@ class KafkaPcap(DataSource):
 def _parsed(options: MutableMapping[str, str]) -> tuple[list[str], Options]:
     given = dict(options)
     path = given.pop("path", "")
-    several = given.pop("paths", "")  # what load([...]) makes of a list, as JSON
-    if several:
+    path_list = given.pop("paths", "")  # what load([...]) makes of a list, as JSON
+    if path_list:
         import json
 
-        return list(json.loads(several)), parse(given)
+        return list(json.loads(path_list)), parse(given)
     if not path:
         raise BadOption("path", path, "a path, a directory, a pattern or a URI")
     return [path], parse(given)
@@ -84,7 +84,7 @@ class Reader(DataSourceReader):
         self._paths = paths
         self._options = options
         self._schema = to_arrow_schema(schema, timezone="UTC")
-        self._made = needed(options.table, self._schema.names, options)
+        self._needed = needed(options.table, self._schema.names, options)
 
     def partitions(self) -> list[SetPartition]:
         """Find the sets."""
@@ -98,31 +98,35 @@ class Reader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read a set."""
         assert isinstance(partition, SetPartition)
-        return _batches(partition.files, self._made, self._schema, self._options)
+        return _batches(partition.files, self._needed, self._schema, self._options)
 
 
 @ascii_safe
 def _batches(
-    files: tuple[InputFile, ...], made: list[str], schema: pa.Schema, options: Options
+    files: tuple[InputFile, ...], needed_columns: list[str], schema: pa.Schema, options: Options
 ) -> Iterator[pa.RecordBatch]:
     table = TABLES[options.table]
-    context = SetContext(SetTraffic(files, options), bare=is_bare(options.table, made))
+    context = SetContext(SetTraffic(files, options), bare=is_bare(options.table, needed_columns))
     rows = table.rows(context)
-    for batch in to_batches(options.table, made, rows, options, context.name_topics):
+    for batch in to_batches(options.table, needed_columns, rows, options, context.name_topics):
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         # The user's schema may say wider types than ours.
-        kept = pa.RecordBatch.from_arrays(
-            [_as_asked(columns[field.name], field) for field in schema], schema=schema
+        made_batch = pa.RecordBatch.from_arrays(
+            [_cast(columns[field.name], field) for field in schema], schema=schema
         )
-        yield kept.filter(speak_of(columns, options.topics)) if options.topics else kept
+        yield (
+            made_batch.filter(topic_filter(columns, options.topics))
+            if options.topics
+            else made_batch
+        )
 
 
-def _as_asked(column: pa.Array, field: pa.Field) -> pa.Array:
+def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
     try:
         return column.cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        asked = f"{field.name} {field.type}"
-        raise BadOption("schema", asked, f"what the column can be: {error}") from None
+        requested = f"{field.name} {field.type}"
+        raise BadOption("schema", requested, f"what the column can be: {error}") from None
 
 
 class SetTraffic(Traffic):

@@ -13,10 +13,16 @@ from pyspark.sql import SparkSession
 from benchmarks.captures import recorded
 from benchmarks.skew import hot
 from kafkawire.capture.tables import TABLES
-from kafkawire.spark.decode.chunks import CHUNKED, columns, cut, portion
+from kafkawire.spark.decode.chunks import CHUNKED, chunk_context, columns, cut
 from kafkawire.spark.decode.columns import to_batches
-from kafkawire.spark.decode.decoding import Gathering, Notices, Traffic, in_order, sorted_rows
-from kafkawire.spark.decode.packets import Placing
+from kafkawire.spark.decode.decoding import (
+    BucketContext,
+    ProblemCollector,
+    Traffic,
+    in_order,
+    sorted_rows,
+)
+from kafkawire.spark.decode.packets import Partitioner
 from kafkawire.spark.decode.work import COLUMNAR
 from kafkawire.spark.options import parse
 from kafkawire.spark.plan.facts import Facts, sum_up
@@ -34,23 +40,23 @@ def chunked(
     """Rows by way of chunks, without Spark; and how many chunks there were."""
     options = parse({"table": table})
     plan = make_plan(None, files, options)
-    packets = [row for part in plan.parts for row in part.rows(Placing(1))]
+    packets = [row for part in plan.parts for row in part.rows(Partitioner(1))]
     if not packets:
         return 0, []
     ordered = pa.Table.from_batches(packets).sort_by(
         [("kind", "ascending"), ("packet", "ascending")]
     )
     facts = Facts()
-    notices = Notices(facts)
+    notices = ProblemCollector(facts)
     segments = in_order(sorted_rows(ordered.to_batches()), notices.take)
     traffic = Traffic(segments, notices, plan.names, plan.sets, options)
-    chunks = list(cut(Gathering(traffic, plan.sets), traffic, size))
+    chunks = list(cut(BucketContext(traffic, plan.sets), traffic, size))
     random.shuffle(chunks)
     schema = TABLES[table].schema
     finish = Finish(sum_up([facts.pack()]), plan.sets, frozenset(), schema)
     found = []
     for chunk in chunks:
-        context = portion(chunk, plan.names, plan.sets)
+        context = chunk_context(chunk, plan.names, plan.sets)
         if columnar:
             made = columns(chunk, plan.names, plan.sets, table, random.choice([1, 7, 4096]))
         else:

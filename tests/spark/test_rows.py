@@ -68,7 +68,7 @@ PAYLOAD = bytes.fromhex("0000001f0012000300000001000161000a6b61666b6177697265043
 
 def fragmented(seed: int) -> list[Packet]:
     """A dialogue whose larger packets were sent as IP fragments, out of order."""
-    lots = random.Random(seed)
+    rng = random.Random(seed)
     (recorded,) = (path for path in (FIXTURES / "captures").glob("kcat-kf.pcap"))
     data = recorded.read_bytes()
     found: list[Packet] = []
@@ -79,16 +79,16 @@ def fragmented(seed: int) -> list[Packet]:
         )
         frame = data[at + 16 : at + 16 + captured]
         time_ns = seconds * 1_000_000_000 + fraction * 1000
-        found += [Packet(each, time_ns) for each in in_fragments(frame, lots, len(found))]
+        found += [Packet(each, time_ns) for each in in_fragments(frame, rng, len(found))]
         at += 16 + captured
     return found
 
 
-def in_fragments(frame: bytes, lots: random.Random, number: int) -> list[bytes]:
+def in_fragments(frame: bytes, rng: random.Random, number: int) -> list[bytes]:
     link, header, body = frame[:14], frame[14:34], frame[34:]
     if len(body) < 64 or header[0] != 0x45:
         return [frame]
-    cuts = sorted({0, *(8 * lots.randint(3, len(body) // 8 - 1) for _ in range(2))})
+    cuts = sorted({0, *(8 * rng.randint(3, len(body) // 8 - 1) for _ in range(2))})
     pieces = []
     for start, end in zip(cuts, [*cuts[1:], len(body)], strict=True):
         more = 0x2000 if end < len(body) else 0
@@ -96,16 +96,16 @@ def in_fragments(frame: bytes, lots: random.Random, number: int) -> list[bytes]:
         where = (more | start // 8).to_bytes(2, "big")
         new = header[:2] + size + number.to_bytes(2, "big") + where + header[8:]
         pieces.append(link + new + body[start:end])
-    lots.shuffle(pieces)
+    rng.shuffle(pieces)
     return pieces
 
 
 def test_fragments_are_put_together_across_splits(spark: SparkSession, tmp_path: Path) -> None:
     file = tmp_path / "fragments.pcap"
-    told = fragmented(1)
-    file.write_bytes(pcap(told, magic=0xA1B23C4D))
+    frames = fragmented(1)
+    file.write_bytes(pcap(frames, magic=0xA1B23C4D))
     whole = rows_of([str(FIXTURES / "captures" / "kcat-kf.pcap")], "exchanges")
-    assert len(told) > 2 * len(whole)
+    assert len(frames) > 2 * len(whole)
     want = rows_of([str(file)], "exchanges")
     assert len(want) == len(whole)
     frame = read(spark, [str(file)], "exchanges", splitBytes="3k", partitions=3)
@@ -153,11 +153,11 @@ def test_filters_and_columns(spark: SparkSession) -> None:
     topics = {topic for row in every for topic in row["topics"]}
     topic = sorted(topics)[0]
     middle = sorted(row["time_ns"] for row in every if row["time_ns"])[len(every) // 2]
-    asked = read(
+    requested = read(
         spark, [file], columns=["correlation_id", "api_name"], apis="fetch", topics=topic,
         endTs=middle // 1_000_000_000 + 1,
     )  # fmt: skip
-    assert asked.columns == ["correlation_id", "api_name"]
+    assert requested.columns == ["correlation_id", "api_name"]
     want = [
         {"correlation_id": row["correlation_id"], "api_name": "Fetch"}
         for row in every
@@ -166,7 +166,7 @@ def test_filters_and_columns(spark: SparkSession) -> None:
         and row["time_ns"] < (middle // 1_000_000_000 + 1) * 1_000_000_000
     ]
     assert want
-    assert counted(of_frame(asked)) == counted(want)
+    assert counted(of_frame(requested)) == counted(want)
 
 
 def test_redaction(spark: SparkSession) -> None:

@@ -13,8 +13,8 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from kafkawire.spark.errors import JobFailed, NoJava, OutOfOrder, ascii_safe, in_a_line
-from kafkawire.spark.session import PLAIN_PLANS, SOCKETS_IN, apart, check_java
+from kafkawire.spark.errors import JobFailed, NoJava, OutOfOrder, ascii_safe, one_line_errors
+from kafkawire.spark.session import PLAIN_PLANS, SOCKETS_IN, check_java, job_session
 
 
 def test_the_session_is_ours(spark: SparkSession) -> None:
@@ -47,7 +47,7 @@ def test_workers_are_forked_with_all_loaded(spark: SparkSession) -> None:
 
 def test_a_session_apart_leaves_the_other_one_alone(spark: SparkSession) -> None:
     before = {key: spark.conf.get(key, None) for key in PLAIN_PLANS}
-    own = apart(spark)
+    own = job_session(spark)
     assert {key: own.conf.get(key) for key in PLAIN_PLANS} == PLAIN_PLANS
     assert {key: spark.conf.get(key, None) for key in PLAIN_PLANS} == before
     assert before != PLAIN_PLANS
@@ -123,7 +123,10 @@ def test_what_a_worker_failed_of_is_a_line_unless_its_trace_is_needed(
         yield
 
     frame: Any = spark.range(3).mapInArrow(step, "id long")
-    with pytest.raises(PySparkException if said is None else JobFailed) as caught, in_a_line():
+    with (
+        pytest.raises(PySparkException if said is None else JobFailed) as caught,
+        one_line_errors(),
+    ):
         frame.collect()
     if said is None:
         assert "Traceback" in str(caught.value)
@@ -133,11 +136,11 @@ def test_what_a_worker_failed_of_is_a_line_unless_its_trace_is_needed(
 
 
 def test_what_spark_says_is_a_line(spark: SparkSession) -> None:
-    with pytest.raises(JobFailed, match="nowhere") as caught, in_a_line():
+    with pytest.raises(JobFailed, match="nowhere") as caught, one_line_errors():
         spark.sql("SELECT * FROM nowhere")
     assert "\n" not in str(caught.value)
     java: Any = spark.sparkContext._jvm
-    with pytest.raises(JobFailed, match='For input string: "x"'), in_a_line():
+    with pytest.raises(JobFailed, match='For input string: "x"'), one_line_errors():
         java.java.lang.Integer.parseInt("x")
 
 

@@ -11,31 +11,31 @@ from pyspark.sql import SparkSession
 
 from kafkawire.capture.tables import TABLES
 from kafkawire.spark.decode.chunks import CHUNKED
-from kafkawire.spark.decode.work import IN_TWO_STEPS
+from kafkawire.spark.decode.work import GROUP_EVENTS_TABLE
 from kafkawire.spark.options import parse
 from kafkawire.spark.plan import connection_index as presence
 from kafkawire.spark.plan.connection_index import Sharing
 from kafkawire.spark.plan.planning import make_plan
 from kafkawire.spark.write import shared_directory as shared
-from kafkawire.spark.write.outputs import in_file
-from kafkawire.spark.write.shared_directory import Waiting
+from kafkawire.spark.write.outputs import read_file_batches
+from kafkawire.spark.write.shared_directory import SpilledTable
 
 from .conftest import counted, rows_of
 
-SHARED = sorted({*TABLES} - {IN_TWO_STEPS})
+SHARED = sorted({*TABLES} - {GROUP_EVENTS_TABLE})
 
 
 def decoded(
     spark: SparkSession, files: list[str], table: str, folder: Path, **options: str
-) -> tuple[Waiting, Counter[str]]:
+) -> tuple[SpilledTable, Counter[str]]:
     """Decode a table there; give its rows, too, without numbers of connections filled in twice."""
     folder.mkdir()
     asked = parse({"table": table, **options})
     plan = make_plan(spark, files, asked)
-    placing = plan.placing(asked.partitions or 2)
-    assert shared.suits(plan, asked, placing)
-    waiting = shared.decode(spark, plan, asked, placing, str(folder))
-    batches = (batch for name, _ in waiting.files for batch in in_file(name))
+    partitioner = plan.partitioner(asked.partitions or 2)
+    assert shared.supports(plan, asked, partitioner)
+    waiting = shared.decode(spark, plan, asked, partitioner, str(folder))
+    batches = (batch for name, _ in waiting.files for batch in read_file_batches(name))
     rows = [row for batch in waiting.finish(batches) for row in batch.to_pylist()]
     assert len(rows) == sum(count for _, count in waiting.files)
     return waiting, counted(rows)

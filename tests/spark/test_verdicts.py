@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 from kafkawire.spark import job, read, submit
 from kafkawire.spark.options import parse
 from kafkawire.spark.plan.verdicts import REFUSED, FileStatus
-from kafkawire.spark.watch import Finished, Mode, Rules, watch
+from kafkawire.spark.watch import Finished, Mode, WatchOptions, watch
 from kafkawire_cli.main import app
 from tests.conftest import FIXTURES
 
@@ -238,8 +238,8 @@ def test_a_watch_judges_the_same_and_goes_on(spark: SparkSession, tmp_path: Path
     def once(**more: Any) -> int:
         return watch(
             spark, directory_, output, ["exchanges", "problems"], parse({}),
-            Rules(Finished.RENAMED), mode=Mode.ONCE, clock=lambda: 0.0, sleep=lambda _: None,
-            say=said.append, **more,
+            WatchOptions(Finished.RENAMED), mode=Mode.ONCE, clock=lambda: 0.0, sleep=lambda _: None,
+            log=said.append, **more,
         )  # fmt: skip
 
     assert once() == 2

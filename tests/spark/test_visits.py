@@ -17,8 +17,8 @@ from benchmarks.captures import recorded
 from benchmarks.skew import hot
 from kafkawire.capture.tables import TABLES
 from kafkawire.spark import job, read
-from kafkawire.spark.decode.packets import Kind, is_among, mixed, segments_in
-from kafkawire.spark.decode.work import IN_TWO_STEPS, PACKETS, Step, Work
+from kafkawire.spark.decode.packets import Kind, hashes, is_among, segments_in
+from kafkawire.spark.decode.work import GROUP_EVENTS_TABLE, PACKETS, Step, Work
 from kafkawire.spark.errors import OutOfOrder
 from kafkawire.spark.options import parse
 from kafkawire.spark.plan import connection_index as presence
@@ -28,7 +28,7 @@ from kafkawire.spark.plan.parts import Visit
 from kafkawire.spark.plan.planning import Plan, make_plan
 from kafkawire.spark.reading import decode
 from kafkawire.spark.write.finishing import Finish
-from kafkawire.spark.write.outputs import unpacked
+from kafkawire.spark.write.outputs import deserialise
 from tests.conftest import FIXTURES
 
 from .conftest import counted, of_frame, rows_of
@@ -45,35 +45,37 @@ def numbered(count: int) -> pa.RecordBatch:
 def decoded(plan: Plan, table: str) -> list[dict[str, Any]]:
     """Rows of visits, their chunks and regions, and of what moves all the same; without Spark."""
     options, schema = parse({"table": table}), TABLES[table].schema
-    work, placing = Work(plan, schema.names, options), plan.placing(3)
-    told = ran(work.visiting(), numbered(len(plan.visits)))
+    work, partitioner = Work(plan, schema.names, options), plan.partitioner(3)
+    told = ran(work.decode_visits(), numbered(len(plan.visits)))
     for row in [row for row in told if row["kind"] == "chunk"]:
-        told += ran(work.opening(), pa.RecordBatch.from_pylist([row]))
+        told += ran(work.decode_chunks(), pa.RecordBatch.from_pylist([row]))
     assert not any(row["kind"] == PACKETS for row in told)
-    read = ran(work.reading(placing), numbered(len(plan.regions)))
-    moved = [row for row in read if row["kind"] == PACKETS]
-    for bucket in range(placing.total):
+    read = ran(work.decode_regions(partitioner), numbered(len(plan.regions)))
+    shuffled = [row for row in read if row["kind"] == PACKETS]
+    for bucket in range(partitioner.total):
         rows = [
             {"bucket": bucket, "kind": int(row["name"]), "packet": row["at"], "body": row["body"]}
-            for row in sorted(moved, key=lambda row: (int(row["name"]), row["at"]))
+            for row in sorted(shuffled, key=lambda row: (int(row["name"]), row["at"]))
             if row["n"] == bucket
         ]
         batches = [pa.RecordBatch.from_pylist([row]) for row in rows]
-        told += [row for made in work.gathering(placing)(batches) for row in made.to_pylist()]
+        told += [
+            row for made in work.decode_buckets(partitioner)(batches) for row in made.to_pylist()
+        ]
         for row in rows:
             if row["kind"] == Kind.SEGMENTS:
-                found = mixed(segments_in(row["body"]), 0)
+                found = hashes(segments_in(row["body"]), 0)
                 assert not is_among(plan.visited, found).any()
     told += read
     facts = sum_up(row["body"] for row in told if row["kind"] == "facts")
     finish = Finish(facts, plan.sets, frozenset(), schema)
     kept = [row["body"] for row in told if row["kind"] == "rows"]
-    made = finish(batch for body in kept for batch in unpacked(body))
+    made = finish(batch for body in kept for batch in deserialise(body))
     return [row for batch in made for row in batch.to_pylist()]
 
 
 @pytest.mark.parametrize("large", [1, 1 << 40])
-@pytest.mark.parametrize("table", sorted({*TABLES} - {IN_TWO_STEPS}))
+@pytest.mark.parametrize("table", sorted({*TABLES} - {GROUP_EVENTS_TABLE}))
 def test_every_capture(
     sets: dict[str, list[str]], table: str, large: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,7 +133,7 @@ def test_all_that_is_spread_is_visited(spark: SparkSession, sets: dict[str, list
     (files,) = [files for name, files in sets.items() if name.endswith("mixed-a--rot")]
     plan = make_plan(spark, files, parse({"splitBytes": "20k"}))
     assert len(plan.visits) == 2
-    assert not plan.moves
+    assert not plan.shuffles
     assert len({part for region in plan.regions for part in region.parts}) < len(plan.parts)
     for table in ("exchanges", "group_events"):
         frame = read(spark, random.sample(files, len(files)), table, splitBytes="20k")
@@ -145,15 +147,15 @@ def test_what_is_thin_moves(half_on_one: list[str], monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(presence, "DENSE", 1)
     plan = make_plan(None, half_on_one, options)
     assert not plan.visits
-    assert len(plan.placing(6).hot) == 1
-    assert plan.moves
+    assert len(plan.partitioner(6).hot) == 1
+    assert plan.shuffles
 
 
 def test_it_may_be_done_again(half_on_one: list[str], tmp_path: Path) -> None:
     """As Spark does where a worker was lost, whose rows wait in files that nobody names."""
     options = parse({"chunkBytes": "20k", "splitBytes": "100k"})
     plan = make_plan(None, half_on_one, options)
-    step = Work(plan, TABLES["exchanges"].schema.names, options, str(tmp_path)).visiting()
+    step = Work(plan, TABLES["exchanges"].schema.names, options, str(tmp_path)).decode_visits()
     lost = step([numbered(len(plan.visits))])
     next(lost)
     again, other = (ran(step, numbered(len(plan.visits))) for _ in range(2))

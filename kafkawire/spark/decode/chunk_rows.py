@@ -27,7 +27,7 @@ from ...capture.tables.context import Context
 from ...messages.api_key import ApiKey
 from ...messages.fetch_request import FetchRequest, FetchTopic
 from ...messages.fetch_response import FetchResponse
-from ..plan.facts import Facts, Unresolved
+from ..plan.facts import Facts, UnresolvedTopics
 
 ZERO: Final = bytes(16)
 
@@ -48,37 +48,37 @@ class Places:
         return self._names[file], number
 
 
-class Portion(Context):
+class ChunkContext(Context):
     """A portion of a connection, as the tables read a capture.
 
-    names, sets: of all files. items, told: what it consists of, and its exchanges. reminders:
+    names, sets: of all files. items, told: what it consists of, and its exchanges. session_exchanges:
     exchanges that only bring back what was remembered; of them no rows are made.
     """
 
     def __init__(self, names: Sequence[str], sets: Sequence[int], facts: Facts) -> None:
         super().__init__(Places(names))  # type: ignore[arg-type]  # what tables ask of a Traffic
-        self.names = Unresolved(facts, sets)
+        self.names = UnresolvedTopics(facts, sets)
         self._facts = facts
         self.items: list[Located | Ended] = []
         self.told: list[Exchange] = []
-        self.reminders: list[Exchange] = []
-        self._reminding = False
+        self.session_exchanges: list[Exchange] = []
+        self._restoring = False
 
     def located(self) -> Iterator[Located | Ended]:
         """Give the items."""
         return iter(self.items)
 
-    def carriers(self, wanted: Collection[tuple[int | None, str]]) -> Iterator[Located]:
+    def carriers(self, partition: Collection[tuple[int | None, str]]) -> Iterator[Located]:
         """Give the requests and responses of some APIs."""
         for item in self.items:
-            if isinstance(item, Located) and (item.row.api_key, item.row.direction) in wanted:
+            if isinstance(item, Located) and (item.row.api_key, item.row.direction) in partition:
                 yield item
 
     def exchanges(self) -> Iterator[Exchange]:
         """Give the exchanges, those that remind first."""
-        self._reminding = True
-        yield from self.reminders
-        self._reminding = False
+        self._restoring = True
+        yield from self.session_exchanges
+        self._restoring = False
         yield from self.told
 
     def learn(self, row: Row) -> None:
@@ -88,9 +88,9 @@ class Portion(Context):
 
     def rows(self, table: str) -> Iterator[Values]:
         """Make the rows of a table."""
-        self._reminding = False
+        self._restoring = False
         for row in TABLES[table].rows(self):
-            if not self._reminding:
+            if not self._restoring:
                 yield row
 
 
@@ -98,46 +98,46 @@ class Portion(Context):
 
 
 @dataclass(slots=True)
-class Memory:
+class ConnectionHistory:
     """What the next portion of a connection needs to know.
 
     life: its row of `connections` so far. sessions: id -> exchange that brings the session back.
     """
 
-    life: Values | None = None
+    row: Values | None = None
     sessions: dict[int, Exchange] = field(default_factory=dict)
 
-    def note(self, exchange: Exchange, asked: InFlightRequest | None) -> None:
+    def note(self, exchange: Exchange, in_flight: InFlightRequest | None) -> None:
         """Take note of what an exchange makes of its fetch session, as FetchSessions does."""
         request = None if exchange.request is None else exchange.request.message
-        if asked is None or not isinstance(request, FetchRequest):
+        if in_flight is None or not isinstance(request, FetchRequest):
             return
         self.sessions.pop(request.session_id, None)
-        answer = None if exchange.response is None else exchange.response.message
+        response = None if exchange.response is None else exchange.response.message
         id = request.session_id
-        if isinstance(answer, FetchResponse):
-            id = 0 if answer.error_code else answer.session_id
+        if isinstance(response, FetchResponse):
+            id = 0 if response.error_code else response.session_id
         if id and request.session_epoch != FINAL_EPOCH:
-            self.sessions[id] = reminder(exchange, id, asked)
+            self.sessions[id] = session_exchange(exchange, id, in_flight)
 
 
-def reminder(exchange: Exchange, id: int, asked: InFlightRequest) -> Exchange:
+def session_exchange(exchange: Exchange, id: int, in_flight: InFlightRequest) -> Exchange:
     """Make the exchange after which a fetch session is what it is: one that opens it, or one of a
     session whose beginning is not there.
     """
     topics: list[FetchTopic] = []
-    for wanted in asked.partitions:
-        topic = wanted.topic
+    for partition in in_flight.partitions:
+        topic = partition.topic
         if not topics or (topics[-1].topic, topics[-1].topic_id) != (
             topic.name or "",
             topic.id or ZERO,
         ):
             topics.append(FetchTopic(topic=topic.name or "", topic_id=topic.id or ZERO))
             topics[-1].partitions = []
-        topics[-1].partitions.append(wanted.asked)
+        topics[-1].partitions.append(partition.asked)
     message = FetchRequest(
-        session_id=0 if asked.complete else id,
-        session_epoch=INITIAL_EPOCH if asked.complete else 1,
+        session_id=0 if in_flight.complete else id,
+        session_epoch=INITIAL_EPOCH if in_flight.complete else 1,
         topics=topics,
     )
     request = _row("request", message, exchange.told)
@@ -161,24 +161,24 @@ def _row(direction: str, message: FetchRequest | FetchResponse, like: Row) -> Ro
     )
 
 
-def reminded(exchanges: Iterable[Exchange], sessions: FetchSessions) -> None:
+def restore_sessions(exchanges: Iterable[Exchange], sessions: FetchSessions) -> None:
     """Bring sessions back."""
     for exchange in exchanges:
         sessions.expand(exchange)
 
 
-def waiting(pairs: Exchanges) -> list[Located]:
+def open_requests(pairs: Exchanges) -> list[Located]:
     """Say which requests wait for their response; they go on waiting."""
     found = [
         Located(each.connection, each.client, each.broker, each.request)
         for each in pairs.finish()
         if each.request is not None
     ]
-    await_again(pairs, found)
+    restore_requests(pairs, found)
     return found
 
 
-def await_again(pairs: Exchanges, requests: Iterable[Located]) -> None:
+def restore_requests(pairs: Exchanges, requests: Iterable[Located]) -> None:
     """Let requests wait for their response that did so before."""
     for request in requests:
         for _ in pairs.take(request):

@@ -27,8 +27,8 @@ from ...capture.tables.extraction.messages import Extractor
 from ...capture.tables.passes import EXCHANGES, Columnar, has_a_place
 from ...messages.api_key import ApiKey
 from ..plan.facts import Facts
-from .chunk_rows import Memory, Portion, await_again
-from .decoding import Gathering, Traffic, without_bodies
+from .chunk_rows import ChunkContext, ConnectionHistory, restore_requests
+from .decoding import BucketContext, Traffic, without_bodies
 
 CHUNKED: Final = frozenset({"exchanges", "messages", "records", "partitions"})
 """Tables whose rows are made of single messages or exchanges, and cost more than to find these:
@@ -42,13 +42,13 @@ class Chunk(NamedTuple):
     back fetch sessions.
     """
 
-    parcel: SerialisedFrames
+    frames: SerialisedFrames
     ended: dict[int, Ended]
     requests: list[LocatedItem]
     sessions: list[Exchange]
 
 
-class Asking(NamedTuple):
+class OpenRequest(NamedTuple):
     """A request that waits for its response. row: what it is, where that matters."""
 
     packet: int
@@ -58,36 +58,36 @@ class Asking(NamedTuple):
     row: Row | None
 
 
-class Waiting:
+class OpenRequests:
     """The requests of one connection that may still be answered."""
 
     def __init__(self) -> None:
-        self.requests: deque[Asking] = deque()
+        self.requests: deque[OpenRequest] = deque()
         self.bytes = 0
 
-    def first(self) -> Asking:
+    def first(self) -> OpenRequest:
         """Take the one that waits longest."""
         found = self.requests.popleft()
         self.bytes -= found.length
         return found
 
 
-class Cutting:
+class ChunkCutter:
     """What is known of connections that are being cut: requests that wait, sessions, names.
 
     Only what may name topics, or speaks of a session, is opened; pairing is as in
     `capture.exchanges`. base: what stands before the packets that tell.
     """
 
-    def __init__(self, context: Gathering, facts: Facts) -> None:
+    def __init__(self, context: BucketContext, facts: Facts) -> None:
         self.base = 0
         self._facts = facts
         self._context = context
-        self._hearing = Extractor(context.names, context.limits, False)
+        self._extractor = Extractor(context.names, context.limits, False)
         self._sessions = FetchSessions(context.names)
-        self._memories: dict[int, Memory] = {}
-        self._open: dict[int, Waiting] = {}
-        self._silent: dict[int, bool] = {}
+        self._histories: dict[int, ConnectionHistory] = {}
+        self._open: dict[int, OpenRequests] = {}
+        self._skippable: dict[int, bool] = {}
 
     def take(self, told: LocatedItem) -> None:
         """Take what is told next."""
@@ -97,67 +97,71 @@ class Cutting:
             if told.connection is not None and has_a_place(row):
                 number, length = row.correlation_id, row.length
                 if row.direction == "request":
-                    self._asks(told.connection, Asking(row.packet, number, length, told, row))
+                    self._request(
+                        told.connection, OpenRequest(row.packet, number, length, told, row)
+                    )
                 else:
-                    self._answers(told.connection, row.request_packet, number, row)
+                    self._response(told.connection, row.request_packet, number, row)
             return
         is_request = item.is_request
         kind = (asked.api_key << 16 | asked.api_version & 0xFFFF) << 1 | is_request
-        silent = self._silent.get(kind)
-        if silent is None:
-            names = self._hearing.head(asked, is_request).names
-            silent = self._silent[kind] = not names and asked.api_key != ApiKey.FETCH
-        opened = None if silent else self._opened(told)
+        skippable = self._skippable.get(kind)
+        if skippable is None:
+            names = self._extractor.head(asked, is_request).names
+            skippable = self._skippable[kind] = not names and asked.api_key != ApiKey.FETCH
+        opened = None if skippable else self._opened(told)
         connection, packet, number = told.connection or 0, asked.packet, asked.correlation_id
         if is_request:
-            self._asks(connection, Asking(item.packet, number, len(item.frame), told, opened))
+            self._request(
+                connection, OpenRequest(item.packet, number, len(item.frame), told, opened)
+            )
         else:
-            self._answers(connection, packet, number, opened)
+            self._response(connection, packet, number, opened)
 
-    def _asks(self, connection: int, asking: Asking) -> None:
+    def _request(self, connection: int, open_request: OpenRequest) -> None:
         waiting = self._open.get(connection)
         if waiting is None:
-            waiting = self._open[connection] = Waiting()
+            waiting = self._open[connection] = OpenRequests()
         requests = waiting.requests
-        requests.append(asking)
-        waiting.bytes += asking.length
+        requests.append(open_request)
+        waiting.bytes += open_request.length
         while len(requests) > MAX_OPEN or (waiting.bytes > MAX_OPEN_BYTES and len(requests) > 1):
             self._complete(waiting.first(), None)
 
-    def _answers(
+    def _response(
         self, connection: int, packet: int | None, number: int | None, row: Row | None
     ) -> None:
         waiting = self._open.get(connection)
         if waiting is None:
             return
-        for at, asking in enumerate(waiting.requests):
-            if asking.packet == packet and asking.correlation_id == number:
+        for at, open_request in enumerate(waiting.requests):
+            if open_request.packet == packet and open_request.correlation_id == number:
                 for _ in range(at):
                     self._complete(waiting.first(), None)
                 self._complete(waiting.first(), row)
                 return
 
-    def _complete(self, asking: Asking, answer: Row | None) -> None:
-        request = asking.row
+    def _complete(self, open_request: OpenRequest, response: Row | None) -> None:
+        request = open_request.row
         if request is None or request.api_key != ApiKey.FETCH:
             return
-        told = asking.told
+        told = open_request.told
         connection = told.connection or 0
-        exchange = Exchange(connection, told.client or "", told.broker or "", request, answer)
-        wanted = self._sessions.expand(exchange)
-        if wanted is not None:
-            self._memories.setdefault(connection, Memory()).note(exchange, wanted)
+        exchange = Exchange(connection, told.client or "", told.broker or "", request, response)
+        in_flight = self._sessions.expand(exchange)
+        if in_flight is not None:
+            self._histories.setdefault(connection, ConnectionHistory()).note(exchange, in_flight)
 
     def end(self, connection: int) -> None:
         """Take that nothing more comes of a connection."""
         self._open.pop(connection, None)
-        self._memories.pop(connection, None)
+        self._histories.pop(connection, None)
 
     def before(self) -> tuple[list[LocatedItem], list[Exchange]]:
         """Say what the next chunk must know."""
-        asking = [one.told for each in self._open.values() for one in each.requests]
-        kept = [one for each in self._memories.values() for one in each.sessions.values()]
-        return asking, kept
+        open_request = [one.told for each in self._open.values() for one in each.requests]
+        sessions = [one for each in self._histories.values() for one in each.sessions.values()]
+        return open_request, sessions
 
     def _opened(self, told: LocatedItem) -> Row:
         row = located(told).row
@@ -166,28 +170,28 @@ class Cutting:
         return row
 
 
-def cut(context: Gathering, traffic: Traffic, size: int) -> Iterator[bytes]:
+def cut(context: BucketContext, traffic: Traffic, size: int) -> Iterator[bytes]:
     """Cut what a bucket tells into chunks of about `size` bytes, pickled; names are noted."""
-    cutting = Cutting(context, traffic.facts)
+    cutter = ChunkCutter(context, traffic.facts)
     told: list[LocatedItem] = []
     ended: dict[int, Ended] = {}
-    before = cutting.before()
+    before = cutter.before()
     held = 0
     for batch in traffic.batches():
         if batch and isinstance(batch[0], LocatedItem):
-            cutting.base = traffic.facts.at - batch[0].known_at
+            cutter.base = traffic.facts.at - batch[0].known_at
         for item in batch:
             if isinstance(item, Ended):
                 ended[len(told) + len(ended)] = item
-                cutting.end(item.connection)
+                cutter.end(item.connection)
                 continue
             told.append(item)
-            cutting.take(item)
+            cutter.take(item)
             held += len(item.item.frame) if isinstance(item.item, RawFrame) else len(item.item.raw)
             if held >= size:
                 yield pickle.dumps(tuple(Chunk(pack(told), ended, *before)))
                 told, ended, held = [], {}, 0
-                before = cutting.before()
+                before = cutter.before()
     yield pickle.dumps(tuple(Chunk(pack(told), ended, *before)))
 
 
@@ -196,7 +200,7 @@ def columns(
 ) -> Iterator[pa.RecordBatch]:
     """Make the rows of a chunk column by column; names, sets: of all files; rows: of a batch."""
     chunk = Chunk(*pickle.loads(data))
-    made = Columnar(Portion(names, sets, Facts()), frozenset({table}), rows)
+    made = Columnar(ChunkContext(names, sets, Facts()), frozenset({table}), rows)
     if table == EXCHANGES:
         for one in chunk.sessions:
             again = [each for each in (one.request, one.response) if each is not None]
@@ -211,16 +215,16 @@ def columns(
     yield from (batch for _, batch in made.batches(last=True))
 
 
-def portion(
+def chunk_context(
     data: bytes, names: Sequence[str], sets: Sequence[int], *, bare: bool = False
-) -> Portion:
+) -> ChunkContext:
     """Take a chunk as what tables read; names, sets: of all files."""
     chunk = Chunk(*pickle.loads(data))
-    made = Portion(names, sets, Facts())
+    made = ChunkContext(names, sets, Facts())
     made.items = [one if isinstance(one, Ended) else located(one) for one in items(chunk)]
-    made.reminders = chunk.sessions
+    made.session_exchanges = chunk.sessions
     pairs = Exchanges()
-    await_again(pairs, map(located, chunk.requests))
+    restore_requests(pairs, map(located, chunk.requests))
     for item in made.items:
         done = pairs.end(item.connection) if isinstance(item, Ended) else pairs.take(item)
         made.told.extend(done)
@@ -231,7 +235,7 @@ def portion(
 
 def items(chunk: Chunk) -> list[LocatedItem | Ended]:
     """Give the items of a chunk, in order."""
-    told, ended = unpack(chunk.parcel), chunk.ended
+    told, ended = unpack(chunk.frames), chunk.ended
     rest = iter(told)
     places = range(len(told) + len(ended))
     return [ended[at] if at in ended else next(rest) for at in places]

@@ -44,21 +44,21 @@ def needed(table: str, wanted: Sequence[str], options: Options) -> list[str]:
         more.add("connection")  # says which set's names count
     if options.topics:
         more |= {"connection"}
-        more |= _some(have, TOPIC_COLUMNS, "topics", table)
+        more |= _require_any(have, TOPIC_COLUMNS, "topics", table)
         more |= {"topic_id"} & set(have)
     if not more:
         more.add(have[0])
     return [name for name in have if name in more]
 
 
-def _some(have: Sequence[str], any_of: Iterable[str], option: str, table: str) -> set[str]:
+def _require_any(have: Sequence[str], any_of: Iterable[str], option: str, table: str) -> set[str]:
     found = set(any_of) & set(have)
     if not found:
         raise BadOption(option, table, "an option of this table: its rows say nothing of that")
     return found
 
 
-def kept(table: str, options: Options) -> Callable[[Row], bool] | None:
+def row_filter(table: str, options: Options) -> Callable[[Row], bool] | None:
     """Make the test of which rows are asked for, by API and time; None for all."""
     names = TABLES[table].schema.names
     tests: list[Callable[[Row], bool]] = []
@@ -69,15 +69,15 @@ def kept(table: str, options: Options) -> Callable[[Row], bool] | None:
     return (lambda row: all(test(row) for test in tests)) if tests else None
 
 
-CARRIED_BY: Final = {"produce": "produce", "fetch": "fetch", "share_fetch": "sharefetch"}
+RECORD_API: Final = {"produce": "produce", "fetch": "fetch", "share_fetch": "sharefetch"}
 """`direction` of a record -> the API that carried it."""
 
 
 def _by_api(names: list[str], apis: frozenset[str], table: str) -> Callable[[Row], bool]:
     if table == "records":
         direction = names.index("direction")
-        return lambda row: CARRIED_BY[row[direction]] in apis
-    _some(names, ["api_name"], "apis", table)
+        return lambda row: RECORD_API[row[direction]] in apis
+    _require_any(names, ["api_name"], "apis", table)
     name, key = names.index("api_name"), names.index("api_key")
     return lambda row: (row[name] or "").lower() in apis or str(row[key]) in apis
 
@@ -92,11 +92,11 @@ def _by_time(names: list[str], options: Options) -> Callable[[Row], bool]:
     start, end = options.start_ns, options.end_ns
 
     def test(row: Row) -> bool:
-        begins = row[other] if row[first] is None else row[first]
-        ends = begins if row[last] is None else row[last]
-        if begins is None:
+        first_packet_time = row[other] if row[first] is None else row[first]
+        ends = first_packet_time if row[last] is None else row[last]
+        if first_packet_time is None:
             return True
-        return (start is None or ends >= start) and (end is None or begins < end)
+        return (start is None or ends >= start) and (end is None or first_packet_time < end)
 
     return test
 
@@ -109,23 +109,23 @@ def is_bare(table: str, made: Sequence[str]) -> bool:
 # -- what is hidden
 
 
-def hidden(table: str, options: Options) -> dict[str, Callable[[Any], Any]]:
+def hidden_columns(table: str, options: Options) -> dict[str, Callable[[Any], Any]]:
     """Say which columns are replaced by what."""
     hide: dict[str, Callable[[Any], Any]] = {}
     if table == "messages":
         if not options.include_bodies:
-            hide = {"body": _nothing, "raw": _nothing}
+            hide = {"body": _null, "raw": _null}
         elif options.redact:
             hide = REDACTED[table]
     elif table == "records":
         if not options.include_records:
-            hide = {"key": _nothing, "value": _nothing, "headers": _nothing}
+            hide = {"key": _null, "value": _null, "headers": _null}
         elif options.redact:
             hide = REDACTED[table]
     return hide
 
 
-def _nothing(_: Any) -> None:
+def _null(_: Any) -> None:
     return None
 
 
@@ -143,10 +143,10 @@ def to_batches(
     known: Columns = TABLES[table].columns
     names = [column.name for column in known]
     at = [names.index(name) for name in columns]
-    test = kept(table, options)
+    test = row_filter(table, options)
     if test is not None:
         rows = filter(test, rows)
-    hide = hidden(table, options)
+    hide = hidden_columns(table, options)
     changes = [hide.get(name) for name in columns]
     if any(changes):
         rows = (
@@ -161,7 +161,7 @@ def to_batches(
 
 def is_plain(table: str, options: Options) -> bool:
     """Whether all rows are asked for, as they are."""
-    return kept(table, options) is None and not hidden(table, options)
+    return row_filter(table, options) is None and not hidden_columns(table, options)
 
 
 def _picker(at: list[int]) -> Callable[[Row], Row]:

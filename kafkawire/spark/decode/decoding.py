@@ -30,21 +30,21 @@ from ...capture.tables.context import Context
 from ...capture.tcp.connection import Connection
 from ..errors import OutOfOrder, Unreadable
 from ..options import Options
-from ..plan.facts import END, Facts, Unresolved
-from ..plan.parts import Notice
-from .packets import Kind, joined, segments_in, taken
+from ..plan.facts import END, Facts, UnresolvedTopics
+from ..plan.parts import FileProblems
+from .packets import Kind, concatenated, segments_in, take
 
-ENOUGH_SEGMENTS: Final = 1 << 14
-ENOUGH_BYTES: Final = 4 << 20
+MIN_SEGMENTS: Final = 1 << 14
+MIN_BYTES: Final = 4 << 20
 """Segments, or bytes of them, that are worth a turn of the engine."""
 
-MOST: Final = 1 << 15
+MAX_SEGMENTS: Final = 1 << 15
 """Segments that it takes at a time."""
 
 _IN_FILE: Final = (1 << FILE_BITS) - 1
 
 
-class ToldEngine(Engine):
+class FirstPacketEngine(Engine):
     """An engine that also says which connection it speaks of, by its first packet.
 
     firsts: number in this engine -> first packet.
@@ -75,14 +75,14 @@ class Traffic:
     def __init__(
         self,
         segments: Iterable[Segments],
-        notices: Notices,
+        file_problems: ProblemCollector,
         names: Sequence[str],
         sets: Sequence[int],
         options: Options,
     ) -> None:
-        self.facts = notices.facts
+        self.facts = file_problems.facts
         self._segments = segments
-        self._notices = notices
+        self._file_problems = file_problems
         self._names = names
         self._sets = np.array(sets, np.int64)
         self._options = options
@@ -111,13 +111,13 @@ class Traffic:
         for segments in self._segments:
             for set, mine in by_set(segments, self._sets):
                 if set != current and current is not None:
-                    yield from self._told(None)
+                    yield from self._feed(None)
                     self._engine = self._new_engine()
                 current = set
                 self.facts.sums["captured_bytes"] += int(mine.captured.sum())
-                yield from self._told(mine)
-        yield from self._told(None)
-        yield [*self._notices.told(self._options, self.place)]
+                yield from self._feed(mine)
+        yield from self._feed(None)
+        yield [*self._file_problems.items(self._options, self.place)]
 
     def _new_engine(self) -> Engine:
         options = self._options
@@ -129,24 +129,24 @@ class Traffic:
             by_packet=True,
         )
 
-    def _told(self, segments: Segments | None) -> Iterator[list[LocatedItem | Ended]]:
+    def _feed(self, segments: Segments | None) -> Iterator[list[LocatedItem | Ended]]:
         """Feed the engine, or with None end it."""
         facts = self.facts
         self._base = END if segments is None else 0
         for batch in self._engine.batches(segments):
-            yield from self._ended()
+            yield from self._drain_ended()
             facts.items(batch)
             facts.at = self._base + batch[0].known_at
             yield [*batch]
-        yield from self._ended()
+        yield from self._drain_ended()
 
-    def _ended(self) -> Iterator[list[LocatedItem | Ended]]:
+    def _drain_ended(self) -> Iterator[list[LocatedItem | Ended]]:
         ended = self.facts.endings.drained()
         if ended:
             yield [*ended]
 
 
-class Gathering(Context):
+class BucketContext(Context):
     """A bucket being read for one table; what its messages state is noted as facts.
 
     bare: decoded bodies are of no use to the table any more, once they have told what they state.
@@ -154,7 +154,7 @@ class Gathering(Context):
 
     def __init__(self, traffic: Traffic, sets: Sequence[int], *, bare: bool = False) -> None:
         super().__init__(traffic)  # type: ignore[arg-type]  # what tables ask of a Traffic
-        self.names = Unresolved(traffic.facts, sets)
+        self.names = UnresolvedTopics(traffic.facts, sets)
         self._bare = bare
 
     def located(self) -> Iterator[Located | Ended]:
@@ -211,29 +211,29 @@ def in_order(
         if kind != Kind.SEGMENTS:
             other(kind, packet, body)
             continue
-        if size >= ENOUGH_SEGMENTS or volume >= ENOUGH_BYTES:
+        if size >= MIN_SEGMENTS or volume >= MIN_BYTES:
             # Segments of datagrams that were put together lie between others.
-            found = joined(held)
+            found = concatenated(held)
             ready = int(np.searchsorted(found.packet, packet))
-            last = yield from _asserted(found, ready, last)
-            held = [taken(found, slice(ready, None))] if ready < len(found) else []
+            last = yield from _in_packet_order(found, ready, last)
+            held = [take(found, slice(ready, None))] if ready < len(found) else []
             size, volume = sum(map(len, held)), 0
         held.append(segments_in(body))
         size += len(held[-1])
         volume += len(body)
     if held:
-        found = joined(held)
-        yield from _asserted(found, len(found), last)
+        found = concatenated(held)
+        yield from _in_packet_order(found, len(found), last)
 
 
-def _asserted(segments: Segments, count: int, last: int) -> Generator[Segments, None, int]:
+def _in_packet_order(segments: Segments, count: int, last: int) -> Generator[Segments, None, int]:
     """Give the first of them, behind the packet `last`; returns their last one."""
     packets = segments.packet[:count]
     falls = np.flatnonzero(np.diff(packets, prepend=last) <= 0)
     if len(falls):
         raise OutOfOrder(Kind.SEGMENTS, int(packets[falls[0]]))
-    for at in range(0, count, MOST):
-        yield taken(segments, slice(at, min(at + MOST, count)))
+    for at in range(0, count, MAX_SEGMENTS):
+        yield take(segments, slice(at, min(at + MAX_SEGMENTS, count)))
     return int(packets[-1]) if count else last
 
 
@@ -245,36 +245,36 @@ def by_set(segments: Segments, sets: Ints) -> Iterator[tuple[int, Segments]]:
         set = sets[place_of(int(packets[start]))[0]]
         behind = int(np.searchsorted(sets, set, side="right"))
         end = int(np.searchsorted(packets, behind << FILE_BITS))
-        yield int(set), taken(segments, slice(start, end))
+        yield int(set), take(segments, slice(start, end))
         start = end
 
 
-class Notices:
+class ProblemCollector:
     """What the parts of files told."""
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
-        self._by_file: dict[int, tuple[int, Notice]] = {}
+        self._by_file: dict[int, tuple[int, FileProblems]] = {}
 
     def take(self, kind: int, packet: int, body: bytes) -> None:
         """Take a row that holds no segments."""
-        if kind == Kind.PIECES:
+        if kind == Kind.FRAGMENTS:
             self.facts.fragments = True
             return
-        told: Notice = pickle.loads(body)
+        reported: FileProblems = pickle.loads(body)
         file, _ = place_of(packet)
-        last, before = self._by_file.get(file, (0, Notice()))
+        last, before = self._by_file.get(file, (0, FileProblems()))
         known = {what for what, _ in before.once}
-        once = tuple(one for one in told.once if one[0] not in known)
-        notice = Notice(before.problems + told.problems, before.once + once)
+        once = tuple(one for one in reported.once if one[0] not in known)
+        notice = FileProblems(before.problems + reported.problems, before.once + once)
         self._by_file[file] = max(last, packet), notice
 
-    def told(
+    def items(
         self, options: Options, place: Callable[[int], tuple[str, int]]
     ) -> Iterator[LocatedItem]:
         """Say what is wrong with files, each at its last packet. Raises Unreadable, if asked to."""
-        for packet, told in self._by_file.values():
-            for text in [*told.problems, *(said for _, said in told.once)]:
+        for packet, reported in self._by_file.values():
+            for text in [*reported.problems, *(reason for _, reason in reported.once)]:
                 if options.fail_on_error:
                     raise Unreadable(place(packet)[0], text)
                 yield LocatedItem(None, None, None, about(text, packet))

@@ -25,7 +25,7 @@ from ...capture.tables.groups.classic import HANDLERS
 from ...capture.tables.groups.heartbeat import PROTOCOLS
 from ...messages.api_key import ApiKey
 from ..write.outputs import OUT
-from .decoding import Gathering, Traffic
+from .decoding import BucketContext, Traffic
 
 APIS: Final = frozenset({*HANDLERS, *PROTOCOLS, *COMMITS})
 """API keys that tell of groups."""
@@ -45,7 +45,7 @@ ITEM_ROWS: Final = 256
 
 
 def items(
-    context: Gathering, traffic: Traffic, sets: Sequence[int]
+    context: BucketContext, traffic: Traffic, sets: Sequence[int]
 ) -> Iterator[tuple[str, int, int, bytes]]:
     """Find what a partition's connections say of groups; sets: of each file."""
     pairs = Exchanges()
@@ -68,25 +68,25 @@ def items(
 
 
 def _item(
-    request: Row | None, set: int, at: int, n: int, told: Located | Exchange
+    request: Row | None, set: int, at: int, n: int, item: Located | Exchange
 ) -> Iterator[tuple[str, int, int, bytes]]:
     message: Any = None if request is None else request.message
     if message is not None:
         # Text that is no UTF-8 on the wire is kept as it is, and Arrow takes none of that.
         group_id = message.group_id.encode("utf-8", "backslashreplace").decode()
-        yield f"{set} {group_id}", at, n, pickle.dumps(told)
+        yield f"{set} {group_id}", at, n, pickle.dumps(item)
 
 
 def item_batches(rows: Iterable[tuple[str, int, int, bytes]]) -> Iterator[pa.RecordBatch]:
     """Make batches of items."""
-    held: list[tuple[str, int, int, bytes]] = []
+    buffered: list[tuple[str, int, int, bytes]] = []
     for row in rows:
-        held.append(row)
-        if len(held) == ITEM_ROWS:
-            yield _batch(held)
-            held = []
-    if held:
-        yield _batch(held)
+        buffered.append(row)
+        if len(buffered) == ITEM_ROWS:
+            yield _batch(buffered)
+            buffered = []
+    if buffered:
+        yield _batch(buffered)
 
 
 def _batch(rows: list[tuple[str, int, int, bytes]]) -> pa.RecordBatch:
@@ -101,8 +101,8 @@ def event_rows(batches: Iterable[pa.RecordBatch], context: Context) -> Iterator[
     for _, of_group in groupby(rows, key=lambda row: row["group_id"]):
         groups = Groups(context)
         for row in of_group:
-            told = pickle.loads(row["item"])
-            if isinstance(told, Exchange):
-                yield from events(groups.take(told), context)
+            item = pickle.loads(row["item"])
+            if isinstance(item, Exchange):
+                yield from events(groups.take(item), context)
             else:
-                groups.requested(told)
+                groups.requested(item)

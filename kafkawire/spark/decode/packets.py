@@ -40,11 +40,11 @@ class Kind(IntEnum):
 
     STATE = 0
     SEGMENTS = 1
-    PIECES = 2
-    NOTICE = 3
+    FRAGMENTS = 2
+    PROBLEMS = 3
 
 
-SEGMENT: Final = {
+SEGMENT_COLUMNS: Final = {
     "packet": "<i8",
     "ts": "<i8",
     "source_high": "<u8",
@@ -60,35 +60,35 @@ SEGMENT: Final = {
 }
 """Columns of segments as they are written; the payloads follow, one behind the other."""
 
-PIECE: Final = dict.fromkeys(("packet", "ts", "link", "captured", "original"), "<i8")
+FRAGMENT_COLUMNS: Final = dict.fromkeys(("packet", "ts", "link", "captured", "original"), "<i8")
 """The same of pieces."""
 
 COUNT: Final = 8
 """Bytes in front, which count the rows."""
 
-Mixed = npt.NDArray[np.uint64]
+Hashes = npt.NDArray[np.uint64]
 
-NOWHERE: Final = -1
+NOT_SHUFFLED: Final = -1
 """The bucket of what does not move."""
 
 
-class Placing(NamedTuple):
+class Partitioner(NamedTuple):
     """Says which bucket a connection is in. hot: those (mixed) that have one of their own. visited:
     those, sorted, whose packets are read where they lie, and never moved.
     """
 
     total: int
     hot: tuple[int, ...] = ()
-    visited: Mixed | None = None
+    visited: Hashes | None = None
 
-    def of(self, mixed: Mixed) -> npt.NDArray[np.int32]:
+    def of(self, hashes: Hashes) -> npt.NDArray[np.int32]:
         """Place connections."""
         shared = self.total - len(self.hot)
-        buckets = ((mixed >> np.uint64(32)) % np.uint64(shared)).astype(np.int32) + len(self.hot)
+        buckets = ((hashes >> np.uint64(32)) % np.uint64(shared)).astype(np.int32) + len(self.hot)
         for bucket, one in enumerate(self.hot):
-            buckets[mixed == np.uint64(one)] = bucket
+            buckets[hashes == np.uint64(one)] = bucket
         if self.visited is not None:
-            buckets[is_among(self.visited, mixed)] = NOWHERE
+            buckets[is_among(self.visited, hashes)] = NOT_SHUFFLED
         return buckets
 
     def of_file(self, file: int) -> int:
@@ -102,47 +102,49 @@ _K3: Final = np.uint64(0x165667B19E3779F9)
 _SHIFT: Final = np.uint64(29)
 
 
-def mixed_ends(high: Any, low: Any, port: Any) -> Mixed:
+def endpoint_hashes(high: Any, low: Any, port: Any) -> Hashes:
     """Mix an end of each connection into a number."""
     word = (high * _K2) ^ (low << np.uint64(16) | port.astype(np.uint64))
     word *= _K1
-    mixed: Mixed = word ^ (word >> _SHIFT)
-    return mixed
+    hashes: Hashes = word ^ (word >> _SHIFT)
+    return hashes
 
 
-def mixed(segments: Segments, set: int) -> Mixed:
+def hashes(segments: Segments, set: int) -> Hashes:
     """Give a number for each segment, which is the same for all of its connection."""
     ports = segments.ports
-    found = mixed_ends(segments.source_high, segments.source_low, ports >> 16)
-    found = found + mixed_ends(segments.destination_high, segments.destination_low, ports & 0xFFFF)
-    return settled(found, set)
+    found = endpoint_hashes(segments.source_high, segments.source_low, ports >> 16)
+    found = found + endpoint_hashes(
+        segments.destination_high, segments.destination_low, ports & 0xFFFF
+    )
+    return finish_hashes(found, set)
 
 
-def mixed_keys(keys: Sequence[bytes]) -> Mixed:
+def key_hashes(keys: Sequence[bytes]) -> Hashes:
     """Give the same for connections by their keys, of set 0."""
     ends = np.frombuffer(b"".join(keys), KEY)
-    found = mixed_ends(ends["source_high"], ends["source_low"], ends["source_port"])
-    found = found + mixed_ends(
+    found = endpoint_hashes(ends["source_high"], ends["source_low"], ends["source_port"])
+    found = found + endpoint_hashes(
         ends["destination_high"], ends["destination_low"], ends["destination_port"]
     )
-    return settled(found, 0)
+    return finish_hashes(found, 0)
 
 
-def settled(found: Mixed, set: int) -> Mixed:
+def finish_hashes(found: Hashes, set: int) -> Hashes:
     """Mix the set in, which is part of what a connection is."""
     found = (found + np.uint64(set)) * _K3
     return found ^ (found >> _SHIFT)
 
 
-def is_among(several: Mixed, mixed: Mixed) -> npt.NDArray[np.bool_]:
+def is_among(several: Hashes, hashes: Hashes) -> npt.NDArray[np.bool_]:
     """Say which are among some that are sorted."""
     if not len(several):
-        return np.zeros(len(mixed), bool)
+        return np.zeros(len(hashes), bool)
     found: npt.NDArray[np.bool_]
     if len(several) == 1:
-        found = mixed == several[0]
+        found = hashes == several[0]
     else:
-        found = several[np.minimum(np.searchsorted(several, mixed), len(several) - 1)] == mixed
+        found = several[np.minimum(np.searchsorted(several, hashes), len(several) - 1)] == hashes
     return found
 
 
@@ -156,43 +158,47 @@ def row_of(bucket: int, kind: Kind, packet: int, body: bytes) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 
 
-def segment_rows(segments: Segments, set: int, placing: Placing) -> Iterator[pa.RecordBatch]:
+def segment_rows(
+    segments: Segments, set: int, partitioner: Partitioner
+) -> Iterator[pa.RecordBatch]:
     """Make rows of segments of a set that move, one for each bucket that has some of them."""
-    buckets = placing.of(mixed(segments, set))
+    buckets = partitioner.of(hashes(segments, set))
     order = np.argsort(buckets, kind="stable")
     order = order[np.searchsorted(buckets, 0, sorter=order) :]
     if not len(order):
         return
     ordered = buckets[order]
     cuts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-    payload, offsets = _gathered(segments, order)
-    columns = [getattr(segments, name)[order].astype(type) for name, type in SEGMENT.items()]
+    payload, offsets = _concatenated(segments, order)
+    columns = [
+        getattr(segments, name)[order].astype(type) for name, type in SEGMENT_COLUMNS.items()
+    ]
     for start, end in zip([0, *cuts.tolist()], [*cuts.tolist(), len(order)], strict=True):
         mine = [column[start:end] for column in columns]
         body = _packed(mine, payload[offsets[start] : offsets[end]])
         yield row_of(int(ordered[start]), Kind.SEGMENTS, int(mine[0][0]), body)
 
 
-def piece_row(block: PacketBlock, numbers: Ints, bucket: int) -> pa.RecordBatch:
+def fragment_row(block: PacketBlock, numbers: Ints, bucket: int) -> pa.RecordBatch:
     """Make a row of packets that are fragments."""
     ends = zip(block.start.tolist(), (block.start + block.captured).tolist(), strict=True)
     columns = [numbers, block.ts, block.link, block.captured, block.original]
     body = _packed(columns, b"".join([block.data[start:end] for start, end in ends]))
-    return row_of(bucket, Kind.PIECES, int(numbers[0]), body)
+    return row_of(bucket, Kind.FRAGMENTS, int(numbers[0]), body)
 
 
 def segments_in(body: bytes) -> Segments:
     """Make segments of a body."""
-    columns, at = _unpacked(SEGMENT, body)
+    columns, at = _unpacked(SEGMENT_COLUMNS, body)
     captured = columns["captured"].astype(np.int64)
     columns |= {name: columns[name].astype(np.int64) for name in ("seq", "ack", "original")}
     columns |= {"captured": captured, "at": at + np.cumsum(captured) - captured}
     return Segments(data=body, **columns)
 
 
-def pieces_in(body: bytes) -> tuple[PacketBlock, Ints]:
+def fragments_in(body: bytes) -> tuple[PacketBlock, Ints]:
     """Make a block of packets of a body, numbered from 1; and give their numbers."""
-    columns, at = _unpacked(PIECE, body)
+    columns, at = _unpacked(FRAGMENT_COLUMNS, body)
     captured = columns["captured"]
     start = at + np.cumsum(captured) - captured
     rest = (columns["original"], columns["link"])
@@ -214,7 +220,7 @@ def _unpacked(types: dict[str, str], body: bytes) -> tuple[dict[str, npt.NDArray
     return columns, at
 
 
-def _gathered(segments: Segments, order: Ints) -> tuple[memoryview, list[int]]:
+def _concatenated(segments: Segments, order: Ints) -> tuple[memoryview, list[int]]:
     """Put payloads one behind the other; say where each begins, and the last one ends."""
     sizes = segments.captured[order]
     offsets: list[int] = [0, *np.cumsum(sizes).tolist()]
@@ -228,13 +234,13 @@ def _gathered(segments: Segments, order: Ints) -> tuple[memoryview, list[int]]:
 # -- segments
 
 
-def taken(segments: Segments, rows: Ints | slice | npt.NDArray[np.bool_]) -> Segments:
+def take(segments: Segments, rows: Ints | slice | npt.NDArray[np.bool_]) -> Segments:
     """Take some segments."""
     columns = {name: getattr(segments, name)[rows] for name in _COLUMNS}
     return Segments(data=segments.data, **columns)
 
 
-def joined(several: Sequence[Segments]) -> Segments:
+def concatenated(several: Sequence[Segments]) -> Segments:
     """Put segments together, in the order of packets."""
     if len(several) == 1:
         return several[0]
@@ -244,7 +250,7 @@ def joined(several: Sequence[Segments]) -> Segments:
     found = Segments(data=b"".join([each.data for each in several]), **columns)
     if (np.diff(found.packet) > 0).all():
         return found
-    return taken(found, np.argsort(found.packet, kind="stable"))
+    return take(found, np.argsort(found.packet, kind="stable"))
 
 
 def by_connection(segments: Segments) -> Iterator[tuple[bytes, Segments]]:
@@ -254,7 +260,7 @@ def by_connection(segments: Segments) -> Iterator[tuple[bytes, Segments]]:
     order = np.argsort(at, kind="stable")
     cuts = np.searchsorted(at[order], np.arange(len(found) + 1)).tolist()
     for key, start, end in zip(found.tolist(), cuts, cuts[1:], strict=False):
-        yield key, taken(segments, order[start:end])
+        yield key, take(segments, order[start:end])
 
 
 _COLUMNS: Final = tuple(each.name for each in fields(Segments) if each.name != "data")
@@ -265,14 +271,14 @@ def _ends(segments: Segments) -> npt.NDArray[Any]:
     ports = segments.ports
     source = (segments.source_high, segments.source_low, ports >> 16)
     destination = (segments.destination_high, segments.destination_low, ports & 0xFFFF)
-    forth = np.zeros(len(segments), bool)
+    in_order = np.zeros(len(segments), bool)
     undecided = np.ones(len(segments), bool)
     for ours, theirs in zip(source, destination, strict=True):
-        forth |= undecided & (ours < theirs)
+        in_order |= undecided & (ours < theirs)
         undecided &= ours == theirs
-    forth |= undecided
+    in_order |= undecided
     ends = np.empty(len(segments), KEY)
     for name, ours, theirs in zip(("high", "low", "port"), source, destination, strict=True):
-        ends[f"source_{name}"] = np.where(forth, ours, theirs)
-        ends[f"destination_{name}"] = np.where(forth, theirs, ours)
+        ends[f"source_{name}"] = np.where(in_order, ours, theirs)
+        ends[f"destination_{name}"] = np.where(in_order, theirs, ours)
     return ends

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...capture.files.blocks import PacketBlock, take_rows
-from .packets import Mixed, mixed_ends, settled
+from .packets import Hashes, endpoint_hashes, finish_hashes
 
 ETHERNET: Final = 1
 PLAIN: Final = np.dtype(
@@ -37,7 +37,7 @@ MAPPED: Final = np.uint64(0xFFFF << 32)
 """Stands before an IPv4 address in its IPv6-mapped form."""
 
 
-def numbered_plainly(block: PacketBlock, set: int) -> tuple[npt.NDArray[np.bool_], Mixed]:
+def header_hashes(block: PacketBlock, set: int) -> tuple[npt.NDArray[np.bool_], Hashes]:
     """Say which packets are plainly TCP, and the numbers (mixed) of the connections of those."""
     plain: npt.NDArray[np.bool_] = (block.link == ETHERNET) & (block.captured >= PLAIN.itemsize)
     heads = take_rows(block.data, block.start[plain], PLAIN)
@@ -47,7 +47,7 @@ def numbered_plainly(block: PacketBlock, set: int) -> tuple[npt.NDArray[np.bool_
     heads = heads[good]
     none = np.zeros(1, np.uint64)
     ends = [
-        mixed_ends(none, heads[name].astype(np.uint64) | MAPPED, heads["ports"][:, at])
+        endpoint_hashes(none, heads[name].astype(np.uint64) | MAPPED, heads["ports"][:, at])
         for at, name in enumerate(("source", "destination"))
     ]
-    return plain, settled(ends[0] + ends[1], set)
+    return plain, finish_hashes(ends[0] + ends[1], set)

@@ -4,8 +4,8 @@ Law: a connection is decoded where it lies only if nowhere else in the set has a
 is known, not guessed, before any is decoded. A number that two connections share makes both of
 them move, which is right as well.
 
-    split --headers alone--> Seen: numbers of connections, bytes of each; proof of the split
-    Seen of all regions --numbers that several have--> what each region must hand on
+    split --headers alone--> SplitIndex: numbers of connections, bytes of each; proof of the split
+    SplitIndex of all regions --numbers that several have--> what each region must hand on
                                            `--with many bytes--> visited where they lie
 """
 
@@ -19,22 +19,22 @@ import numpy as np
 
 from ...capture.files.blocks import Ints
 from ...errors import CaptureError
-from ..decode.packets import Mixed, is_among, mixed
-from ..decode.plain import numbered_plainly
+from ..decode.packets import Hashes, hashes, is_among
+from ..decode.plain import header_hashes
 from ..splitting import Proof, Split, read
-from .parts import Links, apart, note_links, select, told
+from .parts import Links, file_problems, note_links, select, split_fragments
 
-MOST: Final = 1 << 25
+MAX_COMPARED: Final = 1 << 25
 """Connections that regions have, counted in each, beyond which nobody compares: all move."""
 
-DENSE: Final = 8
+MAX_READ_RATIO: Final = 8
 """Times the bytes of a connection that may be read for it alone: it costs less than moving it."""
 
 
-MOVES: Final = 16
+SHUFFLE_COST: Final = 16
 """Times the bytes that move that may be read instead: that is what Spark takes for them."""
 
-DEALT: Final = 1 << 10
+DISTRIBUTED_BY_SIZE: Final = 1 << 10
 """Connections, the largest ones, that are dealt out by size."""
 
 
@@ -56,7 +56,7 @@ class Sharing(NamedTuple):
         return max(total // self.cores * 5 // 4, 2 * self.chunk_bytes)
 
 
-class Seen(NamedTuple):
+class SplitIndex(NamedTuple):
     """What a split has. ids: numbers of its connections (mixed), sorted; sizes: about how many
     bytes each has; fragments: whether IP datagrams come in pieces; links: problems with link types;
     tells: whether something is to be said of the file.
@@ -67,7 +67,7 @@ class Seen(NamedTuple):
     sizes: bytes
     fragments: bool
     links: tuple[CaptureError, ...]
-    tells: bool
+    has_problems: bool
 
     @property
     def bytes(self) -> int:
@@ -75,7 +75,7 @@ class Seen(NamedTuple):
         return int(np.frombuffer(self.sizes, np.int64).sum())
 
     @property
-    def numbers(self) -> Mixed:
+    def numbers(self) -> Hashes:
         """Numbers of its connections."""
         return np.frombuffer(self.ids, np.uint64)
 
@@ -85,131 +85,134 @@ class ConnectionSet(NamedTuple):
     of them: those, by their place among all. size: bytes of the connections.
     """
 
-    ids: Mixed
+    ids: Hashes
     size: int
     splits: tuple[int, ...]
 
 
-class Shares(NamedTuple):
+class Placement(NamedTuple):
     """What regions have alone, and not. moved: for each the connections that others have, too; None
     where it hands on all. herds: those that are visited, and so in nothing that is handed on;
     large: those that are handed on and have many bytes. handed: bytes of all that are.
     """
 
-    moved: tuple[Mixed | None, ...]
-    herds: tuple[ConnectionSet, ...]
+    shuffled: tuple[Hashes | None, ...]
+    visits: tuple[ConnectionSet, ...]
     large: tuple[int, ...]
-    handed: int
+    shuffled_bytes: int
 
 
-def look(one: tuple[Split, int]) -> Seen:
+def index_split(one: tuple[Split, int]) -> SplitIndex:
     """Look through a split of a set. Raises OSError where it cannot be read."""
     split, set = one
     reading = read(split)
-    ids: list[Mixed] = [np.empty(0, np.uint64)]
+    ids: list[Hashes] = [np.empty(0, np.uint64)]
     sizes: list[Ints] = [np.empty(0, np.int64)]
     links: Links = {}
     fragments = False
     for block in reading:
-        plain, numbers = numbered_plainly(block, set)
+        plain, numbers = header_hashes(block, set)
         ids.append(numbers)
         sizes.append(block.captured[plain])
         if not plain.all():
             rest = select(block, np.flatnonzero(~plain))
             note_links(rest, links)
-            found, pieces = apart(rest)
-            ids.append(mixed(found, set))
+            found, pieces = split_fragments(rest)
+            ids.append(hashes(found, set))
             sizes.append(found.captured)
             fragments |= len(pieces) > 0
     proof = reading.proof
     every, volumes = _summed(np.concatenate(ids), np.concatenate(sizes))
-    tells = told(proof.problems, links)
+    has_problems = file_problems(proof.problems, links)
     unread = tuple(problem for problems in links.values() for problem in problems)
-    return Seen(proof, every.tobytes(), volumes.tobytes(), fragments, unread, any(tells))
+    return SplitIndex(
+        proof, every.tobytes(), volumes.tobytes(), fragments, unread, any(has_problems)
+    )
 
 
-def shares(regions: Sequence[Sequence[Seen]], sharing: Sharing) -> Shares:
+def place_connections(regions: Sequence[Sequence[SplitIndex]], sharing: Sharing) -> Placement:
     """Compare what regions have.
 
     Of what it could hand on, a region that has less than a quarter alone hands on all, so that what
     it hands on never waits for what it decodes.
     """
     found = [_joined(region) for region in regions]
-    several = _several([ids for ids, _ in found])
+    duplicated = _shared_hashes([ids for ids, _ in found])
     # A fragment belongs to a connection that nobody has seen.
-    pieces = any(seen.fragments for region in regions for seen in region)
-    all_move = pieces or sum(len(ids) for ids, _ in found) > MOST
-    shared = [is_among(several, ids) for ids, _ in found]
-    parted = [(ids[at], sizes[at]) for (ids, sizes), at in zip(found, shared, strict=True)]
-    splits = [seen for region in regions for seen in region]
-    least = sharing.large(sum(seen.bytes for seen in splits))
-    herds = [] if all_move else _herds(*_joined_up(parted), sharing, splits)
-    visited = in_herds(herds)
-    moved: list[Mixed | None] = []
-    leaving: list[tuple[Mixed, Ints]] = []
+    pieces = any(index.fragments for region in regions for index in region)
+    all_move = pieces or sum(len(ids) for ids, _ in found) > MAX_COMPARED
+    shared = [is_among(duplicated, ids) for ids, _ in found]
+    by_region = [(ids[at], sizes[at]) for (ids, sizes), at in zip(found, shared, strict=True)]
+    splits = [index for region in regions for index in region]
+    least = sharing.large(sum(index.bytes for index in splits))
+    visits = [] if all_move else _choose_visits(*_joined_up(by_region), sharing, splits)
+    visited = connection_ids(visits)
+    shuffled: list[Hashes | None] = []
+    leaving: list[tuple[Hashes, Ints]] = []
     for (ids, sizes), leaves in zip(found, shared, strict=True):
         goes = ~is_among(visited, ids)
         whole = all_move or 4 * int(sizes[~leaves].sum()) < int(sizes[goes].sum())
-        moved.append(None if whole else ids[leaves])
+        shuffled.append(None if whole else ids[leaves])
         goes &= whole | leaves
         leaving.append((ids[goes], sizes[goes]))
     ids, sizes = _joined_up(leaving)
     large = (*ids[_largest(sizes, least)].tolist(),)
-    return Shares((*moved,), (*herds,), large, int(sizes.sum()))
+    return Placement((*shuffled,), (*visits,), large, int(sizes.sum()))
 
 
-class Some(Protocol):
+class HasConnectionIds(Protocol):
     """Some connections (mixed)."""
 
     @property
-    def ids(self) -> Mixed:
+    def ids(self) -> Hashes:
         """Their numbers, sorted."""
 
 
-def in_herds(herds: Sequence[Some]) -> Mixed:
+def connection_ids(visits: Sequence[HasConnectionIds]) -> Hashes:
     """List the connections of herds, sorted."""
-    return np.sort(np.concatenate([np.empty(0, np.uint64), *(herd.ids for herd in herds)]))
+    return np.sort(np.concatenate([np.empty(0, np.uint64), *(group.ids for group in visits)]))
 
 
-def _herds(
-    ids: Mixed, sizes: Ints, sharing: Sharing, splits: Sequence[Seen]
+def _choose_visits(
+    ids: Hashes, sizes: Ints, sharing: Sharing, splits: Sequence[SplitIndex]
 ) -> list[ConnectionSet]:
     """Choose the connections that are visited: large ones, one by one; and the others together, a
     herd for each core, where reading all for each of them costs less than moving theirs.
     """
-    total = sum(seen.bytes for seen in splits)
+    total = sum(index.bytes for index in splits)
     found = []
     rest = np.ones(len(ids), bool)
     for at in _largest(sizes, sharing.large(total)).tolist():
-        herd = _herd(ids[at : at + 1], int(sizes[at]), splits)
-        if sum(splits[each].bytes for each in herd.splits) <= DENSE * herd.size:
-            found.append(herd)
+        group = _connection_set(ids[at : at + 1], int(sizes[at]), splits)
+        if sum(splits[each].bytes for each in group.splits) <= MAX_READ_RATIO * group.size:
+            found.append(group)
             rest[at] = False
     ids, sizes = ids[rest], sizes[rest]
-    if not sharing.buckets and sharing.cores * total <= MOVES * int(sizes.sum()):
-        for mine in _dealt(sizes, sharing.cores):
-            found.append(_herd(ids[mine], int(sizes[mine].sum()), splits))
+    if not sharing.buckets and sharing.cores * total <= SHUFFLE_COST * int(sizes.sum()):
+        for members in _distribute(sizes, sharing.cores):
+            found.append(_connection_set(ids[members], int(sizes[members].sum()), splits))
     return found
 
 
-def _dealt(sizes: Ints, count: int) -> list[Ints]:
+def _distribute(sizes: Ints, count: int) -> list[Ints]:
     """Deal connections out, so that each gets about as many bytes; gives their places, sorted."""
     order = np.argsort(-sizes, kind="stable")
-    hands: list[list[int]] = [[] for _ in range(count)]
-    heap = [(0, hand) for hand in range(count)]
-    for at in order[:DEALT].tolist():
-        held, hand = heap[0]
-        hands[hand].append(at)
-        heapreplace(heap, (held + int(sizes[at]), hand))
-    rest = order[DEALT:]
+    member_lists: list[list[int]] = [[] for _ in range(count)]
+    heap = [(0, member_list) for member_list in range(count)]
+    for at in order[:DISTRIBUTED_BY_SIZE].tolist():
+        held, member_list = heap[0]
+        member_lists[member_list].append(at)
+        heapreplace(heap, (held + int(sizes[at]), member_list))
+    rest = order[DISTRIBUTED_BY_SIZE:]
     dealt = [
-        np.sort(np.append(hand, rest[at::count]).astype(np.int64)) for at, hand in enumerate(hands)
+        np.sort(np.append(member_list, rest[at::count]).astype(np.int64))
+        for at, member_list in enumerate(member_lists)
     ]
-    return [mine for mine in dealt if len(mine)]
+    return [members for members in dealt if len(members)]
 
 
-def _herd(ids: Mixed, size: int, splits: Sequence[Seen]) -> ConnectionSet:
-    places = [at for at, seen in enumerate(splits) if is_among(seen.numbers, ids).any()]
+def _connection_set(ids: Hashes, size: int, splits: Sequence[SplitIndex]) -> ConnectionSet:
+    places = [at for at, index in enumerate(splits) if is_among(index.numbers, ids).any()]
     return ConnectionSet(ids, size, (*places,))
 
 
@@ -219,16 +222,16 @@ def _largest(sizes: Ints, least: int) -> Ints:
     return order[sizes[order] >= least]
 
 
-def _joined(region: Sequence[Seen]) -> tuple[Mixed, Ints]:
-    return _joined_up([(seen.numbers, np.frombuffer(seen.sizes, np.int64)) for seen in region])
+def _joined(region: Sequence[SplitIndex]) -> tuple[Hashes, Ints]:
+    return _joined_up([(index.numbers, np.frombuffer(index.sizes, np.int64)) for index in region])
 
 
-def _joined_up(each: Sequence[tuple[Mixed, Ints]]) -> tuple[Mixed, Ints]:
+def _joined_up(each: Sequence[tuple[Hashes, Ints]]) -> tuple[Hashes, Ints]:
     ids = np.concatenate([np.empty(0, np.uint64), *(ids for ids, _ in each)])
     return _summed(ids, np.concatenate([np.empty(0, np.int64), *(sizes for _, sizes in each)]))
 
 
-def _summed(ids: Mixed, sizes: Ints) -> tuple[Mixed, Ints]:
+def _summed(ids: Hashes, sizes: Ints) -> tuple[Hashes, Ints]:
     """Sum sizes up by number; numbers are sorted then, each once."""
     order = np.argsort(ids)
     ordered = ids[order]
@@ -236,7 +239,7 @@ def _summed(ids: Mixed, sizes: Ints) -> tuple[Mixed, Ints]:
     return ordered[starts], np.add.reduceat(sizes[order], starts)
 
 
-def _several(each: Sequence[Mixed]) -> Mixed:
+def _shared_hashes(each: Sequence[Hashes]) -> Hashes:
     """List what is in more than one."""
     every = np.sort(np.concatenate([np.empty(0, np.uint64), *each]))
     return np.unique(every[1:][every[1:] == every[:-1]])

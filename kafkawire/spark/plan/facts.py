@@ -55,13 +55,13 @@ class Facts:
     messages: int = 0
     message_bytes: int = 0
 
-    def items(self, told: list[LocatedItem]) -> None:
+    def items(self, entries: list[LocatedItem]) -> None:
         """Take note of the bytes of rows, and of frames that will be rows."""
-        count, size = weigh(told)
+        count, size = weigh(entries)
         self.messages += count
         self.message_bytes += size + SIZE * count
-        if count < len(told):
-            for one in told:
+        if count < len(entries):
+            for one in entries:
                 if not isinstance(one.item, RawFrame):
                     self.row(one.item)
 
@@ -74,7 +74,7 @@ class Facts:
             part = truncated(row) if row.status is Status.TRUNCATED else row.length
             self.sums[f"{row.status.value}_bytes"] += part
 
-    def named(self, set: int, id: bytes, name: str) -> None:
+    def add_name(self, set: int, id: bytes, name: str) -> None:
         """Take note of the name that a message states for a topic id."""
         stated = self.names.setdefault((set, id), {})
         stated[name] = min(self.at, stated.get(name, self.at))
@@ -113,9 +113,9 @@ def sum_up(packed: Iterable[bytes]) -> AllFacts:
     sums: Counter[str] = Counter()
     fragments = False
     for one in packed:
-        mine, named, counted, unjoined = pickle.loads(one)
+        mine, add_name, counted, unjoined = pickle.loads(one)
         firsts.append(np.frombuffer(mine, np.int64))
-        for id, stated in named.items():
+        for id, stated in add_name.items():
             known = names.setdefault(id, {})
             for name, at in stated.items():
                 known[name] = min(at, known.get(name, at))
@@ -135,7 +135,7 @@ def truncated(row: Row) -> int:
     return len(row.raw) + (SIZE if row.length > len(row.raw) else 0)
 
 
-class Unresolved(TopicNames):
+class UnresolvedTopics(TopicNames):
     """Names of topics while they are being gathered: what is stated is noted, nothing is filled in.
 
     sets: of each file.
@@ -155,4 +155,4 @@ class Unresolved(TopicNames):
     def state(self, name: str, id: bytes) -> None:
         """Take note of a name."""
         set = self._sets[place_of(self.facts.at & (END - 1))[0]]
-        self.facts.named(set, id, name)
+        self.facts.add_name(set, id, name)

@@ -84,7 +84,7 @@ class Verdict(NamedTuple):
         }
 
 
-class LeftOut(NamedTuple):
+class SkippedInput(NamedTuple):
     """An input that is not among the files of a plan, as nothing of it is read. file: None where
     there is none, or it cannot be opened.
     """

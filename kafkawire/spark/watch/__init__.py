@@ -8,17 +8,17 @@ Law: the union of the batches is what one reading of all files would say.
 """
 
 from .arrivals import Finished
-from .ledger import WatchError
-from .options import Rules, parse_rules
-from .watcher import Mode, Watcher, told_to_end, watch
+from .commit_log import WatchError
+from .options import WatchOptions, parse_watch_options
+from .watcher import Mode, Watcher, sigterm_event, watch
 
 __all__ = [
     "Finished",
     "Mode",
-    "Rules",
+    "WatchOptions",
     "WatchError",
     "Watcher",
-    "parse_rules",
-    "told_to_end",
+    "parse_watch_options",
+    "sigterm_event",
     "watch",
 ]

@@ -23,7 +23,7 @@ UNFINISHED: Final = (".tmp", ".temp", ".part", ".partial", ".filepart", ".lock")
 
 
 class Finished(StrEnum):
-    """Rules, see the module."""
+    """WatchOptions, see the module."""
 
     NEXT = "next"
     STILL = "still"

@@ -20,7 +20,7 @@ minutes).
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class WatchOptions:
     """How a watch works.
 
     finished, still_seconds: see `arriving`. poll_seconds: between two looks. batch_bytes: of files
@@ -36,12 +36,12 @@ class Rules:
     idle_ns: int = IDLE_NS
 
 
-def parse_rules(given: Mapping[str, Any]) -> tuple[Rules, dict[str, Any]]:
+def parse_watch_options(given: Mapping[str, Any]) -> tuple[WatchOptions, dict[str, Any]]:
     """Take the rules of a watch out of options; give the rest. Raises BadOption.
 
     `idleTimeout`, where it is given, is one of both.
     """
-    rules, rest = Rules(), {}
+    rules, rest = WatchOptions(), {}
     for name, value in given.items():
         setter = SETTERS.get(name.lower())
         if setter is not None:
@@ -67,13 +67,13 @@ def _size(name: str, value: str) -> int:
     return int(_number(name, text[:-1] if shift else text, "bytes") * (1 << shift))
 
 
-def _finished(rules: Rules, name: str, value: str) -> Rules:
+def _finished(rules: WatchOptions, name: str, value: str) -> WatchOptions:
     if value not in list(Finished):
         raise BadOption(name, value, f"one of {', '.join(Finished)}")
     return replace(rules, finished=Finished(value))
 
 
-_Setter = Callable[[Rules, str, str], Rules]
+_Setter = Callable[[WatchOptions, str, str], WatchOptions]
 
 SETTERS: Final[dict[str, _Setter]] = {
     "finished": _finished,

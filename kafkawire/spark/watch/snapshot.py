@@ -32,7 +32,7 @@ from ...capture.tcp.reassembly import Reassembler
 from ...capture.tcp.retransmission import DeliveredBytes
 from ...capture.tcp.segment_columns import KEY
 
-KEPT: Final = "kafkawire."
+OUR_PACKAGE: Final = "kafkawire."
 """Classes from there are written by attributes, unless they say how themselves."""
 
 SOURCES: Final = ("kafkawire.capture", "kafkawire.spark")
@@ -57,29 +57,29 @@ def _sources(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
             yield from _sources(entry, f"{name}.{entry.name}")
 
 
-def dump(what: object, **here: object) -> bytes:
+def dump(what: object, **external: object) -> bytes:
     """Write an object; here: objects that are only named, and are there when it is read."""
     out = io.BytesIO()
-    _Writer(out, here).dump(what)
+    _Writer(out, external).dump(what)
     return out.getvalue()
 
 
-def load(data: bytes, **here: object) -> Any:
+def load(data: bytes, **external: object) -> Any:
     """Make anew what was written; here: by the same names."""
-    return _Reader(io.BytesIO(data), here).load()
+    return _Reader(io.BytesIO(data), external).load()
 
 
 class _Writer(pickle.Pickler):
-    def __init__(self, out: io.BytesIO, here: dict[str, object]) -> None:
+    def __init__(self, out: io.BytesIO, external: dict[str, object]) -> None:
         super().__init__(out, protocol=5)
-        self._names = {id(each): name for name, each in here.items()}
+        self._names = {id(each): name for name, each in external.items()}
 
     def persistent_id(self, obj: object) -> str | None:
         return self._names.get(id(obj))
 
     def reducer_override(self, obj: object) -> Any:
         cls = type(obj)
-        if not cls.__module__.startswith(KEPT) or isinstance(obj, tuple | Enum | Exception):
+        if not cls.__module__.startswith(OUR_PACKAGE) or isinstance(obj, tuple | Enum | Exception):
             return NotImplemented
         if cls.__reduce__ is not object.__reduce__:
             return NotImplemented
@@ -87,25 +87,25 @@ class _Writer(pickle.Pickler):
 
 
 class _Reader(pickle.Unpickler):
-    def __init__(self, data: io.BytesIO, here: dict[str, object]) -> None:
+    def __init__(self, data: io.BytesIO, external: dict[str, object]) -> None:
         super().__init__(data)
-        self._here = here
+        self._external = external
 
     def persistent_load(self, pid: Any) -> object:
-        return self._here[pid]
+        return self._external[pid]
 
 
 def _blank(cls: Any) -> Any:
     """Make an object whose attributes are still to come. A compiled class that is final makes none
     without its arguments.
     """
-    made = _BLANKS.get(cls)
+    made = _BLANK_ARGUMENTS.get(cls)
     return cls.__new__(cls) if made is None else cls(*made)
 
 
 _BUDGET: Final = Budget()
 _CONNECTION: Final = Connection(0, bytes(KEY.itemsize), DEFAULT_REASSEMBLY, _BUDGET, 0, 0)
-_BLANKS: Final[dict[Any, tuple[Any, ...]]] = {
+_BLANK_ARGUMENTS: Final[dict[Any, tuple[Any, ...]]] = {
     OutOfOrderSegments: (),
     Budget: (),
     Connection: (0, _CONNECTION.key, DEFAULT_REASSEMBLY, _BUDGET, 0, 0),

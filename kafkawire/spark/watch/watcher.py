@@ -22,13 +22,13 @@ from ...capture.files.blocks import NO_TIME
 from ...capture.tables import TABLES
 from ..decode.columns import needed
 from ..options import Options, Sets
-from ..plan.opening import opened
+from ..plan.opening import open_input
 from ..plan.verdicts import PROBLEMS, REFUSED, FileStatus, code
 from ..splitting import InputFile, inputs
 from .arrivals import Arrivals
-from .batch import Say, Work, run
-from .ledger import Commit, Ledger, WatchError
-from .options import Rules
+from .batch import Log, Work, run
+from .commit_log import Commit, CommitLog, WatchError
+from .options import WatchOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,10 +60,10 @@ class Watcher:
         output: str | Path,
         tables: Sequence[str],
         options: Options,
-        rules: Rules | None = None,
-        say: Say = lambda _: None,
+        rules: WatchOptions | None = None,
+        log: Log = lambda _: None,
     ) -> None:
-        rules = rules or Rules()
+        rules = rules or WatchOptions()
         if "://" in str(output):
             raise WatchError(f"{output}: a watch writes to a directory, local or mounted")
         if options.sets is not Sets.ALL:
@@ -73,19 +73,19 @@ class Watcher:
         self._work = Work(tuple(dict.fromkeys(tables)), options, rules.idle_ns, rules.state_bytes)
         self._spark = spark
         self._rules = rules
-        self._say = say
-        self._begun: dict[str, int] = {}
+        self._log = log
+        self._first_packet_ns: dict[str, int] = {}
         self._ignored: set[str] = set()
         self.refused: set[str] = set()
         self.findings = 0
         self._changed: set[str] = set()
-        self.ledger = Ledger(Path(output), self._work.tables)
+        self.commit_log = CommitLog(Path(output), self._work.tables)
 
     def __enter__(self) -> Watcher:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.ledger.__exit__()
+        self.commit_log.__exit__()
 
     def take(
         self, files: Iterable[InputFile], *, closing: bool = False, stop: Callable[[], bool] = bool
@@ -94,8 +94,8 @@ class Watcher:
         comes after them. stop: asked between batches.
         """
         found = [file for file in self._untaken(files) if self._examine(file)]
-        fresh = sorted((self._begun[file.name], file.name, file) for file in found)
-        last = self.ledger.last
+        fresh = sorted((self._first_packet_ns[file.name], file.name, file) for file in found)
+        last = self.commit_log.last
         reached = last.reached if last else (NO_TIME, "")
         late: list[InputFile] = []
         regular: list[InputFile] = []
@@ -106,7 +106,7 @@ class Watcher:
             if stop():
                 return made
             made.append(self._run(chunk, late=True))
-        open = self.ledger.last is not None and not self.ledger.last.closed
+        open = self.commit_log.last is not None and not self.commit_log.last.closed
         chunks = list(self._chunks(regular)) or ([[]] if closing and open else [])
         for at, chunk in enumerate(chunks, 1):
             if stop():
@@ -126,19 +126,19 @@ class Watcher:
 
     def _run(self, files: Sequence[InputFile], **kind: bool) -> Commit:
         names = [file.name for file in files]
-        made = run(self._spark, self.ledger, self._work, names, say=self._say, **kind)
+        made = run(self._spark, self.commit_log, self._work, names, log=self._log, **kind)
         self.refused |= {file.name for file in made.files if FileStatus(file.status) in REFUSED}
         self.findings += made.tables.get(PROBLEMS, 0)
         return made
 
     def _untaken(self, files: Iterable[InputFile]) -> Iterator[InputFile]:
         for file in files:
-            taken = self.ledger.taken.get(Path(file.name).name)
+            taken = self.commit_log.taken.get(Path(file.name).name)
             if taken is None:
                 yield file
             elif (taken.bytes, taken.modified_ns) != (file.size, file.modified_ns or 0):
                 if taken.name not in self._changed:
-                    self._say(f"{file.name}: changed after it was taken; it is not read again")
+                    self._log(f"{file.name}: changed after it was taken; it is not read again")
                 self._changed.add(taken.name)
 
     def _examine(self, file: InputFile) -> bool:
@@ -148,19 +148,19 @@ class Watcher:
         """
         if file.name in self._ignored:
             return False
-        if file.name not in self._begun:
-            found = opened(file, None, walk=False, lenient=True)
+        if file.name not in self._first_packet_ns:
+            found = open_input(file, None, walk=False, lenient=True)
             if found.verdict.status is FileStatus.IGNORED:
                 self._ignored.add(file.name)
-                self._say(f"{file.name}: {found.verdict}")
+                self._log(f"{file.name}: {found.verdict}")
                 return False
             if not found.splits:
                 if file.name not in self.refused:
-                    self._say(f"{file.name}: {found.verdict}")
+                    self._log(f"{file.name}: {found.verdict}")
                 self.refused.add(file.name)
                 return False
             self.refused.discard(file.name)
-            self._begun[file.name] = found.first_ns
+            self._first_packet_ns[file.name] = found.first_ns
         return True
 
     def _chunks(self, files: Sequence[InputFile]) -> Iterator[list[InputFile]]:
@@ -182,14 +182,14 @@ def watch(
     output: str | Path,
     tables: Sequence[str],
     options: Options,
-    rules: Rules | None = None,
+    rules: WatchOptions | None = None,
     *,
     mode: Mode = Mode.FOREVER,
     strict: bool = False,
     clock: Callable[[], float],
     sleep: Callable[[float], object],
     stop: Callable[[], bool] = bool,
-    say: Say = lambda _: None,
+    log: Log = lambda _: None,
 ) -> int:
     """Take captures as they arrive in a directory, until `stop` says so or `mode` does. Returns the
     exit code: 2 where a file was refused, 1 where `strict` and there are rows of `problems`.
@@ -197,9 +197,9 @@ def watch(
     clock: monotonic seconds. sleep: waits so many, or less. say: called with a line for each step.
     Raises as Watcher does; OSError where the directory cannot be read.
     """
-    rules = rules or Rules()
+    rules = rules or WatchOptions()
     arrivals = Arrivals(Path(directory), rules.finished, rules.still_seconds, clock)
-    with Watcher(spark, output, tables, options, rules, say) as watcher:
+    with Watcher(spark, output, tables, options, rules, log) as watcher:
         while not stop():
             closing = mode is Mode.END
             watcher.take(arrivals.finished(all=closing), closing=closing, stop=stop)
@@ -211,7 +211,7 @@ def watch(
 
 
 @contextmanager
-def told_to_end() -> Iterator[threading.Event]:
+def sigterm_event() -> Iterator[threading.Event]:
     """Give an event that SIGTERM sets: the batch at work is committed first."""
     event = threading.Event()
     before: Any = signal.signal(signal.SIGTERM, lambda *_: event.set())

@@ -22,8 +22,8 @@ from pyspark import TaskContext
 from ...capture.tables import TABLES
 from ..errors import ascii_safe
 from ..plan.facts import AllFacts
-from ..write.finishing import Finish, speak_of
-from ..write.outputs import unpacked
+from ..write.finishing import Finish, topic_filter
+from ..write.outputs import deserialise
 
 WRITTEN: Final = pa.schema(
     [pa.field("table", pa.string()), pa.field("file", pa.string()), pa.field("rows", pa.int64())]
@@ -31,7 +31,7 @@ WRITTEN: Final = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class ConnectionNumbers:
     """Names of topics, and the numbers of the connections that a batch speaks of, by their first
     packets.
     """
@@ -45,10 +45,12 @@ class Numbers:
         return AllFacts(firsts, {(0, id): n for id, n in self.names.items()}, Counter(), False)
 
 
-class Numbered:
+class TableFinisher:
     """Finishes batches of a table of a watch. files: how many there have been."""
 
-    def __init__(self, table: str, known: Numbers, files: int, topics: frozenset[str]) -> None:
+    def __init__(
+        self, table: str, known: ConnectionNumbers, files: int, topics: frozenset[str]
+    ) -> None:
         facts = known.facts()
         schema = TABLES[table].schema
         self._finish = Finish(facts, [0] * max(files, 1), frozenset(), schema)
@@ -67,11 +69,11 @@ class Numbered:
             made = made.set_column(at, made.schema.field(at), numbers)
         if self._topics:
             columns = dict(zip(made.schema.names, made.columns, strict=True))
-            made = made.filter(speak_of(columns, self._topics))
+            made = made.filter(topic_filter(columns, self._topics))
         return made
 
 
-class Files:
+class TaskFiles:
     """The files of a task, one for each table or state, as far as there is anything to write."""
 
     def __init__(self, folder: Path, name: str) -> None:
@@ -80,7 +82,7 @@ class Files:
         self._open: dict[tuple[str, str], tuple[Any, Any]] = {}
         self.rows: Counter[tuple[str, str]] = Counter()
 
-    def __enter__(self) -> Files:
+    def __enter__(self) -> TaskFiles:
         return self
 
     def __exit__(
@@ -118,23 +120,23 @@ class Files:
 def write_rows(
     batches: Iterable[pa.RecordBatch],
     folder: Path,
-    known: Numbers,
+    known: ConnectionNumbers,
     files: int,
     topics: frozenset[str],
 ) -> Iterator[pa.RecordBatch]:
     """Write what a partition holds; tells the files."""
     context = TaskContext.get()
     name = "0" if context is None else f"{context.partitionId():05d}-{context.taskAttemptId()}"
-    finish: dict[str, Numbered] = {}
-    with Files(folder, name) as out:
+    finish: dict[str, TableFinisher] = {}
+    with TaskFiles(folder, name) as out:
         for batch in batches:
             for row in batch.to_pylist():
                 kind, table = row["kind"], row["name"]
-                for one in unpacked(row["body"]):
+                for one in deserialise(row["body"]):
                     made = one
                     if kind == "rows":
                         if table not in finish:
-                            finish[table] = Numbered(table, known, files, topics)
+                            finish[table] = TableFinisher(table, known, files, topics)
                         made = finish[table].batch(one)
                     if len(made):
                         out.write(kind, table, made)

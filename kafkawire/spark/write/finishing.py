@@ -63,11 +63,11 @@ class Finish:
             columns["connection"] = pa.array(numbers, pa.int64(), mask=unknown)
             if len(self._ids):
                 self._name(columns, sets)
-        kept = pa.RecordBatch.from_arrays(
+        finished = pa.RecordBatch.from_arrays(
             [columns[name].cast(self.schema.field(name).type) for name in self.schema.names],
             schema=self.schema,
         )
-        return kept.filter(speak_of(columns, self._topics)) if self._topics else kept
+        return finished.filter(topic_filter(columns, self._topics)) if self._topics else finished
 
     # -- topics
 
@@ -115,15 +115,17 @@ TOPIC_COLUMNS: Final = ("topic", "topics", "partitions", "offsets")
 """Columns that say which topics a row speaks of."""
 
 
-def speak_of(columns: Mapping[str, pa.Array], topics: frozenset[str]) -> pa.Array:
+def topic_filter(columns: Mapping[str, pa.Array], topics: frozenset[str]) -> pa.Array:
     """Say which rows speak of one of the topics."""
-    said = [columns[name].to_pylist() for name in TOPIC_COLUMNS if name in columns]
-    return pa.array([any(_mentions(one, topics) for one in row) for row in zip(*said, strict=True)])
+    column_values = [columns[name].to_pylist() for name in TOPIC_COLUMNS if name in columns]
+    return pa.array(
+        [any(_has_topic(one, topics) for one in row) for row in zip(*column_values, strict=True)]
+    )
 
 
-def _mentions(value: Any, topics: frozenset[str]) -> bool:
+def _has_topic(value: Any, topics: frozenset[str]) -> bool:
     if isinstance(value, list):
-        return any(_mentions(one, topics) for one in value)
+        return any(_has_topic(one, topics) for one in value)
     return (value.get("topic") if isinstance(value, dict) else value) in topics
 
 

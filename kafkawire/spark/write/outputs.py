@@ -46,10 +46,10 @@ FILE_BYTES: Final = 16 << 20
 ARROW: Final = ".arrow"
 """What names of files of rows end in."""
 
-IN_LZ4: Final = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+LZ4_OPTIONS: Final = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 """How batches wait: a quarter as large, which costs less than to find and clear pages for all."""
 
-ALONE: Final = pa.ipc.IpcReadOptions(use_threads=False)
+READ_OPTIONS: Final = pa.ipc.IpcReadOptions(use_threads=False)
 """How they are read: a task has one core."""
 
 Values = tuple[Any, ...]
@@ -65,12 +65,12 @@ class Output:
 
     def rows(self, table: str, rows: Iterable[Values]) -> None:
         """Take rows of a table."""
-        held = self._rows.setdefault(table, [])
+        buffered = self._rows.setdefault(table, [])
         for row in rows:
-            held.append(row)
-            if len(held) >= BUFFERED:
+            buffered.append(row)
+            if len(buffered) >= BUFFERED:
                 self._flush(table)
-                held = self._rows[table]
+                buffered = self._rows[table]
 
     def other(self, kind: str, name: str, at: int, n: int, body: bytes) -> None:
         """Take something else."""
@@ -91,7 +91,7 @@ class Output:
         rows, self._rows[table] = self._rows[table], []
         made = [column.name for column in TABLES[table].columns]
         for batch in to_batches(table, made, rows, self._options, lambda: None):
-            self.other("rows", table, 0, len(batch), packed(batch))
+            self.other("rows", table, 0, len(batch), serialise(batch))
 
 
 def out_row(kind: str, name: str, at: int, n: int, body: bytes) -> pa.RecordBatch:
@@ -101,15 +101,15 @@ def out_row(kind: str, name: str, at: int, n: int, body: bytes) -> pa.RecordBatc
     return pa.RecordBatch.from_arrays(arrays, schema=OUT)
 
 
-def packed(batch: pa.RecordBatch) -> bytes:
+def serialise(batch: pa.RecordBatch) -> bytes:
     """Write a batch."""
     out = pa.BufferOutputStream()
-    with pa.ipc.new_stream(out, batch.schema, options=IN_LZ4) as stream:
+    with pa.ipc.new_stream(out, batch.schema, options=LZ4_OPTIONS) as stream:
         stream.write_batch(batch)
     return bytes(out.getvalue())
 
 
-def aside(folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def spill_batches(folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Put batches into files that all workers see, and make a row for Spark of the name of each.
     After each batch comes one without rows, so that the task goes on.
     """
@@ -119,7 +119,7 @@ def aside(folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordB
         count = size = 0
         with (
             open(number, "wb") as out,
-            pa.ipc.new_file(out, first.schema, options=IN_LZ4) as file,
+            pa.ipc.new_file(out, first.schema, options=LZ4_OPTIONS) as file,
         ):
             for batch in chain([first], rest):
                 file.write_batch(batch)
@@ -131,7 +131,7 @@ def aside(folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordB
         yield out_row("rows", path, 0, count, b"")
 
 
-def laid(folder: str | None, body: bytes) -> tuple[str, bytes]:
+def spill(folder: str | None, body: bytes) -> tuple[str, bytes]:
     """Put a large value into a file that all workers see, if there is a place for such; gives name
     and body of a row of Spark's that `picked` gets it back from.
     """
@@ -143,29 +143,29 @@ def laid(folder: str | None, body: bytes) -> tuple[str, bytes]:
     return path, b""
 
 
-def picked(name: str, body: bytes) -> bytes:
+def read_spilled(name: str, body: bytes) -> bytes:
     """Get a value that was laid aside."""
     return Path(name).read_bytes() if name else body
 
 
-def unpacked(body: bytes | pa.Buffer) -> Iterator[pa.RecordBatch]:
+def deserialise(body: bytes | pa.Buffer) -> Iterator[pa.RecordBatch]:
     """Read batches."""
     with pa.ipc.open_stream(body) as stream:
         yield from stream
 
 
-def bodies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def table_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Give the record batches that rows of tables hold, or name."""
     for batch in batches:
         for name, body in zip(batch.column("name").to_pylist(), batch.column("body"), strict=True):
             if name.endswith(ARROW):
-                yield from in_file(name)
+                yield from read_file_batches(name)
             else:
-                yield from unpacked(body.as_buffer())
+                yield from deserialise(body.as_buffer())
 
 
-def in_file(name: str) -> Iterator[pa.RecordBatch]:
+def read_file_batches(name: str) -> Iterator[pa.RecordBatch]:
     """Give the record batches of a file of rows."""
-    with pa.memory_map(name) as file, pa.ipc.open_file(file, options=ALONE) as reader:
+    with pa.memory_map(name) as file, pa.ipc.open_file(file, options=READ_OPTIONS) as reader:
         for at in range(reader.num_record_batches):
             yield reader.get_batch(at)

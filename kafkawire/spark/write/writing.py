@@ -45,7 +45,7 @@ CUT_BYTES: Final = 12 << 20
 MANY_ROWS: Final = 1 << 12
 """Rows of a directory that are written as soon as they are cut; fewer are copied, and wait."""
 
-HELD_BYTES: Final = 16 << 20
+BUFFER_BYTES: Final = 16 << 20
 """Bytes of rows that wait, until those are written of which there are most."""
 
 WRITTEN: Final = pa.schema([pa.field("file", pa.string()), pa.field("rows", pa.int64())])
@@ -53,44 +53,44 @@ WRITTEN: Final = pa.schema([pa.field("file", pa.string()), pa.field("rows", pa.i
 
 def times(batch: pa.RecordBatch) -> Ints:
     """Say the time of each row, in microseconds; NEVER where it has none."""
-    there = [batch.column(name) for name in TIMES if name in batch.schema.names]
-    known = pc.coalesce(*there).cast(pa.int64())
+    columns = [batch.column(name) for name in TIMES if name in batch.schema.names]
+    known = pc.coalesce(*columns).cast(pa.int64())
     found: Ints = pc.fill_null(known, NEVER).to_numpy(zero_copy_only=False)
     return found
 
 
-def gathered(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
+def coalesced(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
     """Put small batches together, until they have so many bytes."""
-    held: list[pa.RecordBatch] = []
+    buffered: list[pa.RecordBatch] = []
     bytes = 0
     for batch in batches:
-        held.append(batch)
+        buffered.append(batch)
         bytes += batch.nbytes
         if bytes >= size:
-            yield pa.concat_batches(held)
-            held, bytes = [], 0
-    if held:
-        yield pa.concat_batches(held)
+            yield pa.concat_batches(buffered)
+            buffered, bytes = [], 0
+    if buffered:
+        yield pa.concat_batches(buffered)
 
 
-def cut(batch: pa.RecordBatch, *, by_api: bool) -> Iterator[tuple[str, pa.RecordBatch]]:
+def by_partition(batch: pa.RecordBatch, *, by_api: bool) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Cut a batch by cell: the directory that rows go to; they are stretches of one copy, in order
     of time.
     """
     when = times(batch)
-    place = when // DAY
+    sort_key = when // DAY
     names = ["unknown"]
     if by_api:
         apis = pc.fill_null(batch.column("api_name"), "unknown").dictionary_encode()
         names = apis.dictionary.to_pylist()
-        place = place * len(names) + apis.indices.to_numpy()
-    order = np.lexsort((when, place))
-    places, ordered = place[order], batch.take(pa.array(order))
-    cuts = (np.flatnonzero(np.diff(places)) + 1).tolist()
+        sort_key = sort_key * len(names) + apis.indices.to_numpy()
+    order = np.lexsort((when, sort_key))
+    keys, ordered = sort_key[order], batch.take(pa.array(order))
+    cuts = (np.flatnonzero(np.diff(keys)) + 1).tolist()
     for start, end in zip([0, *cuts], [*cuts, len(order)], strict=True):
-        day, api = divmod(int(places[start]), len(names))
-        cell = f"date={_date(day)}" + (f"/api={names[api]}" if by_api else "")
-        yield cell, ordered.slice(start, end - start)
+        day, api = divmod(int(keys[start]), len(names))
+        partition = f"date={_date(day)}" + (f"/api={names[api]}" if by_api else "")
+        yield partition, ordered.slice(start, end - start)
 
 
 def _date(day: int) -> str:
@@ -98,7 +98,7 @@ def _date(day: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class TableDirectory:
     """Where a table is written. finish: makes batches what they are in the end."""
 
     store: Store
@@ -108,22 +108,24 @@ class Folder:
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write the rows of a task; tell the files."""
-        cells: dict[str, Cell] = {}
-        held = 0
+        open_files: dict[str, PartitionFile] = {}
+        buffered = 0
         finished = (found for batch in batches if len(found := self.finish(batch)))
-        with TemporaryDirectory(prefix="kafkawire-") as near:
-            for batch in gathered(finished, CUT_BYTES):
-                for name, mine in cut(batch, by_api=self.by_api):
-                    if name not in cells:
-                        cells[name] = self._cell(name, near, len(cells))
-                    held += cells[name].take(mine)
-                while held > HELD_BYTES:
-                    held -= max(cells.values(), key=lambda cell: cell.bytes).flush()
-            for cell in cells.values():
-                yield cell.close()
+        with TemporaryDirectory(prefix="kafkawire-") as staging:
+            for batch in coalesced(finished, CUT_BYTES):
+                for name, rows in by_partition(batch, by_api=self.by_api):
+                    if name not in open_files:
+                        open_files[name] = self._partition_file(name, staging, len(open_files))
+                    buffered += open_files[name].take(rows)
+                while buffered > BUFFER_BYTES:
+                    buffered -= max(
+                        open_files.values(), key=lambda partition: partition.bytes
+                    ).flush()
+            for partition in open_files.values():
+                yield partition.close()
         pa.default_memory_pool().release_unused()
 
-    def _cell(self, name: str, near: str, number: int) -> Cell:
+    def _partition_file(self, name: str, staging: str, number: int) -> PartitionFile:
         context = TaskContext.get()
         attempt = 0 if context is None else context.taskAttemptId()
         file = f"{name}/part-{attempt:05d}.parquet"
@@ -131,15 +133,15 @@ class Folder:
         folder, _, last = path.rpartition("/")
         store.create_dir(folder, recursive=True)
         if self.store.is_local:
-            return Cell(file, f"{folder}/.{last}", path, store)
+            return PartitionFile(file, f"{folder}/.{last}", path, store)
         # Each file that a store has open takes memory for its parts: so they are written here.
-        return Cell(file, f"{near}/{number}", path, store)
+        return PartitionFile(file, f"{staging}/{number}", path, store)
 
     def only(self, files: Iterable[str]) -> None:
         """Leave nothing but these files."""
         store, wanted = filesystem(self.store), {f"{self.path}/{file}" for file in files}
-        chosen = fs.FileSelector(self.path, recursive=True, allow_not_found=True)
-        for found in store.get_file_info(chosen):
+        choose_files = fs.FileSelector(self.path, recursive=True, allow_not_found=True)
+        for found in store.get_file_info(choose_files):
             if found.type == fs.FileType.File and found.path not in wanted:
                 with suppress(FileNotFoundError):
                     store.delete_file(found.path)
@@ -149,14 +151,14 @@ class Folder:
         self.only(())
 
 
-class Cell:
+class PartitionFile:
     """The file of a task in a directory. near: where it grows; path: where it is when it is whole.
     bytes: of rows that are held.
     """
 
-    def __init__(self, file: str, near: str, path: str, store: fs.FileSystem) -> None:
+    def __init__(self, file: str, staging: str, path: str, store: fs.FileSystem) -> None:
         self.bytes = 0
-        self._file, self._near, self._path, self._store = file, near, path, store
+        self._file, self._near, self._path, self._store = file, staging, path, store
         self._held: list[pa.RecordBatch] = []
         self._writer: pq.ParquetWriter | None = None
         self._rows = 0

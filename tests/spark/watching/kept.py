@@ -13,7 +13,7 @@ from pathlib import Path
 from kafkawire.capture.files.source import read_capture
 from kafkawire.capture.packets.parser import PacketParser, Segments
 from kafkawire.capture.tcp import flow as flows
-from kafkawire.spark.decode.decoding import ToldEngine
+from kafkawire.spark.decode.decoding import FirstPacketEngine
 from kafkawire.spark.options import parse
 from kafkawire.spark.watch.snapshot import dump, load
 
@@ -43,7 +43,7 @@ def blocks(capture: str) -> list[Segments]:
 def begin(capture: str) -> tuple[bytes, list[str]]:
     """Read the first half: the state, and what the other half says if nothing is interrupted."""
     here = Here()
-    engine = ToldEngine(parse({}), here.end)
+    engine = FirstPacketEngine(parse({}), here.end)
     every = blocks(capture)
     half = len(every) // 2
     for block in every[:half]:
@@ -61,7 +61,7 @@ def end(capture: str, state: bytes) -> list[str]:
     return rows
 
 
-def rest(engine: ToldEngine, every: list[Segments]) -> list[str]:
+def rest(engine: FirstPacketEngine, every: list[Segments]) -> list[str]:
     rows = [repr(row) for block in every for row in engine.feed(block)]
     return rows + [repr(row) for row in engine.finish()]
 

@@ -24,23 +24,23 @@ MIXED = "variants-mixed-a--rot"
 TLS = bytes.fromhex("1603010200010001fc0303")
 
 
-def cut(table: pa.Table, lots: random.Random, count: int) -> Iterator[pa.Table]:
+def cut(table: pa.Table, rng: random.Random, count: int) -> Iterator[pa.Table]:
     """Cut a set's packets, in order, into batches."""
-    places = sorted(lots.sample(range(len(table) + 1), min(count, len(table))))
+    places = sorted(rng.sample(range(len(table) + 1), min(count, len(table))))
     for start, end in zip([0, *places], [*places, len(table)], strict=True):
         yield table.slice(start, end - start)
 
 
 def test_every_capture_cut_anywhere(sets: dict[str, list[str]]) -> None:
     """Also inside messages, handshakes, rebalances and fetch sessions, and behind holes."""
-    lots = random.Random(random.getrandbits(32))
+    rng = random.Random(random.getrandbits(32))
     assert len(sets) > 50
     for name, files in sets.items():
         names, table = packets(files, parse({}))
         if name.endswith(MIXED):
             continue  # the next test has it
-        seed = lots.getrandbits(32)
-        made = told(names, cut(table, random.Random(seed), 4), size=lots.choice([7, 100, 10000]))
+        seed = rng.getrandbits(32)
+        made = told(names, cut(table, random.Random(seed), 4), size=rng.choice([7, 100, 10000]))
         for each in TABLES:
             assert counted(made.finished(each)) == counted(rows_of(files, each)), (seed, name, each)
 
@@ -92,9 +92,9 @@ def test_what_is_too_large_is_given_up_and_says_so(tmp_path: Path) -> None:
     assert made.given_up == 2
     problems = made.finished("problems")
     assert [row["kind"] for row in problems if "given up: " in (row["error"] or "")]
-    lives = made.finished("connections")
-    assert [row["connection"] for row in lives] == [0, 1]
-    captured = sum(row["other_bytes"] for row in lives)
+    connections = made.finished("connections")
+    assert [row["connection"] for row in connections] == [0, 1]
+    captured = sum(row["other_bytes"] for row in connections)
     assert captured == sum(row["other_bytes"] for row in rows_of(files, "connections"))
     whole = told(names, [table.slice(0, half), table.slice(half)])
     assert whole.given_up == 0
@@ -117,8 +117,8 @@ def test_what_is_silent_is_closed_when_others_go_on(tmp_path: Path) -> None:
     never = told(names, batches, tables=["connections"])
     assert [row["last_packet"] for row in never.finished("connections")] == [count, 9]
     closed = told(names, batches, tables=["connections"], idle_ns=900_000_000_000)
-    lives = sorted(closed.finished("connections"), key=lambda row: row["connection"])
-    assert [(row["first_packet"], row["last_packet"]) for row in lives] == [
+    connections = sorted(closed.finished("connections"), key=lambda row: row["connection"])
+    assert [(row["first_packet"], row["last_packet"]) for row in connections] == [
         (1, 4),
         (5, 9),
         (10, count),

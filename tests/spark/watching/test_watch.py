@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkawire.spark.options import parse
-from kafkawire.spark.watch import Finished, Mode, Rules, Watcher, WatchError, watch
+from kafkawire.spark.watch import Finished, Mode, Watcher, WatchError, WatchOptions, watch
 
 from ..conftest import counted, rows_of
 from .test_carrying import MIXED
@@ -50,11 +50,11 @@ class Tap:
     def then(self, *steps: Callable[[], object]) -> Callable[[], object]:
         return lambda: [step() for step in steps]
 
-    def watch(self, spark: SparkSession, output: Path, rules: Rules, **more: Any) -> None:
+    def watch(self, spark: SparkSession, output: Path, rules: WatchOptions, **more: Any) -> None:
         self.ended = False
         watch(
             spark, self.directory, output, TABLES, parse({}), rules,
-            clock=lambda: 0.0, sleep=self.sleep, stop=lambda: self.ended, say=self.said.append,
+            clock=lambda: 0.0, sleep=self.sleep, stop=lambda: self.ended, log=self.said.append,
             **more,
         )  # fmt: skip
 
@@ -72,7 +72,7 @@ def test_a_rotation_is_taken_as_it_goes_on(
         tap.then(tap.put(files[0]), tap.put(files[1])),
         tap.then(tap.put(files[2]), tap.put(files[3], size=50)),
     ]
-    tap.watch(spark, output, Rules())
+    tap.watch(spark, output, WatchOptions())
     assert [line for line in tap.said if "files" in line] == [
         "batch 0: 1 files, 0.3 MB",
         "batch 1: 2 files, 0.9 MB",
@@ -81,7 +81,7 @@ def test_a_rotation_is_taken_as_it_goes_on(
         Watcher(spark, output, ["exchanges"], parse({}))
     for file in files[3:]:
         tap.put(file)()
-    tap.watch(spark, output, Rules(), mode=Mode.END)
+    tap.watch(spark, output, WatchOptions(), mode=Mode.END)
     arrived = [str(directory / Path(file).name) for file in files]
     for table in TABLES:
         assert counted(rows(output / table)) == counted(rows_of(arrived, table)), table
@@ -97,7 +97,7 @@ def test_late_files_are_a_batch_by_themselves(
     directory, output = tmp_path / "in", tmp_path / "out"
     directory.mkdir()
     tap = Tap(directory, [])
-    rules = Rules(Finished.RENAMED)
+    rules = WatchOptions(Finished.RENAMED)
     for source, name in ((files[2], "a.pcap"), (files[0], "z.pcap")):
         tap.put(source, name)()
     tap.watch(spark, output, rules, mode=Mode.ONCE)
@@ -160,7 +160,7 @@ def test_a_stream_that_lists_the_files(
                 .start()
             )
             query.awaitTermination()
-            assert len(watcher.ledger.commits) == len(files) == 2
+            assert len(watcher.commit_log.commits) == len(files) == 2
     with Watcher(spark, output, TABLES, parse({})) as watcher:
         watcher.take([], closing=True)
     for table in TABLES:

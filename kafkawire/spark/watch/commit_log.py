@@ -34,7 +34,7 @@ class WatchError(SparkError):
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class CommittedFile:
     """A file that was taken; first_ns: time of its first packet. status, reason, offset: its
     verdict (`kafkawire.spark.plan.verdicts`).
     """
@@ -61,7 +61,7 @@ class Commit:
 
     batch: int
     late: bool
-    files: tuple[Taken, ...]
+    files: tuple[CommittedFile, ...]
     tables: Mapping[str, int]
     token: str
     state: str
@@ -74,7 +74,7 @@ class Commit:
     format: int = FORMAT
 
 
-class Ledger:
+class CommitLog:
     """The commits under an output directory, which this process alone may add to."""
 
     def __init__(self, output: Path, tables: tuple[str, ...]) -> None:
@@ -98,7 +98,7 @@ class Ledger:
                 raise WatchError(f"{output}: another process watches into it") from None
             raise
 
-    def __enter__(self) -> Ledger:
+    def __enter__(self) -> CommitLog:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -205,5 +205,5 @@ def _sync(folder: Path) -> None:
 
 def _read(path: Path) -> Commit:
     found: dict[str, Any] = json.loads(path.read_text())
-    files = tuple(Taken(**each) for each in found.pop("files"))
+    files = tuple(CommittedFile(**each) for each in found.pop("files"))
     return Commit(**{**found, "files": files, "reached": tuple(found["reached"])})
