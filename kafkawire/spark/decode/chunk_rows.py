@@ -1,9 +1,10 @@
-"""Rows of tables from a portion of a connection's items, and what the next portion needs of it.
+"""Makes rows of tables from a chunk of the items of a connection, and keeps the state for the next
+chunk.
 
-Law: however the items of a connection are cut into portions, the rows are those of one reading.
+Law: however the items of a connection are cut into chunks, the rows are the same.
 
-    items | items | items     open requests, fetch sessions, what is known of the connection
-      `-----^ `-----^         are handed from portion to portion, and from batch to batch
+    items | items | items     open requests, fetch sessions, the connection's row so far
+      `-----^ `-----^         go from chunk to chunk, and from batch to batch
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ Values = tuple[Any, ...]
 
 
 class Places:
-    """Where packets are, as the tables ask of a Traffic; names: files of all batches."""
+    """Locates packets, as the tables expect of a Traffic. names: files of all batches."""
 
     repeatable = False
 
@@ -43,72 +44,72 @@ class Places:
         self._names = names
 
     def place(self, packet: int) -> tuple[str, int]:
-        """Say in which file a packet is, and its number there."""
+        """Return the file of a packet and its number there."""
         file, number = place_of(packet)
         return self._names[file], number
 
 
 class ChunkContext(Context):
-    """A portion of a connection, as the tables read a capture.
+    """A chunk of a connection, as the tables read a capture.
 
-    names, sets: of all files. items, told: what it consists of, and its exchanges. session_exchanges:
-    exchanges that only bring back what was remembered; of them no rows are made.
+    names, sets: of all files. items, paired: the items of the chunk and its exchanges.
+    session_exchanges: exchanges that only restore fetch sessions; no rows are made of them.
     """
 
     def __init__(self, names: Sequence[str], sets: Sequence[int], facts: Facts) -> None:
-        super().__init__(Places(names))  # type: ignore[arg-type]  # what tables ask of a Traffic
+        super().__init__(Places(names))  # type: ignore[arg-type]  # the part of Traffic that tables use
         self.names = UnresolvedTopics(facts, sets)
         self._facts = facts
         self.items: list[Located | Ended] = []
-        self.told: list[Exchange] = []
+        self.paired: list[Exchange] = []
         self.session_exchanges: list[Exchange] = []
         self._restoring = False
 
     def located(self) -> Iterator[Located | Ended]:
-        """Give the items."""
+        """Yield the items."""
         return iter(self.items)
 
     def carriers(self, partition: Collection[tuple[int | None, str]]) -> Iterator[Located]:
-        """Give the requests and responses of some APIs."""
+        """Yield the requests and responses of some APIs."""
         for item in self.items:
             if isinstance(item, Located) and (item.row.api_key, item.row.direction) in partition:
                 yield item
 
     def exchanges(self) -> Iterator[Exchange]:
-        """Give the exchanges, those that remind first."""
+        """Yield the exchanges, first those that restore sessions."""
         self._restoring = True
         yield from self.session_exchanges
         self._restoring = False
-        yield from self.told
+        yield from self.paired
 
     def learn(self, row: Row) -> None:
-        """Take note of the names that a message states."""
+        """Record the names that a message states."""
         self._facts.at = row.packet
         self._learn(row)
 
     def rows(self, table: str) -> Iterator[Values]:
-        """Make the rows of a table."""
+        """Yield the rows of a table."""
         self._restoring = False
         for row in TABLES[table].rows(self):
             if not self._restoring:
                 yield row
 
 
-# -- what is remembered of a connection
+# -- the state of a connection
 
 
 @dataclass(slots=True)
 class ConnectionHistory:
-    """What the next portion of a connection needs to know.
+    """The state that the next chunk of a connection needs.
 
-    life: its row of `connections` so far. sessions: id -> exchange that brings the session back.
+    row: its row of `connections` so far. sessions: id -> exchange that restores the session.
     """
 
     row: Values | None = None
     sessions: dict[int, Exchange] = field(default_factory=dict)
 
     def note(self, exchange: Exchange, in_flight: InFlightRequest | None) -> None:
-        """Take note of what an exchange makes of its fetch session, as FetchSessions does."""
+        """Update the fetch sessions with an exchange, as FetchSessions does."""
         request = None if exchange.request is None else exchange.request.message
         if in_flight is None or not isinstance(request, FetchRequest):
             return
@@ -122,8 +123,8 @@ class ConnectionHistory:
 
 
 def session_exchange(exchange: Exchange, id: int, in_flight: InFlightRequest) -> Exchange:
-    """Make the exchange after which a fetch session is what it is: one that opens it, or one of a
-    session whose beginning is not there.
+    """Make an exchange that restores a fetch session: one that opens it, or one within a session
+    whose start was not captured.
     """
     topics: list[FetchTopic] = []
     for partition in in_flight.partitions:
@@ -162,13 +163,13 @@ def _row(direction: str, message: FetchRequest | FetchResponse, like: Row) -> Ro
 
 
 def restore_sessions(exchanges: Iterable[Exchange], sessions: FetchSessions) -> None:
-    """Bring sessions back."""
+    """Restore fetch sessions."""
     for exchange in exchanges:
         sessions.expand(exchange)
 
 
 def open_requests(pairs: Exchanges) -> list[Located]:
-    """Say which requests wait for their response; they go on waiting."""
+    """Return the requests that have no response yet; they stay open."""
     found = [
         Located(each.connection, each.client, each.broker, each.request)
         for each in pairs.finish()
@@ -179,7 +180,7 @@ def open_requests(pairs: Exchanges) -> list[Located]:
 
 
 def restore_requests(pairs: Exchanges, requests: Iterable[Located]) -> None:
-    """Let requests wait for their response that did so before."""
+    """Restore open requests."""
     for request in requests:
         for _ in pairs.take(request):
             pass

@@ -1,11 +1,11 @@
-"""A connection with too many bytes for one task, cut into chunks that any task makes rows of.
+"""Cuts a connection with too many bytes for one task into chunks that any task can decode.
 
-Law: the rows of the chunks are those of the connection. What a chunk must know of those before it
-is handed to it: requests that wait for their response, and fetch sessions.
+Law: the rows of the chunks are those of the connection. Each chunk carries the state that it needs:
+open requests and fetch sessions.
 
-    packets --one task: reassembly, framing, pairing--> Told | Ended   (bodies stay sealed)
+    packets --one task: reassembly, framing, pairing--> LocatedItem | Ended   (bodies undecoded)
        chunk 0 | chunk 1 | chunk 2 ...                  --any task: bodies, rows of the table
-                 `-- waiting requests, sessions, as the end of chunk 0 left them
+                 `-- open requests and sessions at the end of chunk 0
 """
 
 from __future__ import annotations
@@ -31,15 +31,14 @@ from .chunk_rows import ChunkContext, ConnectionHistory, restore_requests
 from .decoding import BucketContext, Traffic, without_bodies
 
 CHUNKED: Final = frozenset({"exchanges", "messages", "records", "partitions"})
-"""Tables whose rows are made of single messages or exchanges, and cost more than to find these:
-`exchanges` only where it is not made column by column.
+"""Tables whose rows are made of single messages or exchanges, and cost more than finding these:
+`exchanges` only if it is not made column by column.
 """
 
 
 class Chunk(NamedTuple):
-    """Items of connections: what is told, and by place among all items which connections ended
-    there. requests: those that wait for their response from before; sessions: exchanges that bring
-    back fetch sessions.
+    """Items of connections: frames, and the connections that ended, by index among all items.
+    requests: open requests from before; sessions: exchanges that restore fetch sessions.
     """
 
     frames: SerialisedFrames
@@ -49,34 +48,34 @@ class Chunk(NamedTuple):
 
 
 class OpenRequest(NamedTuple):
-    """A request that waits for its response. row: what it is, where that matters."""
+    """A request without a response so far. row: the decoded request, if it is needed."""
 
     packet: int
     correlation_id: int | None
     length: int
-    told: LocatedItem
+    item: LocatedItem
     row: Row | None
 
 
 class OpenRequests:
-    """The requests of one connection that may still be answered."""
+    """The open requests of one connection."""
 
     def __init__(self) -> None:
         self.requests: deque[OpenRequest] = deque()
         self.bytes = 0
 
     def first(self) -> OpenRequest:
-        """Take the one that waits longest."""
+        """Remove and return the oldest one."""
         found = self.requests.popleft()
         self.bytes -= found.length
         return found
 
 
 class ChunkCutter:
-    """What is known of connections that are being cut: requests that wait, sessions, names.
+    """The state of connections that are being cut: open requests, fetch sessions, names.
 
-    Only what may name topics, or speaks of a session, is opened; pairing is as in
-    `capture.exchanges`. base: what stands before the packets that tell.
+    Only messages that may state names of topics or belong to a session are decoded; pairing is as
+    in `capture.exchanges`. base: added to packet numbers, see `Facts.at`.
     """
 
     def __init__(self, context: BucketContext, facts: Facts) -> None:
@@ -89,31 +88,31 @@ class ChunkCutter:
         self._open: dict[int, OpenRequests] = {}
         self._skippable: dict[int, bool] = {}
 
-    def take(self, told: LocatedItem) -> None:
-        """Take what is told next."""
-        item = told.item
-        if not isinstance(item, RawFrame) or (asked := item.asked) is None or item.body < 0:
-            row = self._opened(told)
-            if told.connection is not None and has_a_place(row):
+    def take(self, item: LocatedItem) -> None:
+        """Take the next item."""
+        frame = item.item
+        if not isinstance(frame, RawFrame) or (request := frame.asked) is None or frame.body < 0:
+            row = self._opened(item)
+            if item.connection is not None and has_a_place(row):
                 number, length = row.correlation_id, row.length
                 if row.direction == "request":
                     self._request(
-                        told.connection, OpenRequest(row.packet, number, length, told, row)
+                        item.connection, OpenRequest(row.packet, number, length, item, row)
                     )
                 else:
-                    self._response(told.connection, row.request_packet, number, row)
+                    self._response(item.connection, row.request_packet, number, row)
             return
-        is_request = item.is_request
-        kind = (asked.api_key << 16 | asked.api_version & 0xFFFF) << 1 | is_request
+        is_request = frame.is_request
+        kind = (request.api_key << 16 | request.api_version & 0xFFFF) << 1 | is_request
         skippable = self._skippable.get(kind)
         if skippable is None:
-            names = self._extractor.head(asked, is_request).names
-            skippable = self._skippable[kind] = not names and asked.api_key != ApiKey.FETCH
-        opened = None if skippable else self._opened(told)
-        connection, packet, number = told.connection or 0, asked.packet, asked.correlation_id
+            names = self._extractor.head(request, is_request).names
+            skippable = self._skippable[kind] = not names and request.api_key != ApiKey.FETCH
+        opened = None if skippable else self._opened(item)
+        connection, packet, number = item.connection or 0, request.packet, request.correlation_id
         if is_request:
             self._request(
-                connection, OpenRequest(item.packet, number, len(item.frame), told, opened)
+                connection, OpenRequest(frame.packet, number, len(frame.frame), item, opened)
             )
         else:
             self._response(connection, packet, number, opened)
@@ -145,35 +144,35 @@ class ChunkCutter:
         request = open_request.row
         if request is None or request.api_key != ApiKey.FETCH:
             return
-        told = open_request.told
-        connection = told.connection or 0
-        exchange = Exchange(connection, told.client or "", told.broker or "", request, response)
+        item = open_request.item
+        connection = item.connection or 0
+        exchange = Exchange(connection, item.client or "", item.broker or "", request, response)
         in_flight = self._sessions.expand(exchange)
         if in_flight is not None:
             self._histories.setdefault(connection, ConnectionHistory()).note(exchange, in_flight)
 
     def end(self, connection: int) -> None:
-        """Take that nothing more comes of a connection."""
+        """Handle the end of a connection."""
         self._open.pop(connection, None)
         self._histories.pop(connection, None)
 
     def before(self) -> tuple[list[LocatedItem], list[Exchange]]:
-        """Say what the next chunk must know."""
-        open_request = [one.told for each in self._open.values() for one in each.requests]
+        """Return the state for the next chunk: open requests, session exchanges."""
+        requests = [one.item for each in self._open.values() for one in each.requests]
         sessions = [one for each in self._histories.values() for one in each.sessions.values()]
-        return open_request, sessions
+        return requests, sessions
 
-    def _opened(self, told: LocatedItem) -> Row:
-        row = located(told).row
-        self._facts.at = self.base + told.known_at
+    def _opened(self, item: LocatedItem) -> Row:
+        row = located(item).row
+        self._facts.at = self.base + item.known_at
         self._context.learn(row)
         return row
 
 
 def cut(context: BucketContext, traffic: Traffic, size: int) -> Iterator[bytes]:
-    """Cut what a bucket tells into chunks of about `size` bytes, pickled; names are noted."""
+    """Cut the items of a bucket into pickled chunks of about `size` bytes; names are recorded."""
     cutter = ChunkCutter(context, traffic.facts)
-    told: list[LocatedItem] = []
+    located_items: list[LocatedItem] = []
     ended: dict[int, Ended] = {}
     before = cutter.before()
     held = 0
@@ -182,23 +181,24 @@ def cut(context: BucketContext, traffic: Traffic, size: int) -> Iterator[bytes]:
             cutter.base = traffic.facts.at - batch[0].known_at
         for item in batch:
             if isinstance(item, Ended):
-                ended[len(told) + len(ended)] = item
+                ended[len(located_items) + len(ended)] = item
                 cutter.end(item.connection)
                 continue
-            told.append(item)
+            located_items.append(item)
             cutter.take(item)
             held += len(item.item.frame) if isinstance(item.item, RawFrame) else len(item.item.raw)
             if held >= size:
-                yield pickle.dumps(tuple(Chunk(pack(told), ended, *before)))
-                told, ended, held = [], {}, 0
+                yield pickle.dumps(tuple(Chunk(pack(located_items), ended, *before)))
+                located_items, ended, held = [], {}, 0
                 before = cutter.before()
-    yield pickle.dumps(tuple(Chunk(pack(told), ended, *before)))
+    yield pickle.dumps(tuple(Chunk(pack(located_items), ended, *before)))
 
 
 def columns(
     data: bytes, names: Sequence[str], sets: Sequence[int], table: str, rows: int
 ) -> Iterator[pa.RecordBatch]:
-    """Make the rows of a chunk column by column; names, sets: of all files; rows: of a batch."""
+    """Make the rows of a chunk column by column. names, sets: of all files; rows: rows of a batch.
+    """
     chunk = Chunk(*pickle.loads(data))
     made = Columnar(ChunkContext(names, sets, Facts()), frozenset({table}), rows)
     if table == EXCHANGES:
@@ -206,11 +206,11 @@ def columns(
             again = [each for each in (one.request, one.response) if each is not None]
             made.take([LocatedItem(one.connection, one.client, one.broker, row) for row in again])
         for _ in made.batches(last=True):
-            pass  # those that remind are in other chunks
+            pass  # session exchanges belong to other chunks
         made.take([*chunk.requests])
-    told = items(chunk)
-    for at in range(0, len(told), rows):
-        made.take(told[at : at + rows])
+    located_items = items(chunk)
+    for at in range(0, len(located_items), rows):
+        made.take(located_items[at : at + rows])
         yield from (batch for _, batch in made.batches())
     yield from (batch for _, batch in made.batches(last=True))
 
@@ -218,7 +218,7 @@ def columns(
 def chunk_context(
     data: bytes, names: Sequence[str], sets: Sequence[int], *, bare: bool = False
 ) -> ChunkContext:
-    """Take a chunk as what tables read; names, sets: of all files."""
+    """Read a chunk as a capture for the tables. names, sets: of all files."""
     chunk = Chunk(*pickle.loads(data))
     made = ChunkContext(names, sets, Facts())
     made.items = [one if isinstance(one, Ended) else located(one) for one in items(chunk)]
@@ -227,15 +227,15 @@ def chunk_context(
     restore_requests(pairs, map(located, chunk.requests))
     for item in made.items:
         done = pairs.end(item.connection) if isinstance(item, Ended) else pairs.take(item)
-        made.told.extend(done)
+        made.paired.extend(done)
     if bare:
         made.items = list(without_bodies(made.items))
     return made
 
 
 def items(chunk: Chunk) -> list[LocatedItem | Ended]:
-    """Give the items of a chunk, in order."""
-    told, ended = unpack(chunk.frames), chunk.ended
-    rest = iter(told)
-    places = range(len(told) + len(ended))
+    """Return the items of a chunk, in order."""
+    located_items, ended = unpack(chunk.frames), chunk.ended
+    rest = iter(located_items)
+    places = range(len(located_items) + len(ended))
     return [ended[at] if at in ended else next(rest) for at in places]

@@ -1,13 +1,13 @@
-"""Captured packets on their way to the task that decodes their connection: many to a row of Spark.
+"""Rows of captured packets that are shuffled to the task of their connection, many packets to a
+row.
 
-Law: what a bucket gets, put into the order of packets, are the very segments that the parser made
-of its connections; Spark moves few large values and looks into none.
+Law: the segments of a bucket, sorted by packet, are exactly those that the parser made of its
+connections. Spark shuffles few large values and does not look into them.
 
     Segments --by bucket--> | bucket | kind | packet: the first | body: columns, then payload |
 
-A connection (set, and unordered pair of ends) is in one bucket. Rows that are no segments: pieces,
-which are fragments of IP datagrams as captured, and notices, what a split has to tell; both are in
-the bucket of their file.
+A connection (set, and unordered pair of endpoints) is in one bucket. Rows without segments:
+fragments (IP fragments as captured) and problems of files; both are in the bucket of their file.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SCHEMA: Final = pa.schema(
 
 
 class Kind(IntEnum):
-    """What a row holds, in the order in which a task gets them. STATE: see `watching`."""
+    """The kinds of rows, in the order in which a task gets them. STATE: see `watch.state`."""
 
     STATE = 0
     SEGMENTS = 1
@@ -58,23 +58,23 @@ SEGMENT_COLUMNS: Final = {
     "captured": "<u4",
     "original": "<u4",
 }
-"""Columns of segments as they are written; the payloads follow, one behind the other."""
+"""Columns of serialised segments; the concatenated payloads follow."""
 
 FRAGMENT_COLUMNS: Final = dict.fromkeys(("packet", "ts", "link", "captured", "original"), "<i8")
-"""The same of pieces."""
+"""Columns of serialised fragments."""
 
 COUNT: Final = 8
-"""Bytes in front, which count the rows."""
+"""Bytes of the row count in front."""
 
 Hashes = npt.NDArray[np.uint64]
 
 NOT_SHUFFLED: Final = -1
-"""The bucket of what does not move."""
+"""The bucket of packets that are not shuffled."""
 
 
 class Partitioner(NamedTuple):
-    """Says which bucket a connection is in. hot: those (mixed) that have one of their own. visited:
-    those, sorted, whose packets are read where they lie, and never moved.
+    """Maps connections to buckets. hot: connections (hashes) with a bucket of their own. visited:
+    connections (hashes, sorted) that are decoded in place.
     """
 
     total: int
@@ -82,7 +82,7 @@ class Partitioner(NamedTuple):
     visited: Hashes | None = None
 
     def of(self, hashes: Hashes) -> npt.NDArray[np.int32]:
-        """Place connections."""
+        """Return the buckets of connections."""
         shared = self.total - len(self.hot)
         buckets = ((hashes >> np.uint64(32)) % np.uint64(shared)).astype(np.int32) + len(self.hot)
         for bucket, one in enumerate(self.hot):
@@ -92,7 +92,7 @@ class Partitioner(NamedTuple):
         return buckets
 
     def of_file(self, file: int) -> int:
-        """Place what is told of a file."""
+        """Return the bucket for problems and fragments of a file."""
         return len(self.hot) + file % (self.total - len(self.hot))
 
 
@@ -103,7 +103,7 @@ _SHIFT: Final = np.uint64(29)
 
 
 def endpoint_hashes(high: Any, low: Any, port: Any) -> Hashes:
-    """Mix an end of each connection into a number."""
+    """Hash one endpoint of each connection."""
     word = (high * _K2) ^ (low << np.uint64(16) | port.astype(np.uint64))
     word *= _K1
     hashes: Hashes = word ^ (word >> _SHIFT)
@@ -111,7 +111,7 @@ def endpoint_hashes(high: Any, low: Any, port: Any) -> Hashes:
 
 
 def hashes(segments: Segments, set: int) -> Hashes:
-    """Give a number for each segment, which is the same for all of its connection."""
+    """Return a hash for each segment, equal for all segments of a connection."""
     ports = segments.ports
     found = endpoint_hashes(segments.source_high, segments.source_low, ports >> 16)
     found = found + endpoint_hashes(
@@ -121,7 +121,7 @@ def hashes(segments: Segments, set: int) -> Hashes:
 
 
 def key_hashes(keys: Sequence[bytes]) -> Hashes:
-    """Give the same for connections by their keys, of set 0."""
+    """Return the hashes of connections by their keys, in set 0."""
     ends = np.frombuffer(b"".join(keys), KEY)
     found = endpoint_hashes(ends["source_high"], ends["source_low"], ends["source_port"])
     found = found + endpoint_hashes(
@@ -131,13 +131,13 @@ def key_hashes(keys: Sequence[bytes]) -> Hashes:
 
 
 def finish_hashes(found: Hashes, set: int) -> Hashes:
-    """Mix the set in, which is part of what a connection is."""
+    """Mix in the set, which is part of the identity of a connection."""
     found = (found + np.uint64(set)) * _K3
     return found ^ (found >> _SHIFT)
 
 
 def is_among(several: Hashes, hashes: Hashes) -> npt.NDArray[np.bool_]:
-    """Say which are among some that are sorted."""
+    """Tell which hashes are among `several`, which are sorted."""
     if not len(several):
         return np.zeros(len(hashes), bool)
     found: npt.NDArray[np.bool_]
@@ -161,7 +161,7 @@ def row_of(bucket: int, kind: Kind, packet: int, body: bytes) -> pa.RecordBatch:
 def segment_rows(
     segments: Segments, set: int, partitioner: Partitioner
 ) -> Iterator[pa.RecordBatch]:
-    """Make rows of segments of a set that move, one for each bucket that has some of them."""
+    """Make rows of the segments of a set that are shuffled, one for each bucket."""
     buckets = partitioner.of(hashes(segments, set))
     order = np.argsort(buckets, kind="stable")
     order = order[np.searchsorted(buckets, 0, sorter=order) :]
@@ -180,7 +180,7 @@ def segment_rows(
 
 
 def fragment_row(block: PacketBlock, numbers: Ints, bucket: int) -> pa.RecordBatch:
-    """Make a row of packets that are fragments."""
+    """Make a row of packets that are IP fragments."""
     ends = zip(block.start.tolist(), (block.start + block.captured).tolist(), strict=True)
     columns = [numbers, block.ts, block.link, block.captured, block.original]
     body = _packed(columns, b"".join([block.data[start:end] for start, end in ends]))
@@ -188,7 +188,7 @@ def fragment_row(block: PacketBlock, numbers: Ints, bucket: int) -> pa.RecordBat
 
 
 def segments_in(body: bytes) -> Segments:
-    """Make segments of a body."""
+    """Read segments from a body."""
     columns, at = _unpacked(SEGMENT_COLUMNS, body)
     captured = columns["captured"].astype(np.int64)
     columns |= {name: columns[name].astype(np.int64) for name in ("seq", "ack", "original")}
@@ -197,7 +197,7 @@ def segments_in(body: bytes) -> Segments:
 
 
 def fragments_in(body: bytes) -> tuple[PacketBlock, Ints]:
-    """Make a block of packets of a body, numbered from 1; and give their numbers."""
+    """Read packets from a body, numbered from 1; also returns their real numbers."""
     columns, at = _unpacked(FRAGMENT_COLUMNS, body)
     captured = columns["captured"]
     start = at + np.cumsum(captured) - captured
@@ -211,7 +211,7 @@ def _packed(columns: Sequence[npt.NDArray[Any]], payload: bytes | memoryview) ->
 
 
 def _unpacked(types: dict[str, str], body: bytes) -> tuple[dict[str, npt.NDArray[Any]], int]:
-    """Read columns; and say where the payload begins."""
+    """Read columns; also returns where the payload starts."""
     count, at = int.from_bytes(body[:COUNT], "little"), COUNT
     columns: dict[str, npt.NDArray[Any]] = {}
     for name, type in types.items():
@@ -221,7 +221,7 @@ def _unpacked(types: dict[str, str], body: bytes) -> tuple[dict[str, npt.NDArray
 
 
 def _concatenated(segments: Segments, order: Ints) -> tuple[memoryview, list[int]]:
-    """Put payloads one behind the other; say where each begins, and the last one ends."""
+    """Concatenate payloads; also returns the offset of each and of the end."""
     sizes = segments.captured[order]
     offsets: list[int] = [0, *np.cumsum(sizes).tolist()]
     filled = sizes > 0
@@ -235,13 +235,13 @@ def _concatenated(segments: Segments, order: Ints) -> tuple[memoryview, list[int
 
 
 def take(segments: Segments, rows: Ints | slice | npt.NDArray[np.bool_]) -> Segments:
-    """Take some segments."""
+    """Select segments."""
     columns = {name: getattr(segments, name)[rows] for name in _COLUMNS}
     return Segments(data=segments.data, **columns)
 
 
 def concatenated(several: Sequence[Segments]) -> Segments:
-    """Put segments together, in the order of packets."""
+    """Concatenate segments, in packet order."""
     if len(several) == 1:
         return several[0]
     bases = np.cumsum([0, *(len(each.data) for each in several[:-1])]).tolist()
@@ -254,7 +254,7 @@ def concatenated(several: Sequence[Segments]) -> Segments:
 
 
 def by_connection(segments: Segments) -> Iterator[tuple[bytes, Segments]]:
-    """Take segments apart by connection; its key is its ends, the lower one first."""
+    """Group segments by connection; the key is its endpoints, the lower one first."""
     whole = f"V{KEY.itemsize}"
     found, at = np.unique(_ends(segments).view(whole), return_inverse=True)
     order = np.argsort(at, kind="stable")
@@ -267,7 +267,7 @@ _COLUMNS: Final = tuple(each.name for each in fields(Segments) if each.name != "
 
 
 def _ends(segments: Segments) -> npt.NDArray[Any]:
-    """Give each segment's pair of ends, the lower one first."""
+    """Return the pair of endpoints of each segment, the lower one first."""
     ports = segments.ports
     source = (segments.source_high, segments.source_low, ports >> 16)
     destination = (segments.destination_high, segments.destination_low, ports & 0xFFFF)

@@ -1,13 +1,14 @@
-"""What tasks make of packets: rows of a table as record batches, and facts.
+"""The steps of tasks: packets to rows of a table as record batches, and facts.
 
-Law: a region, a bucket, a chunk, a group is made rows of by the tables of a single process.
+Law: the rows of a region, bucket, chunk or group are made by the same tables as in a single
+process.
 
-    region --reading--> rows | items of groups, and facts, of connections that lie in it alone
-              `--> packets of the others --.
-    packets of a bucket <--by connection---'
-               `--gathering--> rows | items of groups | chunks, and facts
-    connections that do not move, where they lie --visiting--> the same
-    items of groups --telling--> rows            chunks --opening--> rows
+    region --decode_regions--> rows | group items, and facts, of connections in this region only
+              `--> packets of other connections --.
+    packets of a bucket <--by connection----------'
+               `--decode_buckets--> rows | group items | chunks, and facts
+    connections decoded in place --decode_visits--> the same
+    group items --decode_groups--> rows            chunks --decode_chunks--> rows
 """
 
 from __future__ import annotations
@@ -41,33 +42,33 @@ Batches = Iterator[pa.RecordBatch]
 Step = Callable[[Iterable[pa.RecordBatch]], Batches]
 
 COLUMNAR: Final = frozenset({EXCHANGES, RECORDS})
-"""Tables that are made column by column, where no row is left out or changed."""
+"""Tables that are made column by column if all rows are wanted, unchanged."""
 
 GROUP_EVENTS_TABLE: Final = "group_events"
-"""The table whose rows cross connections."""
+"""The table whose rows span connections; it takes two steps."""
 
 
 PACKETS: Final = "packets"
-"""What rows are of that hold packets on their way to another task."""
+"""Kind of the rows that carry packets to another task."""
 
 
 def packets_row(row: pa.RecordBatch) -> pa.RecordBatch:
-    """Put a row of packets among all that a task gives; `packets_of` gets it back."""
+    """Turn a row of packets into an output row."""
     bucket, kind, packet, body = row.columns
     name = [pa.array([text]) for text in (PACKETS, str(kind[0].as_py()))]
     return pa.RecordBatch.from_arrays([*name, packet, bucket.cast(pa.int64()), body], schema=OUT)
 
 
 def batch_rows(batches: Batches) -> Batches:
-    """Make rows for Spark of batches, as they are."""
+    """Turn record batches into output rows."""
     for batch in batches:
         yield out_row("rows", "", 0, len(batch), serialise(batch))
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is made of packets. made: columns; folder: as in `decode`. exact: messages are told one
-    by one, so that it is known which of them named a topic first.
+    """What is made of packets. made: columns; folder: as in `shared_directory.decode`. exact:
+    decode message by message, to know which of them stated the name of a topic first.
     """
 
     plan: Plan
@@ -77,7 +78,7 @@ class Work:
     exact: bool = False
 
     def shape(self, batches: Batches) -> Batches:
-        """Make rows for Spark of batches."""
+        """Turn record batches into output rows."""
         return batch_rows(batches) if self.folder is None else spill_batches(self.folder, batches)
 
     @property
@@ -87,8 +88,8 @@ class Work:
         return table in COLUMNAR and is_plain(table, self.options) and not self.exact
 
     def decode_regions(self, partitioner: Partitioner) -> Step:
-        """Make the step from numbers of regions to rows, or what becomes rows, facts, and packets
-        that others decode.
+        """Return the step from indexes of regions to rows or their precursors, facts, and packets
+        for other tasks.
         """
         regions, sets = self.plan.regions, self.plan.sets
 
@@ -116,7 +117,7 @@ class Work:
         return step
 
     def decode_buckets(self, partitioner: Partitioner) -> Step:
-        """Make the step from the packets of a bucket to rows, or what becomes rows, and facts."""
+        """Return the step from the packets of a bucket to rows or their precursors, and facts."""
 
         @ascii_safe
         def step(batches: Iterable[pa.RecordBatch]) -> Batches:
@@ -133,9 +134,7 @@ class Work:
         return step
 
     def decode_visits(self) -> Step:
-        """Make the step from numbers of visits to what `gathering` gives, of connections whose
-        packets lie where they are.
-        """
+        """Return the step from indexes of visits to the same, for connections decoded in place."""
         visits = self.plan.visits
 
         @ascii_safe
@@ -150,7 +149,7 @@ class Work:
         return step
 
     def decode_chunks(self) -> Step:
-        """Make the step from chunks to rows."""
+        """Return the step from chunks to rows."""
         plan, bare = self.plan, is_bare(self.options.table, self.made)
 
         @ascii_safe
@@ -172,7 +171,7 @@ class Work:
         return step
 
     def decode_groups(self) -> Step:
-        """Make the step from items of groups, sorted by group, to rows."""
+        """Return the step from group items, sorted by group, to rows."""
 
         @ascii_safe
         def step(batches: Iterable[pa.RecordBatch]) -> Batches:
@@ -184,7 +183,8 @@ class Work:
     def _decoded(
         self, segments: Iterable[Segments], file_problems: ProblemCollector, *, chunks: bool
     ) -> Batches:
-        """Make what the connections of one task tell; chunks: others make rows of it."""
+        """Decode the connections of one task; chunks: only cut them into chunks, for other tasks.
+        """
         plan, options, table, facts = (
             self.plan,
             self.options,
@@ -204,7 +204,7 @@ class Work:
         pa.default_memory_pool().release_unused()
 
     def _rows_of(self, context: BucketContext, traffic: Traffic) -> Batches:
-        """Make what connections tell."""
+        """Make rows, or group items, of connections."""
         if self.options.table == GROUP_EVENTS_TABLE:
             return item_batches(items(context, traffic, self.plan.sets))
         return self._table_batches(context)

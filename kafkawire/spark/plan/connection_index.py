@@ -1,12 +1,12 @@
-"""Which connections a stretch of a capture has, and which of them it has alone.
+"""Indexes the connections of each split and decides where each connection is decoded.
 
-Law: a connection is decoded where it lies only if nowhere else in the set has a packet of it; that
-is known, not guessed, before any is decoded. A number that two connections share makes both of
-them move, which is right as well.
+Law: a connection is decoded in its region only if no other region of the set has a packet of it.
+This is known before anything is decoded. If two connections share a hash, both are shuffled, which
+is correct as well.
 
-    split --headers alone--> SplitIndex: numbers of connections, bytes of each; proof of the split
-    SplitIndex of all regions --numbers that several have--> what each region must hand on
-                                           `--with many bytes--> visited where they lie
+    split --headers only--> SplitIndex: connection hashes, bytes of each; proof of the split
+    SplitIndexes of all regions --hashes in several regions--> what each region shuffles
+                                        `--with many bytes--> read in place by a visit
 """
 
 from __future__ import annotations
@@ -25,22 +25,24 @@ from ..splitting import Proof, Split, read
 from .parts import Links, file_problems, note_links, select, split_fragments
 
 MAX_COMPARED: Final = 1 << 25
-"""Connections that regions have, counted in each, beyond which nobody compares: all move."""
+"""Connections, summed over the regions, above which they are not compared: all are shuffled."""
 
 MAX_READ_RATIO: Final = 8
-"""Times the bytes of a connection that may be read for it alone: it costs less than moving it."""
+"""A connection is visited if the splits with its packets have at most so many times its bytes: that
+costs less than a shuffle.
+"""
 
 
 SHUFFLE_COST: Final = 16
-"""Times the bytes that move that may be read instead: that is what Spark takes for them."""
+"""Shuffling a byte costs about as much as reading so many."""
 
 DISTRIBUTED_BY_SIZE: Final = 1 << 10
-"""Connections, the largest ones, that are dealt out by size."""
+"""Number of the largest connections that are distributed by size."""
 
 
 class Sharing(NamedTuple):
-    """Says what is much for one task. chunk_bytes: of messages that are worth a chunk; buckets:
-    whether it was said in how many what moves is decoded, so that it is to move.
+    """Decides when a connection is too large for its task. chunk_bytes: bytes of messages in a
+    chunk; buckets: whether the option `partitions` is set, which asks for a shuffle.
     """
 
     cores: int
@@ -48,18 +50,20 @@ class Sharing(NamedTuple):
     buckets: bool = False
 
     def large(self, total: int) -> int:
-        """Say from how many bytes on a connection has a task of its own."""
+        """Return the number of bytes from which on a connection gets a task of its own."""
         return max(total // (2 * self.cores), 2 * self.chunk_bytes)
 
     def too_large(self, total: int) -> int:
-        """Say beyond how many it is cut: where it takes longer than all else on the other cores."""
+        """Return the number of bytes above which a connection is cut into chunks: its task would
+        take longer than everything else on the other cores.
+        """
         return max(total // self.cores * 5 // 4, 2 * self.chunk_bytes)
 
 
 class SplitIndex(NamedTuple):
-    """What a split has. ids: numbers of its connections (mixed), sorted; sizes: about how many
-    bytes each has; fragments: whether IP datagrams come in pieces; links: problems with link types;
-    tells: whether something is to be said of the file.
+    """The connections of a split. ids: their hashes, sorted; sizes: the approximate bytes of each;
+    fragments: whether there are IP fragments; links: problems with link types; has_problems:
+    whether there are problems to report for the file.
     """
 
     proof: Proof
@@ -71,18 +75,18 @@ class SplitIndex(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """How many bytes its packets have."""
+        """The bytes of its packets."""
         return int(np.frombuffer(self.sizes, np.int64).sum())
 
     @property
     def numbers(self) -> Hashes:
-        """Numbers of its connections."""
+        """The hashes of its connections."""
         return np.frombuffer(self.ids, np.uint64)
 
 
 class ConnectionSet(NamedTuple):
-    """Connections (mixed, sorted) that one task decodes, which visits the splits that have packets
-    of them: those, by their place among all. size: bytes of the connections.
+    """Connections (hashes, sorted) that one task decodes by reading the splits that have packets of
+    them. splits: indexes of these splits. size: bytes of the connections.
     """
 
     ids: Hashes
@@ -91,9 +95,11 @@ class ConnectionSet(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """What regions have alone, and not. moved: for each the connections that others have, too; None
-    where it hands on all. herds: those that are visited, and so in nothing that is handed on;
-    large: those that are handed on and have many bytes. handed: bytes of all that are.
+    """Where connections are decoded.
+
+    shuffled: for each region the connections that other regions have, too; None if the region
+    shuffles all of its packets. visits: the connections that are visited and never shuffled. large:
+    shuffled connections with many bytes. shuffled_bytes: bytes of all shuffled connections.
     """
 
     shuffled: tuple[Hashes | None, ...]
@@ -103,7 +109,7 @@ class Placement(NamedTuple):
 
 
 def index_split(one: tuple[Split, int]) -> SplitIndex:
-    """Look through a split of a set. Raises OSError where it cannot be read."""
+    """Index a split of a set. Raises OSError if it cannot be read."""
     split, set = one
     reading = read(split)
     ids: list[Hashes] = [np.empty(0, np.uint64)]
@@ -131,14 +137,14 @@ def index_split(one: tuple[Split, int]) -> SplitIndex:
 
 
 def place_connections(regions: Sequence[Sequence[SplitIndex]], sharing: Sharing) -> Placement:
-    """Compare what regions have.
+    """Compare the connections of regions and decide where each is decoded.
 
-    Of what it could hand on, a region that has less than a quarter alone hands on all, so that what
-    it hands on never waits for what it decodes.
+    A region that could decode less than a quarter of its bytes in place shuffles all of them, so
+    that the packets which it shuffles do not wait for its decoding.
     """
     found = [_joined(region) for region in regions]
     duplicated = _shared_hashes([ids for ids, _ in found])
-    # A fragment belongs to a connection that nobody has seen.
+    # The connection of a fragment is not known yet.
     pieces = any(index.fragments for region in regions for index in region)
     all_move = pieces or sum(len(ids) for ids, _ in found) > MAX_COMPARED
     shared = [is_among(duplicated, ids) for ids, _ in found]
@@ -161,23 +167,23 @@ def place_connections(regions: Sequence[Sequence[SplitIndex]], sharing: Sharing)
 
 
 class HasConnectionIds(Protocol):
-    """Some connections (mixed)."""
+    """Has connection hashes."""
 
     @property
     def ids(self) -> Hashes:
-        """Their numbers, sorted."""
+        """The hashes, sorted."""
 
 
 def connection_ids(visits: Sequence[HasConnectionIds]) -> Hashes:
-    """List the connections of herds, sorted."""
+    """Return the connections of all visits, sorted."""
     return np.sort(np.concatenate([np.empty(0, np.uint64), *(group.ids for group in visits)]))
 
 
 def _choose_visits(
     ids: Hashes, sizes: Ints, sharing: Sharing, splits: Sequence[SplitIndex]
 ) -> list[ConnectionSet]:
-    """Choose the connections that are visited: large ones, one by one; and the others together, a
-    herd for each core, where reading all for each of them costs less than moving theirs.
+    """Choose the connections that are visited: large ones one by one; the others together, one set
+    for each core, if reading everything once for each set costs less than shuffling.
     """
     total = sum(index.bytes for index in splits)
     found = []
@@ -195,7 +201,9 @@ def _choose_visits(
 
 
 def _distribute(sizes: Ints, count: int) -> list[Ints]:
-    """Deal connections out, so that each gets about as many bytes; gives their places, sorted."""
+    """Distribute connections so that each group has about the same number of bytes; returns their
+    indexes, sorted.
+    """
     order = np.argsort(-sizes, kind="stable")
     member_lists: list[list[int]] = [[] for _ in range(count)]
     heap = [(0, member_list) for member_list in range(count)]
@@ -217,7 +225,7 @@ def _connection_set(ids: Hashes, size: int, splits: Sequence[SplitIndex]) -> Con
 
 
 def _largest(sizes: Ints, least: int) -> Ints:
-    """Give the places of those of at least that size, the largest first."""
+    """Return the indexes of sizes of at least `least`, the largest first."""
     order = np.argsort(-sizes, kind="stable")
     return order[sizes[order] >= least]
 
@@ -232,7 +240,7 @@ def _joined_up(each: Sequence[tuple[Hashes, Ints]]) -> tuple[Hashes, Ints]:
 
 
 def _summed(ids: Hashes, sizes: Ints) -> tuple[Hashes, Ints]:
-    """Sum sizes up by number; numbers are sorted then, each once."""
+    """Sum the sizes of equal hashes; the hashes are then sorted and unique."""
     order = np.argsort(ids)
     ordered = ids[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=~ordered[:1]))
@@ -240,6 +248,6 @@ def _summed(ids: Hashes, sizes: Ints) -> tuple[Hashes, Ints]:
 
 
 def _shared_hashes(each: Sequence[Hashes]) -> Hashes:
-    """List what is in more than one."""
+    """Return the hashes that are in more than one list."""
     every = np.sort(np.concatenate([np.empty(0, np.uint64), *each]))
     return np.unique(every[1:][every[1:] == every[:-1]])

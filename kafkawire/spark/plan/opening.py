@@ -1,6 +1,6 @@
-"""Opens files to plan their reading: their splits, the time of their first packet, their verdict.
+"""Opens files for planning: their splits, the time of their first packet, their verdict.
 
-Law: a file that can be opened has splits, whatever is in it.
+Law: a file that can be opened has splits, whatever its content.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from .verdicts import FileStatus, SkippedInput, Verdict
 
 
 class OpenedInput(NamedTuple):
-    """A file, its splits, when its first packet was captured (NO_TIME without any), and what is
-    wrong if there is none. verdict: OK until more is read, unless the file is refused; without
-    splits it cannot be opened.
+    """An opened file. first_ns: time of the first packet, or NO_TIME; problem: why there is no
+    packet. verdict: OK until more is read, unless the file is refused. A file that cannot be opened
+    has no splits.
     """
 
     file: InputFile
@@ -31,8 +31,9 @@ class OpenedInput(NamedTuple):
 def open_input(
     file: InputFile, size: int | None, *, walk: bool, lenient: bool = False
 ) -> OpenedInput:
-    """Cut a file, where there is a size; walk: as `splitting.plan`, for a local one. lenient: a
-    file that may not be read, or is gone, has no splits. Raises OSError.
+    """Open a file and cut it into splits of `size` bytes (None: one split). walk: as in
+    `splitting.plan`, for local files. lenient: a missing file, or one without permission, gets no
+    splits. Raises OSError.
     """
     try:
         splits = [as_one(file)] if size is None else plan(file, size, walk=None if walk else False)
@@ -46,12 +47,12 @@ def open_input(
 
 
 def as_one(file: InputFile) -> Split:
-    """Make one split of a file."""
+    """Return a split for the whole file."""
     return Split(file, whole=True, start=Edge(0), first=1)
 
 
 def first_packet_time(splits: Sequence[Split]) -> tuple[int, str | None]:
-    """Say when a file's first packet was captured, or NO_TIME and what is wrong with it."""
+    """Return the time of the first packet of a file, or NO_TIME and the problem."""
     problem_text = None
     for split in splits:
         reading = read(split)
@@ -65,8 +66,8 @@ def first_packet_time(splits: Sequence[Split]) -> tuple[int, str | None]:
 def choose_files(
     opened: Sequence[OpenedInput], *, lenient: bool
 ) -> tuple[list[OpenedInput], list[SkippedInput]]:
-    """Choose the files that are read; lenient: what is refused is not. A directory in which all is
-    ignored has an entry of its own among what is left out.
+    """Choose the files to read; lenient: refused files are skipped. A directory whose files are all
+    ignored gets an entry of its own among the skipped inputs.
     """
     readable: list[OpenedInput] = []
     skipped: list[SkippedInput] = []
@@ -87,8 +88,8 @@ def choose_files(
 
 
 def raise_first(readable: Iterable[OpenedInput], skipped: Iterable[SkippedInput]) -> None:
-    """Raise Unreadable for the first file without a packet that is damaged, or the first input that
-    is refused, if there is any (`failOnError`).
+    """Raise Unreadable for the first refused input, or else for the first damaged file without
+    packets (`failOnError`).
     """
     for name, verdict, _ in skipped:
         if verdict.refused:

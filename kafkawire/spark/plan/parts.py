@@ -1,11 +1,11 @@
-"""What one Spark task reads: splits of files of the set, and the rows it makes of their packets.
+"""Reads the splits of one Spark task and makes rows of their packets.
 
-Law: a part's rows depend on nothing but its packets; what needs its neighbours (fragments of IP
-datagrams, what is wrong with the file) goes on as rows that say so.
+Law: the rows of a part depend only on its own packets. What needs neighbouring parts (IP fragments,
+problems of the file) is passed on as rows of their own kind.
 
     split --> blocks --> segments --> rows by bucket of connections
-                    `--> fragments, as captured --> rows by file --joined--> rows by bucket
-                    `--> FileProblems: problems, how far it read ----> rows by file
+                    `--> fragments, as captured --> rows by file --reassembled--> rows by bucket
+                    `--> FileProblems, packets read so far ----> rows by file
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ T = TypeVar("T")
 FRAGMENTS: Final = frozenset({Kind.FRAGMENT4, Kind.FRAGMENT6})
 
 SEGMENTS_PER_ROW: Final = 1 << 10
-"""Segments of datagrams that are given at a time: they lie between others, which wait for them."""
+"""Segments of reassembled datagrams in a row: segments that lie between them wait for the whole
+row.
+"""
 
 
 Links: TypeAlias = dict[int, tuple[CaptureError, ...]]
@@ -52,10 +54,10 @@ Links: TypeAlias = dict[int, tuple[CaptureError, ...]]
 
 
 class FileProblems(NamedTuple):
-    """What a part tells about its file.
+    """Problems of a file that a part found.
 
-    problems: what could not be read. once: what a file says once, though each of its parts may:
-    link types that are not read, by what tells them apart.
+    problems: what could not be read. once: problems that are reported once for a file although each
+    part may find them (unsupported link types): key and text.
     """
 
     problems: tuple[str, ...] = ()
@@ -64,7 +66,7 @@ class FileProblems(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A split, its file by its place among all, and the set that is of. packets: of the file."""
+    """A split; the index of its file and of its set. packets: number of packets in the file."""
 
     file: int
     set: int
@@ -74,7 +76,9 @@ class Part:
     def segments(
         self, partitioner: Partitioner, emit: Callable[[pa.RecordBatch], None]
     ) -> Iterator[Segments]:
-        """Read the part; hand on what is no segment. Raises OSError where it cannot be read."""
+        """Read the segments of the part; everything else is passed to `emit`. Raises OSError if the
+        file cannot be read.
+        """
         reading = read(self.split)
         links: Links = {}
         for block in reading:
@@ -99,8 +103,8 @@ class Part:
             )
 
     def visited(self, ids: Hashes) -> Iterator[Segments]:
-        """Read the segments of some connections (mixed, sorted), and parse little else; no datagram
-        of the file comes in pieces. Raises OSError where it cannot be read.
+        """Read only the segments of some connections (hashes, sorted). Most other packets are not
+        parsed; the file has no IP fragments. Raises OSError if the file cannot be read.
         """
         for block in read(self.split):
             plain, numbers = header_hashes(block, self.set)
@@ -115,7 +119,7 @@ class Part:
                 yield replace(found, packet=packets)
 
     def rows(self, partitioner: Partitioner) -> Iterator[pa.RecordBatch]:
-        """Read the part; all of it is handed on."""
+        """Read the part as rows to shuffle."""
         others: list[pa.RecordBatch] = []
         for found in self.segments(partitioner, others.append):
             yield from drain(others)
@@ -125,8 +129,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """Connections (mixed, sorted) whose packets never move, and the parts that have some, in order.
-    cut: whether they have more bytes than one task should make rows of.
+    """Connections (hashes, sorted) that are decoded in place by one task, and the parts that have
+    their packets, in order. cut: whether they are too large for one task and are cut into chunks.
     """
 
     ids: Hashes
@@ -134,7 +138,7 @@ class Visit:
     cut: bool
 
     def segments(self) -> Iterator[Segments]:
-        """Give the connections' segments. Raises OutOfOrder, OSError."""
+        """Read the segments of the connections. Raises OutOfOrder, OSError."""
         last = -1
         for part in self.parts:
             for found in part.visited(self.ids):
@@ -147,8 +151,8 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Parts that lie behind one another, read by one task. moved: connections (mixed, sorted) that
-    have packets elsewhere, too; None where all of them are handed on.
+    """Adjacent parts that one task reads. shuffled: connections (hashes, sorted) that also have
+    packets in other regions; None if all packets are shuffled.
     """
 
     parts: tuple[Part, ...]
@@ -157,7 +161,9 @@ class Region:
     def segments(
         self, partitioner: Partitioner, emit: Callable[[pa.RecordBatch], None]
     ) -> Iterator[Segments]:
-        """Give the segments of connections that lie here alone; hand on all else."""
+        """Read the segments of connections that lie in this region only; everything else is passed
+        to `emit`.
+        """
         shuffled = self.shuffled
         assert shuffled is not None
         for part in self.parts:
@@ -175,13 +181,13 @@ class Region:
 
 
 def drain(rows: list[T]) -> Iterator[T]:
-    """Give what was collected, and forget it."""
+    """Yield the collected rows and clear the list."""
     yield from rows
     rows.clear()
 
 
 def file_problems(problems: Iterable[CaptureError], links: Links) -> FileProblems:
-    """Say what a split has to tell of its file."""
+    """Collect the problems that a split found in its file."""
     plain, once = [], []
     for problem in problems:
         if isinstance(problem, UnsupportedLinkType):
@@ -197,7 +203,7 @@ def file_problems(problems: Iterable[CaptureError], links: Links) -> FileProblem
 
 
 def split_fragments(block: PacketBlock) -> tuple[Segments, Ints]:
-    """Parse a block but for fragments of IP datagrams; give the rows of those."""
+    """Parse the packets of a block except IP fragments; also returns the rows of the fragments."""
     parser = PacketParser()
     found = parser.parse(block)
     if not _fragment_count(parser):
@@ -209,7 +215,7 @@ def split_fragments(block: PacketBlock) -> tuple[Segments, Ints]:
 
 
 def select(block: PacketBlock, rows: Ints) -> PacketBlock:
-    """Take packets; they are numbered on from the block's first."""
+    """Select packets of a block; they are numbered from the first packet of the block on."""
     columns = (block.ts, block.start, block.captured, block.original, block.link)
     return PacketBlock(block.data, block.position, block.first, *(each[rows] for each in columns))
 
@@ -219,7 +225,7 @@ def _fragment_count(parser: PacketParser) -> int:
 
 
 def _find_fragments(block: PacketBlock, at: int) -> list[int]:
-    """List the packets of a block that are fragments, by halves."""
+    """Find the packets of a block that are fragments, by bisection."""
     parser = PacketParser()
     parser.parse(block)
     if not _fragment_count(parser):
@@ -231,7 +237,7 @@ def _find_fragments(block: PacketBlock, at: int) -> list[int]:
 
 
 def note_links(block: PacketBlock, links: Links) -> None:
-    """Note what is said of link types that are not read, where each stands first."""
+    """Record the problems of unsupported link types, each where it occurs first."""
     for link in np.unique(block.link).tolist():
         if link not in links:
             first = np.flatnonzero(block.link == link)[:1]
@@ -243,8 +249,8 @@ def note_links(block: PacketBlock, links: Links) -> None:
 def reassemble_fragments(
     rows: Iterable[tuple[int, bytes]], sets: Sequence[int], partitioner: Partitioner
 ) -> Iterator[pa.RecordBatch]:
-    """Put the datagrams of files together; what is given comes in packet order: first packet, body.
-    sets: of each file.
+    """Reassemble the IP datagrams of files. rows: number of the first packet, and body, in packet
+    order. sets: the set of each file.
     """
     parser, file = PacketParser(), -1
     for packet, body in rows:

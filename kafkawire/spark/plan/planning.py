@@ -1,12 +1,10 @@
-"""What a job is to do: the files of each set in order, their parts, and what can be decoded where
-it lies.
+"""Plans a job: the files of each set in order, their parts, and what can be decoded in place.
 
-Law: the order of the files of a set is that of their first packets, then of their names, whatever
-order they were given in; parts are proven, so that packets have their numbers before any is
-decoded.
+Law: the files of a set are ordered by the time of their first packet, then by name, in whatever
+order they were given. Splits are proven, so packets have their numbers before any is decoded.
 
-    inputs --> files --cut--> splits --order, look through--> parts, regions --> Plan
-                                on the workers, if there is much to read
+    inputs --> files --cut--> splits --order, index--> parts, regions --> Plan
+                                on the executors, if there is much to read
 """
 
 from __future__ import annotations
@@ -38,38 +36,37 @@ R = TypeVar("R")
 
 
 class Run(Protocol):
-    """Calls a function for each item; results in the order of the items."""
+    """Calls a function for each item; the results have the order of the items."""
 
     def __call__(self, function: Callable[[T], R], items: Sequence[T]) -> list[R]: ...
 
 
 REMOTE_PLANNING_BYTES: Final = 1 << 28
-"""Bytes of inputs from which on workers plan them."""
+"""From so many bytes of inputs on, executors do the planning."""
 
 LOCAL_PLANNING_BYTES: Final = 1 << 30
-"""The same of local files: the driver looks through them while workers start."""
+"""The same for local files: the driver indexes them while workers start."""
 
 TASK_BYTES: Final = 32 << 20
-"""Bytes of inputs that are worth a task: small files and splits share one."""
+"""Bytes of inputs that justify a task: small files and splits share one."""
 
 PARTITION_BYTES: Final = 32 << 20
-"""Bytes of inputs for which there is a bucket of connections."""
+"""Bytes of inputs for each bucket of connections."""
 
 LEAST_SPLIT: Final = 8 << 20
 
 INDEX_TASKS_PER_CORE: Final = 4
-"""Tasks for each core that look through splits, which takes no longer than to start a task."""
+"""Tasks for each core that index splits: indexing takes no longer than starting a task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Files by set and in their order there, the set of each, and the parts of all of them.
+    """Files by set and in order, the set of each, and the parts of all files.
 
-    regions: the same parts by the task that reads them; visits: what is read of them for
-    connections that do not move. large: connections (mixed) that move and have many bytes;
-    handed: bytes of all that move. fragments: whether IP datagrams come in pieces. tells: whether
-    something is to be said of files. verdicts: of each file; skipped: inputs that are not among
-    the files, as nothing of them is read.
+    regions: the parts by the task that reads them; visits: the connections that are read in place.
+    large: hashes of shuffled connections with many bytes; shuffled_bytes: bytes of all shuffled
+    connections. fragments: whether there are IP fragments. has_problems: whether there are problems
+    of files to report. verdicts: of each file; skipped: inputs that are not read.
     """
 
     files: tuple[InputFile, ...]
@@ -86,17 +83,17 @@ class Plan:
 
     @property
     def names(self) -> list[str]:
-        """What the files are called."""
+        """The names of the files."""
         return [file.name for file in self.files]
 
     @property
     def bytes(self) -> int:
-        """How much there is to read, as it is stored."""
+        """The size of the files as stored."""
         return sum(file.size for file in self.files)
 
     @property
     def shuffles(self) -> bool:
-        """Whether anything goes from one task to another."""
+        """Whether any packet or problem is shuffled."""
         visited = self.visited
         return self.has_problems or any(
             one.shuffled is None or not is_among(visited, one.shuffled).all()
@@ -105,16 +102,17 @@ class Plan:
 
     @property
     def decodes_in_place(self) -> bool:
-        """Whether anything is decoded where it lies."""
+        """Whether any region decodes connections in place."""
         return any(one.shuffled is not None for one in self.regions)
 
     @property
     def visited(self) -> Hashes:
-        """List the connections that do not move, sorted."""
+        """The connections that are visited, sorted."""
         return connection_ids(self.visits)
 
     def partitioner(self, count: int) -> Partitioner:
-        """Say which bucket a connection is in, of so many; large ones have one of their own."""
+        """Return the partitioner for `count` buckets; large connections get a bucket of their own.
+        """
         return Partitioner(count, self.large[: count // 2], self.visited)
 
 
@@ -127,13 +125,15 @@ def make_plan(
     to_store: bool = False,
     lenient: bool = False,
 ) -> Plan:
-    """Plan the reading of captures; without a session, here. whole: files are not cut. to_store:
-    options that nobody knows may be those of the store that is written to. lenient: inputs that are
-    not there, may not be read or are not captures are left out, and the rest is planned.
+    """Plan the reading of captures; without a session, everything runs in this process.
 
-    Raises FileNotFoundError where nothing is found, PermissionError for a file that may not be
-    read; BadOption for an unknown option; Unreadable for a file that is not a capture, where
-    `failOnError` asks for it; OSError.
+    whole: files are not cut. to_store: unknown options may belong to the store of the output.
+    lenient: inputs that are missing, unreadable or not captures are skipped, and the rest is
+    planned.
+
+    Raises FileNotFoundError if nothing is found, PermissionError for a file without permission;
+    BadOption for an unknown option; Unreadable for a file that is not a capture, if `failOnError`
+    is set; OSError.
     """
     lenient = lenient and not options.fail_on_error
     skipped: list[SkippedInput] = []
@@ -146,7 +146,7 @@ def make_plan(
     cores = 1 if spark is None else spark.sparkContext.defaultParallelism
     local = all(file.store.is_local for file in files)
     if local and not to_store:
-        for name in options.others:  # that no store is there to take
+        for name in options.others:  # no store to pass it to
             unknown(name)
     on_executors = spark is not None and sum(file.size for file in files) >= (
         LOCAL_PLANNING_BYTES if local else REMOTE_PLANNING_BYTES
@@ -160,7 +160,7 @@ def make_plan(
             return on_workers(spark, function, items, INDEX_TASKS_PER_CORE * cores)
         return [function(item) for item in items]
 
-    # Looking through splits proves their starts, too; only without workers it is walked before.
+    # Indexing proves the starts of splits, too; only without executors are files walked first.
     walk = sum(file.size for file in files) < REMOTE_PLANNING_BYTES
     inputs_opened = run(
         partial(open_input, size=None if whole else size, walk=walk, lenient=lenient), files
@@ -192,8 +192,8 @@ def make_plan(
 
 
 def with_placement(cut: Plan, run: Run, size: int, sharing: Sharing) -> Plan:
-    """Prove the parts of a plan, and find out what can be decoded where it lies; run: calls a
-    function for each item, anywhere; size: bytes that a task reads.
+    """Prove the parts of a plan, and find out what can be decoded in place. run: calls a function
+    for each item, on any machine; size: bytes that a task reads.
     """
     places = {part.split.file: part for part in cut.parts}
     known: dict[tuple[InputFile, int, Edge | None], SplitIndex] = {}
@@ -218,7 +218,7 @@ def with_placement(cut: Plan, run: Run, size: int, sharing: Sharing) -> Plan:
     held = 0
     for at, index in enumerate(every, 1):
         held += index.bytes
-        if 4 * held >= 3 * size or at == len(every):  # headers of the file are not counted
+        if 4 * held >= 3 * size or at == len(every):  # file headers are not counted
             bounds.append(at)
             held = 0
     ranges = list(pairwise(bounds))
@@ -226,7 +226,7 @@ def with_placement(cut: Plan, run: Run, size: int, sharing: Sharing) -> Plan:
     placement = place_connections([every[start:end] for start, end in ranges], sharing)
     visited = connection_ids(
         placement.visits
-    )  # where that is all of a region, nobody else reads it
+    )  # a region with visited connections only is not read
     regions = [
         Region((*parts[start:end],), shuffled)
         for (start, end), shuffled in zip(ranges, placement.shuffled, strict=True)
@@ -252,7 +252,7 @@ def with_placement(cut: Plan, run: Run, size: int, sharing: Sharing) -> Plan:
 
 
 def judge_files(cut: Plan, stitched: Stitched, every: Iterable[SplitIndex]) -> tuple[Verdict, ...]:
-    """Judge each file by what all of its splits show."""
+    """Return the verdict of each file, from the problems of all of its splits."""
     problems = {file: list(found) for file, found in stitched.problems.items()}
     links: dict[InputFile, dict[str, CaptureError]] = {}
     for index in every:
@@ -270,27 +270,27 @@ def judge_files(cut: Plan, stitched: Stitched, every: Iterable[SplitIndex]) -> t
 
 
 def split_bytes(spark: SparkSession | None, files: Sequence[InputFile]) -> int:
-    """Say how large splits are: enough of them for all cores, where there is little to read."""
+    """Return the split size: small enough for two splits per core if there is little to read."""
     cores = 1 if spark is None else spark.sparkContext.defaultParallelism
     total = sum(file.size for file in files)
     return max(LEAST_SPLIT, min(SPLIT_BYTES, -(-total // (2 * cores))))
 
 
 def require_files(plan: Plan) -> Plan:
-    """Return a plan that has files. Raises NoCaptures where all inputs were left out."""
+    """Return a plan that has files. Raises NoCaptures if all inputs were skipped."""
     if not plan.files:
         raise NoCaptures(len(plan.skipped), "".join(map(str, plan.skipped[:1])))
     return plan
 
 
 def input_warnings(plan: Plan) -> list[str]:
-    """Name each input that was not read as a whole, and say why."""
+    """Return a line for each input that was not read as a whole, with the reason."""
     read = (SkippedInput(*each) for each in zip(plan.names, plan.verdicts, strict=True))
     return [str(one) for one in (*read, *plan.skipped) if one.verdict.status is not FileStatus.OK]
 
 
 def number_frame(spark: SparkSession, count: int, tasks: int | None = None) -> Any:
-    """Make a frame of the numbers below `count`, in so many partitions: one for each, if not said
-    otherwise.
+    """Make a frame of the numbers below `count`, in `tasks` partitions (default: one for each
+    number).
     """
     return spark.range(0, count, 1, max(1, min(count, tasks or count)))

@@ -193,7 +193,7 @@ class PairDecoder:
         if not self._items:
             return
         context = self._context
-        context.items, context.told = self._items, self._exchanges
+        context.items, context.paired = self._items, self._exchanges
         context.session_exchanges = self._reminders
         for table in self._settings.tables:
             if table == CONNECTIONS:

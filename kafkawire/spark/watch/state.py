@@ -141,7 +141,7 @@ class BatchDecoder:
         context, settings = self._context, self.settings
         batch_facts = file_problems.items(settings.options, self._places.place)
         context.items = [located(one) for one in batch_facts]
-        context.told, context.session_exchanges = [], []
+        context.paired, context.session_exchanges = [], []
         for table in settings.tables:
             if table not in (GROUPS, CONNECTIONS):
                 self.out.rows(table, context.rows(table))
