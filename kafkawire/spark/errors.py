@@ -1,4 +1,4 @@
-"""What can go wrong in a Spark job, apart from what a capture contains.
+"""Errors of Spark jobs, apart from problems in the content of captures.
 
 Law: every text that leaves a worker is ASCII; anything else can make Spark hang instead of fail.
 """
@@ -19,11 +19,11 @@ T = TypeVar("T")
 
 
 class SparkError(KafkaWireError):
-    """A job, or a part of it, cannot go on."""
+    """A job, or a part of it, failed."""
 
 
 class OutOfOrder(SparkError):
-    """Spark gave packets to a task in another order than they were sorted in, or twice."""
+    """A task received packets out of order, or twice."""
 
     def __init__(self, kind: int, packet: int) -> None:
         super().__init__(kind, packet)
@@ -31,11 +31,11 @@ class OutOfOrder(SparkError):
         self.packet = packet
 
     def __str__(self) -> str:
-        return f"packet {self.packet} (rows of kind {self.kind}) comes out of order"
+        return f"packet {self.packet} (rows of kind {self.kind}) is out of order"
 
 
 class BadOption(SparkError, ValueError):
-    """An option cannot be what was given."""
+    """An option has an invalid value, or is unknown."""
 
     def __init__(self, option: str, given: str, expected: str) -> None:
         super().__init__(option, given, expected)
@@ -46,7 +46,7 @@ class BadOption(SparkError, ValueError):
 
 
 class Unreadable(SparkError):
-    """A file cannot be read as a capture, and the job was asked to fail then (`failOnError`)."""
+    """A file is missing, damaged or not a capture, and `failOnError` is set."""
 
     def __init__(self, file: str, reason: str) -> None:
         super().__init__(file, reason)
@@ -57,7 +57,7 @@ class Unreadable(SparkError):
 
 
 class NoCaptures(SparkError):
-    """None of the inputs is a capture that can be read. first: what is wrong with the first."""
+    """None of the inputs is a readable capture. first: the problem of the first input."""
 
     def __init__(self, inputs: int, first: str) -> None:
         super().__init__(inputs, first)
@@ -70,7 +70,7 @@ class NoCaptures(SparkError):
 
 
 class NoJava(SparkError):
-    """Spark cannot start for want of Java."""
+    """Spark cannot start because Java is missing or too old."""
 
 
 class WorkerError(SparkError):
@@ -78,20 +78,20 @@ class WorkerError(SparkError):
 
 
 class JobFailed(SparkError):
-    """Spark, or a worker, gave up: what it said, in a line."""
+    """Spark or a worker failed; the message is one line."""
 
 
 EXCEPTION_LINE: Final = re.compile(r"^([A-Za-z_][\w.]*)(?:: (.*))?$", re.MULTILINE)
-"""A line of a trace that names an exception; the others are indented."""
+"""A line of a traceback that names an exception; other lines are indented."""
 
 JAVA_MESSAGE: Final = re.compile(r"^: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
 
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Raise JobFailed for what Spark raises, where a line says it all: a worker's error that is
-    ours or the system's, and what kept Spark from going on. Others stay, with their traces: whoever
-    mends them needs those.
+    """Raise JobFailed for exceptions of Spark that one line explains: an error of this package or
+    of the system in a worker, or the reason why Spark itself failed. Other exceptions keep their
+    tracebacks, which are needed to debug them.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -109,7 +109,7 @@ def _one_line(text: str) -> str | None:
     _, traced, trace = text.partition("Traceback (most recent call last):\n")
     if not traced:
         java = JAVA_MESSAGE.search(text)
-        return java[1] if java else next(iter(text.strip().splitlines()), "Spark gave up")
+        return java[1] if java else next(iter(text.strip().splitlines()), "Spark failed")
     *_, (name, message) = EXCEPTION_LINE.findall(trace) or [("", "")]
     system = getattr(builtins, name, None)
     ours = name.startswith(f"{__name__}.")
@@ -119,8 +119,8 @@ def _one_line(text: str) -> str | None:
 
 @contextmanager
 def in_ascii() -> Iterator[None]:
-    """Raise nothing but what Spark's workers can report: an exception whose text holds a lone
-    surrogate kills the worker while it reports, and the job hangs.
+    """Raise only what Spark's workers can report: a lone surrogate in the text of an exception
+    kills the worker while it reports, and the job hangs.
     """
     try:
         yield
@@ -134,7 +134,7 @@ def in_ascii() -> Iterator[None]:
 
 
 def ascii_safe(function: Callable[P, Iterable[T]]) -> Callable[P, Iterator[T]]:
-    """Make a generator function raise as in `in_ascii`."""
+    """Decorate a generator function so that it raises as in `in_ascii`."""
 
     @wraps(function)
     def safe(*args: P.args, **kwargs: P.kwargs) -> Iterator[T]:

@@ -1,7 +1,7 @@
-"""The job behind `kafkawire spark`: tables of a set of captures as Parquet, and what was done.
+"""The job of `kafkawire spark`: tables of a set of captures as Parquet, and a manifest.
 
-Law: what is there after a run is what this run wrote: a table is replaced as a whole, and the
-manifest is taken away before the first is touched and written when the last is done.
+Law: the output is that of one run. A table is replaced as a whole; the manifest is deleted before
+the first table is replaced, and written after the last one.
 
     output/_manifest                            inputs, rows, bytes accounted for
     output/exchanges/date=2026-11-21/api=Fetch/part-00000-....parquet
@@ -39,8 +39,8 @@ SCRATCH: Final = ".rows"
 
 FILE_BYTES: Final = 256 << 20
 MIN_FILE_BYTES: Final = 32 << 20
-"""Bytes of inputs for which there is an output file in a directory at most; and at least, where
-more cores are there to write.
+"""Bytes of inputs for each output file in a directory; and the minimum, if there are more cores to
+write.
 """
 
 Log = Callable[[str], None]
@@ -65,13 +65,15 @@ def run(
 ) -> dict[str, Any]:
     """Decode a set of captures into tables under `output`; returns the manifest.
 
-    An input that is not a capture, or cannot be read, is named and has an entry in the manifest;
-    the others are read. Raises NoCaptures, before anything is written, where there are no others;
-    what `make_plan` does; what Spark raises where a worker fails.
+    An input that is not a capture, or cannot be read, is reported and has an entry in the manifest;
+    the others are read. Raises NoCaptures, before anything is written, if there are no others; what
+    `make_plan` raises; what Spark raises when a worker fails.
     """
     begun = time.time()
     tables = tuple(dict.fromkeys(tables))
-    for table in tables:  # an option that one of them has not, before any is made
+    for (
+        table
+    ) in tables:  # raises for an option that a table does not have, before anything is written
         needed(table, TABLES[table].schema.names, options)
     spark = job_session(spark)
     store, root = _locate(output, options)
@@ -106,9 +108,7 @@ def run(
 def _decoded(
     spark: SparkSession, plan: Plan, options: Options, store: Store, root: str
 ) -> SpilledTable | Decoded:
-    """Decode a table: through the output, if that is a directory that all workers see, which costs
-    less.
-    """
+    """Decode a table; through the output directory if all workers see it, which costs less."""
     partitioner = plan.partitioner(partitions(spark, plan.shuffled_bytes, options))
     if store.is_local and shared.supports(plan, options, partitioner):
         return shared.decode(spark, plan, options, partitioner, _scratch(root))
@@ -116,7 +116,7 @@ def _decoded(
 
 
 def _scratch(root: str) -> str:
-    """Make an empty directory for rows that wait to be finished."""
+    """Make an empty directory for spill files."""
     path = Path(root, SCRATCH)
     if path.exists():
         shutil.rmtree(path)
@@ -125,7 +125,7 @@ def _scratch(root: str) -> str:
 
 
 def writers(size: int, cores: int) -> int:
-    """Say how many tasks write the rows of so many bytes."""
+    """Return the number of tasks that write the rows of `size` bytes of inputs."""
     files = -(-size // FILE_BYTES)
     return max(1, files, min(cores, size // MIN_FILE_BYTES))
 
@@ -133,7 +133,7 @@ def writers(size: int, cores: int) -> int:
 def describe(
     plan: Plan, options: Options, written: Iterable[Written], facts: AllFacts | None
 ) -> dict[str, Any]:
-    """Make the manifest."""
+    """Return the manifest."""
     made: dict[str, Any] = {
         "inputs": [*map(_input, plan.files, plan.verdicts)]
         + [_input(one.file, one.verdict, one.name) for one in plan.skipped],
@@ -150,15 +150,15 @@ def describe(
 
 
 def exit_code(manifest: Mapping[str, Any], *, strict: bool) -> int:
-    """Give the exit code of a run, which is that of `kafkawire decode`: 2 where an input was
-    refused; with strict 1 where there are rows of `problems`.
+    """Return the exit code of a run, as `kafkawire decode` does: 2 if an input was refused; with
+    strict 1 if there are rows of `problems`.
     """
     refused = any(FileStatus(each["status"]) in REFUSED for each in manifest["inputs"])
     return code(refused=refused, findings=strict and manifest["tables"][PROBLEMS]["rows"] > 0)
 
 
 def account(sums: Mapping[str, int]) -> dict[str, int]:
-    """Say where the captured payload bytes went; `missing` is what was never captured, and
+    """Account for the captured payload bytes; `missing` counts bytes that were never captured, and
     `unaccounted` is 0.
     """
     by_kind = {
@@ -180,7 +180,7 @@ def account(sums: Mapping[str, int]) -> dict[str, int]:
 
 
 def _input(file: InputFile | None, verdict: Verdict, name: str = "") -> dict[str, Any]:
-    """Make the entry of an input; one that is not there has no size."""
+    """Return the entry of an input; a missing one has no size."""
     about = {} if file is None else {"bytes": file.size, "modified_ns": file.modified_ns}
     return {"name": name if file is None else file.name, **about, **verdict.as_json()}
 
@@ -200,7 +200,7 @@ def _options_json(options: Options) -> dict[str, Any]:
 
 
 def _locate(output: str, options: Options) -> tuple[Store, str]:
-    """Say where the output is; a local directory by what it is called everywhere."""
+    """Return the store and path of the output; the path of a local directory is absolute."""
     if "://" not in output:
         return Store(), str(Path(output).absolute())
     store, path = located(output, options.others)
@@ -215,8 +215,8 @@ def _remove_manifest(store: fs.FileSystem, root: str) -> None:
 
 
 def known_tables(given: Iterable[str], options: Options, *, strict: bool = False) -> list[str]:
-    """Take the tables asked for, or the one of the options where none is; strict: with `problems`,
-    whose rows decide about the exit code. Raises KeyError for an unknown table.
+    """Return the requested tables, or the one of the options; strict: with `problems`, whose rows
+    decide about the exit code. Raises KeyError for an unknown table.
     """
     tables = list(given) or [options.table]
     for table in tables:

@@ -1,19 +1,19 @@
-"""A table of a set of captures as a DataFrame.
+"""Reads a table of a set of captures as a DataFrame.
 
-Law: what `kafkawire.capture.tables.read` says of the set, this says, row for row, however the files
-are cut, ordered and spread.
+Law: the rows are those of `kafkawire.capture.tables.read`, however files are split, ordered and
+distributed.
 
-    regions --connections that lie there alone--> engine, table ------> rows | facts   (kept)
-       `--packets--> shuffle by bucket --in order--> engine, table --> rows | facts   (kept)
+    regions --connections in one region only--> engine, table -----> rows | facts   (persisted)
+       `--packets--> shuffle by bucket --in order--> engine, table --> rows | facts   (persisted)
                                               |                           |       |
-              a connection too large --cut--> chunks --> any task --> rows|      sum
-                                                     [group_events: by group]     |
+            a connection too large --cut--> chunks --> any task --> rows  |      sum
+                                              [group_events: by group]    |       |
                                                                           v       |
                                                       numbers, names <------------'
                                                                           `--> DataFrame
 
-Rows are decoded once: they are kept on the workers' disks until the facts of all are known, as
-record batches in Arrow's own form, which Spark moves without looking into them.
+Rows are decoded once. They are persisted on the disks of the workers until all facts are known, as
+Arrow record batches, which Spark does not look into.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from .write.outputs import OUT, table_batches
 from .write.writing import WRITTEN, TableDirectory
 
 TASKS: Final = 12
-"""Tasks for each core that read packets, at most."""
+"""Maximum number of tasks for each core that read packets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A table of a set: rows, as they are kept, and what finishes them. kept: to be let go."""
+    """A decoded table: persisted rows, and what finishes them. kept: the persisted frames."""
 
     rows: DataFrame
     finish: Finish
@@ -57,7 +57,7 @@ class Decoded:
 
     @property
     def frame(self) -> DataFrame:
-        """Give the finished rows."""
+        """The finished rows."""
         finish = self.finish
 
         @ascii_safe
@@ -67,7 +67,7 @@ class Decoded:
         return map_in_arrow(self.rows.select("name", "body"), step, finish.schema)
 
     def write(self, directory: TableDirectory, tasks: int) -> list[tuple[str, int]]:
-        """Write the table, in so many tasks at most; returns files of Parquet and their rows."""
+        """Write the table in at most `tasks` tasks; returns Parquet files and their rows."""
         rows = self.rows.select("name", "body").coalesce(tasks)
 
         @ascii_safe
@@ -78,7 +78,7 @@ class Decoded:
         return [(row["file"], row["rows"]) for row in map_in_arrow(rows, step, WRITTEN).collect()]
 
     def release(self) -> None:
-        """Give back what is kept; the rows are decoded anew where they are asked for again."""
+        """Unpersist the frames; rows are decoded again if they are needed again."""
         release(self.persisted)
 
 
@@ -90,14 +90,14 @@ def read(
     columns: Sequence[str] | None = None,
     **options: Any,
 ) -> DataFrame:
-    """Read a table of captures, which are taken as one set, whatever their order.
+    """Read a table of captures, which are one set, in any order.
 
-    inputs: paths, directories, patterns, URIs. columns: those wanted; others are not made. options:
-    as in docs/spark.md (`ports`, `startTs`, `splitBytes` ...).
+    inputs: paths, directories, patterns, URIs. columns: the wanted ones; others are not made.
+    options: as in docs/spark.md (`ports`, `startTs`, `splitBytes` ...).
 
-    The set is decoded when this is called; the rows are kept on the workers' disks until the
+    The set is decoded by this call; the rows are persisted on the disks of the workers until the
     session ends. Raises BadOption, FileNotFoundError, OSError; NoCaptures for a directory without
-    captures; Unreadable if `failOnError` says so.
+    captures; Unreadable if `failOnError` is set.
     """
     paths = [inputs] if isinstance(inputs, str) else list(inputs)
     parsed = parse({**options, "table": table})
@@ -110,7 +110,7 @@ def decode(
     options: Options,
     columns: Sequence[str] | None = None,
 ) -> Decoded:
-    """Decode a table of a set that is planned."""
+    """Decode a table of a planned set."""
     table = TABLES[options.table]
     wanted = list(columns) if columns is not None else table.schema.names
     made = needed(options.table, wanted, options)
@@ -120,7 +120,7 @@ def decode(
     persisted, frames_held = decode_packets(spark, work, partitioner)
     facts = facts_of(persisted)
     if facts.ambiguous and work.columnar:
-        # An id that two messages name differently: who was first takes looking at each.
+        # Messages state different names for one id: decode message by message to find the first.
         release(frames_held)
         persisted, frames_held = decode_packets(spark, replace(work, exact=True), partitioner)
         facts = facts_of(persisted)
@@ -151,12 +151,12 @@ def decode(
 def decode_packets(
     spark: SparkSession, work: Work, partitioner: Partitioner
 ) -> tuple[DataFrame, list[DataFrame]]:
-    """Decode regions, what is visited in them, and by bucket what leaves them; gives what tasks
-    make, and what is kept.
+    """Decode regions and visits, then the buckets with the shuffled packets; returns the output of
+    the tasks, and the persisted frames.
     """
     plan, persisted = work.plan, list[DataFrame]()
     frames = list[DataFrame]()
-    if plan.visits:  # these take longest, and so begin first
+    if plan.visits:  # these take longest, so they start first
         frames.append(
             map_in_arrow(number_frame(spark, len(plan.visits)), work.decode_visits(), OUT)
         )
@@ -164,7 +164,7 @@ def decode_packets(
         regions = number_frame(spark, len(plan.regions), task_count(spark, plan))
         frames.append(map_in_arrow(regions, work.decode_regions(partitioner), OUT))
     if frames:
-        # A union that is kept would be looked for in vain where it is part of another one.
+        # Spark does not find a persisted union that is part of another union.
         frame = union(frames).select(*OUT.names)
         persisted.append(frame.persist(StorageLevel.DISK_ONLY))
     if not plan.decodes_in_place:
@@ -185,30 +185,30 @@ def decode_packets(
 
 
 def union(frames: Sequence[DataFrame]) -> DataFrame:
-    """Put frames one behind the other."""
+    """Concatenate frames."""
     return reduce(DataFrame.union, frames)
 
 
 def facts_of(rows: DataFrame) -> AllFacts:
-    """Decode, and sum the facts up."""
+    """Decode, and sum the facts."""
     collected = rows.where("kind = 'facts'").select("body").collect()
     return sum_up(bytes(row["body"]) for row in collected)
 
 
 def release(persisted: Iterable[DataFrame]) -> None:
-    """Give back what is kept."""
+    """Unpersist frames."""
     for each in persisted:
         each.unpersist()
 
 
 def task_count(spark: SparkSession, plan: Plan) -> int:
-    """Say how many tasks read packets: a core waits between two of them."""
+    """Return the number of tasks that read packets."""
     cores = spark.sparkContext.defaultParallelism
     return max(cores, min(TASKS * cores, -(-plan.bytes // TASK_BYTES)))
 
 
 def partitions(spark: SparkSession, bytes: int, options: Options) -> int:
-    """Say in how many buckets connections are decoded."""
+    """Return the number of buckets of connections."""
     cores = spark.sparkContext.defaultParallelism
     return options.partitions or max(cores, -(-bytes // PARTITION_BYTES))
 
@@ -223,8 +223,7 @@ def packet_rows(
 ) -> DataFrame:
     """Read the packets of a set, by bucket and in order.
 
-    joined: put fragments of IP datagrams together first; without, they are but reported. more: rows
-    that come besides.
+    joined: reassemble IP fragments first; otherwise they are only reported. more: additional rows.
     """
     parts, sets = plan.parts, plan.sets
 
@@ -248,7 +247,7 @@ def packet_rows(
 
 
 def by_bucket(rows: DataFrame, count: int) -> DataFrame:
-    """Bring rows to the tasks of their buckets, and into order."""
+    """Shuffle rows to the tasks of their buckets, and sort them."""
     return rows.repartitionById(count, "bucket").sortWithinPartitions("kind", "packet")
 
 

@@ -1,4 +1,4 @@
-"""What spark-submit runs: the job of `kafkawire spark`, for clusters.
+"""The script for spark-submit: runs the job of `kafkawire spark` on clusters.
 
 script=$(python -c 'import kafkawire.spark.submit as it; print(it.__file__)')
 spark-submit --master yarn "$script" hdfs:///captures --output hdfs:///tables
@@ -14,11 +14,11 @@ from kafkawire.escaping import printable
 
 
 def arguments() -> argparse.ArgumentParser:
-    """Describe the command line."""
+    """Return the argument parser."""
     parser = argparse.ArgumentParser("kafkawire-spark", description="Captures into Parquet tables.")
     parser.add_argument("inputs", nargs="+", metavar="INPUT")
     parser.add_argument("--output", "-o", required=True, help="directory or URI")
-    parser.add_argument("--table", action="append", default=[], help="exchanges unless said")
+    parser.add_argument("--table", action="append", default=[], help="default: exchanges")
     parser.add_argument(
         "--option", action="append", default=[], metavar="NAME=VALUE", help="as in docs/spark.md"
     )

@@ -111,8 +111,7 @@ class Plan:
         return connection_ids(self.visits)
 
     def partitioner(self, count: int) -> Partitioner:
-        """Return the partitioner for `count` buckets; large connections get a bucket of their own.
-        """
+        """Return the partitioner for `count` buckets; large connections get a bucket of their own."""
         return Partitioner(count, self.large[: count // 2], self.visited)
 
 
@@ -224,9 +223,7 @@ def with_placement(cut: Plan, run: Run, size: int, sharing: Sharing) -> Plan:
     ranges = list(pairwise(bounds))
     total = sum(index.bytes for index in every)
     placement = place_connections([every[start:end] for start, end in ranges], sharing)
-    visited = connection_ids(
-        placement.visits
-    )  # a region with visited connections only is not read
+    visited = connection_ids(placement.visits)  # a region with visited connections only is not read
     regions = [
         Region((*parts[start:end],), shuffled)
         for (start, end), shuffled in zip(ranges, placement.shuffled, strict=True)

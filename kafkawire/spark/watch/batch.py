@@ -1,10 +1,11 @@
-"""One batch: packets and states, by connection, to rows and states; then the commit.
+"""Runs one batch: decodes packets with the state of their connections, writes rows and state,
+commits.
 
-    packets --.                          .--> rows ----------------------.
-              +-- shuffle by key --> carry --> items --> group_event_batches -----+--> write --> commit
-    states ---'                          `--> facts --> numbers, names --'
+    packets --.                                 .--> rows --------------------.
+              +-- shuffle by key --> decode_batch --> items --> group events --+--> write --> commit
+    states ---'                                 `--> facts --> numbers, names -'
 
-Law: a batch is a function of its files and of the state before; run again, it writes the same.
+Law: a batch is a function of its files and of the state before; repeated, it writes the same.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class BatchSummary:
-    """What the tasks of a batch know together."""
+    """What the tasks of a batch found out together."""
 
     opened: list[int]
     live: frozenset[int]
@@ -78,7 +79,8 @@ def run(
 ) -> Commit:
     """Decode files as the next batch and commit it. Raises what `make_plan` does.
 
-    late: by themselves, and all is closed behind them; closing: nothing comes any more.
+    late: decode the files on their own, and close all connections after them; closing: no more
+    files come.
     """
     last = commit_log.last
     number = last.batch + 1 if last else 0
@@ -139,7 +141,7 @@ def run(
 def planned(
     spark: SparkSession, commit_log: CommitLog, options: Options, files: Sequence[str]
 ) -> tuple[Plan, list[CommittedFile]]:
-    """Plan files, numbered on from those taken before."""
+    """Plan files, numbered after those of earlier batches."""
     if not files:
         return Plan((), (), ()), []
     plan = make_plan(spark, files, options, lenient=True)
@@ -151,7 +153,7 @@ def planned(
         _taken(file, first_packet_time(splits[at])[0], verdict)
         for at, (file, verdict) in enumerate(zip(plan.files, plan.verdicts, strict=True))
     ]
-    # What cannot be opened is not taken: it may be readable the next time.
+    # A file that cannot be opened is not taken: it may be readable the next time.
     taken += [
         _taken(one.file, NO_TIME, one.verdict) for one in plan.skipped if one.file is not None
     ]
@@ -171,13 +173,13 @@ def _sort_key(file: CommittedFile) -> tuple[int, str]:
     return file.first_ns, file.name
 
 
-# -- what Spark does
+# -- Spark
 
 
 def decoded(
     spark: SparkSession, plan: Plan, settings: BatchSettings, states: Sequence[Path]
 ) -> tuple[DataFrame, BatchSummary]:
-    """Decode packets behind the states of their connections; the rows are kept."""
+    """Decode packets after the states of their connections; the rows are persisted."""
     paths = [path for path in states if path.name.startswith(CONNECTIONS)]
     size = plan.bytes + sum(path.stat().st_size for path in paths)
     partitioner = Partitioner(partitions(spark, size, settings.options))
@@ -214,7 +216,7 @@ def group_event_frame(
     states: Sequence[Path],
     plan: Plan,
 ) -> DataFrame:
-    """Tell what happened to groups, behind their states."""
+    """Make the group events, from group items after the states of their groups."""
     state_frame = read_states(
         spark, [path for path in states if path.name.startswith(GROUPS)], ITEMS
     )
@@ -232,7 +234,7 @@ def group_event_frame(
 
 
 def state_rows(partitioner: Partitioner, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Make rows of states, which come before the packets of their connections."""
+    """Make rows of states, which are sorted before the packets of their connections."""
     buckets = partitioner.of(key_hashes(batch.column("key").to_pylist())).tolist()
     for bucket, state in zip(buckets, batch.to_pylist(), strict=True):
         yield row_of(bucket, Kind.STATE, 0, pickle.dumps(tuple(state.values())))
@@ -244,7 +246,7 @@ def read_states(
     schema: pa.Schema,
     made: Callable[[pa.RecordBatch], Iterable[pa.RecordBatch]] = lambda batch: [batch],
 ) -> DataFrame:
-    """Read states that an earlier batch wrote; made: what becomes of them."""
+    """Read the states that an earlier batch wrote; made: converts them."""
 
     @ascii_safe
     def step(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -266,7 +268,7 @@ def write_all(
     folder: Path,
     plan: Plan,
 ) -> list[Row]:
-    """Write rows and states into a folder; gives what was written, and lets go what was kept."""
+    """Write rows and states into a folder; returns what was written, and unpersists the rows."""
     frame = decoded_rows.where("kind in ('rows', 'state')")
     if GROUPS in settings.tables:
         frame = frame.union(
@@ -283,31 +285,29 @@ def write_all(
         decoded_rows.unpersist()
 
 
-# -- what is known from batch to batch
+# -- the checkpoint
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """What a batch goes on from: numbers and names, and files with states."""
+    """What a batch starts from: numbers of connections, names of topics, and state files."""
 
     numbers: ConnectionNumbers
     states: list[Path]
 
     def without_connections(self) -> Checkpoint:
-        """Leave but names."""
+        """Return only the names."""
         return Checkpoint(ConnectionNumbers({}, self.numbers.names), [])
 
     def updated(self, summary: BatchSummary, count: int) -> Checkpoint:
-        """Number connections on, behind `count`; the names known first stand."""
+        """Number new connections from `count` on; names that are already known win."""
         new = {first: count + at for at, first in enumerate(summary.opened)}
         named = {id: name for (_, id), name in summary.all.names.items()}
         numbers = {**self.numbers.numbers, **new}
         return Checkpoint(ConnectionNumbers(numbers, {**named, **self.numbers.names}), self.states)
 
     def save(self, folder: Path, live: Iterable[int], states: list[str]) -> None:
-        """Write it for the next batch: numbers of connections that are spoken of, files of
-        states.
-        """
+        """Write it for the next batch, with the numbers of live connections and the state files."""
         decoded_rows = {
             "numbers": {first: self.numbers.numbers[first] for first in live},
             "names": {id.hex(): name for id, name in self.numbers.names.items()},
@@ -317,7 +317,7 @@ class Checkpoint:
 
 
 def read_checkpoint(folder: Path | None) -> Checkpoint:
-    """Read what an earlier batch left."""
+    """Read the checkpoint of an earlier batch."""
     if folder is None:
         return Checkpoint(ConnectionNumbers({}, {}), [])
     found = json.loads((folder / CHECKPOINT).read_text())

@@ -1,10 +1,10 @@
-"""The connections of a pair of ends, carried from batch to batch.
+"""Decodes the connections of a pair of endpoints from batch to batch.
 
-Law: one engine decodes them, however many batches they span; what is not told yet is kept with it.
+Law: one engine decodes them, however many batches they span; its pending data is part of its state.
 
-    state --restore--> engine, portions <--feed-- packets
-                            |--> rows, items of groups
-                            `--keep--> state        or --close--> what is held goes out as it is
+    state --restore--> engine, chunks <--feed-- packets
+                            |--> rows, group items
+                            `--snapshot--> state    or --close--> pending data is flushed as rows
 """
 
 from __future__ import annotations
@@ -46,11 +46,10 @@ CHUNK_BYTES: Final = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class BatchSettings:
-    """What a batch is decoded by.
+    """Settings of a batch.
 
-    names: of the files of all batches so far. silent_ns: connections whose last packet is older are
-    closed. state_bytes: most that is carried of the connections of a pair of ends. closing: nothing
-    more comes.
+    names: the files of all batches so far. silent_ns: connections whose last packet is older are
+    closed. state_bytes: limit of the state of a pair of endpoints. closing: no more files come.
     """
 
     tables: tuple[str, ...]
@@ -62,8 +61,8 @@ class BatchSettings:
 
 
 class PairSnapshot(NamedTuple):
-    """What is carried of the connections of a pair of ends: those that began in this batch, those
-    that are open, those that may be spoken of, and the state.
+    """The state of the connections of a pair of endpoints. opened: those that began in this batch;
+    open: those that are still open; live: those that may still get rows.
     """
 
     opened: list[int]
@@ -73,7 +72,7 @@ class PairSnapshot(NamedTuple):
 
 
 class PairDecoder:
-    """The connections of a pair of ends, one after the other, from batch to batch."""
+    """Decodes the connections of a pair of endpoints, one after the other, from batch to batch."""
 
     def __init__(
         self, settings: BatchSettings, context: ChunkContext, facts: Facts, out: Output
@@ -95,7 +94,7 @@ class PairDecoder:
         self._bytes = self._n = self._base = 0
 
     def restore(self, known: list[int], state: bytes) -> None:
-        """Go on from what an earlier batch left; known: connections that were open then."""
+        """Restore the state of an earlier batch. known: connections that were open then."""
         self._engine, self._histories, requests = load(state, owner=self)
         self._known = set(known)
         firsts = self._engine.firsts
@@ -108,26 +107,28 @@ class PairDecoder:
         restore_sessions(self._reminders, self._sessions)
 
     def feed(self, segments: Segments) -> None:
-        """Take packets."""
+        """Decode packets."""
         self._facts.sums["captured_bytes"] += int(segments.captured.sum())
         self._take(self._engine.feed(segments))
 
     def end(self, connection: Connection, client: int) -> None:
-        """Take note that nothing more comes of a connection (the engine calls this)."""
+        """Handle the end of a connection (called by the engine)."""
         ended = as_ended(connection, client, connection.first_packet)
         self._facts.sums["connections"] += 1
         self._facts.sums["repeated_bytes"] += ended.repeated_bytes
         self._ended.append(ended)
 
     def close(self, reason: str = "") -> list[int]:
-        """Give up what is awaited; say which connections began in this batch."""
+        """Close the connections and flush pending data; returns the connections that began in this
+        batch.
+        """
         self._base = END
         self._take(_with_reason(self._engine.finish(), reason))
         self.flush()
         return sorted(self._closed - self._known)
 
     def snapshot(self) -> PairSnapshot:
-        """Say what is carried on; this one can still be closed."""
+        """Return the state; the decoder can still be closed."""
         self.flush()
         state = dump((self._engine, self._histories, open_requests(self._pairs)), owner=self)
         probe = _OpenConnections()
@@ -179,17 +180,17 @@ class PairDecoder:
     def _group(self, request: Row | None, value: Row | Exchange) -> None:
         message: Any = None if request is None else request.message
         if GROUPS in self._settings.tables and message is not None:
-            # Text that is no UTF-8 on the wire is kept as it is, and Arrow takes none of that.
+            # Invalid UTF-8 on the wire is kept as surrogates, which Arrow does not accept.
             group_id = message.group_id.encode("utf-8", "backslashreplace").decode()
             self._n += 1
             self._out.other(
                 "item", group_id, self._base + self._engine.known_at, self._n, pickle.dumps(value)
             )
 
-    # -- portions
+    # -- chunks
 
     def flush(self) -> None:
-        """Make rows of what there is."""
+        """Make rows of the collected items."""
         if not self._items:
             return
         context = self._context
@@ -212,9 +213,9 @@ class PairDecoder:
         ]
 
     def _connection_rows(self) -> None:
-        """Make rows of connections that ended; of others remember it."""
+        """Make rows of connections that ended; keep those of others in their history."""
         ended = {item.connection for item in self._items if isinstance(item, Ended)}
-        going_on = {
+        still_open = {
             item.connection: Ended(item.connection, item.client, item.broker, 0, 0, 0, 0, False)
             for item in self._items
             if isinstance(item, Located)
@@ -223,7 +224,7 @@ class PairDecoder:
             and item.broker is not None
             and item.connection not in ended
         }
-        self._context.items = [*self._items, *going_on.values()]
+        self._context.items = [*self._items, *still_open.values()]
         for row in self._context.rows(CONNECTIONS):
             history = self._histories.setdefault(row[0], ConnectionHistory())
             history.row = merged(history.row, row)
@@ -232,7 +233,7 @@ class PairDecoder:
 
 
 class _OpenConnections:
-    """Learns which connections of an engine are open."""
+    """Collects the open connections of an engine."""
 
     def __init__(self) -> None:
         self.open: set[int] = set()
@@ -242,7 +243,7 @@ class _OpenConnections:
 
 
 def _with_reason(rows: Iterable[Located], reason: str) -> Iterator[Located]:
-    """Say why a connection was given up, where bytes of it were."""
+    """Add the reason why a connection was given up to the rows of its pending bytes."""
     for found in rows:
         row = found.row
         if reason and not row.is_message:

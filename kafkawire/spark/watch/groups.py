@@ -1,6 +1,6 @@
-"""The `group_events` of a batch: items of connections, group by group, with each group's state.
+"""Makes the `group_events` of a batch: group items, by group, with the state of each group.
 
-Law: a group is told by one machine, however many batches it spans; its state stands before its
+Law: one machine processes a group, however many batches it spans. Its state is sorted before its
 items, as that of connections before their packets.
 """
 
@@ -26,14 +26,14 @@ from .snapshot import dump, load
 from .state import BEFORE
 
 FORGOTTEN_NS: Final = 86_400_000_000_000
-"""Silence after which a group is forgotten."""
+"""Silence after which the state of a group is dropped."""
 
 
 @ascii_safe
 def group_event_batches(
     batches: Iterable[pa.RecordBatch], settings: BatchSettings
 ) -> Iterator[pa.RecordBatch]:
-    """Tell what happened to the groups of a partition; states and items come group by group, in
+    """Make the events of the groups of a partition; states and items are sorted by group and in
     order.
     """
     out = Output(settings.options)

@@ -1,9 +1,9 @@
-"""An engine between two batches: written as bytes, and made anew from them, by any build.
+"""Serialises an engine between two batches, readable by compiled and interpreted builds.
 
-Law: what is made anew goes on as if nothing had been; objects are written attribute by attribute,
-by name, so compiled and interpreted classes write and read the same.
+Law: a restored object continues as if it had never been serialised. Objects are written attribute
+by attribute, by name, so compiled and interpreted classes write and read the same.
 
-    engine --attributes, by name--> bytes --> engine      what it calls back is named, not written
+    engine --attributes, by name--> bytes --> engine      its callbacks are named, not written
 """
 
 from __future__ import annotations
@@ -33,15 +33,17 @@ from ...capture.tcp.retransmission import DeliveredBytes
 from ...capture.tcp.segment_columns import KEY
 
 OUR_PACKAGE: Final = "kafkawire."
-"""Classes from there are written by attributes, unless they say how themselves."""
+"""Classes of this package are written by attributes, unless they define `__reduce__`."""
 
 SOURCES: Final = ("kafkawire.capture", "kafkawire.spark")
-"""Packages on whose classes a state depends."""
+"""Packages whose classes are part of a state."""
 
 
 @cache
 def digest() -> str:
-    """Name the classes that a state is made of: a state of others cannot be read."""
+    """Return a digest of the sources of all classes in a state: a state with another digest cannot
+    be read.
+    """
     made = hashlib.sha256()
     for package in SOURCES:
         for name, source in _sources(files(package), package):
@@ -58,14 +60,16 @@ def _sources(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
 
 
 def dump(what: object, **external: object) -> bytes:
-    """Write an object; here: objects that are only named, and are there when it is read."""
+    """Serialise an object. external: objects that are written as names only, and given again to
+    `load`.
+    """
     out = io.BytesIO()
     _Writer(out, external).dump(what)
     return out.getvalue()
 
 
 def load(data: bytes, **external: object) -> Any:
-    """Make anew what was written; here: by the same names."""
+    """Restore an object. external: the objects by the same names."""
     return _Reader(io.BytesIO(data), external).load()
 
 
@@ -96,9 +100,7 @@ class _Reader(pickle.Unpickler):
 
 
 def _blank(cls: Any) -> Any:
-    """Make an object whose attributes are still to come. A compiled class that is final makes none
-    without its arguments.
-    """
+    """Make an object without its attributes. A final compiled class needs its arguments."""
     made = _BLANK_ARGUMENTS.get(cls)
     return cls.__new__(cls) if made is None else cls(*made)
 
@@ -121,7 +123,7 @@ _BLANK_ARGUMENTS: Final[dict[Any, tuple[Any, ...]]] = {
     Totals: (),
     _ConversationState: (_CONNECTION, 0, Conversation()),
 }
-"""What makes one of each class; of it nothing stays."""
+"""Arguments to make an object of each class; they are overwritten."""
 
 
 def _attributes(obj: object) -> dict[str, Any]:

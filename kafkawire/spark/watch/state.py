@@ -1,10 +1,10 @@
-"""Rows of all tables from a batch's packets, and the state of connections carried to the next.
+"""Decodes the packets of a batch to rows of all tables, and passes the state of connections on.
 
-Law: the state of a connection is a row that stands before its packets, and comes to them by the
-same shuffle; one of which nothing comes is passed on as it is.
+Law: the state of a connection is a row sorted before its packets, and reaches them by the same
+shuffle; a state without packets is passed on unchanged.
 
-    states, packets, by bucket --by connection--> Carried --> rows | items of groups | facts
-                                                     `------> state, for the next batch
+    states, packets, by bucket --by connection--> PairDecoder --> rows | group items | facts
+                                                      `---------> state, for the next batch
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from ..write.outputs import Output, serialise
 from .connections import CONNECTIONS, GROUPS, BatchSettings, PairDecoder
 
 BEFORE: Final = -1
-"""What a state is sorted by: it stands before all else."""
+"""Sort key of a state: before everything else."""
 
 STATES: Final = pa.schema(
     [pa.field("key", pa.binary()), pa.field("last_ns", pa.int64()), pa.field("state", pa.binary())]
 )
-"""States of connections in a file: of a pair of ends, and when they were seen last."""
+"""Schema of state files: key of a pair of endpoints, time of its last packet, its state."""
 
 STATE_ROWS: Final = 64
 
 
 class State(NamedTuple):
-    """What an earlier batch left of a pair of ends."""
+    """The state of a pair of endpoints from an earlier batch."""
 
     last_ns: int
     state: bytes
 
 
 class BatchFacts(NamedTuple):
-    """What a task knows that all need.
+    """What a task found out and all need.
 
-    opened: first packets of connections that begin in the batch; live: of those that later batches
-    may speak of. newest_ns: time of the newest packet. facts: names, sums.
+    opened: first packets of connections that begin in the batch; live: of those that may get rows
+    in later batches. newest_ns: time of the newest packet. facts: names, sums.
     """
 
     opened: list[int]
@@ -75,7 +75,7 @@ class BatchDecoder:
         self._given_up = 0
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Give all that the bucket tells."""
+        """Yield all output rows of the bucket."""
         file_problems = ProblemCollector(self.facts)
 
         def other(kind: int, packet: int, body: bytes) -> None:
@@ -100,7 +100,7 @@ class BatchDecoder:
         yield from self.out.finish()
 
     def _restore(self, key: bytes) -> PairDecoder:
-        """Go on with the connections of a pair of ends."""
+        """Restore the connections of a pair of endpoints."""
         decoder = PairDecoder(self.settings, self._context, self.facts, self.out)
         last_ns, state = self._before.pop(key, State(NO_TIME, b""))
         if state:
@@ -110,7 +110,7 @@ class BatchDecoder:
         return decoder
 
     def _finish(self, key: bytes) -> None:
-        """Close the connections of a pair of ends, or carry them on."""
+        """Close the connections of a pair of endpoints, or pass their state on."""
         settings, before = self.settings, self._before.get(key)
         if before is None:
             self._snapshot(key, self._decoders.pop(key), self._last[key])
@@ -128,7 +128,7 @@ class BatchDecoder:
         pair = decoder.snapshot()
         size = len(pair.state)
         if size > self.settings.state_bytes:
-            decoder.close(f"given up: {size} bytes would have to be carried to the next batch")
+            decoder.close(f"given up: {size} bytes of state exceed stateBytes")
             self._opened += pair.opened
             self._given_up += len(pair.open)
             return
@@ -137,10 +137,10 @@ class BatchDecoder:
         self._states.append((key, last_ns, pickle.dumps((pair.live, pair.open, pair.state))))
 
     def _file_problems(self, file_problems: ProblemCollector) -> None:
-        """Tell what is wrong with files."""
+        """Make rows of the problems of files."""
         context, settings = self._context, self.settings
-        batch_facts = file_problems.items(settings.options, self._places.place)
-        context.items = [located(one) for one in batch_facts]
+        items = file_problems.items(settings.options, self._places.place)
+        context.items = [located(one) for one in items]
         context.paired, context.session_exchanges = [], []
         for table in settings.tables:
             if table not in (GROUPS, CONNECTIONS):
@@ -163,6 +163,6 @@ class BatchDecoder:
 def decode_batch(
     batches: Iterable[pa.RecordBatch], settings: BatchSettings
 ) -> Iterator[pa.RecordBatch]:
-    """Decode a bucket's states and packets, in order."""
+    """Decode the states and packets of a bucket, in order."""
     tune()
     yield from BatchDecoder(settings).run(batches)

@@ -1,7 +1,7 @@
-"""The last step of a batch: finished rows into Parquet, states into files.
+"""Writes the finished rows of a batch to Parquet, and states to files.
 
-Law: a task tells what it has written, and only that counts; numbers of connections go on from batch
-to batch in the order in which connections appear.
+Law: a task reports what it has written, and only that counts. Connections are numbered from batch
+to batch in order of appearance.
 """
 
 from __future__ import annotations
@@ -32,21 +32,19 @@ WRITTEN: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class ConnectionNumbers:
-    """Names of topics, and the numbers of the connections that a batch speaks of, by their first
-    packets.
-    """
+    """Names of topics, and numbers of the connections in a batch, by their first packets."""
 
     numbers: Mapping[int, int]
     names: Mapping[bytes, str]
 
     def facts(self) -> AllFacts:
-        """Give them as the facts of a set."""
+        """Convert them to the facts of a set."""
         firsts = np.array(sorted(self.numbers), np.int64)
         return AllFacts(firsts, {(0, id): n for id, n in self.names.items()}, Counter(), False)
 
 
 class TableFinisher:
-    """Finishes batches of a table of a watch. files: how many there have been."""
+    """Finishes batches of a table of a watch. files: number of files so far."""
 
     def __init__(
         self, table: str, known: ConnectionNumbers, files: int, topics: frozenset[str]
@@ -74,7 +72,7 @@ class TableFinisher:
 
 
 class TaskFiles:
-    """The files of a task, one for each table or state, as far as there is anything to write."""
+    """The files of a task, one for each table or state that has rows."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder
@@ -105,7 +103,7 @@ class TaskFiles:
         self.rows[kind, name] += len(batch)
 
     def path(self, kind: str, name: str) -> str:
-        """Name a file."""
+        """Return the name of a file."""
         return f"{name}-{self._name}." + ("parquet" if kind == "rows" else "arrow")
 
     def _begin(self, kind: str, name: str, schema: pa.Schema) -> tuple[Any, Any]:
@@ -124,7 +122,7 @@ def write_rows(
     files: int,
     topics: frozenset[str],
 ) -> Iterator[pa.RecordBatch]:
-    """Write what a partition holds; tells the files."""
+    """Write the output rows of a partition; yields the files."""
     context = TaskContext.get()
     name = "0" if context is None else f"{context.partitionId():05d}-{context.taskAttemptId()}"
     finish: dict[str, TableFinisher] = {}

@@ -1,13 +1,13 @@
-"""What a task that decodes gives, in one kind of row.
+"""The output rows of decoding tasks: tables, chunks, group items, state and facts in one schema.
 
-Law: rows of tables travel as record batches that Spark does not look into; few large values cross
-between it and Python.
+Law: rows of tables travel as serialised record batches; few large values cross between Spark and
+Python.
 
-    | kind: rows  | name: table, or a file of them| n: rows                 | body: a record batch
-    | kind: chunk | name: the file of it, or none | n: which of its bucket  | body: see `chunks`
-    | kind: item  | name: group id                | at, n: what sorts it    | body: pickled
-    | kind: state | name: table that it is for    |                         | body: record batches
-    | kind: facts |                               |                         | body: pickled
+    | kind: rows  | name: table, or a spill file  | n: rows            | body: a record batch
+    | kind: chunk | name: its spill file, or none | n: index in bucket | body: see `chunks`
+    | kind: item  | name: group id                | at, n: sort keys   | body: pickled
+    | kind: state | name: its table               |                    | body: record batches
+    | kind: facts |                               |                    | body: pickled
 """
 
 from __future__ import annotations
@@ -38,25 +38,27 @@ OUT: Final = pa.schema(
 NOTHING: Final = pa.RecordBatch.from_pylist([], OUT)
 
 BUFFERED: Final = 256
-"""Rows of a table that are worth a batch."""
+"""Rows of a table in a batch."""
 
 FILE_BYTES: Final = 16 << 20
-"""Bytes of rows in a file of them: whoever reads it has all of it in memory."""
+"""Bytes of rows in a spill file: its reader has all of it in memory."""
 
 ARROW: Final = ".arrow"
-"""What names of files of rows end in."""
+"""Suffix of spill files of rows."""
 
 LZ4_OPTIONS: Final = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
-"""How batches wait: a quarter as large, which costs less than to find and clear pages for all."""
+"""Batches are spilled with LZ4: a quarter of the size costs less than allocating and clearing pages
+for all.
+"""
 
 READ_OPTIONS: Final = pa.ipc.IpcReadOptions(use_threads=False)
-"""How they are read: a task has one core."""
+"""Files are read without threads: a task has one core."""
 
 Values = tuple[Any, ...]
 
 
 class Output:
-    """Collects rows of tables; `drain` gives what is worth giving."""
+    """Collects rows of tables; `drain` yields complete batches."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -64,7 +66,7 @@ class Output:
         self._ready: list[pa.RecordBatch] = []
 
     def rows(self, table: str, rows: Iterable[Values]) -> None:
-        """Take rows of a table."""
+        """Add rows of a table."""
         buffered = self._rows.setdefault(table, [])
         for row in rows:
             buffered.append(row)
@@ -73,16 +75,16 @@ class Output:
                 buffered = self._rows[table]
 
     def other(self, kind: str, name: str, at: int, n: int, body: bytes) -> None:
-        """Take something else."""
+        """Add an output row of another kind."""
         self._ready.append(out_row(kind, name, at, n, body))
 
     def drain(self) -> Iterator[pa.RecordBatch]:
-        """Give what is there."""
+        """Yield the complete batches."""
         ready, self._ready = self._ready, []
         yield from ready
 
     def finish(self) -> Iterator[pa.RecordBatch]:
-        """Give all."""
+        """Yield everything."""
         for table in list(self._rows):
             self._flush(table)
         yield from self.drain()
@@ -102,7 +104,7 @@ def out_row(kind: str, name: str, at: int, n: int, body: bytes) -> pa.RecordBatc
 
 
 def serialise(batch: pa.RecordBatch) -> bytes:
-    """Write a batch."""
+    """Serialise a batch."""
     out = pa.BufferOutputStream()
     with pa.ipc.new_stream(out, batch.schema, options=LZ4_OPTIONS) as stream:
         stream.write_batch(batch)
@@ -110,8 +112,8 @@ def serialise(batch: pa.RecordBatch) -> bytes:
 
 
 def spill_batches(folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Put batches into files that all workers see, and make a row for Spark of the name of each.
-    After each batch comes one without rows, so that the task goes on.
+    """Write batches to files that all workers see, and yield an output row with the name of each
+    file. After each batch an empty batch is yielded, so that the task goes on.
     """
     rest = iter(batches)
     while (first := next(rest, None)) is not None:
@@ -132,8 +134,8 @@ def spill_batches(folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
 
 
 def spill(folder: str | None, body: bytes) -> tuple[str, bytes]:
-    """Put a large value into a file that all workers see, if there is a place for such; gives name
-    and body of a row of Spark's that `picked` gets it back from.
+    """Write a large value to a file that all workers see, if there is a folder; returns name and
+    body of an output row from which `read_spilled` gets it back.
     """
     if folder is None:
         return "", body
@@ -144,18 +146,18 @@ def spill(folder: str | None, body: bytes) -> tuple[str, bytes]:
 
 
 def read_spilled(name: str, body: bytes) -> bytes:
-    """Get a value that was laid aside."""
+    """Read a value that may have been spilled."""
     return Path(name).read_bytes() if name else body
 
 
 def deserialise(body: bytes | pa.Buffer) -> Iterator[pa.RecordBatch]:
-    """Read batches."""
+    """Read serialised batches."""
     with pa.ipc.open_stream(body) as stream:
         yield from stream
 
 
 def table_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give the record batches that rows of tables hold, or name."""
+    """Yield the record batches in output rows of tables, or in the files that they name."""
     for batch in batches:
         for name, body in zip(batch.column("name").to_pylist(), batch.column("body"), strict=True):
             if name.endswith(ARROW):
@@ -165,7 +167,7 @@ def table_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
 
 
 def read_file_batches(name: str) -> Iterator[pa.RecordBatch]:
-    """Give the record batches of a file of rows."""
+    """Yield the record batches of a spill file."""
     with pa.memory_map(name) as file, pa.ipc.open_file(file, options=READ_OPTIONS) as reader:
         for at in range(reader.num_record_batches):
             yield reader.get_batch(at)

@@ -1,12 +1,11 @@
-"""A table of a set by way of a directory that all workers see: what is large waits there, and Spark
-hands out little but numbers.
+"""Decodes a table through a directory that all workers see: large values are spilled there, and
+Spark distributes little more than indexes.
 
-Law: what is decoded, and by which step, is as in `reading`; only what lies between two steps goes
-another way.
+Law: rows and steps are those of `reading`; only the transport between two steps differs.
 
-    visits, regions --> facts | files of rows | chunks | packets that move
-                                                 |          |
-                               files of rows <---'          `--by bucket, in order--> facts | files
+    visits, regions --> facts | spill files | chunks | shuffled packets
+                                                |          |
+                                spill files <---'          `--by bucket, in order--> facts | files
                                       `--numbers, names--> Parquet
 """
 
@@ -37,13 +36,13 @@ from .outputs import read_file_batches
 from .writing import TableDirectory
 
 MAX_PAIRS: Final = 1 << 14
-"""Regions times buckets, beyond which Spark's shuffle brings packets to buckets: here the driver
-knows where each of them lies.
+"""Regions times buckets, above which Spark's shuffle is used: here the driver knows the place of
+each row of packets.
 """
 
 
 class StoredPackets(NamedTuple):
-    """A row of packets, and where its body lies. kind, packet: what sorts those of a bucket."""
+    """A row of packets, and where its body is stored. kind, packet: sort keys within a bucket."""
 
     kind: int
     packet: int
@@ -54,8 +53,8 @@ class StoredPackets(NamedTuple):
 
 @dataclass(slots=True)
 class TaskOutput:
-    """What a task leaves. rows: files of them, and how many each has; chunks: a file for each;
-    moved: bucket -> rows of packets.
+    """The output of a task. rows: spill files, with the number of rows in each; chunks: a file for
+    each; shuffled: bucket -> rows of packets.
     """
 
     rows: list[tuple[str, int]] = field(default_factory=list)
@@ -66,7 +65,7 @@ class TaskOutput:
     )
 
     def add(self, other: TaskOutput) -> None:
-        """Add what another task leaves."""
+        """Add the output of another task."""
         self.rows += other.rows
         self.chunks += other.chunks
         self.facts += other.facts
@@ -76,8 +75,8 @@ class TaskOutput:
 
 @dataclass(frozen=True, slots=True)
 class SpilledTable:
-    """A table of a set: files of rows, and how many each has; what finishes them. folder: where
-    they are.
+    """A decoded table: spill files with the number of rows in each, and what finishes the rows.
+    folder: where the files are.
     """
 
     spark: SparkSession
@@ -87,11 +86,10 @@ class SpilledTable:
     folder: str
 
     def write(self, folder: TableDirectory, tasks: int) -> list[tuple[str, int]]:
-        """Write the table, in so many tasks at most; returns files of Parquet and their rows."""
+        """Write the table in at most `tasks` tasks; returns Parquet files and their rows."""
 
         def step(names: Sequence[str]) -> list[tuple[str, int]]:
-            # What one task decoded, as it does of a connection with most of the bytes, several
-            # write.
+            # Several tasks may write what one task decoded, as for a very large connection.
             made = folder.write(batch for name in names for batch in read_file_batches(name))
             return [(row["file"], row["rows"]) for batch in made for row in batch.to_pylist()]
 
@@ -104,7 +102,7 @@ class SpilledTable:
 
 
 def supports(plan: Plan, options: Options, partitioner: Partitioner) -> bool:
-    """Say whether a table can be decoded that way: what crosses connections is sorted by Spark."""
+    """Tell whether a table can be decoded this way: what spans connections needs Spark's sort."""
     few = len(plan.regions) * partitioner.total <= MAX_PAIRS
     return few and not plan.fragments and options.table != GROUP_EVENTS_TABLE
 
@@ -112,13 +110,13 @@ def supports(plan: Plan, options: Options, partitioner: Partitioner) -> bool:
 def decode(
     spark: SparkSession, plan: Plan, options: Options, partitioner: Partitioner, folder: str
 ) -> SpilledTable:
-    """Decode a table of a set that is planned, in a directory that all workers see."""
+    """Decode a table of a planned set in a directory that all workers see."""
     schema = TABLES[options.table].schema
     work = Work(plan, needed(options.table, schema.names, options), options, folder)
     output = decode_packets(spark, work, partitioner)
     facts = sum_up(output.facts)
     if facts.ambiguous and work.columnar:
-        # An id that two messages name differently: who was first takes looking at each.
+        # Messages state different names for one id: decode message by message to find the first.
         output = decode_packets(spark, replace(work, exact=True), partitioner)
         facts = sum_up(output.facts)
     decode_chunks = work.decode_chunks()
@@ -135,7 +133,7 @@ def decode(
 
 
 def decode_packets(spark: SparkSession, work: Work, partitioner: Partitioner) -> TaskOutput:
-    """Decode what is visited, regions, and by bucket what leaves them."""
+    """Decode visits and regions, then the buckets with the shuffled packets."""
     plan, folder = work.plan, work.folder
     assert folder is not None
     decode_visits, decode_regions, decode_buckets = (
@@ -143,7 +141,7 @@ def decode_packets(spark: SparkSession, work: Work, partitioner: Partitioner) ->
         work.decode_regions(partitioner),
         work.decode_buckets(partitioner),
     )
-    # A visit takes longest, and so begins first.
+    # Visits take longest, so they start first.
     steps = [(decode_visits, at) for at in range(len(plan.visits))]
     steps += [(decode_regions, at) for at in range(len(plan.regions))]
 
@@ -165,7 +163,7 @@ def decode_packets(spark: SparkSession, work: Work, partitioner: Partitioner) ->
 
 
 def collect_output(made: Batches, folder: str) -> TaskOutput:
-    """Take what a step makes; packets are laid into a file."""
+    """Collect the output of a step; packets are appended to a file."""
     output = TaskOutput()
     with ExitStack() as decode_chunk:
         packets: tuple[str, BinaryIO] | None = None
@@ -189,7 +187,7 @@ def collect_output(made: Batches, folder: str) -> TaskOutput:
 
 
 def stored_rows(bucket: int, rows: Iterable[StoredPackets]) -> Iterator[pa.RecordBatch]:
-    """Give the packets of a bucket."""
+    """Yield the packets of a bucket."""
     for kind, packet, file, at, size in rows:
         yield row_of(bucket, Kind(kind), packet, _read_range(file, at, size))
 
@@ -203,7 +201,9 @@ def _read_range(file: str, at: int, size: int) -> bytes:
 
 
 def distribute(files: Sequence[tuple[str, int]], count: int) -> list[list[str]]:
-    """Deal files of rows out to so many tasks, or fewer: stretches with about as many rows each."""
+    """Distribute spill files over at most `count` tasks, in order, with about the same number of
+    rows each.
+    """
     total_rows = max(1, sum(rows for _, rows in files))
     runs: list[list[str]] = [[] for _ in range(count)]
     before = 0

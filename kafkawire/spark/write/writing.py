@@ -1,9 +1,9 @@
-"""The last step of the job: a table's rows into Parquet, few files to a directory, about in time.
+"""Writes the rows of a table to Parquet: few files in each directory, about in order of time.
 
-Law: rows lie in the directory of their date and API; a task writes a file in each directory that it
-has rows for, and tells which; only those stay.
+Law: rows go to the directory of their date and API. A task writes one file in each directory that
+it has rows for, and reports it; only reported files stay.
 
-    decoded batches --finish, cut by date and API--> cells, held --row groups--> cell/file.parquet
+    decoded batches --finish, split by date and API--> buffers --row groups--> partition/file.parquet
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ from ...capture.tables.parquet import repeating_columns
 from ..splitting.stores import Store, filesystem
 
 BY_API: Final = frozenset({"exchanges", "messages", "partitions"})
-"""Tables that are cut by API, too."""
+"""Tables that are partitioned by API, too."""
 
 TIMES: Final = ("time", "response_time", "first_time")
-"""Columns that say the time of a row, the first one that is there and not null."""
+"""Time columns; the first one that exists and is not null counts."""
 
 DAY: Final = 86_400_000_000
 NEVER: Final = -(1 << 63)
 NO_DATE: Final = "__HIVE_DEFAULT_PARTITION__"
-"""What Spark calls the directory of rows without a date."""
+"""Spark's name of the directory for rows without a date."""
 
 GROUP_ROWS: Final = 1 << 16
-"""Rows of a row group at most."""
+"""Maximum rows of a row group."""
 
 CUT_BYTES: Final = 12 << 20
-"""Bytes of rows that are cut at a time."""
+"""Bytes of rows that are partitioned at a time."""
 
 MANY_ROWS: Final = 1 << 12
-"""Rows of a directory that are written as soon as they are cut; fewer are copied, and wait."""
+"""So many rows of a partition are written at once; fewer are copied to a buffer."""
 
 BUFFER_BYTES: Final = 16 << 20
-"""Bytes of rows that wait, until those are written of which there are most."""
+"""Bytes of buffered rows, above which the largest buffers are written."""
 
 WRITTEN: Final = pa.schema([pa.field("file", pa.string()), pa.field("rows", pa.int64())])
 
 
 def times(batch: pa.RecordBatch) -> Ints:
-    """Say the time of each row, in microseconds; NEVER where it has none."""
+    """Return the time of each row in microseconds, or NEVER."""
     columns = [batch.column(name) for name in TIMES if name in batch.schema.names]
     known = pc.coalesce(*columns).cast(pa.int64())
     found: Ints = pc.fill_null(known, NEVER).to_numpy(zero_copy_only=False)
@@ -60,7 +60,7 @@ def times(batch: pa.RecordBatch) -> Ints:
 
 
 def coalesced(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
-    """Put small batches together, until they have so many bytes."""
+    """Concatenate small batches to batches of at least `size` bytes."""
     buffered: list[pa.RecordBatch] = []
     bytes = 0
     for batch in batches:
@@ -74,9 +74,7 @@ def coalesced(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.Recor
 
 
 def by_partition(batch: pa.RecordBatch, *, by_api: bool) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Cut a batch by cell: the directory that rows go to; they are stretches of one copy, in order
-    of time.
-    """
+    """Split a batch by partition (directory); the parts are slices of one copy, in order of time."""
     when = times(batch)
     sort_key = when // DAY
     names = ["unknown"]
@@ -99,7 +97,7 @@ def _date(day: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TableDirectory:
-    """Where a table is written. finish: makes batches what they are in the end."""
+    """The directory of a table. finish: finishes batches."""
 
     store: Store
     path: str
@@ -107,7 +105,7 @@ class TableDirectory:
     finish: Callable[[pa.RecordBatch], pa.RecordBatch]
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Write the rows of a task; tell the files."""
+        """Write the rows of a task; yields the files."""
         open_files: dict[str, PartitionFile] = {}
         buffered = 0
         finished = (found for batch in batches if len(found := self.finish(batch)))
@@ -134,11 +132,11 @@ class TableDirectory:
         store.create_dir(folder, recursive=True)
         if self.store.is_local:
             return PartitionFile(file, f"{folder}/.{last}", path, store)
-        # Each file that a store has open takes memory for its parts: so they are written here.
+        # An open file of a store takes memory for multipart uploads, so it is written locally first.
         return PartitionFile(file, f"{staging}/{number}", path, store)
 
     def only(self, files: Iterable[str]) -> None:
-        """Leave nothing but these files."""
+        """Delete all other files."""
         store, wanted = filesystem(self.store), {f"{self.path}/{file}" for file in files}
         choose_files = fs.FileSelector(self.path, recursive=True, allow_not_found=True)
         for found in store.get_file_info(choose_files):
@@ -147,13 +145,13 @@ class TableDirectory:
                     store.delete_file(found.path)
 
     def empty(self) -> None:
-        """Leave nothing."""
+        """Delete all files."""
         self.only(())
 
 
 class PartitionFile:
-    """The file of a task in a directory. near: where it grows; path: where it is when it is whole.
-    bytes: of rows that are held.
+    """The file of a task in a partition. staging: its path while it is written; path: when it is
+    complete. bytes: of buffered rows.
     """
 
     def __init__(self, file: str, staging: str, path: str, store: fs.FileSystem) -> None:
@@ -164,7 +162,7 @@ class PartitionFile:
         self._rows = 0
 
     def take(self, batch: pa.RecordBatch) -> int:
-        """Take rows, which are a stretch of many; returns how many bytes more are held."""
+        """Add rows, a slice of a larger batch; returns the change in buffered bytes."""
         if len(batch) >= MANY_ROWS:
             self._held.append(batch)
             return -self.flush()
@@ -174,7 +172,7 @@ class PartitionFile:
         return size
 
     def flush(self) -> int:
-        """Write what is held; returns how many bytes that was."""
+        """Write the buffered rows; returns how many bytes they were."""
         if not self._held:
             return 0
         table = pa.Table.from_batches(self._held)
@@ -190,7 +188,7 @@ class PartitionFile:
         return size
 
     def close(self) -> pa.RecordBatch:
-        """Write the rest, and put the file where it belongs; tell what it is."""
+        """Write the rest and move the file to its place; returns its name and rows."""
         self.flush()
         assert self._writer is not None
         self._writer.close()
