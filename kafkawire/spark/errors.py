@@ -42,7 +42,14 @@ class BadOption(SparkError, ValueError):
         self.option, self.given, self.expected = option, given, expected
 
     def __str__(self) -> str:
-        return f"option {self.option}: {self.given!r} is not {self.expected}"
+        return f"option {self.option}: invalid value {self.given!r}: expected {self.expected}"
+
+
+class UnknownOption(BadOption):
+    """An option does not exist. expected: similar options, or all."""
+
+    def __str__(self) -> str:
+        return f"unknown option {self.given!r}: expected {self.expected}"
 
 
 class Unreadable(SparkError):

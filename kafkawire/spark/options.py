@@ -17,7 +17,7 @@ from ..capture.engine import endpoint
 from ..capture.tables import TABLES
 from ..capture.tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 from ..messages.api_key import ApiKey
-from .errors import BadOption
+from .errors import BadOption, UnknownOption
 
 SPLIT_BYTES: Final = 32 << 20
 CHUNK_BYTES: Final = 4 << 20
@@ -89,7 +89,7 @@ def parse(given: Mapping[str, Any]) -> Options:
 def unknown(name: str) -> NoReturn:
     """Reject an unknown option. Raises BadOption."""
     meant = _similar_option(name)
-    raise BadOption("name", name, f"an option: {meant or ', '.join(SETTERS)}")
+    raise UnknownOption("name", name, meant or f"one of {', '.join(SETTERS)}")
 
 
 def _similar_option(name: str) -> str | None:
@@ -157,7 +157,7 @@ def _sets(options: Options, name: str, value: Any) -> Options:
 def _ports(options: Options, name: str, value: Any) -> Options:
     ports = tuple(_number(name, one) for one in _listed(value))
     if too_high := [one for one in ports if one >= 1 << 16]:
-        raise BadOption(name, str(too_high[0]), "a port")
+        raise BadOption(name, str(too_high[0]), "a port below 65536")
     return replace(options, ports=ports)
 
 
@@ -169,7 +169,7 @@ def _apis(options: Options, name: str, value: Any) -> Options:
         known = API_NAMES.get(int(plain)) if plain.isascii() and plain.isdigit() else plain
         if known not in (None, *API_NAMES.values()):
             meant = get_close_matches(plain, API_NAMES.values(), n=1)
-            raise BadOption(name, one, f"an API, by name or key{f': {meant[0]}' * bool(meant)}")
+            raise BadOption(name, one, f"an API name or key{f', such as {meant[0]}' * bool(meant)}")
         found.add(known or plain)
     return replace(options, apis=frozenset(found))
 
@@ -180,7 +180,7 @@ def _brokers(options: Options, name: str, value: Any) -> Options:
         try:
             endpoint(one)
         except ValueError:
-            raise BadOption(name, one, "address:port") from None
+            raise BadOption(name, one, "host:port") from None
     return replace(options, brokers=tuple(found))
 
 

@@ -81,9 +81,9 @@ def test_the_command_and_the_script(tmp_path: Path) -> None:
 def test_usage(tmp_path: Path) -> None:
     run = [sys.executable, "-m", "kafkawire.spark.submit", "-o", str(tmp_path)]
     for more, messages in (
-        (["x.pcap", "--table", "none"], "there is no table 'none'"),
+        (["x.pcap", "--table", "none"], "unknown table 'none'"),
         (["x.pcap", "--option", "splitBytes=none"], "option splitBytes"),
-        (["x.pcap", "--option", "splitBytes"], "'splitBytes' is no NAME=VALUE"),
+        (["x.pcap", "--option", "splitBytes"], "'splitBytes': expected NAME=VALUE"),
     ):
         completed = subprocess.run(
             [*run, *more], capture_output=True, text=True, timeout=300, check=False
@@ -129,7 +129,7 @@ def test_an_option_that_a_table_has_not_is_refused_before_anything_is_done(
     output = tmp_path / "out"
     job.run(spark, [cut], str(output), ["problems"], parse({}))
     before = sorted(output.rglob("*"))
-    with pytest.raises(BadOption, match="option topics: 'problems'"):
+    with pytest.raises(BadOption, match="option topics: invalid value 'problems'"):
         job.run(spark, [cut], str(output), ["exchanges", "problems"], parse({"topics": "a"}))
     assert sorted(output.rglob("*")) == before
 

@@ -69,7 +69,7 @@ def java(folder: Path, said: str) -> Path:
     [
         ('openjdk version "1.8.0_392"', "is Java 8; set JAVA_HOME to a newer one"),
         ('java version "11.0.2" 2019', "is Java 11"),
-        ("nothing", "does not say its version"),
+        ("nothing", "cannot determine the version"),
     ],
 )
 def test_an_old_java_is_named(
@@ -87,7 +87,7 @@ def test_no_java_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         check_java()
     monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(NoJava, match="there is none on the PATH"):
+    with pytest.raises(NoJava, match="java is not on the PATH"):
         check_java()
 
 

@@ -52,7 +52,7 @@ def test_rows_are_those_of_the_files(spark: SparkSession, monkeypatch: pytest.Mo
             written = dataset(f"rotated/{where}/exchanges", filesystem=store, partitioning="hive")
             found.append(written.to_table(columns=frame.columns).to_pylist())
             assert all("/date=" in name and "/api=" in name for name in written.files)
-        with pytest.raises(ValueError, match="an option that the store does not know"):
+        with pytest.raises(ValueError, match="invalid option of the store"):
             read(spark, "s3://rotated/*.pcap", **{**options, "regions": "eu"})
     finally:
         server.stop()

@@ -197,7 +197,7 @@ def cut(context: BucketContext, traffic: Traffic, size: int) -> Iterator[bytes]:
 def columns(
     data: bytes, names: Sequence[str], sets: Sequence[int], table: str, rows: int
 ) -> Iterator[pa.RecordBatch]:
-    """Make the rows of a chunk column by column. names, sets: of all files; rows: rows of a batch."""
+    """Make the rows of a chunk column by column. names, sets: of all files; rows: of a batch."""
     chunk = Chunk(*pickle.loads(data))
     made = Columnar(ChunkContext(names, sets, Facts()), frozenset({table}), rows)
     if table == EXCHANGES:

@@ -54,7 +54,7 @@ def needed(table: str, wanted: Sequence[str], options: Options) -> list[str]:
 def _require_any(have: Sequence[str], any_of: Iterable[str], option: str, table: str) -> set[str]:
     found = set(any_of) & set(have)
     if not found:
-        raise BadOption(option, table, "an option of this table: it has no such column")
+        raise BadOption(option, table, f"a table with {' or '.join(sorted(any_of))}")
     return found
 
 

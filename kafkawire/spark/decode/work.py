@@ -183,7 +183,7 @@ class Work:
     def _decoded(
         self, segments: Iterable[Segments], file_problems: ProblemCollector, *, chunks: bool
     ) -> Batches:
-        """Decode the connections of one task; chunks: only cut them into chunks, for other tasks."""
+        """Decode the connections of one task; chunks: only cut them, for other tasks."""
         plan, options, table, facts = (
             self.plan,
             self.options,

@@ -111,7 +111,7 @@ class Plan:
         return connection_ids(self.visits)
 
     def partitioner(self, count: int) -> Partitioner:
-        """Return the partitioner for `count` buckets; large connections get a bucket of their own."""
+        """Return the partitioner for `count` buckets; large connections get their own bucket."""
         return Partitioner(count, self.large[: count // 2], self.visited)
 
 

@@ -152,7 +152,7 @@ class Reading:
             return find_block(data, 0, self.split.guess.order)
         found = find_packet(data, 0, header.shape, near=near, ended=ended)
         if found is None and near is not None:
-            # The capture may be longer than the time range that is searched around its first packet.
+            # The capture may be longer than the time range searched around its first packet.
             found = find_packet(data, 0, header.shape, ended=ended)
         return found
 

@@ -43,7 +43,7 @@ class Source(Protocol):
     astray: bool
 
     def pieces(self, start: int, stop: int) -> Iterator[Piece]:
-        """Yield the bytes from `start` to the end of the file; few bytes after `stop` are needed."""
+        """Yield the bytes from `start` to the end of the file; few after `stop` are needed."""
 
 
 class Plain:

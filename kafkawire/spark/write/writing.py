@@ -3,7 +3,7 @@
 Law: rows go to the directory of their date and API. A task writes one file in each directory that
 it has rows for, and reports it; only reported files stay.
 
-    decoded batches --finish, split by date and API--> buffers --row groups--> partition/file.parquet
+    decoded batches --finish, split by date and API--> buffers --row groups--> partition/*.parquet
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def coalesced(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.Recor
 
 
 def by_partition(batch: pa.RecordBatch, *, by_api: bool) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Split a batch by partition (directory); the parts are slices of one copy, in order of time."""
+    """Split a batch by partition (directory); the parts are slices of one copy, in time order."""
     when = times(batch)
     sort_key = when // DAY
     names = ["unknown"]
@@ -132,7 +132,7 @@ class TableDirectory:
         store.create_dir(folder, recursive=True)
         if self.store.is_local:
             return PartitionFile(file, f"{folder}/.{last}", path, store)
-        # An open file of a store takes memory for multipart uploads, so it is written locally first.
+        # An open file of a store takes memory for multipart uploads, so it is local first.
         return PartitionFile(file, f"{staging}/{number}", path, store)
 
     def only(self, files: Iterable[str]) -> None:

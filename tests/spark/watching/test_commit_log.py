@@ -72,7 +72,7 @@ def test_a_commit_that_was_being_written_counts_for_nothing(tmp_path: Path) -> N
 
 
 def test_one_at_a_time(tmp_path: Path) -> None:
-    with CommitLog(tmp_path, TABLES), pytest.raises(WatchError, match="another process"):
+    with CommitLog(tmp_path, TABLES), pytest.raises(WatchError, match="another watch"):
         CommitLog(tmp_path, TABLES)
     CommitLog(tmp_path, TABLES).__exit__()
 
@@ -81,7 +81,7 @@ def test_what_cannot_go_on(tmp_path: Path) -> None:
     with CommitLog(tmp_path, TABLES) as commit_log:
         batch(commit_log, [], 99, "first")
         last = commit_log.commits[-1]
-    with pytest.raises(WatchError, match="makes the tables exchanges, records"):
+    with pytest.raises(WatchError, match="writes the tables exchanges, records"):
         CommitLog(tmp_path, ("exchanges",))
     path = tmp_path / "_watch" / "commits" / "00000000.json"
     told = json.loads(path.read_text())

@@ -26,5 +26,5 @@ def test_rules_and_the_rest() -> None:
     ("name", "value"), [("finished", "now"), ("pollSeconds", "0"), ("stateBytes", "many")]
 )
 def test_what_cannot_be(name: str, value: str) -> None:
-    with pytest.raises(BadOption, match=f"option {name}: '{value}' is not"):
+    with pytest.raises(BadOption, match=f"option {name}: invalid value '{value}'"):
         parse_watch_options({name: value})

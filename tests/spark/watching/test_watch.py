@@ -77,7 +77,7 @@ def test_a_rotation_is_taken_as_it_goes_on(
         "batch 0: 1 files, 0.3 MB",
         "batch 1: 2 files, 0.9 MB",
     ]
-    with pytest.raises(WatchError, match="makes the tables"):
+    with pytest.raises(WatchError, match="writes the tables"):
         Watcher(spark, output, ["exchanges"], parse({}))
     for file in files[3:]:
         tap.put(file)()
@@ -115,7 +115,7 @@ def test_late_files_are_a_batch_by_themselves(
         ["n.pcap"],
     ]
     assert [one["late"] for one in commits] == [False, True, False]
-    assert any("changed after it was taken" in line for line in tap.said)
+    assert any("changed after it was read" in line for line in tap.said)
     shutil.copy(files[0], directory / "z.pcap")
     arrived = [str(directory / name) for name in ("z.pcap", "a.pcap", "n.pcap")]
     late = [str(directory / "m.pcap")]
