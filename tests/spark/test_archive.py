@@ -64,12 +64,12 @@ def test_an_archive_brings_the_package(tmp_path: Path) -> None:
             str(script), str(FILE), "--output", str(tmp_path / "tables"),
             "--option", "splitBytes=9k",
         ]  # fmt: skip
-        told = subprocess.run(
+        completed = subprocess.run(
             command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600,
             check=False,
         )  # fmt: skip
         unpacked = list(tmp_path.glob("worker*/app-*/*/env/bin/python"))
-    assert told.returncode == 0, told.stderr
+    assert completed.returncode == 0, completed.stderr
     assert unpacked
     manifest = json.loads((tmp_path / "tables" / "_manifest").read_text())
     assert manifest["tables"]["exchanges"]["rows"] == len(rows_of([str(FILE)], "exchanges"))

@@ -24,7 +24,7 @@ from kafkawire.spark.write.outputs import deserialise
 from .conftest import counted, rows_of
 
 
-def moved(plan: Plan, partitioner: Partitioner) -> list[list[pa.RecordBatch]]:
+def shuffled(plan: Plan, partitioner: Partitioner) -> list[list[pa.RecordBatch]]:
     """The packets of each bucket, in order; fragments of datagrams put together."""
     order = [("kind", "ascending"), ("packet", "ascending")]
     found = [row for part in plan.parts for row in part.rows(partitioner)]
@@ -40,7 +40,7 @@ def moved(plan: Plan, partitioner: Partitioner) -> list[list[pa.RecordBatch]]:
     return [each.to_batches(max_chunksize=3) for each in buckets]
 
 
-def apart(
+def decoded_by_bucket(
     files: list[str], table: str, partitioner: Partitioner, split: str
 ) -> list[dict[str, Any]]:
     """Rows of all buckets."""
@@ -48,16 +48,16 @@ def apart(
     plan = make_plan(None, files, options)
     schema = TABLES[table].schema
     step = Work(plan, schema.names, options).decode_buckets(partitioner)
-    told = [
+    output = [
         row
-        for each in moved(plan, partitioner)
+        for each in shuffled(plan, partitioner)
         for batch in step(each)
         for row in batch.to_pylist()
     ]
-    facts = sum_up(row["body"] for row in told if row["kind"] == "facts")
+    facts = sum_up(row["body"] for row in output if row["kind"] == "facts")
     finish = Finish(facts, plan.sets, frozenset(), schema)
-    kept = [row["body"] for row in told if row["kind"] == "rows"]
-    made = finish(batch for body in kept for batch in deserialise(body))
+    bodies = [row["body"] for row in output if row["kind"] == "rows"]
+    made = finish(batch for body in bodies for batch in deserialise(body))
     return [row for batch in made for row in batch.to_pylist()]
 
 
@@ -66,5 +66,5 @@ def test_every_capture(sets: dict[str, list[str]], table: str) -> None:
     """Fragments, damage and files of several splits among them."""
     for name, files in sets.items():
         count, split = random.choice([1, 2, 3]), random.choice(["9k", "150k", "64m"])
-        found = apart(files, table, Partitioner(count), split)
+        found = decoded_by_bucket(files, table, Partitioner(count), split)
         assert counted(found) == counted(rows_of(files, table)), (name, count, split)

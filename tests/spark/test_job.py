@@ -34,8 +34,10 @@ def test_tables_and_their_manifest(spark: SparkSession, tmp_path: Path) -> None:
         for table in TABLES:
             want = [row for file in files for row in rows_of([file], table)]
             frame = spark.read.parquet(str(tmp_path / table))
-            kept = frame.drop("date", "api") if table == "exchanges" else frame.drop("date")
-            assert counted(of_frame(kept)) == counted(want)
+            without_partitions = (
+                frame.drop("date", "api") if table == "exchanges" else frame.drop("date")
+            )
+            assert counted(of_frame(without_partitions)) == counted(want)
             assert manifest["tables"][table] == {"rows": len(want)}
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*TABLES, job.MANIFEST])
     assert [one["name"] for one in manifest["inputs"]] == files
@@ -55,7 +57,7 @@ def test_tables_and_their_manifest(spark: SparkSession, tmp_path: Path) -> None:
     assert any("exchanges" in line and "rows" in line for line in messages)
 
 
-def test_a_table_is_cut_by_date_and_api(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_table_is_partitioned_by_date_and_api(spark: SparkSession, tmp_path: Path) -> None:
     file = str(FIXTURES / "captures" / "kcat-kf.pcap")
     job.run(spark, [file], str(tmp_path), ["exchanges"], parse({}))
     folders = {path.parent.name for path in tmp_path.rglob("*.parquet")}
@@ -102,7 +104,7 @@ def cut(tmp_path: Path) -> str:
 
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("table", ["exchanges", "records"])
-def test_a_job_that_fails_says_of_what_in_a_line(
+def test_a_failed_job_prints_one_line(
     cut: str, tmp_path: Path, table: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Both ways that users run it, in the session that there is."""
@@ -123,7 +125,7 @@ def test_a_job_that_fails_says_of_what_in_a_line(
     assert not (tmp_path / "out" / job.MANIFEST).exists()
 
 
-def test_an_option_that_a_table_has_not_is_refused_before_anything_is_done(
+def test_an_unsupported_option_is_refused_before_anything_is_written(
     spark: SparkSession, cut: str, tmp_path: Path
 ) -> None:
     output = tmp_path / "out"
@@ -135,7 +137,7 @@ def test_an_option_that_a_table_has_not_is_refused_before_anything_is_done(
 
 
 @pytest.mark.usefixtures("spark")
-def test_a_broker_may_be_a_name_and_a_port_is_one(cut: str, tmp_path: Path) -> None:
+def test_brokers_by_name_and_invalid_ports(cut: str, tmp_path: Path) -> None:
     arguments = ["spark", cut, "-o", str(tmp_path / "out")]
     ran = CliRunner().invoke(app, [*arguments, "--broker", "localhost:9092"])
     assert ran.exit_code == 0, ran.output
@@ -144,7 +146,7 @@ def test_a_broker_may_be_a_name_and_a_port_is_one(cut: str, tmp_path: Path) -> N
     assert CliRunner().invoke(app, [*arguments, "--port", "65536"]).exit_code == 2
 
 
-def test_files_of_rows_are_dealt_out_in_stretches() -> None:
+def test_spill_files_are_distributed_in_order() -> None:
     """Whoever decoded them: one large connection's are written by several tasks."""
     files = [(str(at), rows) for at, rows in enumerate([50] * 40 + [1] * 30 + [0])]
     for count in (1, 2, 3, 7, 200):

@@ -66,7 +66,7 @@ def same(one: Segments, other: Segments) -> bool:
 
 
 @pytest.mark.parametrize("size", [1, 7, 100_000])
-def test_segments_come_back_as_they_were(size: int) -> None:
+def test_segments_round_trip(size: int) -> None:
     assert same(concatenated(list(back(rows(size)))), parsed())
 
 
@@ -92,22 +92,20 @@ def test_a_connection_is_in_one_bucket_and_every_packet_in_some() -> None:
 
 
 @pytest.mark.parametrize("enough", [1, 50, 1 << 14])
-def test_rows_that_lie_between_others_find_their_places(
-    enough: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interleaved_rows_are_sorted(enough: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As datagrams do that were put together of fragments."""
     monkeypatch.setattr(decoding, "ENOUGH_SEGMENTS", enough)
     segments = parsed()
-    apart = np.array(sorted(random.sample(range(len(segments)), 40)))
-    rest = np.setdiff1d(np.arange(len(segments)), apart)
-    pieces = [*np.array_split(rest, 9), *np.array_split(apart, 5)]
+    interleaved = np.array(sorted(random.sample(range(len(segments)), 40)))
+    rest = np.setdiff1d(np.arange(len(segments)), interleaved)
+    pieces = [*np.array_split(rest, 9), *np.array_split(interleaved, 5)]
     batches = [row for at in pieces for row in segment_rows(take(segments, at), 0, Partitioner(1))]
     table = pa.Table.from_batches(batches, SCHEMA).sort_by("packet")
     assert same(concatenated(list(back(table))), segments)
 
 
 @pytest.mark.parametrize("size", [1, 7])
-def test_another_order_is_refused(size: int) -> None:
+def test_rows_out_of_order_are_refused(size: int) -> None:
     table = rows(size)
     order = list(range(len(table)))
     order[3], order[4] = order[4], order[3]

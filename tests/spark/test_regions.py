@@ -40,11 +40,11 @@ def decoded(plan: Plan, table: str, partitioner: Partitioner) -> tuple[int, list
     options, schema = parse({"table": table}), TABLES[table].schema
     work = Work(plan, schema.names, options)
     numbers = pa.RecordBatch.from_pydict({"id": list(range(len(plan.regions)))})
-    told = [
+    output = [
         row for batch in work.decode_regions(partitioner)([numbers]) for row in batch.to_pylist()
     ]
-    stayed = sum(row["n"] for row in told if row["kind"] == "rows")
-    shuffled = [row for row in told if row["kind"] == PACKETS]
+    stayed = sum(row["n"] for row in output if row["kind"] == "rows")
+    shuffled = [row for row in output if row["kind"] == PACKETS]
     for bucket in range(partitioner.total):
         mine = [
             {"bucket": bucket, "kind": int(row["name"]), "packet": row["at"], "body": row["body"]}
@@ -52,13 +52,13 @@ def decoded(plan: Plan, table: str, partitioner: Partitioner) -> tuple[int, list
             if row["n"] == bucket
         ]
         batches = [pa.RecordBatch.from_pylist([row]) for row in mine]
-        told += [
+        output += [
             row for batch in work.decode_buckets(partitioner)(batches) for row in batch.to_pylist()
         ]
-    facts = sum_up(row["body"] for row in told if row["kind"] == "facts")
+    facts = sum_up(row["body"] for row in output if row["kind"] == "facts")
     finish = Finish(facts, plan.sets, frozenset(), schema)
-    kept = [row["body"] for row in told if row["kind"] == "rows"]
-    made = finish(batch for body in kept for batch in deserialise(body))
+    bodies = [row["body"] for row in output if row["kind"] == "rows"]
+    made = finish(batch for body in bodies for batch in deserialise(body))
     return stayed, [row for batch in made for row in batch.to_pylist()]
 
 
@@ -89,7 +89,7 @@ def copies(path: Path, count: int) -> None:
                 out.write(struct.pack("<IIII", *at, len(data), packet.original) + data)
 
 
-def test_what_lies_in_one_stretch_stays_there(tmp_path: Path) -> None:
+def test_connections_in_one_region_are_not_shuffled(tmp_path: Path) -> None:
     copies(tmp_path / "copies.pcap", 40)
     files = [str(tmp_path / "copies.pcap")]
     plan = make_plan(None, files, parse({"splitBytes": "30k", "partitions": 2}))
@@ -100,7 +100,7 @@ def test_what_lies_in_one_stretch_stays_there(tmp_path: Path) -> None:
     assert counted(rows) == counted(rows_of(files, "exchanges"))
 
 
-def test_the_same_ends_again_in_another_stretch_move(tmp_path: Path) -> None:
+def test_the_same_endpoints_in_another_region_are_shuffled(tmp_path: Path) -> None:
     """A port that is used again is another connection, which may have been known by the first."""
     once, twice = tmp_path / "once.pcap", tmp_path / "twice.pcap"
     copies(once, 1)
@@ -131,7 +131,7 @@ def test_damage_in_the_middle_of_a_file(tmp_path: Path, split: str) -> None:
     assert counted(rows) == counted(rows_of([str(damaged)], "problems"))
 
 
-def test_headers_tell_the_connections_of_the_parser(sets: dict[str, list[str]]) -> None:
+def test_header_hashes_are_those_of_the_parser(sets: dict[str, list[str]]) -> None:
     """Every connection that a segment is of is among those that were seen."""
     spoken = 0
     for files in sets.values():
@@ -149,9 +149,7 @@ def test_headers_tell_the_connections_of_the_parser(sets: dict[str, list[str]]) 
     assert spoken > 500
 
 
-def test_names_are_those_stated_first_whoever_reads_them(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_the_name_stated_first_wins(spark: SparkSession, tmp_path: Path) -> None:
     """The connection that is seen first names a topic last, and otherwise, within what is read at
     once; its task must not think that it was first.
     """

@@ -100,7 +100,7 @@ def in_fragments(frame: bytes, rng: random.Random, number: int) -> list[bytes]:
     return pieces
 
 
-def test_fragments_are_put_together_across_splits(spark: SparkSession, tmp_path: Path) -> None:
+def test_fragments_are_reassembled_across_splits(spark: SparkSession, tmp_path: Path) -> None:
     file = tmp_path / "fragments.pcap"
     frames = fragmented(1)
     file.write_bytes(pcap(frames, magic=0xA1B23C4D))
@@ -123,16 +123,18 @@ def test_a_malformed_file_among_good_ones(spark: SparkSession, tmp_path: Path) -
     cut.write_bytes((FIXTURES / "captures" / "ck-txn.pcap").read_bytes()[:-7])
     files = [str(bad), good, str(cut)]
     problems = of_frame(read(spark, files, "problems", sets="file"))
-    said = {row["file"]: row["error"] for row in problems if row["kind"] == "unreadable"}
-    assert set(said) == {str(bad), str(cut)}
-    assert "no capture format" in said[str(bad)]
+    reported = {row["file"]: row["error"] for row in problems if row["kind"] == "unreadable"}
+    assert set(reported) == {str(bad), str(cut)}
+    assert "no capture format" in reported[str(bad)]
     exchanges = of_frame(read(spark, files, "exchanges", sets="file"))
     assert counted(row for row in exchanges if row["file"] == good) == counted(
         rows_of([good], "exchanges")
     )
 
 
-def test_a_malformed_file_fails_the_job_where_asked(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_malformed_file_fails_the_job_with_fail_on_error(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     bad = tmp_path / "b\u00e4d.pcap"
     bad.write_bytes(b"this is no capture at all")
     good = str(FIXTURES / "captures" / "kcat-kf.pcap")
@@ -181,7 +183,7 @@ def test_redaction(spark: SparkSession) -> None:
     assert {row["value"] for row in nothing} == {None}
 
 
-def test_bodies_that_are_not_wanted(spark: SparkSession) -> None:
+def test_excluded_bodies(spark: SparkSession) -> None:
     file = str(FIXTURES / "captures" / "ck-txn.pcap")
     want = [{**row, "body": None, "raw": None} for row in rows_of([file], "messages")]
     assert counted(of_frame(read(spark, [file], "messages", includeBodies=False))) == counted(want)
@@ -196,7 +198,7 @@ def test_times(spark: SparkSession) -> None:
     assert counted(of_frame(read(spark, [file], "messages", startTs=second))) == counted(want)
 
 
-def test_what_is_waited_for(spark: SparkSession, tmp_path: Path) -> None:
+def test_reassembly_limits(spark: SparkSession, tmp_path: Path) -> None:
     lost = str(FIXTURES / "captures" / "kcat-kf--loss.pcap")
     silent = tmp_path / "silent.pcap"
     sent = [*hello(), Sent(0, 0, PAYLOAD), Sent(0, 1 << 22, PAYLOAD, after_ms=2000)]
@@ -219,7 +221,7 @@ def test_known_brokers_and_ports(spark: SparkSession, tmp_path: Path) -> None:
         assert counted(of_frame(read(spark, [str(file)], "problems", **options))) == counted(want)
 
 
-def test_ethernet_without_anything(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_empty_ethernet_frame(spark: SparkSession, tmp_path: Path) -> None:
     file = tmp_path / "empty.pcap"
     file.write_bytes(pcap([Packet(ethernet(b""), 1)]))
     for table in TABLES:

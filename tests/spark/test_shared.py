@@ -30,15 +30,15 @@ def decoded(
 ) -> tuple[SpilledTable, Counter[str]]:
     """Decode a table there; give its rows, too, without numbers of connections filled in twice."""
     folder.mkdir()
-    asked = parse({"table": table, **options})
-    plan = make_plan(spark, files, asked)
-    partitioner = plan.partitioner(asked.partitions or 2)
-    assert shared.supports(plan, asked, partitioner)
-    waiting = shared.decode(spark, plan, asked, partitioner, str(folder))
-    batches = (batch for name, _ in waiting.files for batch in read_file_batches(name))
-    rows = [row for batch in waiting.finish(batches) for row in batch.to_pylist()]
-    assert len(rows) == sum(count for _, count in waiting.files)
-    return waiting, counted(rows)
+    options_ = parse({"table": table, **options})
+    plan = make_plan(spark, files, options_)
+    partitioner = plan.partitioner(options_.partitions or 2)
+    assert shared.supports(plan, options_, partitioner)
+    table_files = shared.decode(spark, plan, options_, partitioner, str(folder))
+    batches = (batch for name, _ in table_files.files for batch in read_file_batches(name))
+    rows = [row for batch in table_files.finish(batches) for row in batch.to_pylist()]
+    assert len(rows) == sum(count for _, count in table_files.files)
+    return table_files, counted(rows)
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +72,8 @@ def test_a_third_of_all_captures(
     chosen = random.sample(whole, len(whole) // 3)
     files = [file for each in chosen for file in each]
     random.shuffle(files)
-    waiting, rows = decoded(spark, files, table, tmp_path / "rows", **given)
+    table_files, rows = decoded(spark, files, table, tmp_path / "rows", **given)
     assert rows == counted(row for each in chosen for row in rows_of(each, table))
-    assert (waiting.facts.sums["chunks"] > 0) == (visited and table in CHUNKED - {"exchanges"})
-    waiting.release()
+    assert (table_files.facts.sums["chunks"] > 0) == (visited and table in CHUNKED - {"exchanges"})
+    table_files.release()
     assert not (tmp_path / "rows").exists()

@@ -27,7 +27,7 @@ def test_rows_are_those_of_one_process(spark: SparkSession, table: str) -> None:
     assert counted(of_frame(frame)) == counted(rows_of([FILE], table))
 
 
-def test_sets_are_read_apart(spark: SparkSession) -> None:
+def test_sets_are_read_separately(spark: SparkSession) -> None:
     register(spark)
     reader = spark.read.format("kafkapcap").option("sets", "file").option("table", "connections")
     frame = reader.load(str(FIXTURES / "captures" / "k*.pcap"))
@@ -38,7 +38,7 @@ def test_sets_are_read_apart(spark: SparkSession) -> None:
     assert counted(of_frame(frame)) == counted(want)
 
 
-def test_only_the_columns_asked_for(spark: SparkSession) -> None:
+def test_only_the_requested_columns(spark: SparkSession) -> None:
     reader = spark.read.format("kafkapcap").option("table", "messages")
     frame = reader.schema("length long, api_name string").load(FILE)
     want = [
@@ -52,14 +52,17 @@ def test_only_the_columns_asked_for(spark: SparkSession) -> None:
     ("schema", "said"),
     [
         ("packet int, latency_ns double, api_name string", None),
-        ("packet int, api_name long", "'api_name int64': expected a type that the column can be cast to"),
+        (
+            "packet int, api_name long",
+            "'api_name int64': expected a type that the column can be cast to",
+        ),
         ("topics string", "'topics string': expected a type that the column can be cast to"),
         ("api string", "'api': expected a column of exchanges: file, packet, "),
     ],
 )
-def test_types_that_the_schema_asks_for(spark: SparkSession, schema: str, said: str | None) -> None:
+def test_types_of_the_schema(spark: SparkSession, schema: str, message: str | None) -> None:
     frame = spark.read.format("kafkapcap").schema(schema)
-    if said is None:
+    if message is None:
         found = of_frame(frame.load(FILE))
         assert {type(row["latency_ns"]) for row in found} == {float, type(None)}
         assert [row["packet"] for row in found] == [
@@ -68,7 +71,7 @@ def test_types_that_the_schema_asks_for(spark: SparkSession, schema: str, said: 
         return
     with pytest.raises(Exception, match="option schema") as caught:
         frame.load(FILE).collect()
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_from_sql(spark: SparkSession) -> None:
@@ -79,7 +82,9 @@ def test_from_sql(spark: SparkSession) -> None:
     assert gaps == sum(row["kind"] == "gap" for row in rows_of([LOSS], "problems")) > 0
 
 
-def test_a_file_that_is_none_fails_where_asked(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_capture_fails_with_fail_on_error(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     bad = tmp_path / "bad.pcap"
     bad.write_bytes(b"this is no capture at all")
     reader = spark.read.format("kafkapcap").option("table", "problems")
@@ -90,9 +95,7 @@ def test_a_file_that_is_none_fails_where_asked(spark: SparkSession, tmp_path: Pa
 
 
 @pytest.mark.timeout(120)
-def test_a_name_that_is_no_text_is_told_and_hangs_nothing(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_file_name_that_is_not_utf8(spark: SparkSession, tmp_path: Path) -> None:
     """Not even where Spark plans, in a Python of its own."""
     name = b"caf\xe9.pcap"
     for folder, data in (("good", Path(FILE).read_bytes()), ("bad", b"no capture at all")):
@@ -124,13 +127,13 @@ def test_a_name_that_is_no_text_is_told_and_hangs_nothing(
         ("end_ts", "1", "unknown option 'end_ts': expected endTs"),
     ],
 )
-def test_invalid_options_are_refused_by_name(option: str, value: str, said: str) -> None:
+def test_invalid_options_are_refused_by_name(option: str, value: str, message: str) -> None:
     with pytest.raises(BadOption) as caught:
         parse({option: value})
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
-def test_an_option_that_nobody_knows(spark: SparkSession) -> None:
+def test_an_unknown_option(spark: SparkSession) -> None:
     with pytest.raises(BadOption, match="unknown option 'region': expected one of table, ports, "):
         read(spark, FILE, region="eu-west-1")
     frame = spark.read.format("kafkapcap").option("region", "eu-west-1").load(FILE)
@@ -138,7 +141,7 @@ def test_an_option_that_nobody_knows(spark: SparkSession) -> None:
         frame.collect()
 
 
-def test_options_travel() -> None:
+def test_options_pickle() -> None:
     options = parse({"maxFlowBytes": "1m", "idleTimeout": "60s"})
     again = pickle.loads(pickle.dumps(options))
     assert again == options

@@ -46,10 +46,10 @@ def decoded(plan: Plan, table: str) -> list[dict[str, Any]]:
     """Rows of visits, their chunks and regions, and of what moves all the same; without Spark."""
     options, schema = parse({"table": table}), TABLES[table].schema
     work, partitioner = Work(plan, schema.names, options), plan.partitioner(3)
-    told = ran(work.decode_visits(), numbered(len(plan.visits)))
-    for row in [row for row in told if row["kind"] == "chunk"]:
-        told += ran(work.decode_chunks(), pa.RecordBatch.from_pylist([row]))
-    assert not any(row["kind"] == PACKETS for row in told)
+    output = ran(work.decode_visits(), numbered(len(plan.visits)))
+    for row in [row for row in output if row["kind"] == "chunk"]:
+        output += ran(work.decode_chunks(), pa.RecordBatch.from_pylist([row]))
+    assert not any(row["kind"] == PACKETS for row in output)
     read = ran(work.decode_regions(partitioner), numbered(len(plan.regions)))
     shuffled = [row for row in read if row["kind"] == PACKETS]
     for bucket in range(partitioner.total):
@@ -59,18 +59,18 @@ def decoded(plan: Plan, table: str) -> list[dict[str, Any]]:
             if row["n"] == bucket
         ]
         batches = [pa.RecordBatch.from_pylist([row]) for row in rows]
-        told += [
+        output += [
             row for made in work.decode_buckets(partitioner)(batches) for row in made.to_pylist()
         ]
         for row in rows:
             if row["kind"] == Kind.SEGMENTS:
                 found = hashes(segments_in(row["body"]), 0)
                 assert not is_among(plan.visited, found).any()
-    told += read
-    facts = sum_up(row["body"] for row in told if row["kind"] == "facts")
+    output += read
+    facts = sum_up(row["body"] for row in output if row["kind"] == "facts")
     finish = Finish(facts, plan.sets, frozenset(), schema)
-    kept = [row["body"] for row in told if row["kind"] == "rows"]
-    made = finish(batch for body in kept for batch in deserialise(body))
+    bodies = [row["body"] for row in output if row["kind"] == "rows"]
+    made = finish(batch for body in bodies for batch in deserialise(body))
     return [row for batch in made for row in batch.to_pylist()]
 
 
@@ -126,7 +126,7 @@ def test_half_of_the_bytes_on_one_connection(
     assert whole["payload"]["unaccounted"] == 0
 
 
-def test_all_that_is_spread_is_visited(spark: SparkSession, sets: dict[str, list[str]]) -> None:
+def test_spanning_connections_are_visited(spark: SparkSession, sets: dict[str, list[str]]) -> None:
     """A task for each core, which get about as much; nothing moves, and nothing is read twice that
     nobody decodes there.
     """
@@ -140,7 +140,9 @@ def test_all_that_is_spread_is_visited(spark: SparkSession, sets: dict[str, list
         assert counted(of_frame(frame)) == counted(rows_of(files, table))
 
 
-def test_what_is_thin_moves(half_on_one: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_connections_are_shuffled(
+    half_on_one: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Reading all splits for a connection that has little in each would cost more."""
     options = parse({"chunkBytes": "20k", "splitBytes": "100k", "partitions": 6})
     assert make_plan(None, half_on_one, options).visits
@@ -151,7 +153,7 @@ def test_what_is_thin_moves(half_on_one: list[str], monkeypatch: pytest.MonkeyPa
     assert plan.shuffles
 
 
-def test_it_may_be_done_again(half_on_one: list[str], tmp_path: Path) -> None:
+def test_visits_can_be_repeated(half_on_one: list[str], tmp_path: Path) -> None:
     """As Spark does where a worker was lost, whose rows wait in files that nobody names."""
     options = parse({"chunkBytes": "20k", "splitBytes": "100k"})
     plan = make_plan(None, half_on_one, options)

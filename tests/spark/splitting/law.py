@@ -40,7 +40,7 @@ class LocatedItem(NamedTuple):
     problems: list[tuple[str, int, str]]
 
 
-def told(blocks: Iterable[PacketBlock]) -> list[tuple[int, int, bytes, int, int, int]]:
+def packet_tuples(blocks: Iterable[PacketBlock]) -> list[tuple[int, int, bytes, int, int, int]]:
     found = []
     for block in blocks:
         columns = (block.start, block.captured, block.ts, block.original, block.link)
@@ -60,7 +60,7 @@ def serially(path: Path) -> LocatedItem:
     """Read a file with the one reader whose word is the law."""
     capture = read_capture(path)
     try:
-        packets = told(capture)
+        packets = packet_tuples(capture)
     except CaptureError as problem:
         return LocatedItem([], in_order([problem]))
     return LocatedItem(packets, in_order(capture.problems))
@@ -78,7 +78,7 @@ def split_up(
 ) -> tuple[LocatedItem, Stitched]:
     """Read a file in splits, proven first."""
     stitched = prove(plan(file, split_bytes, walk=walk), probed)
-    packets = [packet for split in stitched.splits for packet in told(read(split))]
+    packets = [packet for split in stitched.splits for packet in packet_tuples(read(split))]
     return LocatedItem(packets, in_order(stitched.problems.get(file, []))), stitched
 
 
@@ -109,7 +109,7 @@ def obeys_in_one_pass(path: Path, split_bytes: int) -> None:
     for proof in stitched.proven:
         assert proof.split.first == first
         blocks = made[proof.split.ordinal, proof.start]
-        packets += [(first + i, *row[1:]) for i, row in enumerate(told(blocks))]
+        packets += [(first + i, *row[1:]) for i, row in enumerate(packet_tuples(blocks))]
         first += proof.packets
     assert packets == serially(path).packets
 

@@ -56,7 +56,7 @@ def test_captures_in_records(
     obeys_in_one_pass(path, 40_000)
 
 
-def test_guesses_are_wrong_here_and_stitching_says_so(tmp_path: Path) -> None:
+def test_wrong_guesses_are_detected(tmp_path: Path) -> None:
     """Without this the test above would show nothing; and the rounds stay few."""
     path = tmp_path / "capture"
     path.write_bytes(pcap(carried(pcap(INNER), 32_768)))

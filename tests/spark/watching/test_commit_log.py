@@ -62,7 +62,7 @@ def test_stopped_anywhere(tmp_path: Path, stop: int) -> None:
         assert not list((tmp_path / "_watch" / "staging").iterdir())
 
 
-def test_a_commit_that_was_being_written_counts_for_nothing(tmp_path: Path) -> None:
+def test_an_incomplete_commit_is_ignored(tmp_path: Path) -> None:
     CommitLog(tmp_path, TABLES).__exit__()
     half = tmp_path / "_watch" / "commits" / "00000000.tmp"
     half.write_text('{"batch": 0, "la')
@@ -77,17 +77,17 @@ def test_one_at_a_time(tmp_path: Path) -> None:
     CommitLog(tmp_path, TABLES).__exit__()
 
 
-def test_what_cannot_go_on(tmp_path: Path) -> None:
+def test_incompatible_state_is_refused(tmp_path: Path) -> None:
     with CommitLog(tmp_path, TABLES) as commit_log:
         batch(commit_log, [], 99, "first")
         last = commit_log.commits[-1]
     with pytest.raises(WatchError, match="writes the tables exchanges, records"):
         CommitLog(tmp_path, ("exchanges",))
     path = tmp_path / "_watch" / "commits" / "00000000.json"
-    told = json.loads(path.read_text())
-    path.write_text(json.dumps({**told, "classes": "of another version"}))
+    commit = json.loads(path.read_text())
+    path.write_text(json.dumps({**commit, "classes": "of another version"}))
     with pytest.raises(WatchError, match="another version"):
         CommitLog(tmp_path, TABLES)
-    path.write_text(json.dumps({**told, "classes": "of another version", "closed": True}))
+    path.write_text(json.dumps({**commit, "classes": "of another version", "closed": True}))
     with CommitLog(tmp_path, TABLES) as commit_log:
         assert commit_log.last == replace(last, classes="of another version", closed=True)

@@ -17,8 +17,8 @@ from kafkawire.spark.options import parse
 from kafkawire.spark.watch import Finished, Mode, Watcher, WatchError, WatchOptions, watch
 
 from ..conftest import counted, rows_of
-from .test_carrying import MIXED
 from .test_killed import rows
+from .test_state import MIXED
 
 TABLES = ("exchanges", "partitions", "connections", "group_events")
 
@@ -30,7 +30,7 @@ class Tap:
     directory: Path
     steps: list[Callable[[], object]]
     ended: bool = False
-    said: list[str] = field(default_factory=list)
+    logged: list[str] = field(default_factory=list)
 
     def sleep(self, _: float) -> None:
         if self.steps:
@@ -54,14 +54,12 @@ class Tap:
         self.ended = False
         watch(
             spark, self.directory, output, TABLES, parse({}), rules,
-            clock=lambda: 0.0, sleep=self.sleep, stop=lambda: self.ended, log=self.said.append,
+            clock=lambda: 0.0, sleep=self.sleep, stop=lambda: self.ended, log=self.logged.append,
             **more,
         )  # fmt: skip
 
 
-def test_a_rotation_is_taken_as_it_goes_on(
-    spark: SparkSession, sets: dict[str, list[str]], tmp_path: Path
-) -> None:
+def test_a_rotation(spark: SparkSession, sets: dict[str, list[str]], tmp_path: Path) -> None:
     """The youngest file is never read; after a stop in between, the rest in one go."""
     (files,) = [files for name, files in sets.items() if name.endswith(MIXED)]
     directory, output = tmp_path / "in", tmp_path / "out"
@@ -73,7 +71,7 @@ def test_a_rotation_is_taken_as_it_goes_on(
         tap.then(tap.put(files[2]), tap.put(files[3], size=50)),
     ]
     tap.watch(spark, output, WatchOptions())
-    assert [line for line in tap.said if "files" in line] == [
+    assert [line for line in tap.logged if "files" in line] == [
         "batch 0: 1 files, 0.3 MB",
         "batch 1: 2 files, 0.9 MB",
     ]
@@ -89,7 +87,7 @@ def test_a_rotation_is_taken_as_it_goes_on(
         assert watcher.take([], closing=True) == []
 
 
-def test_late_files_are_a_batch_by_themselves(
+def test_late_files_are_a_batch_of_their_own(
     spark: SparkSession, sets: dict[str, list[str]], tmp_path: Path
 ) -> None:
     """Out of order within a batch is no matter; behind one it is, and the commit says so."""
@@ -115,7 +113,7 @@ def test_late_files_are_a_batch_by_themselves(
         ["n.pcap"],
     ]
     assert [one["late"] for one in commits] == [False, True, False]
-    assert any("changed after it was read" in line for line in tap.said)
+    assert any("changed after it was read" in line for line in tap.logged)
     shutil.copy(files[0], directory / "z.pcap")
     arrived = [str(directory / name) for name in ("z.pcap", "a.pcap", "n.pcap")]
     late = [str(directory / "m.pcap")]

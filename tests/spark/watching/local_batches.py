@@ -37,7 +37,7 @@ BY_GROUP: Final = [("group_id", "ascending"), ("at", "ascending"), ("n", "ascend
 
 
 @dataclass
-class LocatedItem:
+class DecodedBatches:
     """Rows of all batches, as yet without names and numbers; given_up: connections."""
 
     rows: dict[str, list[pa.RecordBatch]] = field(default_factory=lambda: defaultdict(list))
@@ -72,7 +72,7 @@ def one_by_one(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield from segment_rows(take(segments, slice(at, at + 1)), 0, ALL)
 
 
-def told(
+def decode_batches(
     names: tuple[str, ...],
     batches: Iterable[pa.Table],
     *,
@@ -81,9 +81,9 @@ def told(
     state_bytes: int = 1 << 24,
     idle_ns: int = 1 << 62,
     size: int = 1000,
-) -> LocatedItem:
+) -> DecodedBatches:
     """Decode batch after batch; a last one, without packets, closes all."""
-    made = LocatedItem(names=names)
+    made = DecodedBatches(names=names)
     states: list[pa.RecordBatch] = []
     groups: list[pa.RecordBatch] = []
     newest = NO_TIME
@@ -93,8 +93,8 @@ def told(
             tuple(tables), options or parse({}), names, silent, state_bytes, closing=batch is None
         )
         rows_of_states = [row for each in states for row in state_rows(ALL, each)]
-        stored = pa.Table.from_batches(rows_of_states, SCHEMA)
-        rows = stored if batch is None else pa.concat_tables([stored, batch])
+        state_table = pa.Table.from_batches(rows_of_states, SCHEMA)
+        rows = state_table if batch is None else pa.concat_tables([state_table, batch])
         found = list(decode_batch(rows.sort_by(IN_ORDER).to_batches(max_chunksize=size), settings))
         facts = [BatchFacts(*pickle.loads(row["body"])) for row in of_kind(found, "facts")]
         made.opened += sorted(first for one in facts for first in one.opened)

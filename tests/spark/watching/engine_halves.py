@@ -1,7 +1,7 @@
 """Half of a capture, its engine's state, and the other half, each in whichever process; see
-`test_keeping`.
+`test_snapshot`.
 
-python kept.py begin|end CAPTURE STATE ROWS
+python engine_halves.py begin|end CAPTURE STATE ROWS
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BLOCK = 100
 """Packets of a block."""
 
 
-class Here:
+class External:
     """What the engine calls."""
 
     def __init__(self) -> None:
@@ -42,22 +42,22 @@ def blocks(capture: str) -> list[Segments]:
 
 def begin(capture: str) -> tuple[bytes, list[str]]:
     """Read the first half: the state, and what the other half says if nothing is interrupted."""
-    here = Here()
-    engine = FirstPacketEngine(parse({}), here.end)
+    external = External()
+    engine = FirstPacketEngine(parse({}), external.end)
     every = blocks(capture)
     half = len(every) // 2
     for block in every[:half]:
         list(engine.feed(block))
-    state = dump(engine, here=here)
+    state = dump(engine, external=external)
     return state, rest(engine, every[half:])
 
 
 def end(capture: str, state: bytes) -> list[str]:
     """Go on from the state."""
-    here = Here()
+    external = External()
     every = blocks(capture)
-    rows = rest(load(state, here=here), every[len(every) // 2 :])
-    assert here.ended
+    rows = rest(load(state, external=external), every[len(every) // 2 :])
+    assert external.ended
     return rows
 
 
@@ -68,11 +68,11 @@ def rest(engine: FirstPacketEngine, every: list[Segments]) -> list[str]:
 
 def main(what: str, capture: str, state: str, rows: str) -> None:
     if what == "begin":
-        kept, said = begin(capture)
-        Path(state).write_bytes(kept)
+        state_bytes, expected = begin(capture)
+        Path(state).write_bytes(state_bytes)
     else:
-        said = end(capture, Path(state).read_bytes())
-    Path(rows).write_text(json.dumps(said))
+        expected = end(capture, Path(state).read_bytes())
+    Path(rows).write_text(json.dumps(expected))
     print(Path(flows.__file__).suffix)
 
 
