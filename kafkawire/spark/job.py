@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 
 from ..capture.tables import TABLES
 from .decode.columns import needed
+from .errors import plural
 from .options import Options
 from .plan.facts import AllFacts
 from .plan.planning import Plan, input_warnings, make_plan, require_files
@@ -81,7 +82,8 @@ def run(
     for line in input_warnings(plan):
         log(line)
     require_files(plan)
-    log(f"plan: {len(plan.files)} files, {plan.bytes / 1e6:.1f} MB, {len(plan.parts)} splits")
+    splits = plural(len(plan.parts), "split")
+    log(f"plan: {plural(len(plan.files), 'file')}, {plan.bytes / 1e6:.1f} MB, {splits}")
     _remove_manifest(filesystem(store), root)
     tasks = writers(plan.bytes, spark.sparkContext.defaultParallelism)
     written: list[Written] = []
@@ -90,14 +92,14 @@ def run(
         since = time.monotonic()
         decoded = _decoded(spark, plan, replace(options, table=table), store, root)
         facts = decoded.facts
-        log(f"{table}: decoded, {facts.sums['messages']} messages; writing")
+        log(f"{table}: decoded {plural(facts.sums['messages'], 'message')}; writing")
         directory = TableDirectory(store, f"{root}/{table}", table in BY_API, decoded.finish.batch)
         directory.empty()
         files = decoded.write(directory, tasks)
         directory.only(file for file, _ in files)
         decoded.release()
         written.append(Written(table, sum(rows for _, rows in files), time.monotonic() - since))
-        log(f"{table}: {written[-1].rows} rows, {written[-1].seconds:.1f} s")
+        log(f"{table}: {plural(written[-1].rows, 'row')}, {written[-1].seconds:.1f} s")
     manifest = describe(plan, options, written, facts)
     manifest["seconds"] = round(time.time() - begun, 3)
     with filesystem(store).open_output_stream(f"{root}/{MANIFEST}") as out:

@@ -117,12 +117,12 @@ def decode(
     work = Work(plan, made, options)
     partitioner = plan.partitioner(partitions(spark, plan.shuffled_bytes, options))
     bucket_count = partitions(spark, plan.bytes, options)
-    persisted, frames_held = decode_packets(spark, work, partitioner)
+    persisted, held_frames = decode_packets(spark, work, partitioner)
     facts = facts_of(persisted)
     if facts.ambiguous and work.columnar:
         # Messages state different names for one id: decode message by message to find the first.
-        release(frames_held)
-        persisted, frames_held = decode_packets(spark, replace(work, exact=True), partitioner)
+        release(held_frames)
+        persisted, held_frames = decode_packets(spark, replace(work, exact=True), partitioner)
         facts = facts_of(persisted)
     schema = pa.schema([table.schema.field(name) for name in wanted])
     rows = persisted.where("kind = 'rows'")
@@ -142,9 +142,9 @@ def decode(
     if more is not None:
         more = more.persist(StorageLevel.DISK_ONLY)
         rows = rows.union(more)
-        frames_held.append(more)
+        held_frames.append(more)
     return Decoded(
-        rows, Finish(facts, plan.sets, options.topics, schema), facts, tuple(frames_held)
+        rows, Finish(facts, plan.sets, options.topics, schema), facts, tuple(held_frames)
     )
 
 

@@ -268,8 +268,8 @@ class ProblemCollector:
         last, before = self._by_file.get(file, (0, FileProblems()))
         known = {what for what, _ in before.once}
         once = tuple(one for one in reported.once if one[0] not in known)
-        notice = FileProblems(before.problems + reported.problems, before.once + once)
-        self._by_file[file] = max(last, packet), notice
+        problems_of_file = FileProblems(before.problems + reported.problems, before.once + once)
+        self._by_file[file] = max(last, packet), problems_of_file
 
     def items(
         self, options: Options, place: Callable[[int], tuple[str, int]]

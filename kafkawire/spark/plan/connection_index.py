@@ -79,7 +79,7 @@ class SplitIndex(NamedTuple):
         return int(np.frombuffer(self.sizes, np.int64).sum())
 
     @property
-    def numbers(self) -> Hashes:
+    def hashes(self) -> Hashes:
         """The hashes of its connections."""
         return np.frombuffer(self.ids, np.uint64)
 
@@ -220,7 +220,7 @@ def _distribute(sizes: Ints, count: int) -> list[Ints]:
 
 
 def _connection_set(ids: Hashes, size: int, splits: Sequence[SplitIndex]) -> ConnectionSet:
-    places = [at for at, index in enumerate(splits) if is_among(index.numbers, ids).any()]
+    places = [at for at, index in enumerate(splits) if is_among(index.hashes, ids).any()]
     return ConnectionSet(ids, size, (*places,))
 
 
@@ -231,7 +231,7 @@ def _largest(sizes: Ints, least: int) -> Ints:
 
 
 def _joined(region: Sequence[SplitIndex]) -> tuple[Hashes, Ints]:
-    return _joined_up([(index.numbers, np.frombuffer(index.sizes, np.int64)) for index in region])
+    return _joined_up([(index.hashes, np.frombuffer(index.sizes, np.int64)) for index in region])
 
 
 def _joined_up(each: Sequence[tuple[Hashes, Ints]]) -> tuple[Hashes, Ints]:

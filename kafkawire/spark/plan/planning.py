@@ -209,27 +209,27 @@ def with_placement(cut: Plan, run: Run, size: int, sharing: Sharing) -> Plan:
     for proof in stitched.proven:
         packets[proof.split.file] += proof.packets
     proven = stitched.splits
-    every = [known[split.file, split.ordinal, split.start] for split in proven]
+    split_indexes = [known[split.file, split.ordinal, split.start] for split in proven]
     parts = [
         replace(places[split.file], split=split, packets=packets[split.file]) for split in proven
     ]
     bounds = [0]
-    held = 0
-    for at, index in enumerate(every, 1):
-        held += index.bytes
-        if 4 * held >= 3 * size or at == len(every):  # file headers are not counted
+    range_bytes = 0
+    for at, index in enumerate(split_indexes, 1):
+        range_bytes += index.bytes
+        if 4 * range_bytes >= 3 * size or at == len(split_indexes):  # file headers are not counted
             bounds.append(at)
-            held = 0
+            range_bytes = 0
     ranges = list(pairwise(bounds))
-    total = sum(index.bytes for index in every)
-    placement = place_connections([every[start:end] for start, end in ranges], sharing)
+    total = sum(index.bytes for index in split_indexes)
+    placement = place_connections([split_indexes[start:end] for start, end in ranges], sharing)
     visited = connection_ids(placement.visits)  # a region with visited connections only is not read
     regions = [
         Region((*parts[start:end],), shuffled)
         for (start, end), shuffled in zip(ranges, placement.shuffled, strict=True)
         if any(
-            index.has_problems or not is_among(visited, index.numbers).all()
-            for index in every[start:end]
+            index.has_problems or not is_among(visited, index.hashes).all()
+            for index in split_indexes[start:end]
         )
     ]
     return replace(
@@ -242,24 +242,26 @@ def with_placement(cut: Plan, run: Run, size: int, sharing: Sharing) -> Plan:
         ),
         large=placement.large,
         shuffled_bytes=placement.shuffled_bytes,
-        fragments=any(index.fragments for index in every),
-        has_problems=any(index.has_problems for index in every),
-        verdicts=judge_files(cut, stitched, every),
+        fragments=any(index.fragments for index in split_indexes),
+        has_problems=any(index.has_problems for index in split_indexes),
+        verdicts=judge_files(cut, stitched, split_indexes),
     )
 
 
-def judge_files(cut: Plan, stitched: Stitched, every: Iterable[SplitIndex]) -> tuple[Verdict, ...]:
+def judge_files(
+    cut: Plan, stitched: Stitched, split_indexes: Iterable[SplitIndex]
+) -> tuple[Verdict, ...]:
     """Return the verdict of each file, from the problems of all of its splits."""
     problems = {file: list(found) for file, found in stitched.problems.items()}
     links: dict[InputFile, dict[str, CaptureError]] = {}
-    for index in every:
+    for index in split_indexes:
         known = links.setdefault(index.proof.split.file, {})
         for problem in index.links:
             known.setdefault(problem.reason, problem)
     for file, found in links.items():
-        mine = problems.setdefault(file, [])
-        reported = {each.reason for each in mine if isinstance(each, UnsupportedLinkType)}
-        mine += [problem for reason, problem in found.items() if reason not in reported]
+        file_problems = problems.setdefault(file, [])
+        reported = {each.reason for each in file_problems if isinstance(each, UnsupportedLinkType)}
+        file_problems += [problem for reason, problem in found.items() if reason not in reported]
     return tuple(
         verdicts.of_problems(problems.get(file, [])) if verdict.status is FileStatus.OK else verdict
         for file, verdict in zip(cut.files, cut.verdicts, strict=True)

@@ -26,7 +26,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from ...capture.files.blocks import NO_TIME
 from ..decode.groups import ITEMS
 from ..decode.packets import SCHEMA, Kind, Partitioner, key_hashes, row_of
-from ..errors import ascii_safe
+from ..errors import ascii_safe, plural
 from ..options import Options
 from ..plan.facts import AllFacts, sum_up
 from ..plan.opening import first_packet_time
@@ -85,7 +85,7 @@ def run(
     last = commit_log.last
     number = last.batch + 1 if last else 0
     plan, taken = planned(spark, commit_log, work.options, files)
-    log(f"batch {number}: {len(taken)} files, {plan.bytes / 1e6:.1f} MB")
+    log(f"batch {number}: {plural(len(taken), 'file')}, {plan.bytes / 1e6:.1f} MB")
     for line in input_warnings(plan):
         log(line)
     before = read_checkpoint(commit_log.state)

@@ -22,7 +22,7 @@ from .killed import RULES, TABLES
 from .test_state import MIXED
 
 POINTS = (
-    ("batch 0: 1 files", True),
+    ("batch 0: 1 file", True),
     ("batch 0: written", False),
     ("batch 1: committed", False),
     ("batch 2: decoded", False),
@@ -102,7 +102,7 @@ def test_each_message_once(sets: dict[str, list[str]], tmp_path: Path) -> None:
         lines_read = killed(directory, output, log, words, from_outside)
         assert any(line.startswith(words) for line in lines_read), (words, lines_read)
     lines_read = commanded(directory, output, log, until="batch 3: decoded")
-    assert lines_read[0].startswith("batch 2: 1 files"), (
+    assert lines_read[0].startswith("batch 2: 1 file"), (
         "what was decoded and not committed comes again"
     )
     last = number(lines_read[-1])  # 3, or a later one where the signal came late
