@@ -50,7 +50,7 @@ def program(master: str, table: str, output: str, how: str, files: list[str]) ->
 
 
 def _written(spark: Any, files: list[str], table: str, to: Path) -> pa.Table:
-    """Have the job write a table, and read it."""
+    """Write a table with the job, and read it."""
     from pyarrow.dataset import dataset
 
     from kafkawire.capture.tables import TABLES

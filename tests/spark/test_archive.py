@@ -1,5 +1,5 @@
-"""What docs/spark.md says of YARN and Kubernetes, on the cluster there is: executors that have
-nothing of ours get an environment as an archive, and spark-submit runs the package's own script.
+"""The setup for YARN and Kubernetes in docs/spark.md, on a standalone cluster: executors get the
+package from an archive only.
 """
 
 from __future__ import annotations

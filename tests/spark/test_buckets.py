@@ -1,5 +1,5 @@
-"""Buckets of connections say together what one process says; without Spark: what a shuffle does,
-sorting does.
+"""Buckets of connections have the rows of one process; sorting replaces the shuffle, so there is no
+Spark.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .conftest import counted, rows_of
 
 
 def shuffled(plan: Plan, partitioner: Partitioner) -> list[list[pa.RecordBatch]]:
-    """The packets of each bucket, in order; fragments of datagrams put together."""
+    """The packets of each bucket, in order; fragments are reassembled."""
     order = [("kind", "ascending"), ("packet", "ascending")]
     found = [row for part in plan.parts for row in part.rows(partitioner)]
     table = pa.Table.from_batches(found, SCHEMA).sort_by(order)

@@ -1,4 +1,4 @@
-"""On a standalone cluster: the same rows, also when a machine fails in the middle."""
+"""A standalone cluster has the same rows, also when a worker is lost."""
 
 from __future__ import annotations
 

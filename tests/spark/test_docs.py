@@ -1,4 +1,4 @@
-"""What docs/spark.md shows works, and says something true of a capture."""
+"""The examples of docs/spark.md run, and their results are right."""
 
 from __future__ import annotations
 

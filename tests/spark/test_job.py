@@ -1,4 +1,4 @@
-"""The job: Parquet tables, a manifest whose bytes add up, and a rerun that replaces."""
+"""The job: Parquet tables, a manifest that accounts for all bytes, a rerun that replaces."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_table_is_partitioned_by_date_and_api(spark: SparkSession, tmp_path: P
 
 
 def test_the_command_and_the_script(tmp_path: Path) -> None:
-    """In a process of its own, as users run it: the session is built there."""
+    """In its own process, which starts the session."""
     file = str(FIXTURES / "captures" / "ck-txn.pcap")
     completed = subprocess.run(
         [
@@ -107,7 +107,7 @@ def cut(tmp_path: Path) -> str:
 def test_a_failed_job_prints_one_line(
     cut: str, tmp_path: Path, table: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Both ways that users run it, in the session that there is."""
+    """By the command and by the script, in the running session."""
     arguments = [cut, "-o", str(tmp_path / "out"), "--option", f"table={table}"]
     assert submit.main(arguments) == 0
     manifest = json.loads((tmp_path / "out" / job.MANIFEST).read_text())
@@ -147,7 +147,7 @@ def test_brokers_by_name_and_invalid_ports(cut: str, tmp_path: Path) -> None:
 
 
 def test_spill_files_are_distributed_in_order() -> None:
-    """Whoever decoded them: one large connection's are written by several tasks."""
+    """The rows of one large connection are written by several tasks."""
     files = [(str(at), rows) for at, rows in enumerate([50] * 40 + [1] * 30 + [0])]
     for count in (1, 2, 3, 7, 200):
         runs = shared.distribute(files, count)

@@ -1,6 +1,4 @@
-"""Every option has the same effect in the data source and in the job: what one process says where
-it is asked for the same, or what is left of that.
-"""
+"""Every option has the same effect in the data source, the job and a single process."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ MIDDLE: Final = 1_795_234_221
 
 
 class Case(NamedTuple):
-    """Options, of which table and capture; what one process is asked for; what is left of it."""
+    """An option, its table and capture; arguments for a single process; a filter of its rows."""
 
     options: dict[str, str]
     table: str
@@ -141,14 +139,14 @@ def test_an_option(spark: SparkSession, tmp_path: Path, name: str) -> None:
 
 
 def test_every_option_is_tested() -> None:
-    """The others are tried elsewhere: rows for each table and split size, files that fail."""
+    """The others are tested elsewhere: rows of each table and split size, failing files."""
     tried = {option for case in CASES.values() for option in case.options}
     others = {"table", "splitBytes", "chunkBytes", "partitions", "sets", "failOnError"}
     assert tried | others == set(SETTERS)
 
 
 def test_split_bytes(spark: SparkSession, tmp_path: Path) -> None:
-    """The data source reads a file as a whole, whatever is said; rows are the same."""
+    """The data source ignores it; rows are the same."""
     file = str(FIXTURES / "captures" / "kcat-kf.pcap")
     want = counted(rows_of([file], "exchanges"))
     splits = []

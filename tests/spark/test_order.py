@@ -1,4 +1,4 @@
-"""The order that decoding relies on is that of the plan, and is asserted."""
+"""Decoding relies on the packet order of the plan and asserts it."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_connection_is_in_one_bucket_and_every_packet_in_some() -> None:
 
 @pytest.mark.parametrize("enough", [1, 50, 1 << 14])
 def test_interleaved_rows_are_sorted(enough: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As datagrams do that were put together of fragments."""
+    """Reassembled datagrams are interleaved with other segments."""
     monkeypatch.setattr(decoding, "ENOUGH_SEGMENTS", enough)
     segments = parsed()
     interleaved = np.array(sorted(random.sample(range(len(segments)), 40)))

@@ -1,5 +1,5 @@
-"""A connection is decoded where it lies if it lies there alone; without Spark: what a shuffle does,
-sorting does.
+"""A connection in one region only is decoded there; sorting replaces the shuffle, so there is no
+Spark.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def decoded(plan: Plan, table: str, partitioner: Partitioner) -> tuple[int, list
 
 @pytest.mark.parametrize("table", sorted({*TABLES} - {GROUP_EVENTS_TABLE}))
 def test_every_capture(sets: dict[str, list[str]], table: str) -> None:
-    """Fragments, damage and connections that cross every cut among them."""
+    """Including fragments, damage and connections that span splits."""
     stayed = shuffled = 0
     for name, files in sets.items():
         split = random.choice(["9k", "40k", "150k"])
@@ -101,7 +101,7 @@ def test_connections_in_one_region_are_not_shuffled(tmp_path: Path) -> None:
 
 
 def test_the_same_endpoints_in_another_region_are_shuffled(tmp_path: Path) -> None:
-    """A port that is used again is another connection, which may have been known by the first."""
+    """A reused port is another connection, which depends on the first one."""
     once, twice = tmp_path / "once.pcap", tmp_path / "twice.pcap"
     copies(once, 1)
     data = once.read_bytes()
@@ -118,7 +118,7 @@ def test_the_same_endpoints_in_another_region_are_shuffled(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("split", ["10m", "200k", "20k"])
 def test_damage_in_the_middle_of_a_file(tmp_path: Path, split: str) -> None:
-    """It is told of at the last packet of the file, however far that is from it."""
+    """It is reported at the last packet of the file, however far away."""
     damaged = tmp_path / "damaged.pcap"
     copies(damaged, 20)
     data = bytearray(damaged.read_bytes())
@@ -132,7 +132,7 @@ def test_damage_in_the_middle_of_a_file(tmp_path: Path, split: str) -> None:
 
 
 def test_header_hashes_are_those_of_the_parser(sets: dict[str, list[str]]) -> None:
-    """Every connection that a segment is of is among those that were seen."""
+    """The index has the connections of all segments."""
     spoken = 0
     for files in sets.values():
         for file in inputs(files):

@@ -1,6 +1,4 @@
-"""One engine, two scales: Spark's rows are those of a single process, however files are cut,
-ordered and spread.
-"""
+"""Spark's rows are those of a single process, however files are split, ordered and distributed."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ SPLITS = ("64m", "150k", "9k")
 
 @pytest.fixture(scope="session")
 def expected(sets: dict[str, list[str]]) -> dict[str, Counter[str]]:
-    """What one process says of every capture."""
+    """The rows of one process for every capture."""
     return {
         table: counted(row for files in sets.values() for row in rows_of(files, table))
         for table in TABLES
@@ -61,13 +59,13 @@ def test_a_set_in_any_order_and_number_of_partitions(
         assert counted(of_frame(frame)) == want
 
 
-# -- what crosses everything else: fragments of IP datagrams
+# -- IP fragments
 
 PAYLOAD = bytes.fromhex("0000001f0012000300000001000161000a6b61666b61776972650431")
 
 
 def fragmented(seed: int) -> list[Packet]:
-    """A dialogue whose larger packets were sent as IP fragments, out of order."""
+    """A capture whose larger packets are sent as IP fragments, out of order."""
     rng = random.Random(seed)
     (recorded,) = (path for path in (FIXTURES / "captures").glob("kcat-kf.pcap"))
     data = recorded.read_bytes()
@@ -112,7 +110,7 @@ def test_fragments_are_reassembled_across_splits(spark: SparkSession, tmp_path: 
     assert counted(of_frame(frame)) == counted(want)
 
 
-# -- what is wrong with files
+# -- damaged files
 
 
 def test_a_malformed_file_among_good_ones(spark: SparkSession, tmp_path: Path) -> None:
@@ -146,7 +144,7 @@ def test_a_malformed_file_fails_the_job_with_fail_on_error(
         read(spark, [str(cut)], "exchanges", failOnError=True)
 
 
-# -- what is asked for
+# -- filters
 
 
 def test_filters_and_columns(spark: SparkSession) -> None:

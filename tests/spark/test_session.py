@@ -1,4 +1,4 @@
-"""Sessions, and what leaves a worker."""
+"""Sessions, and errors of workers."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_job_session_leaves_the_other_one_unchanged(spark: SparkSession) -> No
 
 
 def java(folder: Path, printed: str) -> Path:
-    """Make something that says it is Java."""
+    """Make a fake java."""
     program = folder / "bin" / "java"
     program.parent.mkdir()
     program.write_text(f"#!/bin/sh\necho '{printed}' >&2\n")

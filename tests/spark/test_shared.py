@@ -1,4 +1,4 @@
-"""Tables by way of a directory: the rows of a single process, whatever moves, is visited or cut."""
+"""Tables decoded through a shared directory have the rows of a single process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data source: found without a call, or registered; its options, its columns."""
+"""The data source: registration, options, columns."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_file_that_is_not_a_capture_fails_with_fail_on_error(
 
 @pytest.mark.timeout(120)
 def test_a_file_name_that_is_not_utf8(spark: SparkSession, tmp_path: Path) -> None:
-    """Not even where Spark plans, in a Python of its own."""
+    """Also where Spark plans, in another Python process."""
     name = b"caf\xe9.pcap"
     for folder, data in (("good", Path(FILE).read_bytes()), ("bad", b"no capture at all")):
         (tmp_path / folder).mkdir()

@@ -1,4 +1,4 @@
-"""What the job says of each file: the verdicts and exit codes of `kafkawire decode`."""
+"""The verdicts and exit codes of the job are those of `kafkawire decode`."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_the_script_of_clusters_does_the_same(
 def test_all_problems_of_a_file_are_counted_and_the_worst_decides(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Also where splits find them."""
+    """Also if several splits find them."""
     unread = bytearray(WHOLE)
     unread[20] = 200  # a link type that nobody reads
     path = tmp_path / "link.pcap"
@@ -204,7 +204,7 @@ def test_other_files_in_a_directory_are_ignored(spark: SparkSession, tmp_path: P
 # Spark plans a data source in a Python of its own, which denies a superuser nothing.
 @pytest.mark.parametrize("case", CASES[:-1], ids=lambda case: case.name)
 def test_fail_on_error(spark: SparkSession, case: Case, tmp_path: Path) -> None:
-    """For the data source, which has no exit code, as for the job."""
+    """For the data source, which has no exit code, and for the job."""
     case.make(tmp_path / case.name)
     reader = spark.read.format("kafkapcap").option("failOnError", "true")
     if case.status is FileStatus.OK or case.name == "mixed":

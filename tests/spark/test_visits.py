@@ -1,6 +1,4 @@
-"""Connections that are visited: their packets are decoded by one task and move to none, whatever
-the files and the splits that they lie in.
-"""
+"""Visited connections are decoded by one task, without a shuffle, however they are split."""
 
 from __future__ import annotations
 
@@ -79,7 +77,7 @@ def decoded(plan: Plan, table: str) -> list[dict[str, Any]]:
 def test_every_capture(
     sets: dict[str, list[str]], table: str, large: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each connection by itself, cut or not; and all together."""
+    """One visit for each connection, cut or not; and one for all."""
     monkeypatch.setattr(Sharing, "large", lambda *_: large)
     monkeypatch.setattr(Sharing, "too_large", lambda *_: random.choice([0, 1 << 40]))
     monkeypatch.setattr(presence, "DENSE", 1 << 40)
@@ -112,7 +110,7 @@ def half_on_one(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def test_half_of_the_bytes_on_one_connection(
     spark: SparkSession, half_on_one: list[str], table: str, tmp_path: Path
 ) -> None:
-    """It is decoded once, by one task that makes its rows itself: the other core has the rest."""
+    """It is decoded once, by one task that makes its rows; the other core has the rest."""
     files = random.sample(half_on_one, 3)
     options = parse({"table": table, "chunkBytes": "20k", "splitBytes": "100k", "partitions": 6})
     plan = make_plan(spark, files, options)
@@ -127,9 +125,7 @@ def test_half_of_the_bytes_on_one_connection(
 
 
 def test_spanning_connections_are_visited(spark: SparkSession, sets: dict[str, list[str]]) -> None:
-    """A task for each core, which get about as much; nothing moves, and nothing is read twice that
-    nobody decodes there.
-    """
+    """One task for each core with about the same bytes; nothing is shuffled."""
     (files,) = [files for name, files in sets.items() if name.endswith("mixed-a--rot")]
     plan = make_plan(spark, files, parse({"splitBytes": "20k"}))
     assert len(plan.visits) == 2
@@ -143,7 +139,7 @@ def test_spanning_connections_are_visited(spark: SparkSession, sets: dict[str, l
 def test_small_connections_are_shuffled(
     half_on_one: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Reading all splits for a connection that has little in each would cost more."""
+    """Reading all splits for a connection with few bytes in each would cost more."""
     options = parse({"chunkBytes": "20k", "splitBytes": "100k", "partitions": 6})
     assert make_plan(None, half_on_one, options).visits
     monkeypatch.setattr(presence, "DENSE", 1)
@@ -154,7 +150,7 @@ def test_small_connections_are_shuffled(
 
 
 def test_visits_can_be_repeated(half_on_one: list[str], tmp_path: Path) -> None:
-    """As Spark does where a worker was lost, whose rows wait in files that nobody names."""
+    """Spark repeats them when a worker is lost, whose spill files stay unused."""
     options = parse({"chunkBytes": "20k", "splitBytes": "100k"})
     plan = make_plan(None, half_on_one, options)
     step = Work(plan, TABLES["exchanges"].schema.names, options, str(tmp_path)).decode_visits()

@@ -21,7 +21,6 @@ from ...capture.exchanges.fetch_sessions import FetchSessions
 from ...capture.packets.parser import Segments
 from ...capture.rows import Row
 from ...capture.tcp.connection import Connection
-from ...messages.api_key import ApiKey
 from ..decode.chunk_rows import (
     ChunkContext,
     ConnectionHistory,
@@ -30,7 +29,7 @@ from ..decode.chunk_rows import (
     restore_sessions,
 )
 from ..decode.decoding import FirstPacketEngine
-from ..decode.groups import APIS
+from ..decode.groups import APIS, CAUSES
 from ..options import Options
 from ..plan.facts import END, Facts
 from ..write.outputs import Output
@@ -160,8 +159,8 @@ class PairDecoder:
         if isinstance(item, Located):
             row = item.row
             self._bytes += row.length
-            if row.direction == "request" and row.api_key == ApiKey.JOIN_GROUP:
-                self._group(row, row)
+            if row.direction == "request" and row.api_key in CAUSES:
+                self._group(row, item)
             found = self._pairs.take(item)
         else:
             found = self._pairs.end(item.connection)
@@ -174,10 +173,11 @@ class PairDecoder:
         self._exchanges.append(exchange)
         history = self._histories.setdefault(exchange.connection, ConnectionHistory())
         history.note(exchange, self._sessions.expand(exchange))
-        if exchange.told.api_key in APIS and exchange.response is not None:
+        api_key = exchange.told.api_key
+        if api_key in APIS and (exchange.response is not None or api_key in CAUSES):
             self._group(exchange.request, exchange)
 
-    def _group(self, request: Row | None, value: Row | Exchange) -> None:
+    def _group(self, request: Row | None, value: Located | Exchange) -> None:
         message: Any = None if request is None else request.message
         if GROUPS in self._settings.tables and message is not None:
             # Invalid UTF-8 on the wire is kept as surrogates, which Arrow does not accept.

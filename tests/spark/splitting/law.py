@@ -1,4 +1,4 @@
-"""The law of splits: what one reader says is what all splits say together."""
+"""The law of splits: together they have the packets and problems of one reader."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def in_order(problems: Iterable[CaptureError]) -> list[tuple[str, int, str]]:
 
 
 def serially(path: Path) -> LocatedItem:
-    """Read a file with the one reader whose word is the law."""
+    """Read a file with the serial reader."""
     capture = read_capture(path)
     try:
         packets = packet_tuples(capture)
@@ -67,7 +67,7 @@ def serially(path: Path) -> LocatedItem:
 
 
 def probed(splits: Sequence[Split]) -> Iterator[Proof]:
-    """Probe splits as other machines would: they come and go as pickles, in another order."""
+    """Probe splits as other machines would: pickled, in another order."""
     for split in reversed(splits):
         proof: Proof = pickle.loads(pickle.dumps(probe(pickle.loads(pickle.dumps(split)))))
         yield proof
@@ -76,7 +76,7 @@ def probed(splits: Sequence[Split]) -> Iterator[Proof]:
 def split_up(
     file: InputFile, split_bytes: int, walk: bool | None = None
 ) -> tuple[LocatedItem, Stitched]:
-    """Read a file in splits, proven first."""
+    """Read a file in proven splits."""
     stitched = prove(plan(file, split_bytes, walk=walk), probed)
     packets = [packet for split in stitched.splits for packet in packet_tuples(read(split))]
     return LocatedItem(packets, in_order(stitched.problems.get(file, []))), stitched

@@ -1,4 +1,4 @@
-"""Members of compressed files: where they begin, and what an index that lies leads to."""
+"""Members of compressed files: where they begin, and wrong indexes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Splits say what one reader says: every recording, every container, any size, any damage."""
+"""Splits give what one reader gives: every recording, container, size and damage."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def test_damage(
     inside: bool,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    """Damage of the capture, or of what it is packed in."""
+    """Damage to the capture or to its container."""
     data = PLAIN[name]
     packed = pack is not None and not inside
     if packed:

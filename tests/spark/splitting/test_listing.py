@@ -1,4 +1,4 @@
-"""What paths, directories, patterns and URIs stand for; values that travel."""
+"""The files of paths, directories, patterns and URIs; pickling."""
 
 from __future__ import annotations
 

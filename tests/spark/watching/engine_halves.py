@@ -1,5 +1,5 @@
-"""Half of a capture, its engine's state, and the other half, each in whichever process; see
-`test_snapshot`.
+"""Decodes half of a capture, saves the state of the engine, and decodes the other half, each in any
+process; see `test_snapshot`.
 
 python engine_halves.py begin|end CAPTURE STATE ROWS
 """
@@ -22,7 +22,7 @@ BLOCK = 100
 
 
 class External:
-    """What the engine calls."""
+    """The object that the engine calls."""
 
     def __init__(self) -> None:
         self.ended = 0
@@ -41,7 +41,7 @@ def blocks(capture: str) -> list[Segments]:
 
 
 def begin(capture: str) -> tuple[bytes, list[str]]:
-    """Read the first half: the state, and what the other half says if nothing is interrupted."""
+    """Read the first half: the state, and the rows of the other half without interruption."""
     external = External()
     engine = FirstPacketEngine(parse({}), external.end)
     every = blocks(capture)
@@ -53,7 +53,7 @@ def begin(capture: str) -> tuple[bytes, list[str]]:
 
 
 def end(capture: str, state: bytes) -> list[str]:
-    """Go on from the state."""
+    """Continue from the state."""
     external = External()
     every = blocks(capture)
     rows = rest(load(state, external=external), every[len(every) // 2 :])

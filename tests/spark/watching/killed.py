@@ -1,4 +1,4 @@
-"""The program that a test kills: it watches a directory, and dies where it is told to."""
+"""The program that a test kills: it watches a directory and kills itself at a given log line."""
 
 from __future__ import annotations
 

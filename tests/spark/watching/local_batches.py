@@ -1,4 +1,4 @@
-"""A watch's batches without Spark: what a shuffle does, sorting does."""
+"""The batches of a watch without Spark: sorting replaces the shuffle."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BY_GROUP: Final = [("group_id", "ascending"), ("at", "ascending"), ("n", "ascend
 
 @dataclass
 class DecodedBatches:
-    """Rows of all batches, as yet without names and numbers; given_up: connections."""
+    """Rows of all batches, not finished yet; given_up: number of connections."""
 
     rows: dict[str, list[pa.RecordBatch]] = field(default_factory=lambda: defaultdict(list))
     opened: list[int] = field(default_factory=list)
@@ -82,7 +82,7 @@ def decode_batches(
     idle_ns: int = 1 << 62,
     size: int = 1000,
 ) -> DecodedBatches:
-    """Decode batch after batch; a last one, without packets, closes all."""
+    """Decode batch after batch; a last one, without packets, closes all connections."""
     made = DecodedBatches(names=names)
     states: list[pa.RecordBatch] = []
     groups: list[pa.RecordBatch] = []

@@ -1,4 +1,4 @@
-"""A file that is being written is not taken."""
+"""Unfinished files are not taken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A batch is there as a whole or not at all, wherever a process stops."""
+"""Commits are atomic, wherever a process stops."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ TABLES = ("exchanges", "records")
 
 
 class Stopped(Exception):
-    """The process is gone."""
+    """The process was stopped."""
 
 
 def batch(commit_log: CommitLog, steps: list[Callable[[], object]], stop: int, file: str) -> None:
-    """Write a batch of a file, but stop behind so many steps."""
+    """Write a batch of one file, but stop after some steps."""
     number = len(commit_log.commits)
     folder = commit_log.stage(number)
     made = Commit(

@@ -1,4 +1,4 @@
-"""kill -9 at any point, and another start: the union of the batches has each message once."""
+"""kill -9 at any point, and a restart: all batches together have each message once."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def killed(directory: Path, output: Path, log: Path, words: str, from_outside: b
 
 
 def commanded(directory: Path, output: Path, log: Path, *more: str, until: str = "") -> list[str]:
-    """Run the command to its end, which SIGTERM is where `until` is said."""
+    """Run the command to its end, or send SIGTERM at the line `until`."""
     size = ["--option", f"batchBytes={RULES.batch_bytes}"]
     tables = [word for table in TABLES for word in ("--table", table)]
     arguments = ["--watch", str(directory), "--output", str(output), *size, *tables, *more]

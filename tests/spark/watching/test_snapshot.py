@@ -1,4 +1,4 @@
-"""A state is read by whatever build: compiled or interpreted, it goes on where the other was."""
+"""Compiled and interpreted builds read the state of each other."""
 
 from __future__ import annotations
 

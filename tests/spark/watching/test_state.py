@@ -1,4 +1,4 @@
-"""Connections, fetch sessions and groups go on from batch to batch as if there were none."""
+"""Connections, fetch sessions and groups continue from batch to batch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def cut(table: pa.Table, rng: random.Random, count: int) -> Iterator[pa.Table]:
 
 
 def test_every_capture_cut_anywhere(sets: dict[str, list[str]]) -> None:
-    """Also inside messages, handshakes, rebalances and fetch sessions, and behind holes."""
+    """Also inside messages, handshakes, rebalances and fetch sessions, and after gaps."""
     rng = random.Random(random.getrandbits(32))
     assert len(sets) > 50
     for name, files in sets.items():
@@ -58,7 +58,7 @@ def test_a_rotated_set_file_by_file(sets: dict[str, list[str]]) -> None:
     made = decode_batches(names, batches)
     for each in TABLES:
         assert counted(made.finished(each)) == counted(rows_of(files, each)), each
-    # 156 connections, most of them ended: what is carried is what may still come late
+    # 156 connections, most of them closed: the state is small
     assert made.most < 4096 * len(made.opened)
 
 
@@ -72,7 +72,7 @@ def batch_of(folder: Path, sent: list[Sent]) -> tuple[tuple[str, ...], pa.Table,
 
 @pytest.mark.parametrize("name", CASES)
 def test_an_option_of_the_reader(name: str, tmp_path: Path) -> None:
-    """What it does in a job it does in a watch, also where batches cut connections."""
+    """Its effect is the same in a job and in a watch, also where batches cut connections."""
     case = CASES[name]
     file = str(FIXTURES / "captures" / case.capture) if case.capture else silent_capture(tmp_path)
     options = parse(case.options)

@@ -1,4 +1,6 @@
-"""Files arrive, are late, are being written; a stream lists them: the tables say it all once."""
+"""Files that arrive, are late or unfinished, or are listed by a stream: each message is in the
+tables once.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,7 @@ class Tap:
 
 
 def test_a_rotation(spark: SparkSession, sets: dict[str, list[str]], tmp_path: Path) -> None:
-    """The youngest file is never read; after a stop in between, the rest in one go."""
+    """The newest file is not read; after a restart the remaining files are one batch."""
     (files,) = [files for name, files in sets.items() if name.endswith(MIXED)]
     directory, output = tmp_path / "in", tmp_path / "out"
     directory.mkdir()
@@ -90,7 +92,9 @@ def test_a_rotation(spark: SparkSession, sets: dict[str, list[str]], tmp_path: P
 def test_late_files_are_a_batch_of_their_own(
     spark: SparkSession, sets: dict[str, list[str]], tmp_path: Path
 ) -> None:
-    """Out of order within a batch is no matter; behind one it is, and the commit says so."""
+    """Files of one batch are sorted; files older than an earlier batch are late, and the commit
+    says so.
+    """
     (files,) = [files for name, files in sets.items() if name.endswith(MIXED)]
     directory, output = tmp_path / "in", tmp_path / "out"
     directory.mkdir()
@@ -133,7 +137,7 @@ def without_number(row: dict[str, Any]) -> dict[str, Any]:
 def test_a_stream_that_lists_the_files(
     spark: SparkSession, sets: dict[str, list[str]], tmp_path: Path
 ) -> None:
-    """`readStream` and `foreachBatch`; its checkpoint is lost, and nothing is taken twice."""
+    """`readStream` and `foreachBatch`; its checkpoint is lost, and no file is taken twice."""
     directory, output = tmp_path / "in", tmp_path / "out"
     directory.mkdir()
     files = []

@@ -1,4 +1,4 @@
-"""Options of a watch, and what is left for the reader."""
+"""Options of a watch, and the options left for the reader."""
 
 from __future__ import annotations
 
