@@ -1,6 +1,7 @@
-"""Where Spark looks for data sources by itself: every top-level module called pyspark_*.
+"""Registers the data source `kafkapcap`: Spark imports every top-level module named pyspark_*.
 
-Law: importing it never fails and costs next to nothing; one that raises would hide all others.
+Law: importing it never fails and costs next to nothing; an exception here would hide all other data
+sources.
 """
 
 from __future__ import annotations
@@ -15,19 +16,19 @@ if TYPE_CHECKING:
 
 
 class DefaultSource(DataSource):
-    """`spark.read.format("kafkapcap")`; the work is in `kafkawire.spark.source`."""
+    """`spark.read.format("kafkapcap")`, implemented in `kafkawire.spark.source`."""
 
     @classmethod
     def name(cls) -> str:
-        """What `format` calls it."""
+        """The name for `format`."""
         return "kafkapcap"
 
     def schema(self) -> StructType | str:
-        """Give the columns of the table."""
+        """Return the columns of the table."""
         return self._source().schema()
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Read the columns that the schema has."""
+        """Return a reader of the columns in the schema."""
         return self._source().reader(schema)
 
     def _source(self) -> DataSource:

@@ -1,6 +1,6 @@
-"""Captures in Spark: the tables of `kafkawire.capture.tables`, from any number of files.
+"""Reads the tables of `kafkawire.capture.tables` in Spark, from any number of captures.
 
-Law: one engine, two scales. Rows are those that a single process gives for the same set.
+Law: the rows are those that a single process gives for the same set of files.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def read(
 
 
 def register(spark: SparkSession) -> None:
-    """Make `spark.read.format("kafkapcap")` known to a session that does not find it by itself."""
+    """Register `spark.read.format("kafkapcap")` in a session that does not find it by itself."""
     from .source import KafkaPcap
 
     spark.dataSource.register(KafkaPcap)

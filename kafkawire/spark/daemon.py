@@ -1,7 +1,7 @@
-"""What Spark forks its Python workers from, with all loaded that they need.
+"""The process from which Spark forks its Python workers, with all modules loaded.
 
-Law: it is Spark's own daemon; only what a worker would load first is there already, and is passed
-over when garbage is looked for, as Spark has it done after each task.
+Law: it is Spark's own daemon. What a worker would load first is already there, and frozen, so that
+the cyclic GC, which Spark runs after each task, skips it.
 
     spark.python.daemon.module: see `session`
 """

@@ -1,4 +1,4 @@
-"""What can go wrong in a Spark job, apart from what a capture contains.
+"""Errors of Spark jobs, apart from problems in the content of captures.
 
 Law: every text that leaves a worker is ASCII; anything else can make Spark hang instead of fail.
 """
@@ -18,12 +18,17 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun: "1 file", "2 files"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 class SparkError(KafkaWireError):
-    """A job, or a part of it, cannot go on."""
+    """A job, or a part of it, failed."""
 
 
 class OutOfOrder(SparkError):
-    """Spark gave packets to a task in another order than they were sorted in, or twice."""
+    """A task received packets out of order, or twice."""
 
     def __init__(self, kind: int, packet: int) -> None:
         super().__init__(kind, packet)
@@ -31,22 +36,29 @@ class OutOfOrder(SparkError):
         self.packet = packet
 
     def __str__(self) -> str:
-        return f"packet {self.packet} (rows of kind {self.kind}) comes out of order"
+        return f"packet {self.packet} (rows of kind {self.kind}) is out of order"
 
 
 class BadOption(SparkError, ValueError):
-    """An option cannot be what was given."""
+    """An option has an invalid value, or is unknown."""
 
     def __init__(self, option: str, given: str, expected: str) -> None:
         super().__init__(option, given, expected)
         self.option, self.given, self.expected = option, given, expected
 
     def __str__(self) -> str:
-        return f"option {self.option}: {self.given!r} is not {self.expected}"
+        return f"option {self.option}: invalid value {self.given!r}: expected {self.expected}"
+
+
+class UnknownOption(BadOption):
+    """An option does not exist. expected: similar options, or all."""
+
+    def __str__(self) -> str:
+        return f"unknown option {self.given!r}: expected {self.expected}"
 
 
 class Unreadable(SparkError):
-    """A file cannot be read as a capture, and the job was asked to fail then (`failOnError`)."""
+    """A file is missing, damaged or not a capture, and `failOnError` is set."""
 
     def __init__(self, file: str, reason: str) -> None:
         super().__init__(file, reason)
@@ -57,7 +69,7 @@ class Unreadable(SparkError):
 
 
 class NoCaptures(SparkError):
-    """None of the inputs is a capture that can be read. first: what is wrong with the first."""
+    """None of the inputs is a readable capture. first: the problem of the first input."""
 
     def __init__(self, inputs: int, first: str) -> None:
         super().__init__(inputs, first)
@@ -70,7 +82,7 @@ class NoCaptures(SparkError):
 
 
 class NoJava(SparkError):
-    """Spark cannot start for want of Java."""
+    """Spark cannot start because Java is missing or too old."""
 
 
 class WorkerError(SparkError):
@@ -78,20 +90,20 @@ class WorkerError(SparkError):
 
 
 class JobFailed(SparkError):
-    """Spark, or a worker, gave up: what it said, in a line."""
+    """Spark or a worker failed; the message is one line."""
 
 
-RAISED: Final = re.compile(r"^([A-Za-z_][\w.]*)(?:: (.*))?$", re.MULTILINE)
-"""A line of a trace that names an exception; the others are indented."""
+EXCEPTION_LINE: Final = re.compile(r"^([A-Za-z_][\w.]*)(?:: (.*))?$", re.MULTILINE)
+"""A line of a traceback that names an exception; other lines are indented."""
 
-JAVA_SAID: Final = re.compile(r"^: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
+JAVA_MESSAGE: Final = re.compile(r"^: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
 
 
 @contextmanager
-def in_a_line() -> Iterator[None]:
-    """Raise JobFailed for what Spark raises, where a line says it all: a worker's error that is
-    ours or the system's, and what kept Spark from going on. Others stay, with their traces: whoever
-    mends them needs those.
+def one_line_errors() -> Iterator[None]:
+    """Raise JobFailed for exceptions of Spark that one line explains: an error of this package or
+    of the system in a worker, or the reason why Spark itself failed. Other exceptions keep their
+    tracebacks, which are needed to debug them.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -99,28 +111,28 @@ def in_a_line() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        line = _line(str(error))
+        line = _one_line(str(error))
         if line is None:
             raise
         raise JobFailed(line) from error
 
 
-def _line(text: str) -> str | None:
+def _one_line(text: str) -> str | None:
     _, traced, trace = text.partition("Traceback (most recent call last):\n")
     if not traced:
-        java = JAVA_SAID.search(text)
-        return java[1] if java else next(iter(text.strip().splitlines()), "Spark gave up")
-    *_, (name, said) = RAISED.findall(trace) or [("", "")]
+        java = JAVA_MESSAGE.search(text)
+        return java[1] if java else next(iter(text.strip().splitlines()), "Spark failed")
+    *_, (name, message) = EXCEPTION_LINE.findall(trace) or [("", "")]
     system = getattr(builtins, name, None)
     ours = name.startswith(f"{__name__}.")
     known = ours or (isinstance(system, type) and issubclass(system, OSError))
-    return said if known else None
+    return message if known else None
 
 
 @contextmanager
 def in_ascii() -> Iterator[None]:
-    """Raise nothing but what Spark's workers can report: an exception whose text holds a lone
-    surrogate kills the worker while it reports, and the job hangs.
+    """Raise only what Spark's workers can report: a lone surrogate in the text of an exception
+    kills the worker while it reports, and the job hangs.
     """
     try:
         yield
@@ -134,7 +146,7 @@ def in_ascii() -> Iterator[None]:
 
 
 def ascii_safe(function: Callable[P, Iterable[T]]) -> Callable[P, Iterator[T]]:
-    """Make a generator function raise as in `in_ascii`."""
+    """Decorate a generator function so that it raises as in `in_ascii`."""
 
     @wraps(function)
     def safe(*args: P.args, **kwargs: P.kwargs) -> Iterator[T]:

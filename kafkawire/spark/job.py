@@ -1,7 +1,7 @@
-"""The job behind `kafkawire spark`: tables of a set of captures as Parquet, and what was done.
+"""The job of `kafkawire spark`: tables of a set of captures as Parquet, and a manifest.
 
-Law: what is there after a run is what this run wrote: a table is replaced as a whole, and the
-manifest is taken away before the first is touched and written when the last is done.
+Law: the output is that of one run. A table is replaced as a whole; the manifest is deleted before
+the first table is replaced, and written after the last one.
 
     output/_manifest                            inputs, rows, bytes accounted for
     output/exchanges/date=2026-11-21/api=Fetch/part-00000-....parquet
@@ -22,28 +22,29 @@ from pyspark.sql import SparkSession
 
 from ..capture.tables import TABLES
 from .decode.columns import needed
+from .errors import plural
 from .options import Options
 from .plan.facts import AllFacts
-from .plan.planning import Plan, complaints, make_plan, require_files
+from .plan.planning import Plan, input_warnings, make_plan, require_files
 from .plan.verdicts import PROBLEMS, REFUSED, FileStatus, Verdict, code
 from .reading import Decoded, decode, partitions
-from .session import apart
+from .session import job_session
 from .splitting import InputFile
 from .splitting.stores import Store, filesystem, located
 from .write import shared_directory as shared
-from .write.shared_directory import Waiting
-from .write.writing import BY_API, Folder
+from .write.shared_directory import SpilledTable
+from .write.writing import BY_API, TableDirectory
 
 MANIFEST: Final = "_manifest"
 SCRATCH: Final = ".rows"
 
 FILE_BYTES: Final = 256 << 20
-LEAST_BYTES: Final = 32 << 20
-"""Bytes of inputs for which there is an output file in a directory at most; and at least, where
-more cores are there to write.
+MIN_FILE_BYTES: Final = 32 << 20
+"""Bytes of inputs for each output file in a directory; and the minimum, if there are more cores to
+write.
 """
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,26 +62,29 @@ def run(
     output: str,
     tables: Iterable[str],
     options: Options,
-    say: Say = lambda _: None,
+    log: Log = lambda _: None,
 ) -> dict[str, Any]:
     """Decode a set of captures into tables under `output`; returns the manifest.
 
-    An input that is not a capture, or cannot be read, is named and has an entry in the manifest;
-    the others are read. Raises NoCaptures, before anything is written, where there are no others;
-    what `make_plan` does; what Spark raises where a worker fails.
+    An input that is not a capture, or cannot be read, is reported and has an entry in the manifest;
+    the others are read. Raises NoCaptures, before anything is written, if there are no others; what
+    `make_plan` raises; what Spark raises when a worker fails.
     """
     begun = time.time()
     tables = tuple(dict.fromkeys(tables))
-    for table in tables:  # an option that one of them has not, before any is made
+    for (
+        table
+    ) in tables:  # raises for an option that a table does not have, before anything is written
         needed(table, TABLES[table].schema.names, options)
-    spark = apart(spark)
-    store, root = _place(output, options)
+    spark = job_session(spark)
+    store, root = _locate(output, options)
     plan = make_plan(spark, inputs, options, to_store=not store.is_local, lenient=True)
-    for line in complaints(plan):
-        say(line)
+    for line in input_warnings(plan):
+        log(line)
     require_files(plan)
-    say(f"plan: {len(plan.files)} files, {plan.bytes / 1e6:.1f} MB, {len(plan.parts)} splits")
-    _forget(filesystem(store), root)
+    splits = plural(len(plan.parts), "split")
+    log(f"plan: {plural(len(plan.files), 'file')}, {plan.bytes / 1e6:.1f} MB, {splits}")
+    _remove_manifest(filesystem(store), root)
     tasks = writers(plan.bytes, spark.sparkContext.defaultParallelism)
     written: list[Written] = []
     facts: AllFacts | None = None
@@ -88,14 +92,14 @@ def run(
         since = time.monotonic()
         decoded = _decoded(spark, plan, replace(options, table=table), store, root)
         facts = decoded.facts
-        say(f"{table}: decoded, {facts.sums['messages']} messages; writing")
-        folder = Folder(store, f"{root}/{table}", table in BY_API, decoded.finish.batch)
-        folder.empty()
-        files = decoded.write(folder, tasks)
-        folder.only(file for file, _ in files)
+        log(f"{table}: decoded {plural(facts.sums['messages'], 'message')}; writing")
+        directory = TableDirectory(store, f"{root}/{table}", table in BY_API, decoded.finish.batch)
+        directory.empty()
+        files = decoded.write(directory, tasks)
+        directory.only(file for file, _ in files)
         decoded.release()
         written.append(Written(table, sum(rows for _, rows in files), time.monotonic() - since))
-        say(f"{table}: {written[-1].rows} rows, {written[-1].seconds:.1f} s")
+        log(f"{table}: {plural(written[-1].rows, 'row')}, {written[-1].seconds:.1f} s")
     manifest = describe(plan, options, written, facts)
     manifest["seconds"] = round(time.time() - begun, 3)
     with filesystem(store).open_output_stream(f"{root}/{MANIFEST}") as out:
@@ -105,18 +109,16 @@ def run(
 
 def _decoded(
     spark: SparkSession, plan: Plan, options: Options, store: Store, root: str
-) -> Waiting | Decoded:
-    """Decode a table: through the output, if that is a directory that all workers see, which costs
-    less.
-    """
-    placing = plan.placing(partitions(spark, plan.handed, options))
-    if store.is_local and shared.suits(plan, options, placing):
-        return shared.decode(spark, plan, options, placing, _scratch(root))
+) -> SpilledTable | Decoded:
+    """Decode a table; through the output directory if all workers see it, which costs less."""
+    partitioner = plan.partitioner(partitions(spark, plan.shuffled_bytes, options))
+    if store.is_local and shared.supports(plan, options, partitioner):
+        return shared.decode(spark, plan, options, partitioner, _scratch(root))
     return decode(spark, plan, options)
 
 
 def _scratch(root: str) -> str:
-    """Make an empty directory for rows that wait to be finished."""
+    """Make an empty directory for spill files."""
     path = Path(root, SCRATCH)
     if path.exists():
         shutil.rmtree(path)
@@ -125,22 +127,22 @@ def _scratch(root: str) -> str:
 
 
 def writers(size: int, cores: int) -> int:
-    """Say how many tasks write the rows of so many bytes."""
+    """Return the number of tasks that write the rows of `size` bytes of inputs."""
     files = -(-size // FILE_BYTES)
-    return max(1, files, min(cores, size // LEAST_BYTES))
+    return max(1, files, min(cores, size // MIN_FILE_BYTES))
 
 
 def describe(
     plan: Plan, options: Options, written: Iterable[Written], facts: AllFacts | None
 ) -> dict[str, Any]:
-    """Make the manifest."""
+    """Return the manifest."""
     made: dict[str, Any] = {
         "inputs": [*map(_input, plan.files, plan.verdicts)]
-        + [_input(one.file, one.verdict, one.name) for one in plan.left_out],
+        + [_input(one.file, one.verdict, one.name) for one in plan.skipped],
         "sets": len(set(plan.sets)),
         "splits": len(plan.parts),
         "tables": {one.table: {"rows": one.rows} for one in written},
-        "options": _shown(options),
+        "options": _options_json(options),
     }
     if facts is not None:
         made["payload"] = account(facts.sums)
@@ -150,18 +152,18 @@ def describe(
 
 
 def exit_code(manifest: Mapping[str, Any], *, strict: bool) -> int:
-    """Give the exit code of a run, which is that of `kafkawire decode`: 2 where an input was
-    refused; with strict 1 where there are rows of `problems`.
+    """Return the exit code of a run, as `kafkawire decode` does: 2 if an input was refused; with
+    strict 1 if there are rows of `problems`.
     """
     refused = any(FileStatus(each["status"]) in REFUSED for each in manifest["inputs"])
     return code(refused=refused, findings=strict and manifest["tables"][PROBLEMS]["rows"] > 0)
 
 
 def account(sums: Mapping[str, int]) -> dict[str, int]:
-    """Say where the captured payload bytes went; `missing` is what was never captured, and
+    """Account for the captured payload bytes; `missing` counts bytes that were never captured, and
     `unaccounted` is 0.
     """
-    went = {
+    by_kind = {
         name: sums.get(f"{kind}_bytes", 0)
         for name, kind in (
             ("messages", "message"),
@@ -175,17 +177,17 @@ def account(sums: Mapping[str, int]) -> dict[str, int]:
     }
     captured = sums.get("captured_bytes", 0)
     missing = sums.get("gap_bytes", 0)
-    rest = captured - sum(went.values())
-    return {"captured": captured, **went, "missing": missing, "unaccounted": rest}
+    accounted = captured - sum(by_kind.values())
+    return {"captured": captured, **by_kind, "missing": missing, "unaccounted": accounted}
 
 
 def _input(file: InputFile | None, verdict: Verdict, name: str = "") -> dict[str, Any]:
-    """Make the entry of an input; one that is not there has no size."""
+    """Return the entry of an input; a missing one has no size."""
     about = {} if file is None else {"bytes": file.size, "modified_ns": file.modified_ns}
     return {"name": name if file is None else file.name, **about, **verdict.as_json()}
 
 
-def _shown(options: Options) -> dict[str, Any]:
+def _options_json(options: Options) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "ports": list(options.ports),
         "brokers": list(options.brokers),
@@ -199,15 +201,15 @@ def _shown(options: Options) -> dict[str, Any]:
     return {name: value for name, value in shown.items() if value not in (None, [])}
 
 
-def _place(output: str, options: Options) -> tuple[Store, str]:
-    """Say where the output is; a local directory by what it is called everywhere."""
+def _locate(output: str, options: Options) -> tuple[Store, str]:
+    """Return the store and path of the output; the path of a local directory is absolute."""
     if "://" not in output:
         return Store(), str(Path(output).absolute())
     store, path = located(output, options.others)
     return store, path.rstrip("/")
 
 
-def _forget(store: fs.FileSystem, root: str) -> None:
+def _remove_manifest(store: fs.FileSystem, root: str) -> None:
     store.create_dir(root, recursive=True)
     path = f"{root}/{MANIFEST}"
     if store.get_file_info(path).type != fs.FileType.NotFound:
@@ -215,8 +217,8 @@ def _forget(store: fs.FileSystem, root: str) -> None:
 
 
 def known_tables(given: Iterable[str], options: Options, *, strict: bool = False) -> list[str]:
-    """Take the tables asked for, or the one of the options where none is; strict: with `problems`,
-    whose rows decide about the exit code. Raises KeyError for an unknown table.
+    """Return the requested tables, or the one of the options; strict: with `problems`, whose rows
+    decide about the exit code. Raises KeyError for an unknown table.
     """
     tables = list(given) or [options.table]
     for table in tables:

@@ -1,7 +1,7 @@
-"""What a reader is asked for, by option.
+"""Options of the reader.
 
-Law: option names are those of the documentation, in any case; a value that cannot be is refused
-with its name before any work is done, and so is a name that nobody knows.
+Law: option names are those of the documentation, in any case; invalid values and unknown names are
+rejected before any work is done.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from ..capture.engine import endpoint
 from ..capture.tables import TABLES
 from ..capture.tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 from ..messages.api_key import ApiKey
-from .errors import BadOption
+from .errors import BadOption, UnknownOption
 
 SPLIT_BYTES: Final = 32 << 20
 CHUNK_BYTES: Final = 4 << 20
 
 API_NAMES: Final = {int(key): key.name.replace("_", "").lower() for key in ApiKey}
-"""API key -> its name, as it is compared."""
+"""API key -> its name in the form in which names are compared."""
 
 
 class Sets(StrEnum):
-    """Which files are one capture: one place and its time, so that connections span them."""
+    """Which files form one capture, so that connections can span them."""
 
     ALL = "all"
     DIRECTORY = "directory"
     FILE = "file"
 
     def of(self, name: str) -> str:
-        """Name the set that a file is of."""
+        """Return the set of a file."""
         if self is Sets.ALL:
             return ""
         return name if self is Sets.FILE else name.rpartition("/")[0]
@@ -42,7 +42,7 @@ class Sets(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """See docs/spark.md; times in nanoseconds since the epoch. others: those of the store."""
+    """See docs/spark.md; times in nanoseconds since the epoch. others: options of the store."""
 
     table: str = "exchanges"
     ports: tuple[int, ...] = ()
@@ -65,20 +65,20 @@ class Options:
 
     @property
     def reassembly(self) -> ReassemblyLimits:
-        """How much reassembly waits for."""
+        """The limits of reassembly."""
         return replace(
             DEFAULT_REASSEMBLY, max_held_bytes=self.max_flow_bytes, silence_ns=self.idle_ns
         )
 
 
 def parse(given: Mapping[str, Any]) -> Options:
-    """Read options. Raises BadOption."""
+    """Parse options. Raises BadOption."""
     options = Options()
     others: dict[str, str] = {}
     for name, value in given.items():
         setter = _BY_NAME.get(name.lower())
         if setter is None:
-            if _alike(name):
+            if _similar_option(name):
                 unknown(name)
             others[name] = str(value)
         elif value is not None:
@@ -87,13 +87,13 @@ def parse(given: Mapping[str, Any]) -> Options:
 
 
 def unknown(name: str) -> NoReturn:
-    """Refuse an option that there is none of. Raises BadOption."""
-    meant = _alike(name)
-    raise BadOption("name", name, f"an option: {meant or ', '.join(SETTERS)}")
+    """Reject an unknown option. Raises BadOption."""
+    meant = _similar_option(name)
+    raise UnknownOption("name", name, meant or f"one of {', '.join(SETTERS)}")
 
 
-def _alike(name: str) -> str | None:
-    """Find the option that was meant, if one is nearly called so."""
+def _similar_option(name: str) -> str | None:
+    """Return the option with a similar name, if any."""
     found = get_close_matches(name.lower(), _BY_NAME, n=1, cutoff=0.9)
     return next((known for known in SETTERS if known.lower() in found), None)
 
@@ -112,7 +112,7 @@ def _number(name: str, value: Any, least: int = 1) -> int:
     except ValueError:
         number = least - 1
     if number < least:
-        raise BadOption(name, str(value), f"a whole number from {least} on")
+        raise BadOption(name, str(value), f"an integer of at least {least}")
     return number
 
 
@@ -130,7 +130,7 @@ def _truth(name: str, value: Any) -> bool:
 
 
 def _time(name: str, value: Any) -> int:
-    """Read a time: ISO 8601 (UTC unless it says otherwise), or seconds since the epoch."""
+    """Parse a time: ISO 8601 (default UTC), or seconds since the epoch."""
     text = str(value).strip()
     if text.isascii() and text.isdigit():
         return int(text) * 1_000_000_000
@@ -157,19 +157,19 @@ def _sets(options: Options, name: str, value: Any) -> Options:
 def _ports(options: Options, name: str, value: Any) -> Options:
     ports = tuple(_number(name, one) for one in _listed(value))
     if too_high := [one for one in ports if one >= 1 << 16]:
-        raise BadOption(name, str(too_high[0]), "a port")
+        raise BadOption(name, str(too_high[0]), "a port below 65536")
     return replace(options, ports=ports)
 
 
 def _apis(options: Options, name: str, value: Any) -> Options:
-    """Names as in rows, in any case, for names and keys; keys that nobody knows stay."""
+    """Parse API names as in rows, in any case, or keys; unknown keys are kept."""
     found = set()
     for one in _listed(value):
         plain = one.lower().replace("_", "").removesuffix("request")
         known = API_NAMES.get(int(plain)) if plain.isascii() and plain.isdigit() else plain
         if known not in (None, *API_NAMES.values()):
             meant = get_close_matches(plain, API_NAMES.values(), n=1)
-            raise BadOption(name, one, f"an API, by name or key{f': {meant[0]}' * bool(meant)}")
+            raise BadOption(name, one, f"an API name or key{f', such as {meant[0]}' * bool(meant)}")
         found.add(known or plain)
     return replace(options, apis=frozenset(found))
 
@@ -180,7 +180,7 @@ def _brokers(options: Options, name: str, value: Any) -> Options:
         try:
             endpoint(one)
         except ValueError:
-            raise BadOption(name, one, "address:port") from None
+            raise BadOption(name, one, "host:port") from None
     return replace(options, brokers=tuple(found))
 
 
@@ -212,6 +212,6 @@ SETTERS: Final[dict[str, _Setter]] = {
     "sets": _sets,
     "partitions": lambda o, name, value: replace(o, partitions=_number(name, value)),
 }
-"""Option -> what takes it."""
+"""Option -> its parser."""
 
 _BY_NAME: Final = {name.lower(): setter for name, setter in SETTERS.items()}

@@ -1,6 +1,7 @@
-"""A Spark session with what this package needs: the right Python, loopback, bounded batches.
+"""Starts a Spark session with the settings that this package needs: Python, loopback, bounded
+batches.
 
-Law: what the caller or the environment says stands; only what they leave open is set.
+Law: settings of the caller or the environment win; only what they leave open is set.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ from .errors import NoJava
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LEAST_JAVA: Final = 17
-"""What Spark 4 needs."""
+MIN_JAVA: Final = 17
+"""The oldest Java that Spark 4 supports."""
 
-LITTLE_JAVA: Final = (
+SMALL_JAVA: Final = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms64m -XX:MinHeapFreeRatio=10 "
     "-XX:MaxHeapFreeRatio=20"
 )
-"""The work is Python's: compiling Java as well as can be, collecting its garbage in threads of
-their own, and a heap that is there before it is needed would take cores and memory from that.
+"""Python does the work. Java's optimising compiler, parallel garbage collectors and a large initial
+heap would take cores and memory from it.
 """
 
 SETTINGS: Final = {
@@ -40,25 +41,25 @@ SETTINGS: Final = {
     "spark.python.worker.reuse": "true",
     "spark.sql.sources.partitionOverwriteMode": "static",
     "spark.log.level": "ERROR",
-    "spark.executor.extraJavaOptions": LITTLE_JAVA,
+    "spark.executor.extraJavaOptions": SMALL_JAVA,
     "spark.python.daemon.module": "kafkawire.spark.daemon",
-    # Python's workers use again what they freed: a kernel that takes pages back clears them before
-    # it gives them out again, for each block that is read and each column that is made.
+    # Python workers reuse freed memory: pages returned to the kernel are cleared before they are
+    # used again, for each block that is read and each column that is made.
     "spark.executorEnv.MALLOC_ARENA_MAX": "2",
     "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": "33554432",
     "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": "134217728",
     "spark.executorEnv.MALLOC_TOP_PAD_": "4194304",
     "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": "system",
 }
-"""What every session gets; a batch of 8 MB bounds what crosses into Python at a time."""
+"""Settings of every session; batches of at most 8 MB bound what crosses into Python at a time."""
 
 PLAIN_PLANS: Final = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
 }
-"""What is best where Spark only moves a few large rows: Java written for each plan, and plans made
-anew while they run, take longer than what they save.
+"""Settings for plans that only move a few large rows: code generation and adaptive planning would
+take longer than they save.
 """
 
 LOCAL: Final = {
@@ -67,18 +68,18 @@ LOCAL: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "512m",
-    "spark.driver.extraJavaOptions": LITTLE_JAVA,
+    "spark.driver.extraJavaOptions": SMALL_JAVA,
 }
-"""What a local session gets besides: its driver is its executor."""
+"""Additional settings of a local session, whose driver is its executor."""
 
 SOCKETS: Final = "spark.python.unix.domain.socket.enabled"
 SOCKETS_IN: Final = "spark.python.unix.domain.socket.dir"
-"""How Java meets Python's workers. Over TCP each task waits for acknowledgements that the other
-side delays.
+"""Unix domain sockets between Java and Python workers. Over TCP each task waits for delayed
+acknowledgements.
 """
 
-SHORT: Final = Path("/tmp")
-"""Where sockets are made: their paths may have no more than some hundred letters."""
+SOCKET_ROOT: Final = Path("/tmp")
+"""Where sockets are made: their paths are limited to about 100 characters."""
 
 
 def session(
@@ -87,10 +88,10 @@ def session(
     name: str = "kafkawire",
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Start a session, or get the one that runs.
+    """Start a session, or return the running one.
 
-    master: as spark-submit's; without it, what spark-submit said, else `local[*]`. settings: go
-    before our own. Raises NoJava.
+    master: as for spark-submit; the default is that of spark-submit, or `local[*]`. settings: take
+    precedence over those of this package. Raises NoJava.
     """
     if "SPARK_CONNECT_MODE_ENABLED" not in os.environ:
         check_java()
@@ -100,8 +101,8 @@ def session(
     from pyspark.sql import SparkSession
 
     if "PYSPARK_GATEWAY_PORT" in os.environ:
-        # Under spark-submit settings are with the JVM, and a SparkConf made before it is met
-        # knows of none.
+        # Under spark-submit the JVM has the settings; a SparkConf made before the connection to
+        # it has none.
         SparkContext._ensure_initialized()
     conf = SparkConf()
     if master is not None:
@@ -115,44 +116,44 @@ def session(
         conf.set(key, value)
     for key, value in {**SETTINGS, **(LOCAL if local else {})}.items():
         conf.setIfMissing(key, value)
-    if local and SHORT.is_dir() and not conf.contains(SOCKETS):
+    if local and SOCKET_ROOT.is_dir() and not conf.contains(SOCKETS):
         conf.set(SOCKETS, "true")
-        conf.setIfMissing(SOCKETS_IN, _own_folder())
+        conf.setIfMissing(SOCKETS_IN, _socket_directory())
     conf.setIfMissing("spark.app.name", name)
     return SparkSession.builder.config(conf=conf).getOrCreate()
 
 
 @cache
-def _own_folder() -> str:
-    """Make a directory that nobody else may look into, and that goes when this process does."""
-    folder = mkdtemp(prefix="kafkawire-", dir=SHORT)
+def _socket_directory() -> str:
+    """Make a directory that only this user can read and that is deleted at exit."""
+    folder = mkdtemp(prefix="kafkawire-", dir=SOCKET_ROOT)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
-def apart(spark: SparkSession) -> SparkSession:
-    """Get a session of the same context for frames that nobody else sees, with PLAIN_PLANS; what
-    the context was told stands.
+def job_session(spark: SparkSession) -> SparkSession:
+    """Return a session of the same context for the job's own plans, with PLAIN_PLANS; settings of
+    the context win.
     """
-    told = spark.sparkContext.getConf()
+    configured = spark.sparkContext.getConf()
     own = spark.newSession()
     for key, value in PLAIN_PLANS.items():
-        if not told.contains(key):
+        if not configured.contains(key):
             own.conf.set(key, value)
     return own
 
 
 def check_java() -> None:
-    """Raise NoJava where Spark would find no Java, or an old one."""
+    """Raise NoJava if Spark would find no Java, or an old one."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    need = f"Spark needs Java {LEAST_JAVA} or newer"
+    need = f"Spark needs Java {MIN_JAVA} or newer"
     if java is None or not Path(java).exists():
-        where = f"JAVA_HOME={home} has no bin/java" if home else "there is none on the PATH"
+        where = f"JAVA_HOME={home} has no bin/java" if home else "java is not on the PATH"
         raise NoJava(f"{need}: {where}")
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
-    found = re.search(r'version "(?:1\.)?(\d+)', said.stderr + said.stdout)
+    printed = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    found = re.search(r'version "(?:1\.)?(\d+)', printed.stderr + printed.stdout)
     if found is None:
-        raise NoJava(f"{need}: {java} does not say its version")
-    if int(found[1]) < LEAST_JAVA:
+        raise NoJava(f"{need}: cannot determine the version of {java}")
+    if int(found[1]) < MIN_JAVA:
         raise NoJava(f"{need}: {java} is Java {found[1]}; set JAVA_HOME to a newer one")

@@ -1,10 +1,10 @@
-"""The data source `kafkapcap`: a table of captures, by `spark.read.format("kafkapcap")`.
+"""The data source `kafkapcap`: a table of captures by `spark.read.format("kafkapcap")`.
 
-Law: a task reads whole sets (`sets`: all files as one, those of a directory, or each file), with
-the engine of a single process; so its rows are right by themselves.
+Law: a task reads whole sets (`sets`: all files together, those of a directory, or each file) with
+the engine of a single process, so its rows are correct on their own.
 
-Spark gives data sources no shuffle: what crosses files and splits can only come together where they
-are read together. For one large set `kafkawire.spark.read` spreads the work; it shuffles.
+Spark offers no shuffle to data sources, so files and splits that share connections must be read by
+one task. `kafkawire.spark.read`, which shuffles, distributes one large set.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from .options import Options, parse
 from .plan.opening import as_one
 from .plan.planning import make_plan, require_files
 from .splitting import InputFile, read
-from .write.finishing import speak_of
+from .write.finishing import topic_filter
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
 class KafkaPcap(DataSource):
-    """See the module."""
+    """The data source, see the module."""
 
     @classmethod
     def name(cls) -> str:
-        """What `format` calls it."""
+        """The name for `format`."""
         return "kafkapcap"
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
@@ -49,22 +49,22 @@ class KafkaPcap(DataSource):
             self._paths, self._options = _parsed(options)
 
     def schema(self) -> StructType:
-        """Give the columns of the table."""
+        """Return the columns of the table."""
         return from_arrow_schema(TABLES[self._options.table].schema)
 
     def reader(self, schema: StructType) -> Reader:
-        """Read the columns that the schema has."""
+        """Return a reader of the columns in the schema."""
         return Reader(self._paths, self._options, schema)
 
 
 def _parsed(options: MutableMapping[str, str]) -> tuple[list[str], Options]:
     given = dict(options)
     path = given.pop("path", "")
-    several = given.pop("paths", "")  # what load([...]) makes of a list, as JSON
-    if several:
+    path_list = given.pop("paths", "")  # load([...]) passes a list as JSON
+    if path_list:
         import json
 
-        return list(json.loads(several)), parse(given)
+        return list(json.loads(path_list)), parse(given)
     if not path:
         raise BadOption("path", path, "a path, a directory, a pattern or a URI")
     return [path], parse(given)
@@ -78,16 +78,16 @@ class SetPartition(InputPartition):
 
 
 class Reader(DataSourceReader):
-    """Reads a table, a set a task."""
+    """Reads a table, one set per task."""
 
     def __init__(self, paths: list[str], options: Options, schema: StructType) -> None:
         self._paths = paths
         self._options = options
         self._schema = to_arrow_schema(schema, timezone="UTC")
-        self._made = needed(options.table, self._schema.names, options)
+        self._needed = needed(options.table, self._schema.names, options)
 
     def partitions(self) -> list[SetPartition]:
-        """Find the sets."""
+        """Return the sets."""
         with in_ascii():
             plan = require_files(make_plan(None, self._paths, self._options, whole=True))
         files: dict[int, list[InputFile]] = {}
@@ -98,35 +98,41 @@ class Reader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read a set."""
         assert isinstance(partition, SetPartition)
-        return _batches(partition.files, self._made, self._schema, self._options)
+        return _batches(partition.files, self._needed, self._schema, self._options)
 
 
 @ascii_safe
 def _batches(
-    files: tuple[InputFile, ...], made: list[str], schema: pa.Schema, options: Options
+    files: tuple[InputFile, ...], needed_columns: list[str], schema: pa.Schema, options: Options
 ) -> Iterator[pa.RecordBatch]:
     table = TABLES[options.table]
-    context = SetContext(SetTraffic(files, options), bare=is_bare(options.table, made))
+    context = SetContext(SetTraffic(files, options), bare=is_bare(options.table, needed_columns))
     rows = table.rows(context)
-    for batch in to_batches(options.table, made, rows, options, context.name_topics):
+    for batch in to_batches(options.table, needed_columns, rows, options, context.name_topics):
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-        # The user's schema may say wider types than ours.
-        kept = pa.RecordBatch.from_arrays(
-            [_as_asked(columns[field.name], field) for field in schema], schema=schema
+        # The schema of the user may have wider types.
+        made_batch = pa.RecordBatch.from_arrays(
+            [_cast(columns[field.name], field) for field in schema], schema=schema
         )
-        yield kept.filter(speak_of(columns, options.topics)) if options.topics else kept
+        yield (
+            made_batch.filter(topic_filter(columns, options.topics))
+            if options.topics
+            else made_batch
+        )
 
 
-def _as_asked(column: pa.Array, field: pa.Field) -> pa.Array:
+def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
     try:
         return column.cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        asked = f"{field.name} {field.type}"
-        raise BadOption("schema", asked, f"what the column can be: {error}") from None
+        requested = f"{field.name} {field.type}"
+        raise BadOption(
+            "schema", requested, f"a type that the column can be cast to: {error}"
+        ) from None
 
 
 class SetTraffic(Traffic):
-    """The captures of a set, wherever they lie."""
+    """The captures of a set, in any store."""
 
     def __init__(self, files: tuple[InputFile, ...], options: Options) -> None:
         super().__init__((), options.ports, brokers=options.brokers, reassembly=options.reassembly)
@@ -135,11 +141,11 @@ class SetTraffic(Traffic):
         self.sources = list(self._files)
 
     def open(self, source: Source) -> Blocks:
-        """Begin to read a file."""
+        """Start reading a file."""
         return read(as_one(self._files[str(source)]))
 
     def again(self) -> SetTraffic:
-        """Make another reading."""
+        """Return a new reading."""
         return SetTraffic(tuple(self._files.values()), self._options)
 
     def __iter__(self) -> Iterator[Located | Ended]:
@@ -154,13 +160,13 @@ class SetTraffic(Traffic):
 
 
 class SetContext(Context):
-    """A set being read for one table; bare: see `decoding.Gathering`."""
+    """A set that is read for one table. bare: see `decoding.BucketContext`."""
 
     def __init__(self, traffic: SetTraffic, *, bare: bool) -> None:
         super().__init__(traffic)
         self._bare = bare
 
     def located(self) -> Iterator[Any]:
-        """Read the set, learning names on the way."""
+        """Read the set and learn names."""
         found = super().located()
         return without_bodies(found) if self._bare else found

@@ -1,4 +1,4 @@
-"""What spark-submit runs: the job of `kafkawire spark`, for clusters.
+"""The script for spark-submit: runs the job of `kafkawire spark` on clusters.
 
 script=$(python -c 'import kafkawire.spark.submit as it; print(it.__file__)')
 spark-submit --master yarn "$script" hdfs:///captures --output hdfs:///tables
@@ -14,11 +14,11 @@ from kafkawire.escaping import printable
 
 
 def arguments() -> argparse.ArgumentParser:
-    """Describe the command line."""
+    """Return the argument parser."""
     parser = argparse.ArgumentParser("kafkawire-spark", description="Captures into Parquet tables.")
     parser.add_argument("inputs", nargs="+", metavar="INPUT")
     parser.add_argument("--output", "-o", required=True, help="directory or URI")
-    parser.add_argument("--table", action="append", default=[], help="exchanges unless said")
+    parser.add_argument("--table", action="append", default=[], help="default: exchanges")
     parser.add_argument(
         "--option", action="append", default=[], metavar="NAME=VALUE", help="as in docs/spark.md"
     )
@@ -31,19 +31,19 @@ def arguments() -> argparse.ArgumentParser:
 def main(given: Sequence[str] | None = None) -> int:
     """Run the job; returns the exit status."""
     from kafkawire.spark import session
-    from kafkawire.spark.errors import SparkError, in_a_line
+    from kafkawire.spark.errors import SparkError, one_line_errors
     from kafkawire.spark.job import exit_code, known_tables, run
     from kafkawire.spark.options import parse
 
-    asked = arguments().parse_args(given)
-    options = dict(one.partition("=")[::2] for one in asked.option)
-    for one in asked.option:
+    arguments_given = arguments().parse_args(given)
+    options = dict(one.partition("=")[::2] for one in arguments_given.option)
+    for one in arguments_given.option:
         if "=" not in one:
             print(f"kafkawire-spark: invalid option {one!r}: expected NAME=VALUE", file=sys.stderr)
             return 2
     try:
         parsed = parse(options)
-        tables = known_tables(asked.table, parsed, strict=asked.strict)
+        tables = known_tables(arguments_given.table, parsed, strict=arguments_given.strict)
     except KeyError as error:
         print(printable(f"kafkawire-spark: unknown table {error}"), file=sys.stderr)
         return 2
@@ -51,15 +51,17 @@ def main(given: Sequence[str] | None = None) -> int:
         print(printable(f"kafkawire-spark: {error}"), file=sys.stderr)
         return 2
     try:
-        with in_a_line():
-            made = run(session(), asked.inputs, asked.output, tables, parsed, _say)
+        with one_line_errors():
+            made = run(
+                session(), arguments_given.inputs, arguments_given.output, tables, parsed, _log
+            )
     except (SparkError, OSError, ValueError) as error:
         print(printable(f"kafkawire-spark: {error}"), file=sys.stderr)
         return 2
-    return exit_code(made, strict=asked.strict)
+    return exit_code(made, strict=arguments_given.strict)
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     print(printable(text), file=sys.stderr, flush=True)
 
 

@@ -33,10 +33,10 @@ def program(master: str, table: str, output: str, how: str, files: list[str]) ->
     )
     frame: Any
     if how == "moved":
-        tell = threading.Thread(target=_tell, args=(spark,), daemon=True)
-        tell.start()
+        report = threading.Thread(target=_report_shuffle, args=(spark,), daemon=True)
+        report.start()
         frame = read(spark, files, table, splitBytes="40k", sets="directory", partitions=BUCKETS)
-        tell.join(300)
+        report.join(300)
         found = frame.toArrow()
     elif how == "visited":
         frame = read(spark, files, table, splitBytes="40k", sets="directory")
@@ -50,7 +50,7 @@ def program(master: str, table: str, output: str, how: str, files: list[str]) ->
 
 
 def _written(spark: Any, files: list[str], table: str, to: Path) -> pa.Table:
-    """Have the job write a table, and read it."""
+    """Write a table with the job, and read it."""
     from pyarrow.dataset import dataset
 
     from kafkawire.capture.tables import TABLES
@@ -59,29 +59,29 @@ def _written(spark: Any, files: list[str], table: str, to: Path) -> pa.Table:
 
     ended = threading.Event()
 
-    def tell() -> None:
+    def report() -> None:
         while not ended.wait(0.01):
             if any(path.stat().st_size for path in (to / job.SCRATCH).glob("*")):
                 print("written", flush=True)
                 return
 
-    def say(text: str) -> None:
+    def log(text: str) -> None:
         if "decoded" in text:
             sys.stdin.readline()
 
-    tells = threading.Thread(target=tell)
-    tells.start()
+    reporter = threading.Thread(target=report)
+    reporter.start()
     try:
         options = parse({"splitBytes": "40k", "sets": "directory", "partitions": str(BUCKETS)})
-        job.run(spark, files, str(to), [table], options, say)
+        job.run(spark, files, str(to), [table], options, log)
     finally:
         ended.set()
-        tells.join()
+        reporter.join()
     schema = TABLES[table].schema
     return dataset(to / table, schema, partitioning=None).to_table(schema.names)
 
 
-def _tell(spark: Any) -> None:
+def _report_shuffle(spark: Any) -> None:
     """Say `moved` when the first of the tasks that decode has finished; late rather than never,
     since stages that have ended are looked at, too.
     """
@@ -90,8 +90,8 @@ def _tell(spark: Any) -> None:
         for job in tracker.getJobIdsForGroup():
             about = tracker.getJobInfo(job)
             for stage in about.stageIds if about is not None else ():
-                told = tracker.getStageInfo(stage)
-                if told is not None and told.numTasks == BUCKETS and told.numCompletedTasks:
+                info = tracker.getStageInfo(stage)
+                if info is not None and info.numTasks == BUCKETS and info.numCompletedTasks:
                     print("moved", flush=True)
                     return
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""One Spark for all tests, on loopback, and the captures it is held against."""
+"""One Spark for all tests, on loopback, and the captures."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def gathered(root: Path, captures: Iterable[Path]) -> dict[str, list[str]]:
 
 @pytest.fixture(scope="session")
 def sets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """Every capture there is: directory -> files."""
+    """All captures: directory -> files."""
     folders = [shared(f"captures/{name}") for name in ("live", "variants", "public")]
     captures = [path for each in folders for path in sorted(each.glob("*.pcap*"))]
     captures += sorted((FIXTURES / "captures").glob("*.pcap*"))

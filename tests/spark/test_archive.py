@@ -1,5 +1,5 @@
-"""What docs/spark.md says of YARN and Kubernetes, on the cluster there is: executors that have
-nothing of ours get an environment as an archive, and spark-submit runs the package's own script.
+"""The setup for YARN and Kubernetes in docs/spark.md, on a standalone cluster: executors get the
+package from an archive only.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ def test_an_archive_brings_the_package(tmp_path: Path) -> None:
             str(script), str(FILE), "--output", str(tmp_path / "tables"),
             "--option", "splitBytes=9k",
         ]  # fmt: skip
-        told = subprocess.run(
+        completed = subprocess.run(
             command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600,
             check=False,
         )  # fmt: skip
         unpacked = list(tmp_path.glob("worker*/app-*/*/env/bin/python"))
-    assert told.returncode == 0, told.stderr
+    assert completed.returncode == 0, completed.stderr
     assert unpacked
     manifest = json.loads((tmp_path / "tables" / "_manifest").read_text())
     assert manifest["tables"]["exchanges"]["rows"] == len(rows_of([str(FILE)], "exchanges"))

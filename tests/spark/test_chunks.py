@@ -1,4 +1,4 @@
-"""A connection too large for a task: rows are made of its chunks anywhere, and no row tells."""
+"""The chunks of a very large connection have the rows of the connection."""
 
 from __future__ import annotations
 
@@ -13,10 +13,16 @@ from pyspark.sql import SparkSession
 from benchmarks.captures import recorded
 from benchmarks.skew import hot
 from kafkawire.capture.tables import TABLES
-from kafkawire.spark.decode.chunks import CHUNKED, columns, cut, portion
+from kafkawire.spark.decode.chunks import CHUNKED, chunk_context, columns, cut
 from kafkawire.spark.decode.columns import to_batches
-from kafkawire.spark.decode.decoding import Gathering, Notices, Traffic, in_order, sorted_rows
-from kafkawire.spark.decode.packets import Placing
+from kafkawire.spark.decode.decoding import (
+    BucketContext,
+    ProblemCollector,
+    Traffic,
+    in_order,
+    sorted_rows,
+)
+from kafkawire.spark.decode.packets import Partitioner
 from kafkawire.spark.decode.work import COLUMNAR
 from kafkawire.spark.options import parse
 from kafkawire.spark.plan.facts import Facts, sum_up
@@ -31,26 +37,26 @@ from .conftest import counted, of_frame, rows_of
 def chunked(
     files: list[str], table: str, size: int, *, columnar: bool
 ) -> tuple[int, list[dict[str, Any]]]:
-    """Rows by way of chunks, without Spark; and how many chunks there were."""
+    """Rows made from chunks, without Spark; and the number of chunks."""
     options = parse({"table": table})
     plan = make_plan(None, files, options)
-    packets = [row for part in plan.parts for row in part.rows(Placing(1))]
+    packets = [row for part in plan.parts for row in part.rows(Partitioner(1))]
     if not packets:
         return 0, []
     ordered = pa.Table.from_batches(packets).sort_by(
         [("kind", "ascending"), ("packet", "ascending")]
     )
     facts = Facts()
-    notices = Notices(facts)
+    notices = ProblemCollector(facts)
     segments = in_order(sorted_rows(ordered.to_batches()), notices.take)
     traffic = Traffic(segments, notices, plan.names, plan.sets, options)
-    chunks = list(cut(Gathering(traffic, plan.sets), traffic, size))
+    chunks = list(cut(BucketContext(traffic, plan.sets), traffic, size))
     random.shuffle(chunks)
     schema = TABLES[table].schema
     finish = Finish(sum_up([facts.pack()]), plan.sets, frozenset(), schema)
     found = []
     for chunk in chunks:
-        context = portion(chunk, plan.names, plan.sets)
+        context = chunk_context(chunk, plan.names, plan.sets)
         if columnar:
             made = columns(chunk, plan.names, plan.sets, table, random.choice([1, 7, 4096]))
         else:
@@ -68,7 +74,7 @@ FORMS = [
 
 @pytest.mark.parametrize(("table", "columnar"), FORMS)
 def test_every_capture_cut_anywhere(sets: dict[str, list[str]], table: str, columnar: bool) -> None:
-    """Between request and response, inside fetch sessions, in front of what ends a connection."""
+    """Also between request and response, inside fetch sessions, before the end."""
     most = 0
     for name, files in sets.items():
         size = random.choice([1, 300, 5_000])
@@ -93,7 +99,7 @@ def most_on_one(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_most_of_the_bytes_on_one_connection(
     spark: SparkSession, most_on_one: Path, table: str, more: dict[str, str]
 ) -> None:
-    """Columns of exchanges are made at once: that costs less than cutting."""
+    """`exchanges` is not cut: making it column by column costs less."""
     given = {"table": table, "chunkBytes": "20k", "splitBytes": "100k", "partitions": 6, **more}
     options = parse(given)
     plan = make_plan(spark, [str(most_on_one)], options)

@@ -1,4 +1,4 @@
-"""On a standalone cluster: the same rows, also when a machine fails in the middle."""
+"""A standalone cluster has the same rows, also when a worker is lost."""
 
 from __future__ import annotations
 
@@ -25,17 +25,19 @@ def test_rows_are_those_of_one_process(sets: dict[str, list[str]], tmp_path: Pat
     want = sorted(map(repr, rows_of(files, "exchanges")))
     assert want
     with Cluster(tmp_path) as cluster:
-        assert told(cluster, tmp_path / "whole", files, "moved", lost=False) == want
-        assert told(cluster, tmp_path / "lost", files, "moved", lost=True) == want
+        assert decode_on_cluster(cluster, tmp_path / "whole", files, "moved", lost=False) == want
+        assert decode_on_cluster(cluster, tmp_path / "lost", files, "moved", lost=True) == want
     (tmp_path / "visits").mkdir()
     with Cluster(tmp_path / "visits") as cluster:
-        assert told(cluster, tmp_path / "again", files, "visited", lost=True) == want
+        assert decode_on_cluster(cluster, tmp_path / "again", files, "visited", lost=True) == want
     (tmp_path / "job").mkdir()
     with Cluster(tmp_path / "job") as cluster:
-        assert told(cluster, tmp_path / "written", files, "written", lost=True) == want
+        assert decode_on_cluster(cluster, tmp_path / "written", files, "written", lost=True) == want
 
 
-def told(cluster: Cluster, output: Path, files: list[str], how: str, *, lost: bool) -> list[str]:
+def decode_on_cluster(
+    cluster: Cluster, output: Path, files: list[str], how: str, *, lost: bool
+) -> list[str]:
     """Run the program on the cluster; lost: kill a worker once rows have been decoded."""
     log = output.with_suffix(".log")
     command = [
@@ -60,11 +62,11 @@ def told(cluster: Cluster, output: Path, files: list[str], how: str, *, lost: bo
         ) as driver,
     ):
         assert driver.stdout is not None
-        said = next((line for line in driver.stdout if line == f"{how}\n"), "")
-        if lost and said:
+        line = next((line for line in driver.stdout if line == f"{how}\n"), "")
+        if lost and line:
             cluster.lose(0)
         driver.communicate("\n")
     assert driver.returncode == 0, log.read_text(errors="replace")
-    assert said == f"{how}\n"
+    assert line == f"{how}\n"
     rows: list[str] = json.loads(output.read_text())
     return rows

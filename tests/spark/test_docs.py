@@ -1,4 +1,4 @@
-"""What docs/spark.md shows works, and says something true of a capture."""
+"""The examples of docs/spark.md run, and their results are right."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ def test_the_worked_example(spark: SparkSession) -> None:
     assert found <= versions
 
 
-def test_every_option_is_there() -> None:
+def test_every_option_is_documented() -> None:
     table = PAGE[PAGE.index("## Options") : PAGE.index("## What is exact")].lower()
     assert [name for name in SETTERS if f"`{name.lower()}`" not in table] == []

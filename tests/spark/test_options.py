@@ -1,6 +1,4 @@
-"""Every option has the same effect in the data source and in the job: what one process says where
-it is asked for the same, or what is left of that.
-"""
+"""Every option has the same effect in the data source, the job and a single process."""
 
 from __future__ import annotations
 
@@ -34,12 +32,12 @@ MIDDLE: Final = 1_795_234_221
 
 
 class Case(NamedTuple):
-    """Options, of which table and capture; what one process is asked for; what is left of it."""
+    """An option, its table and capture; arguments for a single process; a filter of its rows."""
 
     options: dict[str, str]
     table: str
     capture: str = "kcat-kf.pcap"
-    asked: dict[str, Any] = {}  # noqa: RUF012
+    arguments: dict[str, Any] = {}  # noqa: RUF012
     left: Callable[[list[Row]], list[Row]] = list
 
 
@@ -70,9 +68,9 @@ def asked_for(api: str) -> Callable[[list[Row]], list[Row]]:
 
 CASES: Final = {
     # the port of a client, whose requests are answers then
-    "ports": Case({"ports": "47622,47636"}, "problems", asked={"ports": [47622, 47636]}),
+    "ports": Case({"ports": "47622,47636"}, "problems", arguments={"ports": [47622, 47636]}),
     "brokers": Case(
-        {"brokers": "127.0.0.1:47622"}, "exchanges", asked={"brokers": ["127.0.0.1:47622"]}
+        {"brokers": "127.0.0.1:47622"}, "exchanges", arguments={"brokers": ["127.0.0.1:47622"]}
     ),
     "apis": Case({"apis": "find_coordinator"}, "exchanges", left=asked_for("FindCoordinator")),
     "apis, a request": Case({"apis": "FetchRequest"}, "messages", left=asked_for("Fetch")),
@@ -133,22 +131,22 @@ def written(spark: SparkSession, file: str, table: str, options: dict[str, str],
 def test_an_option(spark: SparkSession, tmp_path: Path, name: str) -> None:
     case = CASES[name]
     file = str(FIXTURES / "captures" / case.capture) if case.capture else silent_capture(tmp_path)
-    want = counted(case.left(rows_of([file], case.table, **case.asked)))
+    want = counted(case.left(rows_of([file], case.table, **case.arguments)))
     assert want != counted(rows_of([file], case.table))
     reader = spark.read.format("kafkapcap").options(**case.options).option("table", case.table)
     assert counted(of_frame(reader.load(file))) == want
     assert counted(written(spark, file, case.table, case.options, tmp_path / "out")) == want
 
 
-def test_every_option_is_tried() -> None:
-    """The others are tried elsewhere: rows for each table and split size, files that fail."""
+def test_every_option_is_tested() -> None:
+    """The others are tested elsewhere: rows of each table and split size, failing files."""
     tried = {option for case in CASES.values() for option in case.options}
     others = {"table", "splitBytes", "chunkBytes", "partitions", "sets", "failOnError"}
     assert tried | others == set(SETTERS)
 
 
-def test_where_files_are_cut(spark: SparkSession, tmp_path: Path) -> None:
-    """The data source reads a file as a whole, whatever is said; rows are the same."""
+def test_split_bytes(spark: SparkSession, tmp_path: Path) -> None:
+    """The data source ignores it; rows are the same."""
     file = str(FIXTURES / "captures" / "kcat-kf.pcap")
     want = counted(rows_of([file], "exchanges"))
     splits = []

@@ -1,4 +1,4 @@
-"""The order that decoding relies on is that of the plan, and is asserted."""
+"""Decoding relies on the packet order of the plan and asserts it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from kafkawire.spark.decode import decoding
 from kafkawire.spark.decode.decoding import in_order, sorted_rows
 from kafkawire.spark.decode.packets import (
     SCHEMA,
-    Placing,
+    Partitioner,
     by_connection,
-    joined,
-    mixed,
-    mixed_keys,
+    concatenated,
+    hashes,
+    key_hashes,
     segment_rows,
-    taken,
+    take,
 )
 from kafkawire.spark.errors import OutOfOrder
 from kafkawire.spark.options import parse
@@ -36,7 +36,7 @@ FILE = FIXTURES / "captures" / "ck-848.pcap"
 
 def parsed() -> Segments:
     parser = PacketParser()
-    return joined([parser.parse(block) for block in read_capture(FILE)])
+    return concatenated([parser.parse(block) for block in read_capture(FILE)])
 
 
 def rows(size: int) -> pa.Table:
@@ -45,7 +45,7 @@ def rows(size: int) -> pa.Table:
     batches = [
         row
         for at in range(0, len(segments), size)
-        for row in segment_rows(taken(segments, slice(at, at + size)), 0, Placing(1))
+        for row in segment_rows(take(segments, slice(at, at + size)), 0, Partitioner(1))
     ]
     return pa.Table.from_batches(batches, SCHEMA)
 
@@ -66,48 +66,46 @@ def same(one: Segments, other: Segments) -> bool:
 
 
 @pytest.mark.parametrize("size", [1, 7, 100_000])
-def test_segments_come_back_as_they_were(size: int) -> None:
-    assert same(joined(list(back(rows(size)))), parsed())
+def test_segments_round_trip(size: int) -> None:
+    assert same(concatenated(list(back(rows(size)))), parsed())
 
 
 def test_a_connection_is_in_one_bucket_and_every_packet_in_some() -> None:
     segments = parsed()
-    one, other = np.unique(mixed(segments, 0))[[0, -1]].tolist()
-    placing = Placing(5, (other, one))
+    one, other = np.unique(hashes(segments, 0))[[0, -1]].tolist()
+    partitioner = Partitioner(5, (other, one))
     found: dict[bytes, set[int]] = {}
     count = 0
-    for row in segment_rows(segments, 0, placing):
+    for row in segment_rows(segments, 0, partitioner):
         (bucket,) = row.column("bucket").to_pylist()
         for mine in back(pa.Table.from_batches([row])):
             count += len(mine)
             for key, each in by_connection(mine):
                 found.setdefault(key, set()).add(bucket)
-                assert set(mixed(each, 0).tolist()) == set(mixed_keys([key]).tolist())
-                assert placing.of(mixed_keys([key])).tolist() == [bucket]
+                assert set(hashes(each, 0).tolist()) == set(key_hashes([key]).tolist())
+                assert partitioner.of(key_hashes([key])).tolist() == [bucket]
     assert count == len(segments)
     assert len(found) > 5
     assert all(len(buckets) == 1 for buckets in found.values())
     alone = [key for key, buckets in found.items() if buckets <= {0, 1}]
-    assert set(mixed_keys(alone).tolist()) == {one, other}
+    assert set(key_hashes(alone).tolist()) == {one, other}
 
 
 @pytest.mark.parametrize("enough", [1, 50, 1 << 14])
-def test_rows_that_lie_between_others_find_their_places(
-    enough: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As datagrams do that were put together of fragments."""
+def test_interleaved_rows_are_sorted(enough: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reassembled datagrams are interleaved with other segments."""
     monkeypatch.setattr(decoding, "ENOUGH_SEGMENTS", enough)
     segments = parsed()
-    apart = np.array(sorted(random.sample(range(len(segments)), 40)))
-    rest = np.setdiff1d(np.arange(len(segments)), apart)
-    pieces = [*np.array_split(rest, 9), *np.array_split(apart, 5)]
-    batches = [row for at in pieces for row in segment_rows(taken(segments, at), 0, Placing(1))]
+    interleaved = np.array(sorted(random.sample(range(len(segments)), 40)))
+    rest = np.setdiff1d(np.arange(len(segments)), interleaved)
+    pieces = [*np.array_split(rest, 9), *np.array_split(interleaved, 5)]
+    batches = [row for at in pieces for row in segment_rows(take(segments, at), 0, Partitioner(1))]
     table = pa.Table.from_batches(batches, SCHEMA).sort_by("packet")
-    assert same(joined(list(back(table))), segments)
+    assert same(concatenated(list(back(table))), segments)
 
 
 @pytest.mark.parametrize("size", [1, 7])
-def test_another_order_is_refused(size: int) -> None:
+def test_rows_out_of_order_are_refused(size: int) -> None:
     table = rows(size)
     order = list(range(len(table)))
     order[3], order[4] = order[4], order[3]
@@ -118,7 +116,7 @@ def test_another_order_is_refused(size: int) -> None:
 
 def test_one_exchange_and_one_sort(spark: SparkSession) -> None:
     plan = make_plan(spark, [str(FILE)], parse({}))
-    frame = packet_rows(spark, plan, Placing(3), joined=False)
+    frame = packet_rows(spark, plan, Partitioner(3), joined=False)
     text = frame._jdf.queryExecution().executedPlan().toString()
     assert text.count("Exchange ") == 1
     assert "bucket" in text[text.index("Exchange ") :].splitlines()[0]

@@ -1,5 +1,5 @@
-"""A connection is decoded where it lies if it lies there alone; without Spark: what a shuffle does,
-sorting does.
+"""A connection in one region only is decoded there; sorting replaces the shuffle, so there is no
+Spark.
 """
 
 from __future__ import annotations
@@ -17,60 +17,64 @@ from pyspark.sql import SparkSession
 from benchmarks.captures import HEADER, recorded, shifted
 from kafkawire.capture.tables import TABLES
 from kafkawire.spark import read, splitting
-from kafkawire.spark.decode.packets import Placing, mixed
-from kafkawire.spark.decode.work import IN_TWO_STEPS, PACKETS, Work
+from kafkawire.spark.decode.packets import Partitioner, hashes
+from kafkawire.spark.decode.work import GROUP_EVENTS_TABLE, PACKETS, Work
 from kafkawire.spark.options import parse
-from kafkawire.spark.plan.connection_index import look
+from kafkawire.spark.plan.connection_index import index_split
 from kafkawire.spark.plan.facts import sum_up
 from kafkawire.spark.plan.opening import as_one
-from kafkawire.spark.plan.parts import apart
+from kafkawire.spark.plan.parts import split_fragments
 from kafkawire.spark.plan.planning import Plan, make_plan
 from kafkawire.spark.splitting import inputs
 from kafkawire.spark.write.finishing import Finish
-from kafkawire.spark.write.outputs import unpacked
+from kafkawire.spark.write.outputs import deserialise
 from tests.capture.written import Story
 from tests.conftest import FIXTURES
 
 from .conftest import counted, of_frame, rows_of
 
 
-def decoded(plan: Plan, table: str, placing: Placing) -> tuple[int, list[dict[str, Any]]]:
+def decoded(plan: Plan, table: str, partitioner: Partitioner) -> tuple[int, list[dict[str, Any]]]:
     """Rows of regions, and of the buckets of what leaves them; and how many stayed."""
     assert not plan.visits
     options, schema = parse({"table": table}), TABLES[table].schema
     work = Work(plan, schema.names, options)
     numbers = pa.RecordBatch.from_pydict({"id": list(range(len(plan.regions)))})
-    told = [row for batch in work.reading(placing)([numbers]) for row in batch.to_pylist()]
-    stayed = sum(row["n"] for row in told if row["kind"] == "rows")
-    moved = [row for row in told if row["kind"] == PACKETS]
-    for bucket in range(placing.total):
+    output = [
+        row for batch in work.decode_regions(partitioner)([numbers]) for row in batch.to_pylist()
+    ]
+    stayed = sum(row["n"] for row in output if row["kind"] == "rows")
+    shuffled = [row for row in output if row["kind"] == PACKETS]
+    for bucket in range(partitioner.total):
         mine = [
             {"bucket": bucket, "kind": int(row["name"]), "packet": row["at"], "body": row["body"]}
-            for row in sorted(moved, key=lambda row: (int(row["name"]), row["at"]))
+            for row in sorted(shuffled, key=lambda row: (int(row["name"]), row["at"]))
             if row["n"] == bucket
         ]
         batches = [pa.RecordBatch.from_pylist([row]) for row in mine]
-        told += [row for batch in work.gathering(placing)(batches) for row in batch.to_pylist()]
-    facts = sum_up(row["body"] for row in told if row["kind"] == "facts")
+        output += [
+            row for batch in work.decode_buckets(partitioner)(batches) for row in batch.to_pylist()
+        ]
+    facts = sum_up(row["body"] for row in output if row["kind"] == "facts")
     finish = Finish(facts, plan.sets, frozenset(), schema)
-    kept = [row["body"] for row in told if row["kind"] == "rows"]
-    made = finish(batch for body in kept for batch in unpacked(body))
+    bodies = [row["body"] for row in output if row["kind"] == "rows"]
+    made = finish(batch for body in bodies for batch in deserialise(body))
     return stayed, [row for batch in made for row in batch.to_pylist()]
 
 
-@pytest.mark.parametrize("table", sorted({*TABLES} - {IN_TWO_STEPS}))
+@pytest.mark.parametrize("table", sorted({*TABLES} - {GROUP_EVENTS_TABLE}))
 def test_every_capture(sets: dict[str, list[str]], table: str) -> None:
-    """Fragments, damage and connections that cross every cut among them."""
-    stayed = moved = 0
+    """Including fragments, damage and connections that span splits."""
+    stayed = shuffled = 0
     for name, files in sets.items():
         split = random.choice(["9k", "40k", "150k"])
         plan = make_plan(None, files, parse({"splitBytes": split, "partitions": 2}))
-        here, rows = decoded(plan, table, Placing(2))
+        here, rows = decoded(plan, table, Partitioner(2))
         assert counted(rows) == counted(rows_of(files, table)), (name, split)
         stayed += here
-        moved += len(rows) - here
+        shuffled += len(rows) - here
     assert stayed
-    assert moved
+    assert shuffled
 
 
 def copies(path: Path, count: int) -> None:
@@ -85,19 +89,19 @@ def copies(path: Path, count: int) -> None:
                 out.write(struct.pack("<IIII", *at, len(data), packet.original) + data)
 
 
-def test_what_lies_in_one_stretch_stays_there(tmp_path: Path) -> None:
+def test_connections_in_one_region_are_not_shuffled(tmp_path: Path) -> None:
     copies(tmp_path / "copies.pcap", 40)
     files = [str(tmp_path / "copies.pcap")]
     plan = make_plan(None, files, parse({"splitBytes": "30k", "partitions": 2}))
     assert len(plan.regions) > 10
-    assert all(region.moved is not None for region in plan.regions)
-    stayed, rows = decoded(plan, "exchanges", Placing(2))
+    assert all(region.shuffled is not None for region in plan.regions)
+    stayed, rows = decoded(plan, "exchanges", Partitioner(2))
     assert stayed > len(rows) * 3 // 4
     assert counted(rows) == counted(rows_of(files, "exchanges"))
 
 
-def test_the_same_ends_again_in_another_stretch_move(tmp_path: Path) -> None:
-    """A port that is used again is another connection, which may have been known by the first."""
+def test_the_same_endpoints_in_another_region_are_shuffled(tmp_path: Path) -> None:
+    """A reused port is another connection, which depends on the first one."""
     once, twice = tmp_path / "once.pcap", tmp_path / "twice.pcap"
     copies(once, 1)
     data = once.read_bytes()
@@ -105,16 +109,16 @@ def test_the_same_ends_again_in_another_stretch_move(tmp_path: Path) -> None:
     plan = make_plan(
         None, [str(twice)], parse({"splitBytes": str(len(data) // 2), "partitions": 2})
     )
-    assert not make_plan(None, [str(once)], parse({})).moves
+    assert not make_plan(None, [str(once)], parse({})).shuffles
     assert len(plan.regions) > 1
-    stayed, rows = decoded(plan, "connections", Placing(2))
+    stayed, rows = decoded(plan, "connections", Partitioner(2))
     assert stayed == 0
     assert counted(rows) == counted(rows_of([str(twice)], "connections"))
 
 
 @pytest.mark.parametrize("split", ["10m", "200k", "20k"])
 def test_damage_in_the_middle_of_a_file(tmp_path: Path, split: str) -> None:
-    """It is told of at the last packet of the file, however far that is from it."""
+    """It is reported at the last packet of the file, however far away."""
     damaged = tmp_path / "damaged.pcap"
     copies(damaged, 20)
     data = bytearray(damaged.read_bytes())
@@ -122,22 +126,22 @@ def test_damage_in_the_middle_of_a_file(tmp_path: Path, split: str) -> None:
         data[at : at + size] = b"\xff" * size
     damaged.write_bytes(data)
     plan = make_plan(None, [str(damaged)], parse({"splitBytes": split, "partitions": 2}))
-    _, rows = decoded(plan, "problems", Placing(2))
+    _, rows = decoded(plan, "problems", Partitioner(2))
     assert len([row for row in rows if row["kind"] == "unreadable"]) == 2
     assert counted(rows) == counted(rows_of([str(damaged)], "problems"))
 
 
-def test_headers_tell_the_connections_of_the_parser(sets: dict[str, list[str]]) -> None:
-    """Every connection that a segment is of is among those that were seen."""
+def test_header_hashes_are_those_of_the_parser(sets: dict[str, list[str]]) -> None:
+    """The index has the connections of all segments."""
     spoken = 0
     for files in sets.values():
         for file in inputs(files):
-            seen = look((as_one(file), 3))
+            seen = index_split((as_one(file), 3))
             ids = np.frombuffer(seen.ids, np.uint64)
             found: set[int] = set()
             for block in splitting.read(as_one(file)):
-                segments, pieces = apart(block)
-                found |= set(mixed(segments, 3).tolist())
+                segments, pieces = split_fragments(block)
+                found |= set(hashes(segments, 3).tolist())
                 assert seen.fragments or not len(pieces)
             assert found <= set(ids.tolist()), file.name
             assert len(np.unique(ids)) == len(ids)
@@ -145,9 +149,7 @@ def test_headers_tell_the_connections_of_the_parser(sets: dict[str, list[str]]) 
     assert spoken > 500
 
 
-def test_names_are_those_stated_first_whoever_reads_them(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_the_name_stated_first_wins(spark: SparkSession, tmp_path: Path) -> None:
     """The connection that is seen first names a topic last, and otherwise, within what is read at
     once; its task must not think that it was first.
     """

@@ -1,6 +1,4 @@
-"""One engine, two scales: Spark's rows are those of a single process, however files are cut,
-ordered and spread.
-"""
+"""Spark's rows are those of a single process, however files are split, ordered and distributed."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ SPLITS = ("64m", "150k", "9k")
 
 @pytest.fixture(scope="session")
 def expected(sets: dict[str, list[str]]) -> dict[str, Counter[str]]:
-    """What one process says of every capture."""
+    """The rows of one process for every capture."""
     return {
         table: counted(row for files in sets.values() for row in rows_of(files, table))
         for table in TABLES
@@ -61,14 +59,14 @@ def test_a_set_in_any_order_and_number_of_partitions(
         assert counted(of_frame(frame)) == want
 
 
-# -- what crosses everything else: fragments of IP datagrams
+# -- IP fragments
 
 PAYLOAD = bytes.fromhex("0000001f0012000300000001000161000a6b61666b61776972650431")
 
 
 def fragmented(seed: int) -> list[Packet]:
-    """A dialogue whose larger packets were sent as IP fragments, out of order."""
-    lots = random.Random(seed)
+    """A capture whose larger packets are sent as IP fragments, out of order."""
+    rng = random.Random(seed)
     (recorded,) = (path for path in (FIXTURES / "captures").glob("kcat-kf.pcap"))
     data = recorded.read_bytes()
     found: list[Packet] = []
@@ -79,16 +77,16 @@ def fragmented(seed: int) -> list[Packet]:
         )
         frame = data[at + 16 : at + 16 + captured]
         time_ns = seconds * 1_000_000_000 + fraction * 1000
-        found += [Packet(each, time_ns) for each in in_fragments(frame, lots, len(found))]
+        found += [Packet(each, time_ns) for each in in_fragments(frame, rng, len(found))]
         at += 16 + captured
     return found
 
 
-def in_fragments(frame: bytes, lots: random.Random, number: int) -> list[bytes]:
+def in_fragments(frame: bytes, rng: random.Random, number: int) -> list[bytes]:
     link, header, body = frame[:14], frame[14:34], frame[34:]
     if len(body) < 64 or header[0] != 0x45:
         return [frame]
-    cuts = sorted({0, *(8 * lots.randint(3, len(body) // 8 - 1) for _ in range(2))})
+    cuts = sorted({0, *(8 * rng.randint(3, len(body) // 8 - 1) for _ in range(2))})
     pieces = []
     for start, end in zip(cuts, [*cuts[1:], len(body)], strict=True):
         more = 0x2000 if end < len(body) else 0
@@ -96,23 +94,23 @@ def in_fragments(frame: bytes, lots: random.Random, number: int) -> list[bytes]:
         where = (more | start // 8).to_bytes(2, "big")
         new = header[:2] + size + number.to_bytes(2, "big") + where + header[8:]
         pieces.append(link + new + body[start:end])
-    lots.shuffle(pieces)
+    rng.shuffle(pieces)
     return pieces
 
 
-def test_fragments_are_put_together_across_splits(spark: SparkSession, tmp_path: Path) -> None:
+def test_fragments_are_reassembled_across_splits(spark: SparkSession, tmp_path: Path) -> None:
     file = tmp_path / "fragments.pcap"
-    told = fragmented(1)
-    file.write_bytes(pcap(told, magic=0xA1B23C4D))
+    frames = fragmented(1)
+    file.write_bytes(pcap(frames, magic=0xA1B23C4D))
     whole = rows_of([str(FIXTURES / "captures" / "kcat-kf.pcap")], "exchanges")
-    assert len(told) > 2 * len(whole)
+    assert len(frames) > 2 * len(whole)
     want = rows_of([str(file)], "exchanges")
     assert len(want) == len(whole)
     frame = read(spark, [str(file)], "exchanges", splitBytes="3k", partitions=3)
     assert counted(of_frame(frame)) == counted(want)
 
 
-# -- what is wrong with files
+# -- damaged files
 
 
 def test_a_malformed_file_among_good_ones(spark: SparkSession, tmp_path: Path) -> None:
@@ -123,16 +121,18 @@ def test_a_malformed_file_among_good_ones(spark: SparkSession, tmp_path: Path) -
     cut.write_bytes((FIXTURES / "captures" / "ck-txn.pcap").read_bytes()[:-7])
     files = [str(bad), good, str(cut)]
     problems = of_frame(read(spark, files, "problems", sets="file"))
-    said = {row["file"]: row["error"] for row in problems if row["kind"] == "unreadable"}
-    assert set(said) == {str(bad), str(cut)}
-    assert "not a capture file" in said[str(bad)]
+    reported = {row["file"]: row["error"] for row in problems if row["kind"] == "unreadable"}
+    assert set(reported) == {str(bad), str(cut)}
+    assert "no capture format" in reported[str(bad)]
     exchanges = of_frame(read(spark, files, "exchanges", sets="file"))
     assert counted(row for row in exchanges if row["file"] == good) == counted(
         rows_of([good], "exchanges")
     )
 
 
-def test_a_malformed_file_fails_the_job_where_asked(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_malformed_file_fails_the_job_with_fail_on_error(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     bad = tmp_path / "b\u00e4d.pcap"
     bad.write_bytes(b"this is no capture at all")
     good = str(FIXTURES / "captures" / "kcat-kf.pcap")
@@ -144,7 +144,7 @@ def test_a_malformed_file_fails_the_job_where_asked(spark: SparkSession, tmp_pat
         read(spark, [str(cut)], "exchanges", failOnError=True)
 
 
-# -- what is asked for
+# -- filters
 
 
 def test_filters_and_columns(spark: SparkSession) -> None:
@@ -153,11 +153,11 @@ def test_filters_and_columns(spark: SparkSession) -> None:
     topics = {topic for row in every for topic in row["topics"]}
     topic = sorted(topics)[0]
     middle = sorted(row["time_ns"] for row in every if row["time_ns"])[len(every) // 2]
-    asked = read(
+    requested = read(
         spark, [file], columns=["correlation_id", "api_name"], apis="fetch", topics=topic,
         endTs=middle // 1_000_000_000 + 1,
     )  # fmt: skip
-    assert asked.columns == ["correlation_id", "api_name"]
+    assert requested.columns == ["correlation_id", "api_name"]
     want = [
         {"correlation_id": row["correlation_id"], "api_name": "Fetch"}
         for row in every
@@ -166,7 +166,7 @@ def test_filters_and_columns(spark: SparkSession) -> None:
         and row["time_ns"] < (middle // 1_000_000_000 + 1) * 1_000_000_000
     ]
     assert want
-    assert counted(of_frame(asked)) == counted(want)
+    assert counted(of_frame(requested)) == counted(want)
 
 
 def test_redaction(spark: SparkSession) -> None:
@@ -181,7 +181,7 @@ def test_redaction(spark: SparkSession) -> None:
     assert {row["value"] for row in nothing} == {None}
 
 
-def test_bodies_that_are_not_wanted(spark: SparkSession) -> None:
+def test_excluded_bodies(spark: SparkSession) -> None:
     file = str(FIXTURES / "captures" / "ck-txn.pcap")
     want = [{**row, "body": None, "raw": None} for row in rows_of([file], "messages")]
     assert counted(of_frame(read(spark, [file], "messages", includeBodies=False))) == counted(want)
@@ -196,7 +196,7 @@ def test_times(spark: SparkSession) -> None:
     assert counted(of_frame(read(spark, [file], "messages", startTs=second))) == counted(want)
 
 
-def test_what_is_waited_for(spark: SparkSession, tmp_path: Path) -> None:
+def test_reassembly_limits(spark: SparkSession, tmp_path: Path) -> None:
     lost = str(FIXTURES / "captures" / "kcat-kf--loss.pcap")
     silent = tmp_path / "silent.pcap"
     sent = [*hello(), Sent(0, 0, PAYLOAD), Sent(0, 1 << 22, PAYLOAD, after_ms=2000)]
@@ -219,7 +219,7 @@ def test_known_brokers_and_ports(spark: SparkSession, tmp_path: Path) -> None:
         assert counted(of_frame(read(spark, [str(file)], "problems", **options))) == counted(want)
 
 
-def test_ethernet_without_anything(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_empty_ethernet_frame(spark: SparkSession, tmp_path: Path) -> None:
     file = tmp_path / "empty.pcap"
     file.write_bytes(pcap([Packet(ethernet(b""), 1)]))
     for table in TABLES:

@@ -1,4 +1,4 @@
-"""Sessions, and what leaves a worker."""
+"""Sessions, and errors of workers."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from kafkawire.spark.errors import JobFailed, NoJava, OutOfOrder, ascii_safe, in_a_line
-from kafkawire.spark.session import PLAIN_PLANS, SOCKETS_IN, apart, check_java
+from kafkawire.spark.errors import JobFailed, NoJava, OutOfOrder, ascii_safe, one_line_errors
+from kafkawire.spark.session import PLAIN_PLANS, SOCKETS_IN, check_java, job_session
 
 
-def test_the_session_is_ours(spark: SparkSession) -> None:
+def test_settings_of_the_session(spark: SparkSession) -> None:
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
     assert os.environ["SPARK_LOCAL_IP"] == "127.0.0.1"
     assert spark.conf.get("spark.sql.execution.arrow.maxBytesPerBatch") == "8m"
@@ -28,8 +28,8 @@ def test_the_session_is_ours(spark: SparkSession) -> None:
     assert folder.stat().st_mode & 0o077 == 0
 
 
-def test_workers_are_forked_with_all_loaded(spark: SparkSession) -> None:
-    def told(_: int) -> tuple[bool, int, str]:
+def test_workers_are_forked_with_modules_loaded(spark: SparkSession) -> None:
+    def worker(_: int) -> tuple[bool, int, str]:
         import gc
         import os
         import sys
@@ -38,16 +38,16 @@ def test_workers_are_forked_with_all_loaded(spark: SparkSession) -> None:
         with open(f"/proc/{os.getppid()}/cmdline") as file:
             return loaded, gc.get_freeze_count(), file.read()
 
-    numbers: Any = spark.sparkContext.parallelize(range(2), 2).map(told)
+    numbers: Any = spark.sparkContext.parallelize(range(2), 2).map(worker)
     for loaded, frozen, command in numbers.collect():
         assert loaded
         assert frozen > 10_000
         assert "kafkawire.spark.daemon" in command
 
 
-def test_a_session_apart_leaves_the_other_one_alone(spark: SparkSession) -> None:
+def test_a_job_session_leaves_the_other_one_unchanged(spark: SparkSession) -> None:
     before = {key: spark.conf.get(key, None) for key in PLAIN_PLANS}
-    own = apart(spark)
+    own = job_session(spark)
     assert {key: own.conf.get(key) for key in PLAIN_PLANS} == PLAIN_PLANS
     assert {key: spark.conf.get(key, None) for key in PLAIN_PLANS} == before
     assert before != PLAIN_PLANS
@@ -55,11 +55,11 @@ def test_a_session_apart_leaves_the_other_one_alone(spark: SparkSession) -> None
     assert own.conf.get("spark.sql.session.timeZone") == "UTC"
 
 
-def java(folder: Path, said: str) -> Path:
-    """Make something that says it is Java."""
+def java(folder: Path, printed: str) -> Path:
+    """Make a fake java."""
     program = folder / "bin" / "java"
     program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\necho '{said}' >&2\n")
+    program.write_text(f"#!/bin/sh\necho '{printed}' >&2\n")
     program.chmod(0o755)
     return folder
 
@@ -69,13 +69,13 @@ def java(folder: Path, said: str) -> Path:
     [
         ('openjdk version "1.8.0_392"', "is Java 8; set JAVA_HOME to a newer one"),
         ('java version "11.0.2" 2019', "is Java 11"),
-        ("nothing", "does not say its version"),
+        ("nothing", "cannot determine the version"),
     ],
 )
 def test_an_old_java_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, message: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, printed: str, message: str
 ) -> None:
-    monkeypatch.setenv("JAVA_HOME", str(java(tmp_path, said)))
+    monkeypatch.setenv("JAVA_HOME", str(java(tmp_path, printed)))
     with pytest.raises(NoJava, match="Spark needs Java 17 or newer: ") as caught:
         check_java()
     assert message in str(caught.value)
@@ -87,12 +87,12 @@ def test_no_java_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         check_java()
     monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(NoJava, match="there is none on the PATH"):
+    with pytest.raises(NoJava, match="java is not on the PATH"):
         check_java()
 
 
 @pytest.mark.timeout(120)
-def test_an_exception_that_is_no_ascii_fails_the_job_and_does_not_hang_it(
+def test_a_non_ascii_exception_fails_the_job_without_hanging(
     spark: SparkSession,
 ) -> None:
     @ascii_safe
@@ -114,8 +114,8 @@ def test_an_exception_that_is_no_ascii_fails_the_job_and_does_not_hang_it(
         (KeyError(), None),
     ],
 )
-def test_what_a_worker_failed_of_is_a_line_unless_its_trace_is_needed(
-    spark: SparkSession, error: Exception, said: str | None
+def test_one_line_errors_keep_tracebacks_of_bugs(
+    spark: SparkSession, error: Exception, printed: str | None
 ) -> None:
     @ascii_safe
     def step(_: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -123,21 +123,24 @@ def test_what_a_worker_failed_of_is_a_line_unless_its_trace_is_needed(
         yield
 
     frame: Any = spark.range(3).mapInArrow(step, "id long")
-    with pytest.raises(PySparkException if said is None else JobFailed) as caught, in_a_line():
+    with (
+        pytest.raises(PySparkException if printed is None else JobFailed) as caught,
+        one_line_errors(),
+    ):
         frame.collect()
-    if said is None:
+    if printed is None:
         assert "Traceback" in str(caught.value)
         assert type(error).__name__ in str(caught.value)
     else:
-        assert str(caught.value) == said
+        assert str(caught.value) == printed
 
 
-def test_what_spark_says_is_a_line(spark: SparkSession) -> None:
-    with pytest.raises(JobFailed, match="nowhere") as caught, in_a_line():
+def test_errors_of_spark_are_one_line(spark: SparkSession) -> None:
+    with pytest.raises(JobFailed, match="nowhere") as caught, one_line_errors():
         spark.sql("SELECT * FROM nowhere")
     assert "\n" not in str(caught.value)
     java: Any = spark.sparkContext._jvm
-    with pytest.raises(JobFailed, match='For input string: "x"'), in_a_line():
+    with pytest.raises(JobFailed, match='For input string: "x"'), one_line_errors():
         java.java.lang.Integer.parseInt("x")
 
 

@@ -1,4 +1,4 @@
-"""Tables by way of a directory: the rows of a single process, whatever moves, is visited or cut."""
+"""Tables decoded through a shared directory have the rows of a single process."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from pyspark.sql import SparkSession
 
 from kafkawire.capture.tables import TABLES
 from kafkawire.spark.decode.chunks import CHUNKED
-from kafkawire.spark.decode.work import IN_TWO_STEPS
+from kafkawire.spark.decode.work import GROUP_EVENTS_TABLE
 from kafkawire.spark.options import parse
 from kafkawire.spark.plan import connection_index as presence
 from kafkawire.spark.plan.connection_index import Sharing
 from kafkawire.spark.plan.planning import make_plan
 from kafkawire.spark.write import shared_directory as shared
-from kafkawire.spark.write.outputs import in_file
-from kafkawire.spark.write.shared_directory import Waiting
+from kafkawire.spark.write.outputs import read_file_batches
+from kafkawire.spark.write.shared_directory import SpilledTable
 
 from .conftest import counted, rows_of
 
-SHARED = sorted({*TABLES} - {IN_TWO_STEPS})
+SHARED = sorted({*TABLES} - {GROUP_EVENTS_TABLE})
 
 
 def decoded(
     spark: SparkSession, files: list[str], table: str, folder: Path, **options: str
-) -> tuple[Waiting, Counter[str]]:
+) -> tuple[SpilledTable, Counter[str]]:
     """Decode a table there; give its rows, too, without numbers of connections filled in twice."""
     folder.mkdir()
-    asked = parse({"table": table, **options})
-    plan = make_plan(spark, files, asked)
-    placing = plan.placing(asked.partitions or 2)
-    assert shared.suits(plan, asked, placing)
-    waiting = shared.decode(spark, plan, asked, placing, str(folder))
-    batches = (batch for name, _ in waiting.files for batch in in_file(name))
-    rows = [row for batch in waiting.finish(batches) for row in batch.to_pylist()]
-    assert len(rows) == sum(count for _, count in waiting.files)
-    return waiting, counted(rows)
+    options_ = parse({"table": table, **options})
+    plan = make_plan(spark, files, options_)
+    partitioner = plan.partitioner(options_.partitions or 2)
+    assert shared.supports(plan, options_, partitioner)
+    table_files = shared.decode(spark, plan, options_, partitioner, str(folder))
+    batches = (batch for name, _ in table_files.files for batch in read_file_batches(name))
+    rows = [row for batch in table_files.finish(batches) for row in batch.to_pylist()]
+    assert len(rows) == sum(count for _, count in table_files.files)
+    return table_files, counted(rows)
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +72,8 @@ def test_a_third_of_all_captures(
     chosen = random.sample(whole, len(whole) // 3)
     files = [file for each in chosen for file in each]
     random.shuffle(files)
-    waiting, rows = decoded(spark, files, table, tmp_path / "rows", **given)
+    table_files, rows = decoded(spark, files, table, tmp_path / "rows", **given)
     assert rows == counted(row for each in chosen for row in rows_of(each, table))
-    assert (waiting.facts.sums["chunks"] > 0) == (visited and table in CHUNKED - {"exchanges"})
-    waiting.release()
+    assert (table_files.facts.sums["chunks"] > 0) == (visited and table in CHUNKED - {"exchanges"})
+    table_files.release()
     assert not (tmp_path / "rows").exists()

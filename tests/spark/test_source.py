@@ -1,4 +1,4 @@
-"""The data source: found without a call, or registered; its options, its columns."""
+"""The data source: registration, options, columns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_rows_are_those_of_one_process(spark: SparkSession, table: str) -> None:
     assert counted(of_frame(frame)) == counted(rows_of([FILE], table))
 
 
-def test_sets_are_read_apart(spark: SparkSession) -> None:
+def test_sets_are_read_separately(spark: SparkSession) -> None:
     register(spark)
     reader = spark.read.format("kafkapcap").option("sets", "file").option("table", "connections")
     frame = reader.load(str(FIXTURES / "captures" / "k*.pcap"))
@@ -38,7 +38,7 @@ def test_sets_are_read_apart(spark: SparkSession) -> None:
     assert counted(of_frame(frame)) == counted(want)
 
 
-def test_only_the_columns_asked_for(spark: SparkSession) -> None:
+def test_only_the_requested_columns(spark: SparkSession) -> None:
     reader = spark.read.format("kafkapcap").option("table", "messages")
     frame = reader.schema("length long, api_name string").load(FILE)
     want = [
@@ -52,14 +52,17 @@ def test_only_the_columns_asked_for(spark: SparkSession) -> None:
     ("schema", "said"),
     [
         ("packet int, latency_ns double, api_name string", None),
-        ("packet int, api_name long", "'api_name int64' is not what the column can be"),
-        ("topics string", "'topics string' is not what the column can be"),
-        ("api string", "'api' is not a column of exchanges: file, packet, "),
+        (
+            "packet int, api_name long",
+            "'api_name int64': expected a type that the column can be cast to",
+        ),
+        ("topics string", "'topics string': expected a type that the column can be cast to"),
+        ("api string", "'api': expected a column of exchanges: file, packet, "),
     ],
 )
-def test_types_that_the_schema_asks_for(spark: SparkSession, schema: str, said: str | None) -> None:
+def test_types_of_the_schema(spark: SparkSession, schema: str, message: str | None) -> None:
     frame = spark.read.format("kafkapcap").schema(schema)
-    if said is None:
+    if message is None:
         found = of_frame(frame.load(FILE))
         assert {type(row["latency_ns"]) for row in found} == {float, type(None)}
         assert [row["packet"] for row in found] == [
@@ -68,7 +71,7 @@ def test_types_that_the_schema_asks_for(spark: SparkSession, schema: str, said: 
         return
     with pytest.raises(Exception, match="option schema") as caught:
         frame.load(FILE).collect()
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_from_sql(spark: SparkSession) -> None:
@@ -79,7 +82,9 @@ def test_from_sql(spark: SparkSession) -> None:
     assert gaps == sum(row["kind"] == "gap" for row in rows_of([LOSS], "problems")) > 0
 
 
-def test_a_file_that_is_none_fails_where_asked(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_capture_fails_with_fail_on_error(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     bad = tmp_path / "bad.pcap"
     bad.write_bytes(b"this is no capture at all")
     reader = spark.read.format("kafkapcap").option("table", "problems")
@@ -90,10 +95,8 @@ def test_a_file_that_is_none_fails_where_asked(spark: SparkSession, tmp_path: Pa
 
 
 @pytest.mark.timeout(120)
-def test_a_name_that_is_no_text_is_told_and_hangs_nothing(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    """Not even where Spark plans, in a Python of its own."""
+def test_a_file_name_that_is_not_utf8(spark: SparkSession, tmp_path: Path) -> None:
+    """Also where Spark plans, in another Python process."""
     name = b"caf\xe9.pcap"
     for folder, data in (("good", Path(FILE).read_bytes()), ("bad", b"no capture at all")):
         (tmp_path / folder).mkdir()
@@ -109,32 +112,36 @@ def test_a_name_that_is_no_text_is_told_and_hangs_nothing(
     ("option", "value", "said"),
     [
         ("table", "exchange", "option table: 'exchange' is not a table: exchanges, "),
-        ("splitBytes", "0", "option splitBytes: '0' is not a whole number from 1 on"),
-        ("startTs", "yesterday", "is not a time such as 2026-"),
-        ("redact", "yes", "is not true or false"),
-        ("brokers", "localhost", "is not address:port"),
-        ("ports", "9092,65536", "'65536' is not a port"),
-        ("apis", "Fetsh", "'Fetsh' is not an API, by name or key: fetch"),
-        ("sets", "host", "is not one of all, directory, file"),
-        ("splitByte", "1m", "'splitByte' is not an option: splitBytes"),
-        ("end_ts", "1", "'end_ts' is not an option: endTs"),
+        (
+            "splitBytes",
+            "0",
+            "option splitBytes: invalid value '0': expected an integer of at least 1",
+        ),
+        ("startTs", "yesterday", "expected a time such as 2026-"),
+        ("redact", "yes", "expected true or false"),
+        ("brokers", "localhost", "expected host:port"),
+        ("ports", "9092,65536", "invalid value '65536': expected a port"),
+        ("apis", "Fetsh", "'Fetsh': expected an API name or key, such as fetch"),
+        ("sets", "host", "expected one of all, directory, file"),
+        ("splitByte", "1m", "unknown option 'splitByte': expected splitBytes"),
+        ("end_ts", "1", "unknown option 'end_ts': expected endTs"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(option: str, value: str, said: str) -> None:
+def test_invalid_options_are_refused_by_name(option: str, value: str, message: str) -> None:
     with pytest.raises(BadOption) as caught:
         parse({option: value})
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
-def test_an_option_that_nobody_knows(spark: SparkSession) -> None:
-    with pytest.raises(BadOption, match="'region' is not an option: table, ports, "):
+def test_an_unknown_option(spark: SparkSession) -> None:
+    with pytest.raises(BadOption, match="unknown option 'region': expected one of table, ports, "):
         read(spark, FILE, region="eu-west-1")
     frame = spark.read.format("kafkapcap").option("region", "eu-west-1").load(FILE)
-    with pytest.raises(Exception, match="'region' is not an option: table, ports, "):
+    with pytest.raises(Exception, match="unknown option 'region': expected one of table, ports, "):
         frame.collect()
 
 
-def test_options_travel() -> None:
+def test_options_pickle() -> None:
     options = parse({"maxFlowBytes": "1m", "idleTimeout": "60s"})
     again = pickle.loads(pickle.dumps(options))
     assert again == options

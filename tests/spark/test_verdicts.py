@@ -1,4 +1,4 @@
-"""What the job says of each file: the verdicts and exit codes of `kafkawire decode`."""
+"""The verdicts and exit codes of the job are those of `kafkawire decode`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 from kafkawire.spark import job, read, submit
 from kafkawire.spark.options import parse
 from kafkawire.spark.plan.verdicts import REFUSED, FileStatus
-from kafkawire.spark.watch import Finished, Mode, Rules, watch
+from kafkawire.spark.watch import Finished, Mode, WatchOptions, watch
 from kafkawire_cli.main import app
 from tests.conftest import FIXTURES
 
@@ -104,7 +104,7 @@ def manifest(output: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "among others"])
-def test_the_job_judges_as_decode_does(
+def test_the_job_has_the_verdicts_of_decode(
     spark: SparkSession, case: Case, beside: bool, tmp_path: Path
 ) -> None:
     path, output = tmp_path / case.name, tmp_path / "out"
@@ -167,7 +167,7 @@ def test_the_script_of_clusters_does_the_same(
 def test_all_problems_of_a_file_are_counted_and_the_worst_decides(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Also where splits find them."""
+    """Also if several splits find them."""
     unread = bytearray(WHOLE)
     unread[20] = 200  # a link type that nobody reads
     path = tmp_path / "link.pcap"
@@ -191,9 +191,7 @@ def test_a_directory_without_captures_is_an_error_of_the_reader_too(
         spark.read.format("kafkapcap").load(str(tmp_path / "folder")).collect()
 
 
-def test_what_a_directory_holds_besides_captures_fails_no_job(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_other_files_in_a_directory_are_ignored(spark: SparkSession, tmp_path: Path) -> None:
     mixed_directory(tmp_path / "mixed")
     wanted = counted(rows_of([str(tmp_path / "mixed" / "a.pcap")], "exchanges"))
     for frame in (
@@ -205,10 +203,8 @@ def test_what_a_directory_holds_besides_captures_fails_no_job(
 
 # Spark plans a data source in a Python of its own, which denies a superuser nothing.
 @pytest.mark.parametrize("case", CASES[:-1], ids=lambda case: case.name)
-def test_fail_on_error_fails_for_every_file_that_is_not_whole(
-    spark: SparkSession, case: Case, tmp_path: Path
-) -> None:
-    """For the data source, which has no exit code, as for the job."""
+def test_fail_on_error(spark: SparkSession, case: Case, tmp_path: Path) -> None:
+    """For the data source, which has no exit code, and for the job."""
     case.make(tmp_path / case.name)
     reader = spark.read.format("kafkapcap").option("failOnError", "true")
     if case.status is FileStatus.OK or case.name == "mixed":
@@ -226,20 +222,20 @@ def test_fail_on_error_fails_for_every_file_that_is_not_whole(
 # -- a watch
 
 
-def test_a_watch_judges_the_same_and_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_watch_has_the_same_verdicts_and_continues(spark: SparkSession, tmp_path: Path) -> None:
     directory_, output = tmp_path / "in", tmp_path / "out"
     directory_.mkdir()
     shutil.copy(GOOD, directory_ / "good.pcap")
     shutil.copy(GOOD, directory_ / "denied.pcap")
     (directory_ / "text.pcap").write_bytes(TEXT)
     (directory_ / "readme.txt").write_bytes(TEXT)
-    said: list[str] = []
+    logged: list[str] = []
 
     def once(**more: Any) -> int:
         return watch(
             spark, directory_, output, ["exchanges", "problems"], parse({}),
-            Rules(Finished.RENAMED), mode=Mode.ONCE, clock=lambda: 0.0, sleep=lambda _: None,
-            say=said.append, **more,
+            WatchOptions(Finished.RENAMED), mode=Mode.ONCE, clock=lambda: 0.0, sleep=lambda _: None,
+            log=logged.append, **more,
         )  # fmt: skip
 
     assert once() == 2
@@ -248,7 +244,7 @@ def test_a_watch_judges_the_same_and_goes_on(spark: SparkSession, tmp_path: Path
         ("text.pcap", "not a capture file"),
         ("readme.txt", "ignored: not a capture file"),
     ):
-        assert [line for line in said if f"{name}: {reason}" in line], name
+        assert [line for line in logged if f"{name}: {reason}" in line], name
     taken = [
         file
         for path in sorted((output / "_watch" / "commits").glob("*.json"))

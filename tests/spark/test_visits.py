@@ -1,6 +1,4 @@
-"""Connections that are visited: their packets are decoded by one task and move to none, whatever
-the files and the splits that they lie in.
-"""
+"""Visited connections are decoded by one task, without a shuffle, however they are split."""
 
 from __future__ import annotations
 
@@ -17,8 +15,8 @@ from benchmarks.captures import recorded
 from benchmarks.skew import hot
 from kafkawire.capture.tables import TABLES
 from kafkawire.spark import job, read
-from kafkawire.spark.decode.packets import Kind, is_among, mixed, segments_in
-from kafkawire.spark.decode.work import IN_TWO_STEPS, PACKETS, Step, Work
+from kafkawire.spark.decode.packets import Kind, hashes, is_among, segments_in
+from kafkawire.spark.decode.work import GROUP_EVENTS_TABLE, PACKETS, Step, Work
 from kafkawire.spark.errors import OutOfOrder
 from kafkawire.spark.options import parse
 from kafkawire.spark.plan import connection_index as presence
@@ -28,7 +26,7 @@ from kafkawire.spark.plan.parts import Visit
 from kafkawire.spark.plan.planning import Plan, make_plan
 from kafkawire.spark.reading import decode
 from kafkawire.spark.write.finishing import Finish
-from kafkawire.spark.write.outputs import unpacked
+from kafkawire.spark.write.outputs import deserialise
 from tests.conftest import FIXTURES
 
 from .conftest import counted, of_frame, rows_of
@@ -45,39 +43,41 @@ def numbered(count: int) -> pa.RecordBatch:
 def decoded(plan: Plan, table: str) -> list[dict[str, Any]]:
     """Rows of visits, their chunks and regions, and of what moves all the same; without Spark."""
     options, schema = parse({"table": table}), TABLES[table].schema
-    work, placing = Work(plan, schema.names, options), plan.placing(3)
-    told = ran(work.visiting(), numbered(len(plan.visits)))
-    for row in [row for row in told if row["kind"] == "chunk"]:
-        told += ran(work.opening(), pa.RecordBatch.from_pylist([row]))
-    assert not any(row["kind"] == PACKETS for row in told)
-    read = ran(work.reading(placing), numbered(len(plan.regions)))
-    moved = [row for row in read if row["kind"] == PACKETS]
-    for bucket in range(placing.total):
+    work, partitioner = Work(plan, schema.names, options), plan.partitioner(3)
+    output = ran(work.decode_visits(), numbered(len(plan.visits)))
+    for row in [row for row in output if row["kind"] == "chunk"]:
+        output += ran(work.decode_chunks(), pa.RecordBatch.from_pylist([row]))
+    assert not any(row["kind"] == PACKETS for row in output)
+    read = ran(work.decode_regions(partitioner), numbered(len(plan.regions)))
+    shuffled = [row for row in read if row["kind"] == PACKETS]
+    for bucket in range(partitioner.total):
         rows = [
             {"bucket": bucket, "kind": int(row["name"]), "packet": row["at"], "body": row["body"]}
-            for row in sorted(moved, key=lambda row: (int(row["name"]), row["at"]))
+            for row in sorted(shuffled, key=lambda row: (int(row["name"]), row["at"]))
             if row["n"] == bucket
         ]
         batches = [pa.RecordBatch.from_pylist([row]) for row in rows]
-        told += [row for made in work.gathering(placing)(batches) for row in made.to_pylist()]
+        output += [
+            row for made in work.decode_buckets(partitioner)(batches) for row in made.to_pylist()
+        ]
         for row in rows:
             if row["kind"] == Kind.SEGMENTS:
-                found = mixed(segments_in(row["body"]), 0)
+                found = hashes(segments_in(row["body"]), 0)
                 assert not is_among(plan.visited, found).any()
-    told += read
-    facts = sum_up(row["body"] for row in told if row["kind"] == "facts")
+    output += read
+    facts = sum_up(row["body"] for row in output if row["kind"] == "facts")
     finish = Finish(facts, plan.sets, frozenset(), schema)
-    kept = [row["body"] for row in told if row["kind"] == "rows"]
-    made = finish(batch for body in kept for batch in unpacked(body))
+    bodies = [row["body"] for row in output if row["kind"] == "rows"]
+    made = finish(batch for body in bodies for batch in deserialise(body))
     return [row for batch in made for row in batch.to_pylist()]
 
 
 @pytest.mark.parametrize("large", [1, 1 << 40])
-@pytest.mark.parametrize("table", sorted({*TABLES} - {IN_TWO_STEPS}))
+@pytest.mark.parametrize("table", sorted({*TABLES} - {GROUP_EVENTS_TABLE}))
 def test_every_capture(
     sets: dict[str, list[str]], table: str, large: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each connection by itself, cut or not; and all together."""
+    """One visit for each connection, cut or not; and one for all."""
     monkeypatch.setattr(Sharing, "large", lambda *_: large)
     monkeypatch.setattr(Sharing, "too_large", lambda *_: random.choice([0, 1 << 40]))
     monkeypatch.setattr(presence, "DENSE", 1 << 40)
@@ -110,7 +110,7 @@ def half_on_one(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def test_half_of_the_bytes_on_one_connection(
     spark: SparkSession, half_on_one: list[str], table: str, tmp_path: Path
 ) -> None:
-    """It is decoded once, by one task that makes its rows itself: the other core has the rest."""
+    """It is decoded once, by one task that makes its rows; the other core has the rest."""
     files = random.sample(half_on_one, 3)
     options = parse({"table": table, "chunkBytes": "20k", "splitBytes": "100k", "partitions": 6})
     plan = make_plan(spark, files, options)
@@ -124,36 +124,36 @@ def test_half_of_the_bytes_on_one_connection(
     assert whole["payload"]["unaccounted"] == 0
 
 
-def test_all_that_is_spread_is_visited(spark: SparkSession, sets: dict[str, list[str]]) -> None:
-    """A task for each core, which get about as much; nothing moves, and nothing is read twice that
-    nobody decodes there.
-    """
+def test_spanning_connections_are_visited(spark: SparkSession, sets: dict[str, list[str]]) -> None:
+    """One task for each core with about the same bytes; nothing is shuffled."""
     (files,) = [files for name, files in sets.items() if name.endswith("mixed-a--rot")]
     plan = make_plan(spark, files, parse({"splitBytes": "20k"}))
     assert len(plan.visits) == 2
-    assert not plan.moves
+    assert not plan.shuffles
     assert len({part for region in plan.regions for part in region.parts}) < len(plan.parts)
     for table in ("exchanges", "group_events"):
         frame = read(spark, random.sample(files, len(files)), table, splitBytes="20k")
         assert counted(of_frame(frame)) == counted(rows_of(files, table))
 
 
-def test_what_is_thin_moves(half_on_one: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reading all splits for a connection that has little in each would cost more."""
+def test_small_connections_are_shuffled(
+    half_on_one: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading all splits for a connection with few bytes in each would cost more."""
     options = parse({"chunkBytes": "20k", "splitBytes": "100k", "partitions": 6})
     assert make_plan(None, half_on_one, options).visits
     monkeypatch.setattr(presence, "DENSE", 1)
     plan = make_plan(None, half_on_one, options)
     assert not plan.visits
-    assert len(plan.placing(6).hot) == 1
-    assert plan.moves
+    assert len(plan.partitioner(6).hot) == 1
+    assert plan.shuffles
 
 
-def test_it_may_be_done_again(half_on_one: list[str], tmp_path: Path) -> None:
-    """As Spark does where a worker was lost, whose rows wait in files that nobody names."""
+def test_visits_can_be_repeated(half_on_one: list[str], tmp_path: Path) -> None:
+    """Spark repeats them when a worker is lost, whose spill files stay unused."""
     options = parse({"chunkBytes": "20k", "splitBytes": "100k"})
     plan = make_plan(None, half_on_one, options)
-    step = Work(plan, TABLES["exchanges"].schema.names, options, str(tmp_path)).visiting()
+    step = Work(plan, TABLES["exchanges"].schema.names, options, str(tmp_path)).decode_visits()
     lost = step([numbered(len(plan.visits))])
     next(lost)
     again, other = (ran(step, numbered(len(plan.visits))) for _ in range(2))

@@ -69,7 +69,7 @@ def spark(
     try:
         from kafkawire.spark import job, session
         from kafkawire.spark import watch as watching
-        from kafkawire.spark.errors import SparkError, in_a_line
+        from kafkawire.spark.errors import SparkError, one_line_errors
         from kafkawire.spark.options import parse
     except ImportError as error:
         typer.echo(f"kafkawire spark: {error}; pip install 'kafkawire[spark]'", err=True)
@@ -83,19 +83,19 @@ def spark(
     settings = _pairs(conf, "--conf")
     mode = watching.Mode.ONCE if once else watching.Mode.END if end else watching.Mode.FOREVER
     try:
-        rules, rest = watching.parse_rules(asked) if watch is not None else (None, asked)
+        rules, rest = watching.parse_watch_options(asked) if watch is not None else (None, asked)
         options = parse(rest)
         tables = _tables(table, options, strict=strict)
-        with in_a_line():
+        with one_line_errors():
             started = session(master, settings=settings)
             if watch is None:
-                made = job.run(started, given or [], output, tables, options, _say)
+                made = job.run(started, given or [], output, tables, options, _log)
                 status = job.exit_code(made, strict=strict)
             else:
-                with watching.told_to_end() as told:
+                with watching.sigterm_event() as told:
                     status = watching.watch(
                         started, watch, output, tables, options, rules, mode=mode, strict=strict,
-                        clock=time.monotonic, sleep=told.wait, stop=told.is_set, say=_say,
+                        clock=time.monotonic, sleep=told.wait, stop=told.is_set, log=_log,
                     )  # fmt: skip
     except (SparkError, OSError, ValueError) as error:
         typer.echo(printable(f"kafkawire spark: {error}"), err=True)
@@ -128,5 +128,5 @@ def _pairs(given: list[str] | None, hint: str) -> dict[str, str]:
     return found
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     print(printable(text), file=sys.stderr, flush=True)

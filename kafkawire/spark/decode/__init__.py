@@ -1,1 +1,1 @@
-"""Decoding: from packets in rows of Spark to rows of tables."""
+"""Decodes packets in rows of Spark to rows of tables."""

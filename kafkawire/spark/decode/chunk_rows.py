@@ -1,9 +1,10 @@
-"""Rows of tables from a portion of a connection's items, and what the next portion needs of it.
+"""Makes rows of tables from a chunk of the items of a connection, and keeps the state for the next
+chunk.
 
-Law: however the items of a connection are cut into portions, the rows are those of one reading.
+Law: however the items of a connection are cut into chunks, the rows are the same.
 
-    items | items | items     open requests, fetch sessions, what is known of the connection
-      `-----^ `-----^         are handed from portion to portion, and from batch to batch
+    items | items | items     open requests, fetch sessions, the connection's row so far
+      `-----^ `-----^         go from chunk to chunk, and from batch to batch
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from ...capture.tables.context import Context
 from ...messages.api_key import ApiKey
 from ...messages.fetch_request import FetchRequest, FetchTopic
 from ...messages.fetch_response import FetchResponse
-from ..plan.facts import Facts, Unresolved
+from ..plan.facts import Facts, UnresolvedTopics
 
 ZERO: Final = bytes(16)
 
@@ -35,7 +36,7 @@ Values = tuple[Any, ...]
 
 
 class Places:
-    """Where packets are, as the tables ask of a Traffic; names: files of all batches."""
+    """Locates packets, as the tables expect of a Traffic. names: files of all batches."""
 
     repeatable = False
 
@@ -43,101 +44,101 @@ class Places:
         self._names = names
 
     def place(self, packet: int) -> tuple[str, int]:
-        """Say in which file a packet is, and its number there."""
+        """Return the file of a packet and its number there."""
         file, number = file_and_packet(packet)
         return self._names[file], number
 
 
-class Portion(Context):
-    """A portion of a connection, as the tables read a capture.
+class ChunkContext(Context):
+    """A chunk of a connection, as the tables read a capture.
 
-    names, sets: of all files. items, told: what it consists of, and its exchanges. reminders:
-    exchanges that only bring back what was remembered; of them no rows are made.
+    names, sets: of all files. items, paired: the items of the chunk and its exchanges.
+    session_exchanges: exchanges that only restore fetch sessions; no rows are made of them.
     """
 
     def __init__(self, names: Sequence[str], sets: Sequence[int], facts: Facts) -> None:
-        super().__init__(Places(names))  # type: ignore[arg-type]  # what tables ask of a Traffic
-        self.names = Unresolved(facts, sets)
+        super().__init__(Places(names))  # type: ignore[arg-type]  # the part of Traffic that tables use
+        self.names = UnresolvedTopics(facts, sets)
         self._facts = facts
         self.items: list[Located | Ended] = []
-        self.told: list[Exchange] = []
-        self.reminders: list[Exchange] = []
-        self._reminding = False
+        self.paired: list[Exchange] = []
+        self.session_exchanges: list[Exchange] = []
+        self._restoring = False
 
     def located(self) -> Iterator[Located | Ended]:
-        """Give the items."""
+        """Yield the items."""
         return iter(self.items)
 
-    def carriers(self, wanted: Collection[tuple[int | None, str]]) -> Iterator[Located]:
-        """Give the requests and responses of some APIs."""
+    def carriers(self, partition: Collection[tuple[int | None, str]]) -> Iterator[Located]:
+        """Yield the requests and responses of some APIs."""
         for item in self.items:
-            if isinstance(item, Located) and (item.row.api_key, item.row.direction) in wanted:
+            if isinstance(item, Located) and (item.row.api_key, item.row.direction) in partition:
                 yield item
 
     def exchanges(self) -> Iterator[Exchange]:
-        """Give the exchanges, those that remind first."""
-        self._reminding = True
-        yield from self.reminders
-        self._reminding = False
-        yield from self.told
+        """Yield the exchanges, first those that restore sessions."""
+        self._restoring = True
+        yield from self.session_exchanges
+        self._restoring = False
+        yield from self.paired
 
     def learn(self, row: Row) -> None:
-        """Take note of the names that a message states."""
+        """Record the names that a message states."""
         self._facts.at = row.packet
         self._learn(row)
 
     def rows(self, table: str) -> Iterator[Values]:
-        """Make the rows of a table."""
-        self._reminding = False
+        """Yield the rows of a table."""
+        self._restoring = False
         for row in TABLES[table].rows(self):
-            if not self._reminding:
+            if not self._restoring:
                 yield row
 
 
-# -- what is remembered of a connection
+# -- the state of a connection
 
 
 @dataclass(slots=True)
-class Memory:
-    """What the next portion of a connection needs to know.
+class ConnectionHistory:
+    """The state that the next chunk of a connection needs.
 
-    life: its row of `connections` so far. sessions: id -> exchange that brings the session back.
+    row: its row of `connections` so far. sessions: id -> exchange that restores the session.
     """
 
-    life: Values | None = None
+    row: Values | None = None
     sessions: dict[int, Exchange] = field(default_factory=dict)
 
-    def note(self, exchange: Exchange, asked: ExpandedFetch | None) -> None:
-        """Take note of what an exchange makes of its fetch session, as FetchSessions does."""
+    def note(self, exchange: Exchange, in_flight: InFlightRequest | None) -> None:
+        """Update the fetch sessions with an exchange, as FetchSessions does."""
         request = None if exchange.request is None else exchange.request.message
-        if asked is None or not isinstance(request, FetchRequest):
+        if in_flight is None or not isinstance(request, FetchRequest):
             return
         self.sessions.pop(request.session_id, None)
-        answer = None if exchange.response is None else exchange.response.message
+        response = None if exchange.response is None else exchange.response.message
         id = request.session_id
-        if isinstance(answer, FetchResponse):
-            id = 0 if answer.error_code else answer.session_id
+        if isinstance(response, FetchResponse):
+            id = 0 if response.error_code else response.session_id
         if id and request.session_epoch != FINAL_EPOCH:
-            self.sessions[id] = reminder(exchange, id, asked)
+            self.sessions[id] = session_exchange(exchange, id, in_flight)
 
 
-def reminder(exchange: Exchange, id: int, asked: ExpandedFetch) -> Exchange:
-    """Make the exchange after which a fetch session is what it is: one that opens it, or one of a
-    session whose beginning is not there.
+def session_exchange(exchange: Exchange, id: int, in_flight: InFlightRequest) -> Exchange:
+    """Make an exchange that restores a fetch session: one that opens it, or one within a session
+    whose start was not captured.
     """
     topics: list[FetchTopic] = []
-    for wanted in asked.partitions:
-        topic = wanted.topic
+    for partition in in_flight.partitions:
+        topic = partition.topic
         if not topics or (topics[-1].topic, topics[-1].topic_id) != (
             topic.name or "",
             topic.id or ZERO,
         ):
             topics.append(FetchTopic(topic=topic.name or "", topic_id=topic.id or ZERO))
             topics[-1].partitions = []
-        topics[-1].partitions.append(wanted.request)
+        topics[-1].partitions.append(partition.asked)
     message = FetchRequest(
-        session_id=0 if asked.complete else id,
-        session_epoch=INITIAL_EPOCH if asked.complete else 1,
+        session_id=0 if in_flight.complete else id,
+        session_epoch=INITIAL_EPOCH if in_flight.complete else 1,
         topics=topics,
     )
     request = _row("request", message, exchange.main_row)
@@ -161,25 +162,25 @@ def _row(direction: str, message: FetchRequest | FetchResponse, like: Row) -> Ro
     )
 
 
-def reminded(exchanges: Iterable[Exchange], sessions: FetchSessions) -> None:
-    """Bring sessions back."""
+def restore_sessions(exchanges: Iterable[Exchange], sessions: FetchSessions) -> None:
+    """Restore fetch sessions."""
     for exchange in exchanges:
         sessions.expand(exchange)
 
 
-def waiting(pairs: Exchanges) -> list[Located]:
-    """Say which requests wait for their response; they go on waiting."""
+def open_requests(pairs: Exchanges) -> list[Located]:
+    """Return the requests that have no response yet; they stay open."""
     found = [
         Located(each.connection, each.client, each.broker, each.request)
         for each in pairs.finish()
         if each.request is not None
     ]
-    await_again(pairs, found)
+    restore_requests(pairs, found)
     return found
 
 
-def await_again(pairs: Exchanges, requests: Iterable[Located]) -> None:
-    """Let requests wait for their response that did so before."""
+def restore_requests(pairs: Exchanges, requests: Iterable[Located]) -> None:
+    """Restore open requests."""
     for request in requests:
         for _ in pairs.take(request):
             pass

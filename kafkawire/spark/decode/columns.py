@@ -1,6 +1,6 @@
-"""Which columns of a table a query needs, and which of its rows: filters and what is hidden.
+"""Chooses the columns and rows of a table that a query needs, and redacts columns.
 
-Law: a column that nobody asked for is not made, unless another one is made of it.
+Law: a column that was not requested is not made, unless another one depends on it.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ ROWS: Final = 4096
 """Rows of a batch."""
 
 MANY_ROWS: Final = 1 << 14
-"""The same where columns are made straight away, of values that are small."""
+"""The same for tables that are made column by column, of small values."""
 
 
 def needed(table: str, wanted: Sequence[str], options: Options) -> list[str]:
-    """List the columns that must be made, in the table's order. Raises BadOption."""
+    """List the columns that must be made, in the order of the table. Raises BadOption."""
     have = TABLES[table].schema.names
     for name in wanted:
         if name not in have:
@@ -41,25 +41,25 @@ def needed(table: str, wanted: Sequence[str], options: Options) -> list[str]:
     if {"topic", "topic_id"} & set(have) and "topic" in more:
         more.add("topic_id")
     if set(TOPIC_COLUMNS) & more:
-        more.add("connection")  # says which set's names count
+        more.add("connection")  # needed to find the set, for its topic names
     if options.topics:
         more |= {"connection"}
-        more |= _some(have, TOPIC_COLUMNS, "topics", table)
+        more |= _require_any(have, TOPIC_COLUMNS, "topics", table)
         more |= {"topic_id"} & set(have)
     if not more:
         more.add(have[0])
     return [name for name in have if name in more]
 
 
-def _some(have: Sequence[str], any_of: Iterable[str], option: str, table: str) -> set[str]:
+def _require_any(have: Sequence[str], any_of: Iterable[str], option: str, table: str) -> set[str]:
     found = set(any_of) & set(have)
     if not found:
-        raise BadOption(option, table, "an option of this table: its rows say nothing of that")
+        raise BadOption(option, table, f"a table with {' or '.join(sorted(any_of))}")
     return found
 
 
-def kept(table: str, options: Options) -> Callable[[Row], bool] | None:
-    """Make the test of which rows are asked for, by API and time; None for all."""
+def row_filter(table: str, options: Options) -> Callable[[Row], bool] | None:
+    """Return the filter by API and time; None for all rows."""
     names = TABLES[table].schema.names
     tests: list[Callable[[Row], bool]] = []
     if options.apis:
@@ -69,22 +69,22 @@ def kept(table: str, options: Options) -> Callable[[Row], bool] | None:
     return (lambda row: all(test(row) for test in tests)) if tests else None
 
 
-CARRIED_BY: Final = {"produce": "produce", "fetch": "fetch", "share_fetch": "sharefetch"}
+RECORD_API: Final = {"produce": "produce", "fetch": "fetch", "share_fetch": "sharefetch"}
 """`direction` of a record -> the API that carried it."""
 
 
 def _by_api(names: list[str], apis: frozenset[str], table: str) -> Callable[[Row], bool]:
     if table == "records":
         direction = names.index("direction")
-        return lambda row: CARRIED_BY[row[direction]] in apis
-    _some(names, ["api_name"], "apis", table)
+        return lambda row: RECORD_API[row[direction]] in apis
+    _require_any(names, ["api_name"], "apis", table)
     name, key = names.index("api_name"), names.index("api_key")
     return lambda row: (row[name] or "").lower() in apis or str(row[key]) in apis
 
 
 def _by_time(names: list[str], options: Options) -> Callable[[Row], bool]:
-    """By the time of the row; a connection counts from its first packet to its last. A row that has
-    no time is kept.
+    """Filter by the time of the row, or from the first to the last packet of a connection. Rows
+    without a time pass.
     """
     first = names.index("time_ns" if "time_ns" in names else "first_time_ns")
     last = names.index("last_time_ns") if "last_time_ns" in names else first
@@ -92,44 +92,44 @@ def _by_time(names: list[str], options: Options) -> Callable[[Row], bool]:
     start, end = options.start_ns, options.end_ns
 
     def test(row: Row) -> bool:
-        begins = row[other] if row[first] is None else row[first]
-        ends = begins if row[last] is None else row[last]
-        if begins is None:
+        first_packet_time = row[other] if row[first] is None else row[first]
+        ends = first_packet_time if row[last] is None else row[last]
+        if first_packet_time is None:
             return True
-        return (start is None or ends >= start) and (end is None or begins < end)
+        return (start is None or ends >= start) and (end is None or first_packet_time < end)
 
     return test
 
 
 def is_bare(table: str, made: Sequence[str]) -> bool:
-    """Whether none of the columns shows decoded bodies, for which they would be kept."""
+    """Whether no requested column shows decoded bodies, so that they need not be kept."""
     return table == "messages" and not {"body", "raw"} & set(made)
 
 
-# -- what is hidden
+# -- redaction
 
 
-def hidden(table: str, options: Options) -> dict[str, Callable[[Any], Any]]:
-    """Say which columns are replaced by what."""
+def hidden_columns(table: str, options: Options) -> dict[str, Callable[[Any], Any]]:
+    """Return the columns whose values are replaced, each with the function that does it."""
     hide: dict[str, Callable[[Any], Any]] = {}
     if table == "messages":
         if not options.include_bodies:
-            hide = {"body": _nothing, "raw": _nothing}
+            hide = {"body": _null, "raw": _null}
         elif options.redact:
             hide = REDACTED[table]
     elif table == "records":
         if not options.include_records:
-            hide = {"key": _nothing, "value": _nothing, "headers": _nothing}
+            hide = {"key": _null, "value": _null, "headers": _null}
         elif options.redact:
             hide = REDACTED[table]
     return hide
 
 
-def _nothing(_: Any) -> None:
+def _null(_: Any) -> None:
     return None
 
 
-# -- rows into batches
+# -- record batches
 
 
 def to_batches(
@@ -139,14 +139,14 @@ def to_batches(
     options: Options,
     before: Callable[[], None],
 ) -> Iterator[pa.RecordBatch]:
-    """Make batches of the columns given of the rows asked for."""
+    """Make record batches of the given columns from the rows that pass the filters."""
     known: Columns = TABLES[table].columns
     names = [column.name for column in known]
     at = [names.index(name) for name in columns]
-    test = kept(table, options)
+    test = row_filter(table, options)
     if test is not None:
         rows = filter(test, rows)
-    hide = hidden(table, options)
+    hide = hidden_columns(table, options)
     changes = [hide.get(name) for name in columns]
     if any(changes):
         rows = (
@@ -160,8 +160,8 @@ def to_batches(
 
 
 def is_plain(table: str, options: Options) -> bool:
-    """Whether all rows are asked for, as they are."""
-    return kept(table, options) is None and not hidden(table, options)
+    """Whether all rows are wanted, unchanged."""
+    return row_filter(table, options) is None and not hidden_columns(table, options)
 
 
 def _picker(at: list[int]) -> Callable[[Row], Row]:

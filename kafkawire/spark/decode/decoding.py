@@ -1,10 +1,9 @@
-"""Rows of a table from the packets of a bucket of connections.
+"""Decodes the packets of a bucket of connections to rows of a table.
 
-Law: packets come in order (asserted), as one capture would have them that holds the bucket's
-connections only; they go through the same engine and the same table as in a single process, and
-cost the same memory.
+Law: packets come in order (asserted), as in a capture with only the connections of the bucket. They
+go through the same engine and the same table as in a single process, and use as much memory.
 
-    rows of packets --in order--> Engine --> Told | Ended --> table --> record batches
+    rows of packets --in order--> Engine --> LocatedItem | Ended --> table --> record batches
                                                   `--> Facts
 """
 
@@ -30,22 +29,22 @@ from ...capture.tables.context import Context
 from ...capture.tcp.connection import Connection
 from ..errors import OutOfOrder, Unreadable
 from ..options import Options
-from ..plan.facts import END, Facts, Unresolved
-from ..plan.parts import Notice
-from .packets import Kind, joined, segments_in, taken
+from ..plan.facts import END, Facts, UnresolvedTopics
+from ..plan.parts import FileProblems
+from .packets import Kind, concatenated, segments_in, take
 
-ENOUGH_SEGMENTS: Final = 1 << 14
-ENOUGH_BYTES: Final = 4 << 20
-"""Segments, or bytes of them, that are worth a turn of the engine."""
+MIN_SEGMENTS: Final = 1 << 14
+MIN_BYTES: Final = 4 << 20
+"""Segments, or bytes of them, that are collected before the engine runs."""
 
-MOST: Final = 1 << 15
-"""Segments that it takes at a time."""
+MAX_SEGMENTS: Final = 1 << 15
+"""Segments that the engine takes at a time."""
 
 _IN_FILE: Final = (1 << FILE_BITS) - 1
 
 
-class ToldEngine(Engine):
-    """An engine that also says which connection it speaks of, by its first packet.
+class FirstPacketEngine(Engine):
+    """An engine that identifies connections by their first packets, too.
 
     firsts: number in this engine -> first packet.
     """
@@ -65,9 +64,10 @@ class ToldEngine(Engine):
 
 
 class Traffic:
-    """The connections of a bucket, as the tables read a capture.
+    """The connections of a bucket, as the tables read a capture. It can be iterated once.
 
-    segments: in packet order; then notices are there. names, sets: of all files. Iterate it once.
+    segments: in packet order; file_problems is complete when they are exhausted. names, sets: of
+    all files.
     """
 
     repeatable = False
@@ -75,14 +75,14 @@ class Traffic:
     def __init__(
         self,
         segments: Iterable[Segments],
-        notices: Notices,
+        file_problems: ProblemCollector,
         names: Sequence[str],
         sets: Sequence[int],
         options: Options,
     ) -> None:
-        self.facts = notices.facts
+        self.facts = file_problems.facts
         self._segments = segments
-        self._notices = notices
+        self._file_problems = file_problems
         self._names = names
         self._sets = np.array(sets, np.int64)
         self._options = options
@@ -90,15 +90,15 @@ class Traffic:
         self._base = 0
 
     def place(self, packet: int) -> tuple[str, int]:
-        """Say in which file a packet is, and its number there."""
+        """Return the file of a packet and its number there."""
         return self._names[packet >> FILE_BITS], packet & _IN_FILE
 
     def __iter__(self) -> Iterator[Located | Ended]:
         for one in self.raw_frames():
             yield located(one) if isinstance(one, LocatedItem) else one
 
-    def raw_frames(self) -> Iterator[LocatedItem | Ended]:
-        """Read the connections, and leave the bodies of messages unread."""
+    def sealed(self) -> Iterator[LocatedItem | Ended]:
+        """Read the connections without decoding the bodies of messages."""
         for batch in self.batches():
             for one in batch:
                 if isinstance(one, LocatedItem):
@@ -106,18 +106,18 @@ class Traffic:
                 yield one
 
     def batches(self) -> Iterator[list[LocatedItem | Ended]]:
-        """Do as `raw_frames`, some rows at a time."""
+        """Do the same as `sealed`, in batches."""
         current: int | None = None
         for segments in self._segments:
             for set, mine in by_set(segments, self._sets):
                 if set != current and current is not None:
-                    yield from self._told(None)
+                    yield from self._feed(None)
                     self._engine = self._new_engine()
                 current = set
                 self.facts.sums["captured_bytes"] += int(mine.captured.sum())
-                yield from self._told(mine)
-        yield from self._told(None)
-        yield [*self._notices.told(self._options, self.place)]
+                yield from self._feed(mine)
+        yield from self._feed(None)
+        yield [*self._file_problems.items(self._options, self.place)]
 
     def _new_engine(self) -> Engine:
         options = self._options
@@ -129,46 +129,46 @@ class Traffic:
             by_packet=True,
         )
 
-    def _told(self, segments: Segments | None) -> Iterator[list[LocatedItem | Ended]]:
-        """Feed the engine, or with None end it."""
+    def _feed(self, segments: Segments | None) -> Iterator[list[LocatedItem | Ended]]:
+        """Feed the engine; None ends it."""
         facts = self.facts
         self._base = END if segments is None else 0
         for batch in self._engine.batches(segments):
-            yield from self._ended()
+            yield from self._drain_ended()
             facts.items(batch)
             facts.at = self._base + batch[0].known_at
             yield [*batch]
-        yield from self._ended()
+        yield from self._drain_ended()
 
-    def _ended(self) -> Iterator[list[LocatedItem | Ended]]:
+    def _drain_ended(self) -> Iterator[list[LocatedItem | Ended]]:
         ended = self.facts.endings.drained()
         if ended:
             yield [*ended]
 
 
-class Gathering(Context):
-    """A bucket being read for one table; what its messages state is noted as facts.
+class BucketContext(Context):
+    """A bucket that is read for one table; names that messages state are recorded as facts.
 
-    bare: decoded bodies are of no use to the table any more, once they have told what they state.
+    bare: the table does not need decoded bodies once their names are recorded.
     """
 
     def __init__(self, traffic: Traffic, sets: Sequence[int], *, bare: bool = False) -> None:
-        super().__init__(traffic)  # type: ignore[arg-type]  # what tables ask of a Traffic
-        self.names = Unresolved(traffic.facts, sets)
+        super().__init__(traffic)  # type: ignore[arg-type]  # the part of Traffic that tables use
+        self.names = UnresolvedTopics(traffic.facts, sets)
         self._bare = bare
 
     def located(self) -> Iterator[Located | Ended]:
-        """Read the bucket, noting names on the way."""
+        """Read the bucket and record names."""
         found = super().located()
         return without_bodies(found) if self._bare else found
 
     def learn(self, row: Row) -> None:
-        """Take note of the names that a message states."""
+        """Record the names that a message states."""
         self._learn(row)
 
 
 def without_bodies(items: Iterable[Located | Ended]) -> Iterator[Located | Ended]:
-    """Take decoded messages off rows."""
+    """Remove decoded messages from rows."""
     for item in items:
         if isinstance(item, Located):
             item = item._replace(row=item.row._replace(message=None))
@@ -176,8 +176,8 @@ def without_bodies(items: Iterable[Located | Ended]) -> Iterator[Located | Ended
 
 
 def tune() -> None:
-    """Prepare a worker: collect garbage less often, since decoded messages have no circles, and are
-    freed without; and pass over what was loaded by then, through which Spark looks after each task.
+    """Tune the cyclic GC of a worker: run it less often, since decoded messages have no cycles, and
+    freeze what is loaded, since Spark collects after each task.
     """
     gc.set_threshold(1 << 18, 4, 2)
     if not gc.get_freeze_count():
@@ -188,7 +188,7 @@ def tune() -> None:
 
 
 def sorted_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int, bytes]]:
-    """Give kind, first packet and body of the rows of a bucket. Raises OutOfOrder."""
+    """Yield kind, first packet and body of the rows of a bucket. Raises OutOfOrder."""
     before = (-1, -1)
     for batch in batches:
         kinds, packets = batch.column("kind").to_pylist(), batch.column("packet").to_pylist()
@@ -202,8 +202,8 @@ def sorted_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int, b
 def in_order(
     rows: Iterable[tuple[int, int, bytes]], other: Callable[[int, int, bytes], None]
 ) -> Iterator[Segments]:
-    """Give the segments of sorted rows in the order of packets, some at a time; other: takes the
-    rows that hold none. Raises OutOfOrder.
+    """Yield the segments of sorted rows in packet order, in batches; other: takes the rows without
+    segments. Raises OutOfOrder.
     """
     held: list[Segments] = []
     last, size, volume = -1, 0, 0
@@ -211,70 +211,74 @@ def in_order(
         if kind != Kind.SEGMENTS:
             other(kind, packet, body)
             continue
-        if size >= ENOUGH_SEGMENTS or volume >= ENOUGH_BYTES:
-            # Segments of datagrams that were put together lie between others.
-            found = joined(held)
+        if size >= MIN_SEGMENTS or volume >= MIN_BYTES:
+            # Segments of reassembled datagrams lie between others.
+            found = concatenated(held)
             ready = int(np.searchsorted(found.packet, packet))
-            last = yield from _asserted(found, ready, last)
-            held = [taken(found, slice(ready, None))] if ready < len(found) else []
+            last = yield from _in_packet_order(found, ready, last)
+            held = [take(found, slice(ready, None))] if ready < len(found) else []
             size, volume = sum(map(len, held)), 0
         held.append(segments_in(body))
         size += len(held[-1])
         volume += len(body)
     if held:
-        found = joined(held)
-        yield from _asserted(found, len(found), last)
+        found = concatenated(held)
+        yield from _in_packet_order(found, len(found), last)
 
 
-def _asserted(segments: Segments, count: int, last: int) -> Generator[Segments, None, int]:
-    """Give the first of them, behind the packet `last`; returns their last one."""
+def _in_packet_order(segments: Segments, count: int, last: int) -> Generator[Segments, None, int]:
+    """Yield the first `count` segments, which must be after packet `last`; returns their last
+    packet.
+    """
     packets = segments.packet[:count]
     falls = np.flatnonzero(np.diff(packets, prepend=last) <= 0)
     if len(falls):
         raise OutOfOrder(Kind.SEGMENTS, int(packets[falls[0]]))
-    for at in range(0, count, MOST):
-        yield taken(segments, slice(at, min(at + MOST, count)))
+    for at in range(0, count, MAX_SEGMENTS):
+        yield take(segments, slice(at, min(at + MAX_SEGMENTS, count)))
     return int(packets[-1]) if count else last
 
 
 def by_set(segments: Segments, sets: Ints) -> Iterator[tuple[int, Segments]]:
-    """Take segments apart by set; the files of one lie behind one another."""
+    """Split segments by set; the files of a set are adjacent."""
     packets = segments.packet
     start = 0
     while start < len(packets):
         set = sets[file_and_packet(int(packets[start]))[0]]
         behind = int(np.searchsorted(sets, set, side="right"))
         end = int(np.searchsorted(packets, behind << FILE_BITS))
-        yield int(set), taken(segments, slice(start, end))
+        yield int(set), take(segments, slice(start, end))
         start = end
 
 
-class Notices:
-    """What the parts of files told."""
+class ProblemCollector:
+    """Collects the problems that parts found in their files."""
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
-        self._by_file: dict[int, tuple[int, Notice]] = {}
+        self._by_file: dict[int, tuple[int, FileProblems]] = {}
 
     def take(self, kind: int, packet: int, body: bytes) -> None:
-        """Take a row that holds no segments."""
-        if kind == Kind.PIECES:
+        """Take a row without segments."""
+        if kind == Kind.FRAGMENTS:
             self.facts.fragments = True
             return
-        told: Notice = pickle.loads(body)
+        reported: FileProblems = pickle.loads(body)
         file, _ = file_and_packet(packet)
-        last, before = self._by_file.get(file, (0, Notice()))
+        last, before = self._by_file.get(file, (0, FileProblems()))
         known = {what for what, _ in before.once}
-        once = tuple(one for one in told.once if one[0] not in known)
-        notice = Notice(before.problems + told.problems, before.once + once)
-        self._by_file[file] = max(last, packet), notice
+        once = tuple(one for one in reported.once if one[0] not in known)
+        problems_of_file = FileProblems(before.problems + reported.problems, before.once + once)
+        self._by_file[file] = max(last, packet), problems_of_file
 
-    def told(
+    def items(
         self, options: Options, place: Callable[[int], tuple[str, int]]
     ) -> Iterator[LocatedItem]:
-        """Say what is wrong with files, each at its last packet. Raises Unreadable, if asked to."""
-        for packet, told in self._by_file.values():
-            for text in [*told.problems, *(said for _, said in told.once)]:
+        """Yield the problems of files, each at the last packet of its file. Raises Unreadable if
+        `failOnError` is set.
+        """
+        for packet, reported in self._by_file.values():
+            for text in [*reported.problems, *(reason for _, reason in reported.once)]:
                 if options.fail_on_error:
                     raise Unreadable(place(packet)[0], text)
                 yield LocatedItem(None, None, None, problem_row(text, packet))

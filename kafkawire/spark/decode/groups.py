@@ -1,7 +1,7 @@
-"""The `group_events` table, whose groups cross connections: told in two steps.
+"""Makes the `group_events` table, whose groups span connections, in two steps.
 
-Law: what happens to a group is told from its exchanges in the order in which a single process sees
-them; the first step finds them, connection by connection, the second takes them group by group.
+Law: the events of a group follow from its exchanges in the order in which a single process sees
+them. The first step finds the exchanges, by connection; the second processes them, by group.
 
     Located | Ended --exchanges of group APIs--> | group | at | n | item | --by group--> events
 """
@@ -25,13 +25,13 @@ from ...capture.tables.groups.classic import HANDLERS
 from ...capture.tables.groups.heartbeat import PROTOCOLS
 from ...messages.api_key import ApiKey
 from ..write.outputs import OUT
-from .decoding import Gathering, Traffic
+from .decoding import BucketContext, Traffic
 
 APIS: Final = frozenset({*HANDLERS, *PROTOCOLS, *COMMITS})
-"""API keys that tell of groups."""
+"""API keys of exchanges that change or show groups."""
 
 CAUSES: Final = frozenset({ApiKey.JOIN_GROUP, ApiKey.LEAVE_GROUP, *PROTOCOLS})
-"""API keys of requests that may start a rebalance, which counts from when they are sent."""
+"""API keys of requests that may start a rebalance, at the time when they are sent."""
 
 ITEMS: Final = pa.schema(
     [
@@ -45,9 +45,9 @@ ITEM_ROWS: Final = 256
 
 
 def items(
-    context: Gathering, traffic: Traffic, sets: Sequence[int]
+    context: BucketContext, traffic: Traffic, sets: Sequence[int]
 ) -> Iterator[tuple[str, int, int, bytes]]:
-    """Find what a partition's connections say of groups; sets: of each file."""
+    """Find the group exchanges of the connections of a partition. sets: the set of each file."""
     pairs = Exchanges()
     for n, item in enumerate(context.located()):
         at = traffic.facts.at
@@ -68,25 +68,25 @@ def items(
 
 
 def _item(
-    request: Row | None, set: int, at: int, n: int, told: Located | Exchange
+    request: Row | None, set: int, at: int, n: int, item: Located | Exchange
 ) -> Iterator[tuple[str, int, int, bytes]]:
     message: Any = None if request is None else request.message
     if message is not None:
-        # Text that is no UTF-8 on the wire is kept as it is, and Arrow takes none of that.
+        # Invalid UTF-8 on the wire is kept as surrogates, which Arrow does not accept.
         group_id = message.group_id.encode("utf-8", "backslashreplace").decode()
-        yield f"{set} {group_id}", at, n, pickle.dumps(told)
+        yield f"{set} {group_id}", at, n, pickle.dumps(item)
 
 
 def item_batches(rows: Iterable[tuple[str, int, int, bytes]]) -> Iterator[pa.RecordBatch]:
-    """Make batches of items."""
-    held: list[tuple[str, int, int, bytes]] = []
+    """Make record batches of items."""
+    buffered: list[tuple[str, int, int, bytes]] = []
     for row in rows:
-        held.append(row)
-        if len(held) == ITEM_ROWS:
-            yield _batch(held)
-            held = []
-    if held:
-        yield _batch(held)
+        buffered.append(row)
+        if len(buffered) == ITEM_ROWS:
+            yield _batch(buffered)
+            buffered = []
+    if buffered:
+        yield _batch(buffered)
 
 
 def _batch(rows: list[tuple[str, int, int, bytes]]) -> pa.RecordBatch:
@@ -96,13 +96,13 @@ def _batch(rows: list[tuple[str, int, int, bytes]]) -> pa.RecordBatch:
 
 
 def event_rows(batches: Iterable[pa.RecordBatch], context: Context) -> Iterator[tuple[Any, ...]]:
-    """Tell what happened to the groups of a partition; items come group by group, in order."""
+    """Make the rows of the groups of a partition; items are sorted by group and in order."""
     rows = (row for batch in batches for row in batch.to_pylist())
     for _, of_group in groupby(rows, key=lambda row: row["group_id"]):
         groups = Groups(context)
         for row in of_group:
-            told = pickle.loads(row["item"])
-            if isinstance(told, Exchange):
-                yield from events(groups.take(told), context)
+            item = pickle.loads(row["item"])
+            if isinstance(item, Exchange):
+                yield from events(groups.take(item), context)
             else:
-                groups.requested(told)
+                groups.requested(item)

@@ -1,13 +1,13 @@
-"""Captured packets on their way to the task that decodes their connection: many to a row of Spark.
+"""Rows of captured packets that are shuffled to the task of their connection, many packets to a
+row.
 
-Law: what a bucket gets, put into the order of packets, are the very segments that the parser made
-of its connections; Spark moves few large values and looks into none.
+Law: the segments of a bucket, sorted by packet, are exactly those that the parser made of its
+connections. Spark shuffles few large values and does not look into them.
 
     Segments --by bucket--> | bucket | kind | packet: the first | body: columns, then payload |
 
-A connection (set, and unordered pair of ends) is in one bucket. Rows that are no segments: pieces,
-which are fragments of IP datagrams as captured, and notices, what a split has to tell; both are in
-the bucket of their file.
+A connection (set, and unordered pair of endpoints) is in one bucket. Rows without segments:
+fragments (IP fragments as captured) and problems of files; both are in the bucket of their file.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ SCHEMA: Final = pa.schema(
 
 
 class Kind(IntEnum):
-    """What a row holds, in the order in which a task gets them. STATE: see `watching`."""
+    """The kinds of rows, in the order in which a task gets them. STATE: see `watch.state`."""
 
     STATE = 0
     SEGMENTS = 1
-    PIECES = 2
-    NOTICE = 3
+    FRAGMENTS = 2
+    PROBLEMS = 3
 
 
-SEGMENT: Final = {
+SEGMENT_COLUMNS: Final = {
     "packet": "<i8",
     "ts": "<i8",
     "source_high": "<u8",
@@ -58,41 +58,41 @@ SEGMENT: Final = {
     "captured": "<u4",
     "original": "<u4",
 }
-"""Columns of segments as they are written; the payloads follow, one behind the other."""
+"""Columns of serialised segments; the concatenated payloads follow."""
 
-PIECE: Final = dict.fromkeys(("packet", "ts", "link", "captured", "original"), "<i8")
-"""The same of pieces."""
+FRAGMENT_COLUMNS: Final = dict.fromkeys(("packet", "ts", "link", "captured", "original"), "<i8")
+"""Columns of serialised fragments."""
 
 COUNT: Final = 8
-"""Bytes in front, which count the rows."""
+"""Bytes of the row count in front."""
 
-Mixed = npt.NDArray[np.uint64]
+Hashes = npt.NDArray[np.uint64]
 
-NOWHERE: Final = -1
-"""The bucket of what does not move."""
+NOT_SHUFFLED: Final = -1
+"""The bucket of packets that are not shuffled."""
 
 
-class Placing(NamedTuple):
-    """Says which bucket a connection is in. hot: those (mixed) that have one of their own. visited:
-    those, sorted, whose packets are read where they lie, and never moved.
+class Partitioner(NamedTuple):
+    """Maps connections to buckets. hot: connections (hashes) with a bucket of their own. visited:
+    connections (hashes, sorted) that are decoded in place.
     """
 
     total: int
     hot: tuple[int, ...] = ()
-    visited: Mixed | None = None
+    visited: Hashes | None = None
 
-    def of(self, mixed: Mixed) -> npt.NDArray[np.int32]:
-        """Place connections."""
+    def of(self, hashes: Hashes) -> npt.NDArray[np.int32]:
+        """Return the buckets of connections."""
         shared = self.total - len(self.hot)
-        buckets = ((mixed >> np.uint64(32)) % np.uint64(shared)).astype(np.int32) + len(self.hot)
+        buckets = ((hashes >> np.uint64(32)) % np.uint64(shared)).astype(np.int32) + len(self.hot)
         for bucket, one in enumerate(self.hot):
-            buckets[mixed == np.uint64(one)] = bucket
+            buckets[hashes == np.uint64(one)] = bucket
         if self.visited is not None:
-            buckets[is_among(self.visited, mixed)] = NOWHERE
+            buckets[is_among(self.visited, hashes)] = NOT_SHUFFLED
         return buckets
 
     def of_file(self, file: int) -> int:
-        """Place what is told of a file."""
+        """Return the bucket for problems and fragments of a file."""
         return len(self.hot) + file % (self.total - len(self.hot))
 
 
@@ -102,47 +102,49 @@ _K3: Final = np.uint64(0x165667B19E3779F9)
 _SHIFT: Final = np.uint64(29)
 
 
-def mixed_ends(high: Any, low: Any, port: Any) -> Mixed:
-    """Mix an end of each connection into a number."""
+def endpoint_hashes(high: Any, low: Any, port: Any) -> Hashes:
+    """Hash one endpoint of each connection."""
     word = (high * _K2) ^ (low << np.uint64(16) | port.astype(np.uint64))
     word *= _K1
-    mixed: Mixed = word ^ (word >> _SHIFT)
-    return mixed
+    hashes: Hashes = word ^ (word >> _SHIFT)
+    return hashes
 
 
-def mixed(segments: Segments, set: int) -> Mixed:
-    """Give a number for each segment, which is the same for all of its connection."""
+def hashes(segments: Segments, set: int) -> Hashes:
+    """Return a hash for each segment, equal for all segments of a connection."""
     ports = segments.ports
-    found = mixed_ends(segments.source_high, segments.source_low, ports >> 16)
-    found = found + mixed_ends(segments.destination_high, segments.destination_low, ports & 0xFFFF)
-    return settled(found, set)
+    found = endpoint_hashes(segments.source_high, segments.source_low, ports >> 16)
+    found = found + endpoint_hashes(
+        segments.destination_high, segments.destination_low, ports & 0xFFFF
+    )
+    return finish_hashes(found, set)
 
 
-def mixed_keys(keys: Sequence[bytes]) -> Mixed:
-    """Give the same for connections by their keys, of set 0."""
+def key_hashes(keys: Sequence[bytes]) -> Hashes:
+    """Return the hashes of connections by their keys, in set 0."""
     ends = np.frombuffer(b"".join(keys), KEY)
-    found = mixed_ends(ends["source_high"], ends["source_low"], ends["source_port"])
-    found = found + mixed_ends(
+    found = endpoint_hashes(ends["source_high"], ends["source_low"], ends["source_port"])
+    found = found + endpoint_hashes(
         ends["destination_high"], ends["destination_low"], ends["destination_port"]
     )
-    return settled(found, 0)
+    return finish_hashes(found, 0)
 
 
-def settled(found: Mixed, set: int) -> Mixed:
-    """Mix the set in, which is part of what a connection is."""
+def finish_hashes(found: Hashes, set: int) -> Hashes:
+    """Mix in the set, which is part of the identity of a connection."""
     found = (found + np.uint64(set)) * _K3
     return found ^ (found >> _SHIFT)
 
 
-def is_among(several: Mixed, mixed: Mixed) -> npt.NDArray[np.bool_]:
-    """Say which are among some that are sorted."""
+def is_among(several: Hashes, hashes: Hashes) -> npt.NDArray[np.bool_]:
+    """Tell which hashes are among `several`, which are sorted."""
     if not len(several):
-        return np.zeros(len(mixed), bool)
+        return np.zeros(len(hashes), bool)
     found: npt.NDArray[np.bool_]
     if len(several) == 1:
-        found = mixed == several[0]
+        found = hashes == several[0]
     else:
-        found = several[np.minimum(np.searchsorted(several, mixed), len(several) - 1)] == mixed
+        found = several[np.minimum(np.searchsorted(several, hashes), len(several) - 1)] == hashes
     return found
 
 
@@ -156,43 +158,47 @@ def row_of(bucket: int, kind: Kind, packet: int, body: bytes) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 
 
-def segment_rows(segments: Segments, set: int, placing: Placing) -> Iterator[pa.RecordBatch]:
-    """Make rows of segments of a set that move, one for each bucket that has some of them."""
-    buckets = placing.of(mixed(segments, set))
+def segment_rows(
+    segments: Segments, set: int, partitioner: Partitioner
+) -> Iterator[pa.RecordBatch]:
+    """Make rows of the segments of a set that are shuffled, one for each bucket."""
+    buckets = partitioner.of(hashes(segments, set))
     order = np.argsort(buckets, kind="stable")
     order = order[np.searchsorted(buckets, 0, sorter=order) :]
     if not len(order):
         return
     ordered = buckets[order]
     cuts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-    payload, offsets = _gathered(segments, order)
-    columns = [getattr(segments, name)[order].astype(type) for name, type in SEGMENT.items()]
+    payload, offsets = _concatenated(segments, order)
+    columns = [
+        getattr(segments, name)[order].astype(type) for name, type in SEGMENT_COLUMNS.items()
+    ]
     for start, end in zip([0, *cuts.tolist()], [*cuts.tolist(), len(order)], strict=True):
         mine = [column[start:end] for column in columns]
         body = _packed(mine, payload[offsets[start] : offsets[end]])
         yield row_of(int(ordered[start]), Kind.SEGMENTS, int(mine[0][0]), body)
 
 
-def piece_row(block: PacketBlock, numbers: Ints, bucket: int) -> pa.RecordBatch:
-    """Make a row of packets that are fragments."""
+def fragment_row(block: PacketBlock, numbers: Ints, bucket: int) -> pa.RecordBatch:
+    """Make a row of packets that are IP fragments."""
     ends = zip(block.start.tolist(), (block.start + block.captured).tolist(), strict=True)
     columns = [numbers, block.ts, block.link, block.captured, block.original]
     body = _packed(columns, b"".join([block.data[start:end] for start, end in ends]))
-    return row_of(bucket, Kind.PIECES, int(numbers[0]), body)
+    return row_of(bucket, Kind.FRAGMENTS, int(numbers[0]), body)
 
 
 def segments_in(body: bytes) -> Segments:
-    """Make segments of a body."""
-    columns, at = _unpacked(SEGMENT, body)
+    """Read segments from a body."""
+    columns, at = _unpacked(SEGMENT_COLUMNS, body)
     captured = columns["captured"].astype(np.int64)
     columns |= {name: columns[name].astype(np.int64) for name in ("seq", "ack", "original")}
     columns |= {"captured": captured, "at": at + np.cumsum(captured) - captured}
     return Segments(data=body, **columns)
 
 
-def pieces_in(body: bytes) -> tuple[PacketBlock, Ints]:
-    """Make a block of packets of a body, numbered from 1; and give their numbers."""
-    columns, at = _unpacked(PIECE, body)
+def fragments_in(body: bytes) -> tuple[PacketBlock, Ints]:
+    """Read packets from a body, numbered from 1; also returns their real numbers."""
+    columns, at = _unpacked(FRAGMENT_COLUMNS, body)
     captured = columns["captured"]
     start = at + np.cumsum(captured) - captured
     rest = (columns["original"], columns["link"])
@@ -205,7 +211,7 @@ def _packed(columns: Sequence[npt.NDArray[Any]], payload: bytes | memoryview) ->
 
 
 def _unpacked(types: dict[str, str], body: bytes) -> tuple[dict[str, npt.NDArray[Any]], int]:
-    """Read columns; and say where the payload begins."""
+    """Read columns; also returns where the payload starts."""
     count, at = int.from_bytes(body[:COUNT], "little"), COUNT
     columns: dict[str, npt.NDArray[Any]] = {}
     for name, type in types.items():
@@ -214,8 +220,8 @@ def _unpacked(types: dict[str, str], body: bytes) -> tuple[dict[str, npt.NDArray
     return columns, at
 
 
-def _gathered(segments: Segments, order: Ints) -> tuple[memoryview, list[int]]:
-    """Put payloads one behind the other; say where each begins, and the last one ends."""
+def _concatenated(segments: Segments, order: Ints) -> tuple[memoryview, list[int]]:
+    """Concatenate payloads; also returns the offset of each and of the end."""
     sizes = segments.captured[order]
     offsets: list[int] = [0, *np.cumsum(sizes).tolist()]
     filled = sizes > 0
@@ -228,14 +234,14 @@ def _gathered(segments: Segments, order: Ints) -> tuple[memoryview, list[int]]:
 # -- segments
 
 
-def taken(segments: Segments, rows: Ints | slice | npt.NDArray[np.bool_]) -> Segments:
-    """Take some segments."""
+def take(segments: Segments, rows: Ints | slice | npt.NDArray[np.bool_]) -> Segments:
+    """Select segments."""
     columns = {name: getattr(segments, name)[rows] for name in _COLUMNS}
     return Segments(data=segments.data, **columns)
 
 
-def joined(several: Sequence[Segments]) -> Segments:
-    """Put segments together, in the order of packets."""
+def concatenated(several: Sequence[Segments]) -> Segments:
+    """Concatenate segments, in packet order."""
     if len(several) == 1:
         return several[0]
     bases = np.cumsum([0, *(len(each.data) for each in several[:-1])]).tolist()
@@ -244,35 +250,35 @@ def joined(several: Sequence[Segments]) -> Segments:
     found = Segments(data=b"".join([each.data for each in several]), **columns)
     if (np.diff(found.packet) > 0).all():
         return found
-    return taken(found, np.argsort(found.packet, kind="stable"))
+    return take(found, np.argsort(found.packet, kind="stable"))
 
 
 def by_connection(segments: Segments) -> Iterator[tuple[bytes, Segments]]:
-    """Take segments apart by connection; its key is its ends, the lower one first."""
+    """Group segments by connection; the key is its endpoints, the lower one first."""
     whole = f"V{KEY.itemsize}"
     found, at = np.unique(_ends(segments).view(whole), return_inverse=True)
     order = np.argsort(at, kind="stable")
     cuts = np.searchsorted(at[order], np.arange(len(found) + 1)).tolist()
     for key, start, end in zip(found.tolist(), cuts, cuts[1:], strict=False):
-        yield key, taken(segments, order[start:end])
+        yield key, take(segments, order[start:end])
 
 
 _COLUMNS: Final = tuple(each.name for each in fields(Segments) if each.name != "data")
 
 
 def _ends(segments: Segments) -> npt.NDArray[Any]:
-    """Give each segment's pair of ends, the lower one first."""
+    """Return the pair of endpoints of each segment, the lower one first."""
     ports = segments.ports
     source = (segments.source_high, segments.source_low, ports >> 16)
     destination = (segments.destination_high, segments.destination_low, ports & 0xFFFF)
-    forth = np.zeros(len(segments), bool)
+    in_order = np.zeros(len(segments), bool)
     undecided = np.ones(len(segments), bool)
     for ours, theirs in zip(source, destination, strict=True):
-        forth |= undecided & (ours < theirs)
+        in_order |= undecided & (ours < theirs)
         undecided &= ours == theirs
-    forth |= undecided
+    in_order |= undecided
     ends = np.empty(len(segments), KEY)
     for name, ours, theirs in zip(("high", "low", "port"), source, destination, strict=True):
-        ends[f"source_{name}"] = np.where(forth, ours, theirs)
-        ends[f"destination_{name}"] = np.where(forth, theirs, ours)
+        ends[f"source_{name}"] = np.where(in_order, ours, theirs)
+        ends[f"destination_{name}"] = np.where(in_order, theirs, ours)
     return ends

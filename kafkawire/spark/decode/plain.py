@@ -1,9 +1,9 @@
-"""Packets numbered by connection from their headers as they lie in the file, most of them unparsed.
+"""Hashes connections from packet headers in place, without parsing most packets.
 
-Law: a number is the one that the parsed segment has; what is not plainly TCP in IPv4 in Ethernet
-has none here, and goes through the parser.
+Law: the hash equals that of the parsed segment. Only plain TCP over IPv4 over Ethernet is hashed
+here; other packets go through the parser.
 
-    block --rows that are plain: offsets known--> addresses, ports --mixed--> numbers
+    block --plain rows: fixed offsets--> addresses, ports --hash--> connection hashes
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...capture.files.blocks import PacketBlock, take_rows
-from .packets import Mixed, mixed_ends, settled
+from .packets import Hashes, endpoint_hashes, finish_hashes
 
 ETHERNET: Final = 1
 PLAIN: Final = np.dtype(
@@ -25,20 +25,20 @@ PLAIN: Final = np.dtype(
         "itemsize": 38,
     }
 )
-"""Ethernet, an IPv4 header without options, the ports of TCP."""
+"""Ethernet, an IPv4 header without options, the TCP ports."""
 
 IPV4: Final = 0x0800
 NO_OPTIONS: Final = 0x45
 PIECE: Final = 0x3FFF
-"""Bits that only a fragment has."""
+"""Bits that are only set in fragments."""
 
 TCP: Final = 6
 MAPPED: Final = np.uint64(0xFFFF << 32)
-"""Stands before an IPv4 address in its IPv6-mapped form."""
+"""Prefix of the IPv6-mapped form of an IPv4 address."""
 
 
-def numbered_plainly(block: PacketBlock, set: int) -> tuple[npt.NDArray[np.bool_], Mixed]:
-    """Say which packets are plainly TCP, and the numbers (mixed) of the connections of those."""
+def header_hashes(block: PacketBlock, set: int) -> tuple[npt.NDArray[np.bool_], Hashes]:
+    """Tell which packets are plain TCP, and return the connection hashes of those."""
     plain: npt.NDArray[np.bool_] = (block.link == ETHERNET) & (block.captured >= PLAIN.itemsize)
     heads = take_rows(block.data, block.start[plain], PLAIN)
     good = (heads["type"] == IPV4) & (heads["version"] == NO_OPTIONS) & (heads["protocol"] == TCP)
@@ -47,7 +47,7 @@ def numbered_plainly(block: PacketBlock, set: int) -> tuple[npt.NDArray[np.bool_
     heads = heads[good]
     none = np.zeros(1, np.uint64)
     ends = [
-        mixed_ends(none, heads[name].astype(np.uint64) | MAPPED, heads["ports"][:, at])
+        endpoint_hashes(none, heads[name].astype(np.uint64) | MAPPED, heads["ports"][:, at])
         for at, name in enumerate(("source", "destination"))
     ]
-    return plain, settled(ends[0] + ends[1], set)
+    return plain, finish_hashes(ends[0] + ends[1], set)

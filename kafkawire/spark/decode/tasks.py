@@ -1,7 +1,7 @@
-"""Functions called on the workers, where what is given and what they make is small.
+"""Calls functions on the workers, with small arguments and results.
 
-Law: results come in the order of what was given, whoever made them. What is large goes by files,
-or by frames (`reading`), never through here.
+Law: results have the order of the items, whichever worker made them. Large values go through files
+or frames (`reading`), never through here.
 
     items --some to a task--> function --> results
 """
@@ -27,9 +27,9 @@ def on_workers(
     items: Sequence[T],
     tasks: int | None = None,
 ) -> list[R]:
-    """Call a function for each item, in so many tasks: one for each, if not said otherwise.
+    """Call a function for each item, in `tasks` tasks (default: one for each item).
 
-    Spark's rows would do, too, but Java plans, and loads much more, to move them.
+    An RDD is used because a DataFrame would need Java to plan and to load more.
     """
     if not items:
         return []
@@ -48,9 +48,7 @@ def on_workers(
 
 
 def begin_workers(spark: SparkSession) -> None:
-    """Have Spark start a worker for each core, and do not wait for them: meanwhile the driver has
-    work of its own.
-    """
+    """Start a worker for each core without waiting, while the driver does other work."""
     cores = spark.sparkContext.defaultParallelism
     numbers: Any = spark.sparkContext.parallelize(range(cores), cores).mapPartitions(iter)
     numbers._jrdd.countAsync()

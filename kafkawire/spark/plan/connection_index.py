@@ -1,12 +1,12 @@
-"""Which connections a stretch of a capture has, and which of them it has alone.
+"""Indexes the connections of each split and decides where each connection is decoded.
 
-Law: a connection is decoded where it lies only if nowhere else in the set has a packet of it; that
-is known, not guessed, before any is decoded. A number that two connections share makes both of
-them move, which is right as well.
+Law: a connection is decoded in its region only if no other region of the set has a packet of it.
+This is known before anything is decoded. If two connections share a hash, both are shuffled, which
+is correct as well.
 
-    split --headers alone--> Seen: numbers of connections, bytes of each; proof of the split
-    Seen of all regions --numbers that several have--> what each region must hand on
-                                           `--with many bytes--> visited where they lie
+    split --headers only--> SplitIndex: connection hashes, bytes of each; proof of the split
+    SplitIndexes of all regions --hashes in several regions--> what each region shuffles
+                                        `--with many bytes--> read in place by a visit
 """
 
 from __future__ import annotations
@@ -19,28 +19,30 @@ import numpy as np
 
 from ...capture.files.blocks import Ints
 from ...errors import CaptureError
-from ..decode.packets import Mixed, is_among, mixed
-from ..decode.plain import numbered_plainly
+from ..decode.packets import Hashes, hashes, is_among
+from ..decode.plain import header_hashes
 from ..splitting import Proof, Split, read
-from .parts import Links, apart, note_links, select, told
+from .parts import Links, file_problems, note_links, select, split_fragments
 
-MOST: Final = 1 << 25
-"""Connections that regions have, counted in each, beyond which nobody compares: all move."""
+MAX_COMPARED: Final = 1 << 25
+"""Connections, summed over the regions, above which they are not compared: all are shuffled."""
 
-DENSE: Final = 8
-"""Times the bytes of a connection that may be read for it alone: it costs less than moving it."""
+MAX_READ_RATIO: Final = 8
+"""A connection is visited if the splits with its packets have at most so many times its bytes: that
+costs less than a shuffle.
+"""
 
 
-MOVES: Final = 16
-"""Times the bytes that move that may be read instead: that is what Spark takes for them."""
+SHUFFLE_COST: Final = 16
+"""Shuffling a byte costs about as much as reading so many."""
 
-DEALT: Final = 1 << 10
-"""Connections, the largest ones, that are dealt out by size."""
+DISTRIBUTED_BY_SIZE: Final = 1 << 10
+"""Number of the largest connections that are distributed by size."""
 
 
 class Sharing(NamedTuple):
-    """Says what is much for one task. chunk_bytes: of messages that are worth a chunk; buckets:
-    whether it was said in how many what moves is decoded, so that it is to move.
+    """Decides when a connection is too large for its task. chunk_bytes: bytes of messages in a
+    chunk; buckets: whether the option `partitions` is set, which asks for a shuffle.
     """
 
     cores: int
@@ -48,18 +50,20 @@ class Sharing(NamedTuple):
     buckets: bool = False
 
     def large(self, total: int) -> int:
-        """Say from how many bytes on a connection has a task of its own."""
+        """Return the number of bytes from which on a connection gets a task of its own."""
         return max(total // (2 * self.cores), 2 * self.chunk_bytes)
 
     def too_large(self, total: int) -> int:
-        """Say beyond how many it is cut: where it takes longer than all else on the other cores."""
+        """Return the number of bytes above which a connection is cut into chunks: its task would
+        take longer than everything else on the other cores.
+        """
         return max(total // self.cores * 5 // 4, 2 * self.chunk_bytes)
 
 
-class Seen(NamedTuple):
-    """What a split has. ids: numbers of its connections (mixed), sorted; sizes: about how many
-    bytes each has; fragments: whether IP datagrams come in pieces; links: problems with link types;
-    tells: whether something is to be said of the file.
+class SplitIndex(NamedTuple):
+    """The connections of a split. ids: their hashes, sorted; sizes: the approximate bytes of each;
+    fragments: whether there are IP fragments; links: problems with link types; has_problems:
+    whether there are problems to report for the file.
     """
 
     proof: Proof
@@ -67,176 +71,183 @@ class Seen(NamedTuple):
     sizes: bytes
     fragments: bool
     links: tuple[CaptureError, ...]
-    tells: bool
+    has_problems: bool
 
     @property
     def bytes(self) -> int:
-        """How many bytes its packets have."""
+        """The bytes of its packets."""
         return int(np.frombuffer(self.sizes, np.int64).sum())
 
     @property
-    def numbers(self) -> Mixed:
-        """Numbers of its connections."""
+    def hashes(self) -> Hashes:
+        """The hashes of its connections."""
         return np.frombuffer(self.ids, np.uint64)
 
 
 class ConnectionSet(NamedTuple):
-    """Connections (mixed, sorted) that one task decodes, which visits the splits that have packets
-    of them: those, by their place among all. size: bytes of the connections.
+    """Connections (hashes, sorted) that one task decodes by reading the splits that have packets of
+    them. splits: indexes of these splits. size: bytes of the connections.
     """
 
-    ids: Mixed
+    ids: Hashes
     size: int
     splits: tuple[int, ...]
 
 
-class Shares(NamedTuple):
-    """What regions have alone, and not. moved: for each the connections that others have, too; None
-    where it hands on all. herds: those that are visited, and so in nothing that is handed on;
-    large: those that are handed on and have many bytes. handed: bytes of all that are.
+class Placement(NamedTuple):
+    """Where connections are decoded.
+
+    shuffled: for each region the connections that other regions have, too; None if the region
+    shuffles all of its packets. visits: the connections that are visited and never shuffled. large:
+    shuffled connections with many bytes. shuffled_bytes: bytes of all shuffled connections.
     """
 
-    moved: tuple[Mixed | None, ...]
-    herds: tuple[ConnectionSet, ...]
+    shuffled: tuple[Hashes | None, ...]
+    visits: tuple[ConnectionSet, ...]
     large: tuple[int, ...]
-    handed: int
+    shuffled_bytes: int
 
 
-def look(one: tuple[Split, int]) -> Seen:
-    """Look through a split of a set. Raises OSError where it cannot be read."""
+def index_split(one: tuple[Split, int]) -> SplitIndex:
+    """Index a split of a set. Raises OSError if it cannot be read."""
     split, set = one
     reading = read(split)
-    ids: list[Mixed] = [np.empty(0, np.uint64)]
+    ids: list[Hashes] = [np.empty(0, np.uint64)]
     sizes: list[Ints] = [np.empty(0, np.int64)]
     links: Links = {}
     fragments = False
     for block in reading:
-        plain, numbers = numbered_plainly(block, set)
+        plain, numbers = header_hashes(block, set)
         ids.append(numbers)
         sizes.append(block.captured[plain])
         if not plain.all():
             rest = select(block, np.flatnonzero(~plain))
             note_links(rest, links)
-            found, pieces = apart(rest)
-            ids.append(mixed(found, set))
+            found, pieces = split_fragments(rest)
+            ids.append(hashes(found, set))
             sizes.append(found.captured)
             fragments |= len(pieces) > 0
     proof = reading.proof
     every, volumes = _summed(np.concatenate(ids), np.concatenate(sizes))
-    tells = told(proof.problems, links)
+    has_problems = file_problems(proof.problems, links)
     unread = tuple(problem for problems in links.values() for problem in problems)
-    return Seen(proof, every.tobytes(), volumes.tobytes(), fragments, unread, any(tells))
+    return SplitIndex(
+        proof, every.tobytes(), volumes.tobytes(), fragments, unread, any(has_problems)
+    )
 
 
-def shares(regions: Sequence[Sequence[Seen]], sharing: Sharing) -> Shares:
-    """Compare what regions have.
+def place_connections(regions: Sequence[Sequence[SplitIndex]], sharing: Sharing) -> Placement:
+    """Compare the connections of regions and decide where each is decoded.
 
-    Of what it could hand on, a region that has less than a quarter alone hands on all, so that what
-    it hands on never waits for what it decodes.
+    A region that could decode less than a quarter of its bytes in place shuffles all of them, so
+    that the packets which it shuffles do not wait for its decoding.
     """
     found = [_joined(region) for region in regions]
-    several = _several([ids for ids, _ in found])
-    # A fragment belongs to a connection that nobody has seen.
-    pieces = any(seen.fragments for region in regions for seen in region)
-    all_move = pieces or sum(len(ids) for ids, _ in found) > MOST
-    shared = [is_among(several, ids) for ids, _ in found]
-    parted = [(ids[at], sizes[at]) for (ids, sizes), at in zip(found, shared, strict=True)]
-    splits = [seen for region in regions for seen in region]
-    least = sharing.large(sum(seen.bytes for seen in splits))
-    herds = [] if all_move else _herds(*_joined_up(parted), sharing, splits)
-    visited = in_herds(herds)
-    moved: list[Mixed | None] = []
-    leaving: list[tuple[Mixed, Ints]] = []
+    duplicated = _shared_hashes([ids for ids, _ in found])
+    # The connection of a fragment is not known yet.
+    pieces = any(index.fragments for region in regions for index in region)
+    all_move = pieces or sum(len(ids) for ids, _ in found) > MAX_COMPARED
+    shared = [is_among(duplicated, ids) for ids, _ in found]
+    by_region = [(ids[at], sizes[at]) for (ids, sizes), at in zip(found, shared, strict=True)]
+    splits = [index for region in regions for index in region]
+    least = sharing.large(sum(index.bytes for index in splits))
+    visits = [] if all_move else _choose_visits(*_joined_up(by_region), sharing, splits)
+    visited = connection_ids(visits)
+    shuffled: list[Hashes | None] = []
+    leaving: list[tuple[Hashes, Ints]] = []
     for (ids, sizes), leaves in zip(found, shared, strict=True):
         goes = ~is_among(visited, ids)
         whole = all_move or 4 * int(sizes[~leaves].sum()) < int(sizes[goes].sum())
-        moved.append(None if whole else ids[leaves])
+        shuffled.append(None if whole else ids[leaves])
         goes &= whole | leaves
         leaving.append((ids[goes], sizes[goes]))
     ids, sizes = _joined_up(leaving)
     large = (*ids[_largest(sizes, least)].tolist(),)
-    return Shares((*moved,), (*herds,), large, int(sizes.sum()))
+    return Placement((*shuffled,), (*visits,), large, int(sizes.sum()))
 
 
-class Some(Protocol):
-    """Some connections (mixed)."""
+class HasConnectionIds(Protocol):
+    """Has connection hashes."""
 
     @property
-    def ids(self) -> Mixed:
-        """Their numbers, sorted."""
+    def ids(self) -> Hashes:
+        """The hashes, sorted."""
 
 
-def in_herds(herds: Sequence[Some]) -> Mixed:
-    """List the connections of herds, sorted."""
-    return np.sort(np.concatenate([np.empty(0, np.uint64), *(herd.ids for herd in herds)]))
+def connection_ids(visits: Sequence[HasConnectionIds]) -> Hashes:
+    """Return the connections of all visits, sorted."""
+    return np.sort(np.concatenate([np.empty(0, np.uint64), *(group.ids for group in visits)]))
 
 
-def _herds(
-    ids: Mixed, sizes: Ints, sharing: Sharing, splits: Sequence[Seen]
+def _choose_visits(
+    ids: Hashes, sizes: Ints, sharing: Sharing, splits: Sequence[SplitIndex]
 ) -> list[ConnectionSet]:
-    """Choose the connections that are visited: large ones, one by one; and the others together, a
-    herd for each core, where reading all for each of them costs less than moving theirs.
+    """Choose the connections that are visited: large ones one by one; the others together, one set
+    for each core, if reading everything once for each set costs less than shuffling.
     """
-    total = sum(seen.bytes for seen in splits)
+    total = sum(index.bytes for index in splits)
     found = []
     rest = np.ones(len(ids), bool)
     for at in _largest(sizes, sharing.large(total)).tolist():
-        herd = _herd(ids[at : at + 1], int(sizes[at]), splits)
-        if sum(splits[each].bytes for each in herd.splits) <= DENSE * herd.size:
-            found.append(herd)
+        group = _connection_set(ids[at : at + 1], int(sizes[at]), splits)
+        if sum(splits[each].bytes for each in group.splits) <= MAX_READ_RATIO * group.size:
+            found.append(group)
             rest[at] = False
     ids, sizes = ids[rest], sizes[rest]
-    if not sharing.buckets and sharing.cores * total <= MOVES * int(sizes.sum()):
-        for mine in _dealt(sizes, sharing.cores):
-            found.append(_herd(ids[mine], int(sizes[mine].sum()), splits))
+    if not sharing.buckets and sharing.cores * total <= SHUFFLE_COST * int(sizes.sum()):
+        for members in _distribute(sizes, sharing.cores):
+            found.append(_connection_set(ids[members], int(sizes[members].sum()), splits))
     return found
 
 
-def _dealt(sizes: Ints, count: int) -> list[Ints]:
-    """Deal connections out, so that each gets about as many bytes; gives their places, sorted."""
+def _distribute(sizes: Ints, count: int) -> list[Ints]:
+    """Distribute connections so that each group has about the same number of bytes; returns their
+    indexes, sorted.
+    """
     order = np.argsort(-sizes, kind="stable")
-    hands: list[list[int]] = [[] for _ in range(count)]
-    heap = [(0, hand) for hand in range(count)]
-    for at in order[:DEALT].tolist():
-        held, hand = heap[0]
-        hands[hand].append(at)
-        heapreplace(heap, (held + int(sizes[at]), hand))
-    rest = order[DEALT:]
+    member_lists: list[list[int]] = [[] for _ in range(count)]
+    heap = [(0, member_list) for member_list in range(count)]
+    for at in order[:DISTRIBUTED_BY_SIZE].tolist():
+        held, member_list = heap[0]
+        member_lists[member_list].append(at)
+        heapreplace(heap, (held + int(sizes[at]), member_list))
+    rest = order[DISTRIBUTED_BY_SIZE:]
     dealt = [
-        np.sort(np.append(hand, rest[at::count]).astype(np.int64)) for at, hand in enumerate(hands)
+        np.sort(np.append(member_list, rest[at::count]).astype(np.int64))
+        for at, member_list in enumerate(member_lists)
     ]
-    return [mine for mine in dealt if len(mine)]
+    return [members for members in dealt if len(members)]
 
 
-def _herd(ids: Mixed, size: int, splits: Sequence[Seen]) -> ConnectionSet:
-    places = [at for at, seen in enumerate(splits) if is_among(seen.numbers, ids).any()]
+def _connection_set(ids: Hashes, size: int, splits: Sequence[SplitIndex]) -> ConnectionSet:
+    places = [at for at, index in enumerate(splits) if is_among(index.hashes, ids).any()]
     return ConnectionSet(ids, size, (*places,))
 
 
 def _largest(sizes: Ints, least: int) -> Ints:
-    """Give the places of those of at least that size, the largest first."""
+    """Return the indexes of sizes of at least `least`, the largest first."""
     order = np.argsort(-sizes, kind="stable")
     return order[sizes[order] >= least]
 
 
-def _joined(region: Sequence[Seen]) -> tuple[Mixed, Ints]:
-    return _joined_up([(seen.numbers, np.frombuffer(seen.sizes, np.int64)) for seen in region])
+def _joined(region: Sequence[SplitIndex]) -> tuple[Hashes, Ints]:
+    return _joined_up([(index.hashes, np.frombuffer(index.sizes, np.int64)) for index in region])
 
 
-def _joined_up(each: Sequence[tuple[Mixed, Ints]]) -> tuple[Mixed, Ints]:
+def _joined_up(each: Sequence[tuple[Hashes, Ints]]) -> tuple[Hashes, Ints]:
     ids = np.concatenate([np.empty(0, np.uint64), *(ids for ids, _ in each)])
     return _summed(ids, np.concatenate([np.empty(0, np.int64), *(sizes for _, sizes in each)]))
 
 
-def _summed(ids: Mixed, sizes: Ints) -> tuple[Mixed, Ints]:
-    """Sum sizes up by number; numbers are sorted then, each once."""
+def _summed(ids: Hashes, sizes: Ints) -> tuple[Hashes, Ints]:
+    """Sum the sizes of equal hashes; the hashes are then sorted and unique."""
     order = np.argsort(ids)
     ordered = ids[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=~ordered[:1]))
     return ordered[starts], np.add.reduceat(sizes[order], starts)
 
 
-def _several(each: Sequence[Mixed]) -> Mixed:
-    """List what is in more than one."""
+def _shared_hashes(each: Sequence[Hashes]) -> Hashes:
+    """Return the hashes that are in more than one list."""
     every = np.sort(np.concatenate([np.empty(0, np.uint64), *each]))
     return np.unique(every[1:][every[1:] == every[:-1]])

@@ -1,6 +1,7 @@
-"""What one partition learns and all others need: where connections begin, names of topics, sums.
+"""Collects what one partition finds out and all others need: first packets of connections, names of
+topics, sums.
 
-Law: facts add up in any order, so that partitions may be decoded in any order, twice, or anew.
+Law: facts can be added in any order, so partitions may be decoded in any order, or several times.
 
     partition --> rows + Facts --.
     partition --> rows + Facts --+--> sum --> numbers of connections, names --> every row
@@ -27,24 +28,24 @@ from ...capture.rows import Row, Status
 from ...capture.tables.connections import OTHER
 
 END: Final = 1 << 62
-"""Stands before the packet that tells what only the end of the capture shows."""
+"""Added to a packet number: the row was produced by the end of the capture, after all packets."""
 
 SIZE: Final = 4
-"""Bytes of the length in front of a message."""
+"""Bytes of the length field in front of a message."""
 
 RUNS: Final = frozenset({Status.GAP, Status.CONFLICT, *OTHER})
-"""Rows that are no message and speak of bytes of a connection."""
+"""Statuses of rows that are not messages but account for bytes of a connection."""
 
 
 @dataclass(slots=True)
 class Facts:
-    """See the module.
+    """The facts of a partition.
 
-    endings: the connections, called by their first packets until all are known. names: set and
-    topic id -> names stated for it, and when each was first. at: what sorts that which is being
-    told among the connections of all tasks: the packet that made it known, behind END if that was
-    the end of the capture. sums: bytes of rows by what they are, and `captured_bytes`. fragments:
-    whether fragments of IP datagrams were met that are not put together yet.
+    endings: the connections, identified by their first packets until all are known. names: set and
+    topic id -> names stated for it, each with the packet that stated it first. at: sort key of the
+    current item among the connections of all tasks: the packet that completed it, plus END at the
+    end of the capture. sums: bytes of rows by status, and `captured_bytes`. fragments: whether
+    there are IP fragments that were not reassembled yet.
     """
 
     endings: Endings = field(default_factory=Endings)
@@ -55,18 +56,18 @@ class Facts:
     messages: int = 0
     message_bytes: int = 0
 
-    def items(self, told: list[LocatedItem]) -> None:
-        """Take note of the bytes of rows, and of frames that will be rows."""
-        count, size = count_frames(told)
+    def items(self, entries: list[LocatedItem]) -> None:
+        """Count the bytes of rows, and of frames that will become rows."""
+        count, size = weigh(entries)
         self.messages += count
         self.message_bytes += size + SIZE * count
-        if count < len(told):
-            for one in told:
+        if count < len(entries):
+            for one in entries:
                 if not isinstance(one.item, RawFrame):
                     self.row(one.item)
 
     def row(self, row: Row) -> None:
-        """Take note of the bytes of a row."""
+        """Count the bytes of a row."""
         if row.is_message:
             self.messages += 1
             self.message_bytes += row.length + SIZE
@@ -74,13 +75,13 @@ class Facts:
             part = truncated(row) if row.status is Status.TRUNCATED else row.length
             self.sums[f"{row.status.value}_bytes"] += part
 
-    def named(self, set: int, id: bytes, name: str) -> None:
-        """Take note of the name that a message states for a topic id."""
+    def add_name(self, set: int, id: bytes, name: str) -> None:
+        """Record the name that a message states for a topic id."""
         stated = self.names.setdefault((set, id), {})
         stated[name] = min(self.at, stated.get(name, self.at))
 
     def pack(self) -> bytes:
-        """Write them."""
+        """Serialise the facts."""
         ended = self.endings
         sums = Counter(self.sums)
         sums.update(
@@ -95,8 +96,8 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class AllFacts:
-    """What all partitions together know. firsts: sorted; names: set and topic id -> name;
-    ambiguous: whether several were stated for one.
+    """The facts of all partitions. firsts: sorted; names: set and topic id -> name; ambiguous:
+    whether messages state different names for one id.
     """
 
     firsts: Ints
@@ -107,15 +108,15 @@ class AllFacts:
 
 
 def sum_up(packed: Iterable[bytes]) -> AllFacts:
-    """Add facts up; the name that was stated first stands."""
+    """Add facts; the name that was stated first wins."""
     firsts: list[Ints] = [np.empty(0, np.int64)]
     names: dict[tuple[int, bytes], dict[str, int]] = {}
     sums: Counter[str] = Counter()
     fragments = False
     for one in packed:
-        mine, named, counted, unjoined = pickle.loads(one)
+        mine, add_name, counted, unjoined = pickle.loads(one)
         firsts.append(np.frombuffer(mine, np.int64))
-        for id, stated in named.items():
+        for id, stated in add_name.items():
             known = names.setdefault(id, {})
             for name, at in stated.items():
                 known[name] = min(at, known.get(name, at))
@@ -131,14 +132,13 @@ def sum_up(packed: Iterable[bytes]) -> AllFacts:
 
 
 def truncated(row: Row) -> int:
-    """Say how many bytes of a message that was cut are there, with those of its length."""
+    """Return how many bytes of a truncated message were captured, including its length field."""
     return len(row.raw) + (SIZE if row.length > len(row.raw) else 0)
 
 
-class Unresolved(TopicNames):
-    """Names of topics while they are being gathered: what is stated is noted, nothing is filled in.
-
-    sets: of each file.
+class UnresolvedTopics(TopicNames):
+    """Topic names while they are collected: stated names are recorded, none is filled in. sets: the
+    set of each file.
     """
 
     def __init__(self, facts: Facts, sets: Sequence[int]) -> None:
@@ -147,12 +147,12 @@ class Unresolved(TopicNames):
         self._sets = sets
 
     def topic(self, name: str | None, id: bytes | None = None) -> Topic:
-        """Get a topic as it is stated."""
+        """Return a topic as the message states it."""
         if id is None or not any(id):
             return super().topic(name)
         return Topic(name or None, id)
 
-    def add(self, name: str, id: bytes) -> None:
-        """Take note of a name."""
+    def state(self, name: str, id: bytes) -> None:
+        """Record a name."""
         set = self._sets[file_and_packet(self.facts.at & (END - 1))[0]]
-        self.facts.named(set, id, name)
+        self.facts.add_name(set, id, name)

@@ -1,11 +1,11 @@
-"""What one Spark task reads: splits of files of the set, and the rows it makes of their packets.
+"""Reads the splits of one Spark task and makes rows of their packets.
 
-Law: a part's rows depend on nothing but its packets; what needs its neighbours (fragments of IP
-datagrams, what is wrong with the file) goes on as rows that say so.
+Law: the rows of a part depend only on its own packets. What needs neighbouring parts (IP fragments,
+problems of the file) is passed on as rows of their own kind.
 
     split --> blocks --> segments --> rows by bucket of connections
-                    `--> fragments, as captured --> rows by file --joined--> rows by bucket
-                    `--> Notice: problems, how far it read ----> rows by file
+                    `--> fragments, as captured --> rows by file --reassembled--> rows by bucket
+                    `--> FileProblems, packets read so far ----> rows by file
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from ...capture.multifile import file_and_packet, packet_id
 from ...capture.packets.headers import Kind
 from ...capture.packets.parser import PacketParser, Segments
 from ...errors import CaptureError, UnsupportedLinkType
-from ..decode.packets import Kind as Rows
 from ..decode.packets import (
-    Mixed,
-    Placing,
+    Hashes,
+    Partitioner,
+    fragment_row,
+    fragments_in,
+    hashes,
     is_among,
-    mixed,
-    piece_row,
-    pieces_in,
     row_of,
     segment_rows,
-    taken,
+    take,
 )
-from ..decode.plain import numbered_plainly
+from ..decode.packets import Kind as Rows
+from ..decode.plain import header_hashes
 from ..errors import OutOfOrder
 from ..splitting import Split, read
 
@@ -43,19 +43,21 @@ T = TypeVar("T")
 
 FRAGMENTS: Final = frozenset({Kind.FRAGMENT4, Kind.FRAGMENT6})
 
-JOINED: Final = 1 << 10
-"""Segments of datagrams that are given at a time: they lie between others, which wait for them."""
+SEGMENTS_PER_ROW: Final = 1 << 10
+"""Segments of reassembled datagrams in a row: segments that lie between them wait for the whole
+row.
+"""
 
 
 Links: TypeAlias = dict[int, tuple[CaptureError, ...]]
 """Link type -> what is wrong with it, where it stands first."""
 
 
-class Notice(NamedTuple):
-    """What a part tells about its file.
+class FileProblems(NamedTuple):
+    """Problems of a file that a part found.
 
-    problems: what could not be read. once: what a file says once, though each of its parts may:
-    link types that are not read, by what tells them apart.
+    problems: what could not be read. once: problems that are reported once for a file although each
+    part may find them (unsupported link types): key and text.
     """
 
     problems: tuple[str, ...] = ()
@@ -64,7 +66,7 @@ class Notice(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A split, its file by its place among all, and the set that is of. packets: of the file."""
+    """A split; the index of its file and of its set. packets: number of packets in the file."""
 
     file: int
     set: int
@@ -72,62 +74,71 @@ class Part:
     packets: int = 0
 
     def segments(
-        self, placing: Placing, hand_on: Callable[[pa.RecordBatch], None]
+        self, partitioner: Partitioner, emit: Callable[[pa.RecordBatch], None]
     ) -> Iterator[Segments]:
-        """Read the part; hand on what is no segment. Raises OSError where it cannot be read."""
+        """Read the segments of the part; everything else is passed to `emit`. Raises OSError if the
+        file cannot be read.
+        """
         reading = read(self.split)
         links: Links = {}
         for block in reading:
             first = packet_id(self.file, block.first)
             note_links(block, links)
-            found, pieces = apart(replace(block, first=first))
-            if len(pieces):
-                rows = select(block, pieces)
-                hand_on(piece_row(rows, first + pieces, placing.of_file(self.file)))
+            found, fragments = split_fragments(replace(block, first=first))
+            if len(fragments):
+                rows = select(block, fragments)
+                emit(fragment_row(rows, first + fragments, partitioner.of_file(self.file)))
             if len(found):
                 yield found
-        said = told(reading.proof.problems, links)
-        if any(said):
-            last = packet_id(self.file, self.packets)
-            hand_on(row_of(placing.of_file(self.file), Rows.NOTICE, last, pickle.dumps(said)))
+        found_problems = file_problems(reading.proof.problems, links)
+        if any(found_problems):
+            last = numbered(self.file, self.packets)
+            emit(
+                row_of(
+                    partitioner.of_file(self.file),
+                    Rows.PROBLEMS,
+                    last,
+                    pickle.dumps(found_problems),
+                )
+            )
 
-    def visited(self, ids: Mixed) -> Iterator[Segments]:
-        """Read the segments of some connections (mixed, sorted), and parse little else; no datagram
-        of the file comes in pieces. Raises OSError where it cannot be read.
+    def visited(self, ids: Hashes) -> Iterator[Segments]:
+        """Read only the segments of some connections (hashes, sorted). Most other packets are not
+        parsed; the file has no IP fragments. Raises OSError if the file cannot be read.
         """
         for block in read(self.split):
-            plain, numbers = numbered_plainly(block, self.set)
+            plain, numbers = header_hashes(block, self.set)
             wanted = ~plain
             wanted[plain] = is_among(ids, numbers)
             rows = np.flatnonzero(wanted)
             found = PacketParser().parse(select(block, rows))
             if not plain.all():
-                found = taken(found, is_among(ids, mixed(found, self.set)))
+                found = take(found, is_among(ids, hashes(found, self.set)))
             if len(found):
                 packets = packet_id(self.file, block.first) + rows[found.packet - block.first]
                 yield replace(found, packet=packets)
 
-    def rows(self, placing: Placing) -> Iterator[pa.RecordBatch]:
-        """Read the part; all of it is handed on."""
+    def rows(self, partitioner: Partitioner) -> Iterator[pa.RecordBatch]:
+        """Read the part as rows to shuffle."""
         others: list[pa.RecordBatch] = []
-        for found in self.segments(placing, others.append):
-            yield from drained(others)
-            yield from segment_rows(found, self.set, placing)
-        yield from drained(others)
+        for found in self.segments(partitioner, others.append):
+            yield from drain(others)
+            yield from segment_rows(found, self.set, partitioner)
+        yield from drain(others)
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """Connections (mixed, sorted) whose packets never move, and the parts that have some, in order.
-    cut: whether they have more bytes than one task should make rows of.
+    """Connections (hashes, sorted) that are decoded in place by one task, and the parts that have
+    their packets, in order. cut: whether they are too large for one task and are cut into chunks.
     """
 
-    ids: Mixed
+    ids: Hashes
     parts: tuple[Part, ...]
     cut: bool
 
     def segments(self) -> Iterator[Segments]:
-        """Give the connections' segments. Raises OutOfOrder, OSError."""
+        """Read the segments of the connections. Raises OutOfOrder, OSError."""
         last = -1
         for part in self.parts:
             for found in part.visited(self.ids):
@@ -140,87 +151,93 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Parts that lie behind one another, read by one task. moved: connections (mixed, sorted) that
-    have packets elsewhere, too; None where all of them are handed on.
+    """Adjacent parts that one task reads. shuffled: connections (hashes, sorted) that also have
+    packets in other regions; None if all packets are shuffled.
     """
 
     parts: tuple[Part, ...]
-    moved: Mixed | None = None
+    shuffled: Hashes | None = None
 
     def segments(
-        self, placing: Placing, hand_on: Callable[[pa.RecordBatch], None]
+        self, partitioner: Partitioner, emit: Callable[[pa.RecordBatch], None]
     ) -> Iterator[Segments]:
-        """Give the segments of connections that lie here alone; hand on all else."""
-        moved = self.moved
-        assert moved is not None
+        """Read the segments of connections that lie in this region only; everything else is passed
+        to `emit`.
+        """
+        shuffled = self.shuffled
+        assert shuffled is not None
         for part in self.parts:
-            for found in part.segments(placing, hand_on):
+            for found in part.segments(partitioner, emit):
                 rest = found
-                if len(moved):
-                    leaves = is_among(moved, mixed(found, part.set))
+                if len(shuffled):
+                    leaves = is_among(shuffled, hashes(found, part.set))
                     if leaves.any():
-                        gone = taken(found, np.flatnonzero(leaves))
-                        for row in segment_rows(gone, part.set, placing):
-                            hand_on(row)
-                        rest = taken(found, np.flatnonzero(~leaves))
+                        leaving = take(found, np.flatnonzero(leaves))
+                        for row in segment_rows(leaving, part.set, partitioner):
+                            emit(row)
+                        rest = take(found, np.flatnonzero(~leaves))
                 if len(rest):
                     yield rest
 
 
-def drained(rows: list[T]) -> Iterator[T]:
-    """Give what was collected, and forget it."""
+def drain(rows: list[T]) -> Iterator[T]:
+    """Yield the collected rows and clear the list."""
     yield from rows
     rows.clear()
 
 
-def told(problems: Iterable[CaptureError], links: Links) -> Notice:
-    """Say what a split has to tell of its file."""
+def file_problems(problems: Iterable[CaptureError], links: Links) -> FileProblems:
+    """Collect the problems that a split found in its file."""
     plain, once = [], []
     for problem in problems:
         if isinstance(problem, UnsupportedLinkType):
             once.append((problem.reason, str(problem)))
         else:
             plain.append(str(problem))
-    once += [(f"link type {link}", "".join(map(str, said))) for link, said in links.items() if said]
-    return Notice(tuple(plain), tuple(once))
+    once += [
+        (f"link type {link}", "".join(map(str, found_problems)))
+        for link, found_problems in links.items()
+        if found_problems
+    ]
+    return FileProblems(tuple(plain), tuple(once))
 
 
-def apart(block: PacketBlock) -> tuple[Segments, Ints]:
-    """Parse a block but for fragments of IP datagrams; give the rows of those."""
+def split_fragments(block: PacketBlock) -> tuple[Segments, Ints]:
+    """Parse the packets of a block except IP fragments; also returns the rows of the fragments."""
     parser = PacketParser()
     found = parser.parse(block)
-    if not _fragments(parser):
+    if not _fragment_count(parser):
         return found, np.empty(0, np.int64)
-    rows = np.array(_find(block, 0), np.int64)
+    rows = np.array(_find_fragments(block, 0), np.int64)
     others = np.setdiff1d(np.arange(len(block)), rows)
     rest = PacketParser().parse(select(block, others))
     return replace(rest, packet=block.first + others[rest.packet - block.first]), rows
 
 
 def select(block: PacketBlock, rows: Ints) -> PacketBlock:
-    """Take packets; they are numbered on from the block's first."""
+    """Select packets of a block; they are numbered from the first packet of the block on."""
     columns = (block.ts, block.start, block.captured, block.original, block.link)
     return PacketBlock(block.data, block.position, block.first, *(each[rows] for each in columns))
 
 
-def _fragments(parser: PacketParser) -> int:
-    return sum(parser.skipped[kind] for kind in FRAGMENTS)
+def _fragment_count(parser: PacketParser) -> int:
+    return sum(parser.passed_over[kind] for kind in FRAGMENTS)
 
 
-def _find(block: PacketBlock, at: int) -> list[int]:
-    """List the packets of a block that are fragments, by halves."""
+def _find_fragments(block: PacketBlock, at: int) -> list[int]:
+    """Find the packets of a block that are fragments, by bisection."""
     parser = PacketParser()
     parser.parse(block)
-    if not _fragments(parser):
+    if not _fragment_count(parser):
         return []
     if len(block) == 1:
         return [at]
     half = len(block) // 2
-    return _find(block[:half], at) + _find(block[half:], at + half)
+    return _find_fragments(block[:half], at) + _find_fragments(block[half:], at + half)
 
 
 def note_links(block: PacketBlock, links: Links) -> None:
-    """Note what is said of link types that are not read, where each stands first."""
+    """Record the problems of unsupported link types, each where it occurs first."""
     for link in np.unique(block.link).tolist():
         if link not in links:
             first = np.flatnonzero(block.link == link)[:1]
@@ -229,19 +246,21 @@ def note_links(block: PacketBlock, links: Links) -> None:
             links[link] = tuple(parser.problems)
 
 
-def join_pieces(
-    rows: Iterable[tuple[int, bytes]], sets: Sequence[int], placing: Placing
+def reassemble_fragments(
+    rows: Iterable[tuple[int, bytes]], sets: Sequence[int], partitioner: Partitioner
 ) -> Iterator[pa.RecordBatch]:
-    """Put the datagrams of files together; what is given comes in packet order: first packet, body.
-    sets: of each file.
+    """Reassemble the IP datagrams of files. rows: number of the first packet, and body, in packet
+    order. sets: the set of each file.
     """
     parser, file = PacketParser(), -1
     for packet, body in rows:
-        mine, _ = file_and_packet(packet)
-        if mine != file:
-            parser, file = PacketParser(), mine
-        block, numbers = pieces_in(body)
+        packet_file, _ = file_and_packet(packet)
+        if packet_file != file:
+            parser, file = PacketParser(), packet_file
+        block, numbers = fragments_in(body)
         found = parser.parse(block)
         found = replace(found, packet=numbers[found.packet - 1])
-        for at in range(0, len(found), JOINED):
-            yield from segment_rows(taken(found, slice(at, at + JOINED)), sets[file], placing)
+        for at in range(0, len(found), SEGMENTS_PER_ROW):
+            yield from segment_rows(
+                take(found, slice(at, at + SEGMENTS_PER_ROW)), sets[file], partitioner
+            )

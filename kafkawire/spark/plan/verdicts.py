@@ -1,11 +1,11 @@
-"""What became of each file given: read as a whole, read in part, refused.
+"""Verdicts of input files: read as a whole, read in part, refused.
 
-Law: every file given has a verdict, and it is that of `kafkawire decode` for the same file.
+Law: every input has a verdict, the one that `kafkawire decode` gives to the same file.
 
     ok                                read as a whole
-    truncated, corrupt, unsupported   read as far as it can be; rows of `problems` say the same
+    truncated, corrupt, unsupported   read as far as possible; `problems` has rows for them
     not_a_capture, unreadable         refused and named; the other files are read, exit code 2
-    ignored                           in a directory, like a capture neither by name nor by content
+    ignored                           found in a directory; neither name nor content of a capture
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CAPTURE_NAME: Final = re.compile(r"\.(pcap|pcapng|cap)\d*(\.gz|\.zst)?$")
 
 
 class FileStatus(StrEnum):
-    """See the module."""
+    """Status of a file, see the module."""
 
     OK = "ok"
     TRUNCATED = "truncated"
@@ -40,7 +40,7 @@ class FileStatus(StrEnum):
 
 
 REFUSED: Final = frozenset({FileStatus.NOT_A_CAPTURE, FileStatus.UNREADABLE})
-"""What makes the exit code 2."""
+"""Statuses that make the exit code 2."""
 
 BY_PROBLEM: Final[tuple[tuple[type[CaptureError], FileStatus], ...]] = (
     (CorruptCapture, FileStatus.CORRUPT),
@@ -48,12 +48,12 @@ BY_PROBLEM: Final[tuple[tuple[type[CaptureError], FileStatus], ...]] = (
     (UnsupportedLinkType, FileStatus.UNSUPPORTED),
     (CaptureError, FileStatus.CORRUPT),
 )
-"""Problem -> status; of several problems the first in this order counts."""
+"""Problem -> status; of several problems the first in this order decides."""
 
 
 class Verdict(NamedTuple):
-    """What became of a file. reason, offset: of the problem that decides; offset counts bytes of
-    the uncompressed file, None where the problem has no place. problems: how many there are.
+    """The verdict of a file. reason, offset: of the problem that decides; offset: byte of the
+    uncompressed file, or None. problems: how many there are.
     """
 
     status: FileStatus = FileStatus.OK
@@ -63,7 +63,7 @@ class Verdict(NamedTuple):
 
     @property
     def refused(self) -> bool:
-        """Whether the file was not read at all, although it was asked for."""
+        """Whether the file was not read although it was given."""
         return self.status in REFUSED
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ class Verdict(NamedTuple):
         return f"{start}{self.reason}{place}{more}" if self.reason else str(self.status)
 
     def as_json(self) -> dict[str, Any]:
-        """Give the fields of an entry of the manifest."""
+        """Return the fields for the entry of the manifest."""
         if self.reason is None:
             return {"status": self.status.value}
         return {
@@ -84,10 +84,8 @@ class Verdict(NamedTuple):
         }
 
 
-class LeftOut(NamedTuple):
-    """An input that is not among the files of a plan, as nothing of it is read. file: None where
-    there is none, or it cannot be opened.
-    """
+class SkippedInput(NamedTuple):
+    """An input that is not read. file: None if it does not exist or cannot be opened."""
 
     name: str
     verdict: Verdict
@@ -98,7 +96,7 @@ class LeftOut(NamedTuple):
 
 
 def of_problems(problems: Sequence[CaptureError]) -> Verdict:
-    """Judge a file by what reading it found."""
+    """Return the verdict for the problems that reading a file found."""
     for kind, status in BY_PROBLEM:
         for problem in problems:
             if isinstance(problem, kind):
@@ -107,7 +105,9 @@ def of_problems(problems: Sequence[CaptureError]) -> Verdict:
 
 
 def of_head(file: InputFile) -> Verdict:
-    """Judge a file without packets by its first bytes. Raises OSError where it cannot be read."""
+    """Return the verdict of a file without packets from its first bytes. Raises OSError if it
+    cannot be read.
+    """
     with opened(file) as reader:
         head = reader.read(0, HEAD)
     try:
@@ -120,10 +120,10 @@ def of_head(file: InputFile) -> Verdict:
 
 
 def of_error(error: OSError) -> Verdict:
-    """Judge a file that cannot be opened."""
+    """Return the verdict of a file that cannot be opened."""
     return Verdict(FileStatus.UNREADABLE, error.strerror or str(error), None, 1)
 
 
 def code(*, refused: bool, findings: bool) -> int:
-    """Give the exit code: 2 where an input was refused, 1 for findings, else 0."""
+    """Return the exit code: 2 if an input was refused, 1 for findings, else 0."""
     return 2 if refused else int(findings)

@@ -1,6 +1,7 @@
-"""The capture decoders, resumed at an edge, and searching behind damage as the serial reader would.
+"""Resumes the capture decoders at an edge; they resynchronise after damage as the serial reader
+does.
 
-Law: what a search behind damage finds depends on how far the serial reader had read; so a search
+Law: what a search after damage finds depends on how far the serial reader had read, so a search
 waits for the end of one of its chunks.
 
     chunks of the serial reader   |---------------|---------------|
@@ -8,8 +9,8 @@ waits for the end of one of its chunks.
     damage                                  ^ searched only with all bytes up to here
                                                   ^
 
-That is enough: a search begins when SEARCH_BYTES behind the damage are there, and later damage
-needs later bytes, so that no search depends on how far an earlier one had to read.
+That suffices: a search begins when SEARCH_BYTES after the damage are available, and later damage
+needs later bytes, so no search depends on how far an earlier one had to read.
 """
 
 from __future__ import annotations
@@ -31,25 +32,24 @@ from .splits import Edge
 class Resumed(Protocol):
     """A decoder that was started at an edge.
 
-    ends_chunk: to be set before feeding: whether the serial reader's chunk ends where the bytes
-    end.
+    ends_chunk: set before `feed`: whether a chunk of the serial reader ends with these bytes.
     """
 
     problems: list[CaptureError]
     ends_chunk: bool
 
     def feed(self, chunk: bytes) -> Iterator[PacketBlock]:
-        """Take the next bytes of the file."""
+        """Decode the next bytes of the file."""
 
     def finish(self) -> Iterator[PacketBlock]:
-        """Take note that the file ends here."""
+        """Handle the end of the file."""
 
     def places(self, block: PacketBlock) -> Ints:
-        """Tell where in the file the header of each packet of the last block lies."""
+        """Return the file offset of the header of each packet of the last block."""
 
     def edge(self, block: PacketBlock, row: int, before: Edge) -> Edge:
-        """Make the edge before a packet of the last block (behind it all where row is its length);
-        `before` is an earlier edge.
+        """Return the edge before a packet of the last block (after the last packet if `row` is its
+        length). before: an earlier edge.
         """
 
 

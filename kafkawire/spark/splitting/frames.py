@@ -1,11 +1,10 @@
-"""Where the members of a compressed file begin, read from their headers: BGZF, and zstd in frames.
+"""Finds the members of a compressed file from their headers: BGZF, and zstd in frames.
 
-Law: only what does not say how much it holds is unpacked, to be counted. Marks are claims: whoever
-reads a stretch compares its end with the next mark.
+Law: only a member whose header does not state its content size is decompressed, to measure it.
+Marks are not trusted: the reader of a range compares its end with the next mark.
 
-    BGZF    gzip members with an extra field BC: their own size - 1; the last 4 bytes: what they
-            hold
-    zstd    frame header (content size) | blocks, each behind its size | checksum
+    BGZF    gzip members with an extra field BC: their own size - 1; the last 4 bytes: content size
+    zstd    frame header (content size) | blocks, each after its size | checksum
     seekable zstd: a skippable frame at the end with the sizes of all frames
 
 Sources: SAM/BAM specification section 4.1; RFC 8878; zstd's contrib/seekable_format.
@@ -24,7 +23,7 @@ from .splits import Mark
 from .stores import Reader
 
 EMPTY_BGZF: Final = 28
-"""Size of the member without content that ends a BGZF file."""
+"""Size of the empty member that ends a BGZF file."""
 
 SEEKABLE: Final = 0x8F92EAB1
 SEEK_FOOTER: Final = struct.Struct("<IBI")
@@ -34,8 +33,8 @@ _SEEK_CHECKSUMS: Final = 0x80
 _SEEK_RESERVED: Final = 0x7C
 
 MAX_FRAME: Final = 1 << 26
-"""How long a frame is stepped through: in a file of one long frame there is nothing to mark, and
-all of it would have to come from afar.
+"""Maximum bytes of a frame that are stepped through: a file of one long frame has no marks, and all
+of it would have to be fetched.
 """
 
 _DICTIONARY_BYTES: Final = (0, 1, 2, 4)
@@ -44,14 +43,14 @@ _RAW, _RLE, _COMPRESSED = range(3)
 
 
 class Member(NamedTuple):
-    """Bytes of one member or frame, and how many it unpacks to."""
+    """Size of a member or frame, and of its content."""
 
     packed: int
     size: int
 
 
 class Window:
-    """Bytes of a file, read ahead for who goes through it from the beginning."""
+    """Reads a file sequentially, with read-ahead."""
 
     def __init__(self, reader: Reader, size: int) -> None:
         self.size = size
@@ -60,7 +59,7 @@ class Window:
         self._held = b""
 
     def take(self, offset: int, size: int) -> bytes:
-        """Take bytes at an offset; fewer at the end of the file."""
+        """Return bytes at an offset; fewer at the end of the file."""
         begin = offset - self._at
         if begin < 0 or begin + size > len(self._held):
             self._at, begin = offset, 0
@@ -68,17 +67,17 @@ class Window:
         return self._held[begin : begin + size]
 
     def counted(self, offset: int, size: int) -> Member | None:
-        """Unpack a member that does not say how much it holds; None if it is damaged."""
+        """Decompress a member to measure its content; None if it is damaged."""
         unpacked = Unpacked(chunks(self._reader, offset, offset + size))
         content = sum(map(len, unpacked))
         return Member(size, content) if unpacked.problem is None else None
 
 
 def marks(reader: Reader, size: int, spacing: int) -> list[Mark]:
-    """Mark members at least `spacing` bytes of the file apart, from its beginning on.
+    """Mark members at least `spacing` bytes of the file apart, from its start on.
 
-    The members behind the last that is understood are left to the last mark. Returns one mark where
-    a file cannot be split.
+    Members after the last readable one belong to the last mark. Returns one mark if a file cannot
+    be split.
     """
     found = [Mark(0, 0)]
     at = position = 0
@@ -115,7 +114,7 @@ def _bgzf(window: Window) -> Iterator[Member]:
 
 
 def _bgzf_size(head: bytes) -> int | None:
-    """Read the size of a member from its header; None where it is no member of a BGZF."""
+    """Return the size of a member from its header; None if it is not a BGZF member."""
     if len(head) < 18 or head[:4] != b"\x1f\x8b\x08\x04" or head[12:16] != b"BC\x02\x00":
         return None
     size = int.from_bytes(head[16:18], "little") + 1
@@ -133,7 +132,7 @@ def _zstd(window: Window) -> Iterator[Member]:
 
 
 def _zstd_frame(window: Window, start: int) -> Member | None:
-    """Step over a frame; None where it is none, is cut, or cannot be unpacked."""
+    """Step over a frame; None if it is not a frame, truncated or corrupt."""
     head = window.take(start, 18)
     if len(head) >= 8 and int.from_bytes(head[:4], "little") & ~0xF == SKIPPABLE:
         end = start + 8 + int.from_bytes(head[4:8], "little")
@@ -170,7 +169,7 @@ def _blocks_end(window: Window, at: int) -> int | None:
 
 
 def _seek_table(reader: Reader, file_size: int) -> Iterator[Member] | None:
-    """Read the sizes of all frames from the file's end; None where there is no such table."""
+    """Read the sizes of all frames from the seek table; None if there is none."""
     footer = reader.read(max(0, file_size - SEEK_FOOTER.size), SEEK_FOOTER.size)
     if len(footer) < SEEK_FOOTER.size:
         return None

@@ -1,7 +1,7 @@
-"""Paths, directories, patterns and URIs -> files.
+"""Lists the files of paths, directories, patterns and URIs.
 
-Law: order and names are those of what was given: a directory or a pattern stands for its files,
-sorted by name; what is not there is an error that names it. Whether a file is a capture is told by
+Law: order and names are those of the arguments: a directory or a pattern stands for its files,
+sorted by name; a missing file is an error that names it. Whether a file is a capture is decided by
 its content, when it is read.
 
     /data/a.pcap   /data/   /data/*.pcap   s3://bucket/captures/   s3://bucket/2026/*/x?.pcap.gz
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 PATTERN: Final = re.compile(r"[*?\[]")
 HIDDEN: Final = ("_", ".")
-"""Names in a directory that begin so are what other programs left there, or are still writing."""
+"""Prefixes of hidden names: files of other programs, or files that are still being written."""
 
 
 def inputs(
@@ -36,11 +36,11 @@ def inputs(
 ) -> list[InputFile]:
     """List the files that paths, directories, patterns and URIs stand for, each once.
 
-    options: of the URIs' filesystem, as pyarrow.fs names them (`endpoint_override`, `scheme`,
-    `region`, `access_key`, `secret_key`, `anonymous` ...). recursive: also the files in a
-    directory's directories. missing: called for each path at which nothing is found, and the others
-    are listed; without it FileNotFoundError is raised. Raises OSError where a store cannot be
-    reached, ValueError where no store opens such a URI.
+    options: of the filesystem of the URIs, as pyarrow.fs names them (`endpoint_override`, `scheme`,
+    `region`, `access_key`, `secret_key`, `anonymous` ...). recursive: include subdirectories.
+    missing: called for each path at which nothing is found, and the others are listed; without it
+    FileNotFoundError is raised. Raises OSError if a store cannot be reached, ValueError if no store
+    supports the URI.
     """
     found: dict[str, InputFile] = {}
     for given in paths:
@@ -82,7 +82,7 @@ def _local(text: str, recursive: bool) -> Iterator[InputFile]:
 def _local_files(path: Path, recursive: bool) -> Iterator[InputFile]:
     if not path.is_dir():
         if not path.exists():
-            raise FileNotFoundError(f"{path}: there is no such file")
+            raise FileNotFoundError(f"{path}: no such file")
         about = path.stat()
         yield InputFile(str(path), str(path.absolute()), about.st_size, about.st_mtime_ns)
         return
@@ -102,7 +102,7 @@ def _remote(store: Store, path: str, recursive: bool) -> Iterator[InputFile]:
     name = store.uri(path)
     if wild := PATTERN.search(path):
         root = path[: wild.start()].rpartition("/")[0]
-        pattern = path.lstrip("/").split("/")  # stores of fsspec may begin with one, or not
+        pattern = path.lstrip("/").split("/")  # fsspec paths may start with a slash or not
         found = _under(store, root, deep=True)
         files = [each for each in found if matches(each.path.lstrip("/").split("/"), pattern)]
         if not files:
@@ -126,7 +126,7 @@ def _at(store: Store, path: str, recursive: bool) -> Iterator[FileInfo]:
         yield about
         return
     if about.type == FileType.NotFound:
-        raise FileNotFoundError(f"{name}: there is no such file")
+        raise FileNotFoundError(f"{name}: no such file")
     depth = len(about.path.rstrip("/")) + 1
     files = [
         each
@@ -144,12 +144,12 @@ def _under(store: Store, root: str, *, deep: bool) -> list[FileInfo]:
     with explained(store.uri(root)):
         selector = FileSelector(root, allow_not_found=True, recursive=deep)
         found = filesystem(store).get_file_info(selector)
-    # an object of no bytes whose name ends in a slash only makes a directory seen
+    # an empty object whose name ends in a slash is a directory marker
     return sorted((one for one in found if one.type == FileType.File), key=lambda one: one.path)
 
 
 def _remote_file(store: Store, about: FileInfo) -> InputFile:
-    if about.size is None:  # a listing that does not say
+    if about.size is None:  # a listing without sizes
         with explained(store.uri(about.path)):
             about = filesystem(store).get_file_info(about.path)
     return InputFile(store.uri(about.path), about.path, about.size, about.mtime_ns, store)
@@ -160,7 +160,7 @@ def _hidden(parts: Iterable[str]) -> bool:
 
 
 def matches(parts: list[str], pattern: list[str]) -> bool:
-    """Match a path by directories, as a shell does; `**` is any number of them."""
+    """Match a path by directories, as a shell does; `**` matches any number of them."""
     if not pattern:
         return not parts
     if pattern[0] == "**":

@@ -1,12 +1,12 @@
 """Cuts a file into splits.
 
-Law: reading a split needs nothing but the split. Where it is cheap (a local file as it is) their
-starts are found by reading the file once, and are certain; elsewhere only the first one is.
+Law: a split can be read on its own. For a local, uncompressed file the starts are found by reading
+it once, and are certain; otherwise only the first one is.
 
-    local, not compressed     walked: every start and number known, no split empty
-    remote, not compressed    a cut each `split_bytes`; starts are guessed when they are read
+    local, uncompressed       walked: every start and number known, no split empty
+    remote, uncompressed      a cut each `split_bytes`; starts are guessed when they are read
     BGZF, zstd in frames      a cut at members; starts are guessed when they are read
-    anything else             whole, also what is no capture at all
+    anything else             one split, also for files that are not captures
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from .splits import END, Edge, Mark, Split
 from .stores import InputFile, Reader, opened
 
 HEAD: Final = 1 << 12
-"""Bytes read to see what a file is."""
+"""Bytes read to detect the format of a file."""
 
 
 def plan(file: InputFile, split_bytes: int, *, walk: bool | None = None) -> list[Split]:
-    """Cut a file into splits of about `split_bytes` (of the file, as it is stored).
+    """Cut a file into splits of about `split_bytes` (of the file as stored).
 
-    walk: find the starts by reading the file from its beginning, which only the local default
-    does, and no compressed file allows. Splits whose `start` is None are to be proven (`prove`).
-    Raises OSError where the file cannot be read, ValueError where split_bytes is not positive.
+    walk: find the starts by reading the file from its start; the default for local files,
+    impossible for compressed ones. Splits whose `start` is None must be proven (`prove`). Raises
+    OSError if the file cannot be read, ValueError if split_bytes is not positive.
     """
     if split_bytes < 1:
-        raise ValueError(f"a split of {split_bytes} bytes")
+        raise ValueError(f"invalid split_bytes {split_bytes}: expected a positive number")
     with opened(file) as reader:
         head = reader.read(0, HEAD)
         stored = [Mark(0, 0)]
@@ -66,7 +66,7 @@ def _unpacked_head(reader: Reader, size: int) -> bytes:
 
 
 def _known(file: InputFile, head: bytes) -> Split | None:
-    """Make a split of all of a file; None where the file is not one to be cut."""
+    """Return a split for all of a file; None if the file cannot be cut."""
     if is_pcapng(head):
         return Split(file, start=Edge(0, order="<"), first=1)
     if is_pcap(head) and len(head) >= FILE_HEADER:
@@ -77,7 +77,7 @@ def _known(file: InputFile, head: bytes) -> Split | None:
 
 
 def _guessed(known: Split, lows: list[int], stored: list[Mark]) -> list[Split]:
-    """Cut at `lows`; what a guess needs to know is taken from the first packet."""
+    """Cut at `lows`; guesses use what is known of the first packet."""
     if len(lows) == 1:
         return [known]
     assert known.start is not None
@@ -96,7 +96,7 @@ def _guessed(known: Split, lows: list[int], stored: list[Mark]) -> list[Split]:
 
 
 def _walked(known: Split, lows: list[int]) -> Iterator[Split]:
-    """Cut at the first packet behind each of `lows`, by reading."""
+    """Cut at the first packet after each of `lows`, by reading."""
     edge, first, ordinal = known.start, known.first, 0
     assert edge is not None
     assert first is not None

@@ -1,7 +1,7 @@
-"""Reads one split: guesses where its packets begin if that is not known, and says what it proved.
+"""Reads one split; guesses where its packets begin if that is unknown, and reports what it proved.
 
-Law: a split takes the packets whose header lies in it, however far they reach, and the damage that
-begins before its end; it ends where the next packet does begin.
+Law: a split has the packets whose header lies in it, however far they reach, and the damage that
+begins before its end; it ends where the next packet begins.
 
     low         start                                high      end
     |-- guess --| packet | packet | ... | damage | packet that crosses |
@@ -27,14 +27,14 @@ from .splits import END, Edge, Proof, Split
 from .stores import Reader, opened
 
 WINDOW: Final = 1 << 20
-"""Bytes looked at for the first packet of a split; then eight times as many."""
+"""Bytes searched for the first packet of a split; then eight times as many."""
 
 
 class Reading:
-    """The packets of a split; iterate it once, then ask for its proof.
+    """The packets of a split. It can be iterated once; then `proof` is complete.
 
-    Raises OSError from the iteration where the file cannot be read; what is wrong with its content
-    is in the proof.
+    The iteration raises OSError if the file cannot be read; problems of its content are in the
+    proof.
     """
 
     def __init__(self, split: Split) -> None:
@@ -52,11 +52,11 @@ class Reading:
 
     @property
     def proof(self) -> Proof:
-        """What was shown; complete when the iteration is."""
+        """The proof; complete after the iteration."""
         problems = tuple(self.problems)
         return Proof(self.split, self._start, self._end, self._packets, problems)
 
-    # -- a file as one
+    # -- a whole file
 
     def _whole(self, reader: Reader) -> Iterator[PacketBlock]:
         capture = Capture(chunks(reader, 0, self.split.file.size))
@@ -67,7 +67,7 @@ class Reading:
         else:
             self.problems = capture.problems
 
-    # -- a stretch of it
+    # -- a range of it
 
     def _cut(self, reader: Reader) -> Iterator[PacketBlock]:
         split, size = self.split, self.split.file.size
@@ -89,7 +89,7 @@ class Reading:
     def _decode(
         self, decoder: Resumed, begin: Edge, pieces: Iterator[Piece], source: Source
     ) -> Iterator[PacketBlock]:
-        """Yield the packets before `high`, and note the first that is not."""
+        """Yield the packets before `high`, and record the first one after it."""
         last = begin
         for block in _blocks(decoder, pieces):
             if not len(block):
@@ -113,7 +113,7 @@ class Reading:
                     return
 
     def _settle(self, decoder: Resumed, source: Source) -> None:
-        """Keep the problems that lie between start and end."""
+        """Keep the problems between start and end."""
         at = 0 if self._start is None else self._start.position
         self.problems = [
             problem
@@ -124,11 +124,11 @@ class Reading:
             self.problems.append(source.problem)
 
     def _is_later(self, problem: CaptureError) -> bool:
-        """Whether a problem is about a packet of the next split; blocks are judged as a whole."""
+        """Whether a problem is about a packet of the next split; blocks are decoded as a whole."""
         return isinstance(problem, UnsupportedLinkType) and problem.offset >= self._end.position
 
     def _guess(self, pieces: Iterator[Piece]) -> tuple[Edge | None, Iterator[Piece]]:
-        """Look for the first packet or block; the pieces returned begin there."""
+        """Find the first packet or block; the returned pieces start there."""
         low, guess, looked = self.split.low, self.split.guess, WINDOW
         window: list[Piece] = []
         held = 0
@@ -152,18 +152,18 @@ class Reading:
             return find_block(data, 0, self.split.guess.order)
         found = find_packet(data, 0, header.shape, near=near, ended=ended)
         if found is None and near is not None:
-            # A capture may last longer than the time around its first packet that is searched.
+            # The capture may be longer than the time range searched around its first packet.
             found = find_packet(data, 0, header.shape, ended=ended)
         return found
 
 
 def read(split: Split) -> Reading:
-    """Read the packets of a split; iterate what is returned, then take its `proof`."""
+    """Read the packets of a split: iterate the result, then take its `proof`."""
     return Reading(split)
 
 
 def probe(split: Split) -> Proof:
-    """Read a split for its proof only."""
+    """Read a split only for its proof."""
     reading = Reading(split)
     for _ in reading:
         pass

@@ -1,12 +1,11 @@
-"""The uncompressed bytes of a file from any place on, in pieces that respect the serial reader's
-chunks.
+"""Reads the uncompressed bytes of a file from any offset on, in pieces that respect the chunks of
+the serial reader.
 
-Law: a piece never reaches beyond the end of one of the chunks in which the serial reader would get
-the same bytes; a compressed member that is not what the index says is read as the serial reader
-reads it, and so is all that follows.
+Law: a piece never extends beyond the end of a chunk of the serial reader. If a compressed member
+differs from the index, it and everything after it are read as the serial reader reads them.
 
-    plain    | CHUNK | CHUNK | ...       multiples of CHUNK are the chunks
-    packed   mark -> mark -> rest        each stretch unpacked, its end and size compared
+    plain    | CHUNK | CHUNK | ...       the chunks are multiples of CHUNK
+    packed   mark -> mark -> rest        each range decompressed, its end and size compared
 """
 
 from __future__ import annotations
@@ -21,22 +20,22 @@ from .splits import Mark
 from .stores import Reader
 
 PIECE: Final = 1 << 21
-"""Bytes read at a time, fewer than CHUNK: few enough to be near when they are looked at again."""
+"""Bytes read at a time, less than CHUNK, so that they are still cached when they are decoded."""
 
 BEYOND: Final = 1 << 16
 """Bytes read first where only the end of a packet is needed; then twice as many."""
 
 
 class Piece(NamedTuple):
-    """Some bytes; `ends_chunk`: the serial reader gets a chunk that ends with them."""
+    """Some bytes. ends_chunk: a chunk of the serial reader ends with them."""
 
     data: bytes
     ends_chunk: bool
 
 
 class Source(Protocol):
-    """problem: why the bytes ended early. confirmed: the next split's bytes do begin where it is
-    said. astray: they do not; whoever reads this reads on to the end.
+    """problem: why the bytes ended early. confirmed: the bytes of the next split start where the
+    index says. astray: they do not; the reader reads to the end of the file.
     """
 
     problem: CaptureError | None
@@ -44,11 +43,11 @@ class Source(Protocol):
     astray: bool
 
     def pieces(self, start: int, stop: int) -> Iterator[Piece]:
-        """Yield the bytes from `start` to the file's end; beyond `stop` few of them are wanted."""
+        """Yield the bytes from `start` to the end of the file; few after `stop` are needed."""
 
 
 class Plain:
-    """The bytes of a file as they are."""
+    """The bytes of an uncompressed file."""
 
     def __init__(self, reader: Reader, size: int) -> None:
         self.problem: CaptureError | None = None
@@ -72,7 +71,7 @@ class Plain:
 
 
 class Packed:
-    """What a file of many compressed members unpacks to, from one of its marks on."""
+    """The content of a file of many compressed members, from one of its marks on."""
 
     def __init__(self, reader: Reader, size: int, marks: tuple[Mark, Mark | None]) -> None:
         self.problem: CaptureError | None = None
@@ -87,18 +86,18 @@ class Packed:
         for data in self._unpacked(*self._marks):
             at += len(data)
             if at > start:
-                # The serial reader looks at nothing before it has 4 bytes.
+                # The serial reader needs 4 bytes to start.
                 yield Piece(data[max(0, start - at + len(data)) :], at >= 4)
 
     def _unpacked(self, begin: Mark, end: Mark | None) -> Iterator[bytes]:
         made = begin.position
         if end is not None:
-            stretch = Unpacked(chunks(self._reader, begin.packed, end.packed))
-            for data in stretch:
+            member_range = Unpacked(chunks(self._reader, begin.packed, end.packed))
+            for data in member_range:
                 made += len(data)
                 self.astray = made > end.position
                 yield data
-            self.confirmed = stretch.problem is None and made == end.position
+            self.confirmed = member_range.problem is None and made == end.position
             self.astray = not self.confirmed
             if self.confirmed:
                 begin = end
@@ -114,12 +113,12 @@ class Packed:
 
 
 def chunk_end(position: int) -> int:
-    """Tell where the serial reader's chunk ends in which an offset lies."""
+    """Return the end of the serial reader's chunk that contains an offset."""
     return (position // CHUNK + 1) * CHUNK
 
 
 def chunks(reader: Reader, start: int, stop: int) -> Iterator[bytes]:
-    """Read a stretch of a file in the serial reader's chunks."""
+    """Read a range of a file in the chunks of the serial reader."""
     while start < stop:
         data = reader.read(start, min(stop, chunk_end(start)) - start)
         if not data:

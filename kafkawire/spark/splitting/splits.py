@@ -1,7 +1,7 @@
-"""What a split is: a stretch of a capture, where its packets begin, and what reading it proved.
+"""Splits: a range of a capture, where its packets begin, and what reading it proved.
 
-Law: all of these are small, frozen values that pickle. An `Edge` holds everything the serial reader
-knows between two packets, so that whoever resumes there says what the serial reader says.
+Law: these are small, frozen values that pickle. An `Edge` holds everything the serial reader knows
+between two packets, so a reader resumed there gives what the serial reader gives.
 
     file      |---- split 0 ----|---- split 1 ----|---- split 2 ----|
     packets   | p | p |   p   |   p   | p | p |   p   | p | p | p |
@@ -19,18 +19,18 @@ from ...errors import CaptureError
 from .stores import InputFile
 
 END: Final = 1 << 62
-"""The position behind everything: no packet comes any more."""
+"""The position after the last packet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A place between two packets, and what the serial reader knows there.
+    """A position between two packets, and what the serial reader knows there.
 
-    position: offset in the uncompressed file of the next packet's header (pcap) or block (pcapng);
-    END behind the last. order, interfaces: of the pcapng section. seconds: time of the packet
-    before, which only a search for the end of damage asks for.
+    position: offset in the uncompressed file of the header of the next packet (pcap) or block
+    (pcapng); END after the last one. order, interfaces: of the pcapng section. seconds: time of the
+    packet before, which only a search after damage uses.
 
-    Edges compare by what a reader that guessed its start can know.
+    Edges are compared by what a reader that guessed its start can know.
     """
 
     position: int
@@ -41,9 +41,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Where a member of a compressed file begins: offset in the file, offset in what it unpacks
-    to.
-    """
+    """The start of a member of a compressed file: offset in the file, offset in the content."""
 
     packed: int
     position: int
@@ -51,14 +49,14 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The packets of a file whose header lies at an offset from `low` on, but before `high`.
+    """The packets of a file whose header is at an offset from `low` on, but before `high`.
 
-    ordinal: which split of its file it is, from 0. low, high: offsets in the uncompressed file;
-    high is END for the last split. header: of a pcap; None for a pcapng. start: where its packets
-    begin, None where that must be guessed. first: number of its first packet in the file, None
-    where that is not known. guess: what a guess takes for granted (byte order, interfaces, time).
-    marks: where `low` and `high` lie in a compressed file (the second None for the last split).
-    whole: the file is read as one, by the serial reader itself; nothing else matters then.
+    ordinal: index of the split in its file. low, high: offsets in the uncompressed file; high is
+    END for the last split. header: of a pcap; None for a pcapng. start: where its packets begin,
+    None if it must be guessed. first: number of its first packet in the file, None if unknown.
+    guess: what a guess assumes (byte order, interfaces, time). marks: position of `low` and `high`
+    in a compressed file (the second is None for the last split). whole: the file is read by the
+    serial reader itself; nothing else matters then.
     """
 
     file: InputFile
@@ -74,18 +72,18 @@ class Split:
 
     @property
     def bytes(self) -> int:
-        """About how much there is to read."""
+        """Approximate bytes to read."""
         return max(0, (self.file.size if self.high == END else self.high) - self.low)
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What reading a split showed.
+    """What reading a split proved.
 
-    start: where its first packet was found; None if a guess found none. end: the first packet that
-    is not its own. packets: how many it has. problems: what could not be read, in file order.
+    start: where its first packet was found; None if a guess found none. end: the first packet of
+    the next split. packets: their number. problems: what could not be read, in file order.
 
-    It proves nothing alone: a guess is right only if the split before ends where this one starts
+    A proof is conditional: a guess is right only if the split before ends where this one starts
     (`stitch`).
     """
 

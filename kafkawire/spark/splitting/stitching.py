@@ -1,7 +1,7 @@
-"""Proves guesses: every split must begin where the one before it ended.
+"""Proves guessed starts: every split must start where the one before it ended.
 
-Law: what is proven is what one reader from the beginning would have found, by induction: the first
-start is certain, and an end that follows from a certain start is certain.
+Law: the result is what one reader from the start would have found, by induction: the first start is
+certain, and an end that follows from a certain start is certain.
 
     split 0   |start ........ end|
     split 1                      |start ...... end|         equal: proven
@@ -24,9 +24,9 @@ from .stores import InputFile
 class Stitched:
     """What proofs show together.
 
-    proven: the splits that have packets or problems, numbered, each with the proof that holds, in
-    the order of files and packets; all of them if `redo` is empty. redo: splits to read again, from
-    where they do begin.
+    proven: the splits that have packets or problems, numbered, each with its valid proof, in the
+    order of files and packets; all of them if `redo` is empty. redo: splits to read again, from
+    their real starts.
     """
 
     proven: tuple[Proof, ...]
@@ -34,12 +34,12 @@ class Stitched:
 
     @property
     def splits(self) -> list[Split]:
-        """The splits proven, to be read for certain: start and first are known."""
+        """The proven splits: start and first are known."""
         return [proof.split for proof in self.proven]
 
     @property
     def problems(self) -> dict[InputFile, list[CaptureError]]:
-        """What could not be read, by file, as the serial reader says it."""
+        """The problems of each file, as the serial reader reports them."""
         found: dict[InputFile, list[CaptureError]] = {}
         for proof in self.proven:
             known = found.setdefault(proof.split.file, [])
@@ -64,10 +64,10 @@ def stitch(proofs: Iterable[Proof]) -> Stitched:
 
 
 def prove(splits: Sequence[Split], run: Callable[[Sequence[Split]], Iterable[Proof]]) -> Stitched:
-    """Read splits, and again those that were guessed wrong, until all are proven.
+    """Read splits, and read those that were guessed wrong again, until all are proven.
 
-    run: reads splits and gives the proof of each, in any order: `map(probe, splits)`, or the same
-    on many machines.
+    run: reads splits and returns their proofs, in any order: `map(probe, splits)`, or the same on
+    many machines.
     """
     proofs = list(run(splits))
     while (stitched := stitch(proofs)).redo:
@@ -78,8 +78,8 @@ def prove(splits: Sequence[Split], run: Callable[[Sequence[Split]], Iterable[Pro
 def _stitch_file(parts: list[list[Proof]], proven: list[Proof], redo: list[Split]) -> None:
     """Walk the splits of a file, each with its proofs.
 
-    Behind the first that must be read again nothing is certain, but its end is probably right (a
-    wrong start soon falls in step), so that what follows is looked at on that condition.
+    After the first split that must be read again nothing is certain, but its end is probably right
+    (a wrong start soon resynchronises), so the following splits are checked on that assumption.
     """
     expected: Edge | None = parts[0][0].split.start
     assert expected is not None
@@ -104,7 +104,7 @@ def _stitch_file(parts: list[list[Proof]], proven: list[Proof], redo: list[Split
 
 
 def _probable_end(tries: list[Proof], start: Edge) -> Edge | None:
-    """Tell where a split probably ends that is to be read from another start."""
+    """Return the probable end of a split that is to be read from another start."""
     for proof in tries:
         if proof.start is None or proof.end.position == END:
             continue
@@ -117,7 +117,7 @@ def _probable_end(tries: list[Proof], start: Edge) -> Edge | None:
 
 
 def _news(known: list[CaptureError], problems: Iterable[CaptureError]) -> Iterator[CaptureError]:
-    """Leave out interfaces that were reported before: each split reports them, a file does once."""
+    """Skip interfaces that were already reported: each split reports them, a file does once."""
     reported = {each.reason for each in known if isinstance(each, UnsupportedLinkType)}
     for problem in problems:
         if not isinstance(problem, UnsupportedLinkType) or problem.reason not in reported:

@@ -1,7 +1,7 @@
-"""Where capture files lie: local paths, and the URIs that pyarrow.fs or fsspec open.
+"""Opens capture files: local paths, and URIs that pyarrow.fs or fsspec support.
 
 Law: a file is a small value that pickles; its store is opened where the file is read, never
-shipped. Whatever goes wrong names the file.
+shipped. Every error names the file.
 
     "", file:          the operating system
     s3: gs: abfs: hdfs:  pyarrow.fs, with its options (endpoint_override, region, access_key, ...)
@@ -30,16 +30,16 @@ OPENERS: Final = {
     **dict.fromkeys(("gs", "gcs"), "GcsFileSystem"),
     **dict.fromkeys(("abfs", "abfss"), "AzureFileSystem"),
 }
-"""Scheme -> the class of pyarrow.fs; a build of pyarrow may lack some, and says so."""
+"""Scheme -> the class of pyarrow.fs; a build of pyarrow may lack some."""
 
 FLAGS: Final = {"true": True, "false": False}
-"""Options come from Spark as text."""
+"""Options from Spark are strings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A filesystem as a value: the scheme of its URIs ("" is the local one), the host where that
-    belongs to the filesystem (hdfs), its options.
+    """A filesystem as a value: the scheme of its URIs ("" for local files), the host if it belongs
+    to the filesystem (hdfs), its options.
     """
 
     scheme: str = ""
@@ -47,7 +47,7 @@ class Store:
     options: tuple[tuple[str, str], ...] = ()
 
     def __repr__(self) -> str:
-        """Leave out what the options hold: there may be keys among them."""
+        """Hide the values of options, which may contain credentials."""
         return f"Store({self.scheme!r}, {self.host!r}, {[name for name, _ in self.options]})"
 
     @property
@@ -56,7 +56,7 @@ class Store:
         return self.scheme in LOCAL
 
     def uri(self, path: str) -> str:
-        """Name a file of this store, without credentials."""
+        """Return the URI of a file of this store, without credentials."""
         if self.is_local or path.startswith(f"{self.scheme}://"):
             return path
         return f"{self.scheme}://{self.host}{path}"
@@ -64,11 +64,11 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file to read: what it is called in rows and messages, where it lies, its size in bytes.
+    """A file to read.
 
-    name: for a local file what `kafkawire decode` calls it, else its URI without credentials.
-    path: as its store wants it. modified_ns: nanoseconds since the epoch, None where not known.
-    directory: the one it was found in; "" where it was named, or matched by a pattern.
+    name: for a local file the name that `kafkawire decode` uses, else its URI without credentials.
+    path: as its store expects it. modified_ns: nanoseconds since the epoch, None if unknown.
+    directory: the directory in which it was found; "" if it was named, or matched by a pattern.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Reader(Protocol):
 
 
 class LocalReader:
-    """A file of the operating system."""
+    """A local file."""
 
     def __init__(self, file: Any) -> None:
         self._number: int = file.fileno()
@@ -107,7 +107,7 @@ class RemoteReader:
         with explained(self._name):
             try:
                 data: bytes = self._file.read_at(size, offset)
-            except ValueError as error:  # fsspec's, of a server that sends whole files only
+            except ValueError as error:  # from fsspec, if the server does not support ranges
                 raise OSError(str(error)) from error
             return data
 
@@ -127,15 +127,15 @@ def opened(file: InputFile) -> Iterator[Reader]:
 
 @contextmanager
 def explained(name: str) -> Iterator[None]:
-    """Name the file in what the store raises."""
+    """Add the name of the file to errors of the store."""
     try:
         yield
     except FileNotFoundError:
-        raise FileNotFoundError(f"{name}: there is no such file") from None
+        raise FileNotFoundError(f"{name}: no such file") from None
     except PermissionError as error:
         raise PermissionError(f"{name}: {_first_line(error)}") from error
     except OSError as error:
-        raise OSError(f"{name}: cannot be read: {_first_line(error)}") from error
+        raise OSError(f"{name}: read failed: {_first_line(error)}") from error
 
 
 def _first_line(error: OSError) -> str:
@@ -143,17 +143,17 @@ def _first_line(error: OSError) -> str:
 
 
 def located(uri: str, options: Mapping[str, str]) -> tuple[Store, str]:
-    """Tell the store of a URI, and the path in it."""
+    """Return the store of a URI, and the path in it."""
     parts = urlsplit(uri, allow_fragments=False)
     scheme = parts.scheme
     if scheme in LOCAL:
         return Store(), parts.path
     if scheme in _BY_URI and parts.username is not None:
-        raise ValueError(f"{scheme}://: a password is not taken out of such a URI")
+        raise ValueError(f"{scheme}://: a password in the URI is not supported")
     given = {**options, **_credentials(parts.username, parts.password)}
     kept = tuple(sorted(given.items()))
     host = parts.netloc.rpartition("@")[2]
-    # what a "?" begins belongs to the name of an object, for it may be a pattern
+    # a "?" is part of the object name or of a pattern
     path = parts.path + (f"?{parts.query}" if parts.query else "")
     if scheme in _BY_HOST:
         return Store(scheme, host, kept), path
@@ -169,7 +169,7 @@ def _credentials(user: str | None, password: str | None) -> dict[str, str]:
 
 @lru_cache(maxsize=32)
 def filesystem(store: Store) -> FileSystem:
-    """Open a store. Raises OSError, ValueError for options that it does not know."""
+    """Open a store. Raises OSError, or ValueError for unknown options."""
     from pyarrow import fs
 
     options: dict[str, Any] = {name: FLAGS.get(text, text) for name, text in store.options}
@@ -183,16 +183,14 @@ def filesystem(store: Store) -> FileSystem:
             host, _, port = store.host.partition(":")
             return fs.HadoopFileSystem(host or "default", int(port or 0), **options)
     except TypeError as error:
-        raise ValueError(
-            f"{store.scheme}: an option that the store does not know: {error}"
-        ) from None
+        raise ValueError(f"{store.scheme}: invalid option of the store: {error}") from None
     return _by_fsspec(store, options)
 
 
 _BY_HOST: Final = frozenset({"hdfs", "viewfs"})
 
 _BY_URI: Final = frozenset({"http", "https"})
-"""What fsspec calls its files by their whole URIs in."""
+"""Schemes for which fsspec names files by their whole URIs."""
 
 
 def _by_fsspec(store: Store, options: dict[str, Any]) -> FileSystem:
@@ -202,8 +200,8 @@ def _by_fsspec(store: Store, options: dict[str, Any]) -> FileSystem:
         fsspec = import_module("fsspec")
     except ImportError:
         raise ValueError(
-            f"{store.scheme}://: pyarrow opens no such URI, and fsspec, which might, is not "
-            "installed (pip install 'kafkawire[fsspec]')"
+            f"{store.scheme}://: not supported by pyarrow; try fsspec "
+            "(pip install 'kafkawire[fsspec]')"
         ) from None
     try:
         return fs.PyFileSystem(fs.FSSpecHandler(fsspec.filesystem(store.scheme, **options)))

@@ -1,24 +1,24 @@
-"""Captures that arrive: rotated files become rows as they are finished, each message once.
+"""Decodes captures as they arrive: finished files become rows, each message once.
 
-Law: the union of the batches is what one reading of all files would say.
+Law: the union of the batches is what one reading of all files gives.
 
     with Watcher(spark, output, tables, options) as watcher:     files into batches
         watcher.take(files)        or stream.writeStream.foreachBatch(watcher.take_frame)
-    watch(spark, directory, output, tables, options, ...)        a directory, until told to end
+    watch(spark, directory, output, tables, options, ...)        a directory, until SIGTERM
 """
 
 from .arrivals import Finished
-from .ledger import WatchError
-from .options import Rules, parse_rules
-from .watcher import Mode, Watcher, told_to_end, watch
+from .commit_log import WatchError
+from .options import WatchOptions, parse_watch_options
+from .watcher import Mode, Watcher, sigterm_event, watch
 
 __all__ = [
     "Finished",
     "Mode",
-    "Rules",
+    "WatchOptions",
     "WatchError",
     "Watcher",
-    "parse_rules",
-    "told_to_end",
+    "parse_watch_options",
+    "sigterm_event",
     "watch",
 ]

@@ -1,11 +1,11 @@
-"""Which files of a directory are finished: nobody writes to them any more.
+"""Finds the finished files of a directory, those that nobody writes to any more.
 
-Law: a file is taken when a rule says that it is finished, never before; hidden files, and names
-that say that they are being written, are never looked at.
+Law: a file is taken when the rule says that it is finished, never before. Hidden files, and names
+of unfinished files, are ignored.
 
-    next      a newer file of the same rotation is there          (tcpdump -C/-G, dumpcap -b)
-    still     its size and time stayed the same for so long
-    renamed   whatever is there: files are written elsewhere and renamed into the directory
+    next      a newer file of the same rotation exists            (tcpdump -C/-G, dumpcap -b)
+    still     its size and time did not change for some time
+    renamed   every file: files are written elsewhere and renamed into the directory
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Final
 from ..splitting import InputFile, inputs
 
 UNFINISHED: Final = (".tmp", ".temp", ".part", ".partial", ".filepart", ".lock")
-"""Ends of names of files that are being written."""
+"""Suffixes of files that are being written."""
 
 
 class Finished(StrEnum):
-    """Rules, see the module."""
+    """The rules, see the module."""
 
     NEXT = "next"
     STILL = "still"
@@ -31,7 +31,7 @@ class Finished(StrEnum):
 
 
 class Arrivals:
-    """A directory in which captures arrive; clock: seconds, for `still` alone."""
+    """A directory in which captures arrive. clock: seconds, only used by `still`."""
 
     def __init__(
         self, directory: Path, rule: Finished, still_seconds: float, clock: Callable[[], float]
@@ -43,7 +43,7 @@ class Arrivals:
         self._seen: dict[str, tuple[int, int | None, float]] = {}
 
     def finished(self, *, all: bool = False) -> list[InputFile]:
-        """List the files that are finished; all: nobody writes any more. Raises OSError."""
+        """List the finished files; all: every file, as nobody writes any more. Raises OSError."""
         files = self._files()
         if all or self._rule is Finished.RENAMED:
             return files
@@ -56,7 +56,7 @@ class Arrivals:
             files = inputs([self._directory])
         except FileNotFoundError:
             if self._directory.is_dir():
-                return []  # nothing but hidden files, or one went away under our hands
+                return []  # only hidden files, or a file was deleted meanwhile
             raise
         return [file for file in files if not file.name.lower().endswith(UNFINISHED)]
 
@@ -74,7 +74,7 @@ class Arrivals:
 
 
 def followed(files: Iterable[InputFile]) -> list[InputFile]:
-    """List the files behind which a newer one of their rotation is."""
+    """List the files that are followed by a newer one of their rotation."""
     newest: dict[str, tuple[int, list[str | int]]] = {}
     for file in files:
         rotation = rotation_of(file)
@@ -83,10 +83,10 @@ def followed(files: Iterable[InputFile]) -> list[InputFile]:
 
 
 def rotation_of(file: InputFile) -> str:
-    """Name the rotation that a file is of: its name without numbers."""
+    """Return the rotation of a file: its name without numbers."""
     return re.sub(r"\d+", "", Path(file.name).name)
 
 
 def age(file: InputFile) -> tuple[int, list[str | int]]:
-    """Say what sorts the files of a rotation: when they were written last, then their numbers."""
+    """Return the sort key within a rotation: modification time, then the numbers in the name."""
     return file.modified_ns or 0, [int(n) for n in re.findall(r"\d+", Path(file.name).name)]

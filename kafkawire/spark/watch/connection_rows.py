@@ -1,6 +1,6 @@
-"""The row of a connection, from those of its portions.
+"""Merges the row of a connection from those of its chunks.
 
-Law: columns that count are added up, lists are joined, of the others the later one stands.
+Law: counters are added, lists are joined, of other columns the later value counts.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ MERGED: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "client_software_version": _later,
     "sasl_mechanism": _later,
 }
-"""Column -> what two portions make of it; of others the later one stands."""
+"""Column -> function that merges two values; of other columns the later value counts."""
 
 _NAMES: Final = [column.name for column in TABLES["connections"].columns]
 
 
 def merged(before: Values | None, after: Values) -> Values:
-    """Make the row of a connection of what two portions of it say."""
+    """Merge two rows of a connection."""
     if before is None:
         return after
     return tuple(

@@ -1,10 +1,10 @@
-"""The connections of a pair of ends, carried from batch to batch.
+"""Decodes the connections of a pair of endpoints from batch to batch.
 
-Law: one engine decodes them, however many batches they span; what is not told yet is kept with it.
+Law: one engine decodes them, however many batches they span; its pending data is part of its state.
 
-    state --restore--> engine, portions <--feed-- packets
-                            |--> rows, items of groups
-                            `--keep--> state        or --close--> what is held goes out as it is
+    state --restore--> engine, chunks <--feed-- packets
+                            |--> rows, group items
+                            `--snapshot--> state    or --close--> pending data is flushed as rows
 """
 
 from __future__ import annotations
@@ -21,10 +21,15 @@ from ...capture.exchanges.fetch_sessions import FetchSessions
 from ...capture.packets.parser import Segments
 from ...capture.rows import Row
 from ...capture.tcp.connection import Connection
-from ...messages.api_key import ApiKey
-from ..decode.chunk_rows import Memory, Portion, await_again, reminded, waiting
-from ..decode.decoding import ToldEngine
-from ..decode.groups import APIS
+from ..decode.chunk_rows import (
+    ChunkContext,
+    ConnectionHistory,
+    open_requests,
+    restore_requests,
+    restore_sessions,
+)
+from ..decode.decoding import FirstPacketEngine
+from ..decode.groups import APIS, CAUSES
 from ..options import Options
 from ..plan.facts import END, Facts
 from ..write.outputs import Output
@@ -32,19 +37,18 @@ from .connection_rows import merged
 from .snapshot import dump, load
 
 GROUPS: Final = "group_events"
-LIVES: Final = "connections"
+CONNECTIONS: Final = "connections"
 
-PORTION_ITEMS: Final = 1024
-PORTION_BYTES: Final = 4 << 20
+CHUNK_ITEMS: Final = 1024
+CHUNK_BYTES: Final = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """What a batch is decoded by.
+class BatchSettings:
+    """Settings of a batch.
 
-    names: of the files of all batches so far. silent_ns: connections whose last packet is older are
-    closed. state_bytes: most that is carried of the connections of a pair of ends. closing: nothing
-    more comes.
+    names: the files of all batches so far. silent_ns: connections whose last packet is older are
+    closed. state_bytes: limit of the state of a pair of endpoints. closing: no more files come.
     """
 
     tables: tuple[str, ...]
@@ -55,9 +59,9 @@ class Terms:
     closing: bool = False
 
 
-class Kept(NamedTuple):
-    """What is carried of the connections of a pair of ends: those that began in this batch, those
-    that are open, those that may be spoken of, and the state.
+class PairSnapshot(NamedTuple):
+    """The state of the connections of a pair of endpoints. opened: those that began in this batch;
+    open: those that are still open; live: those that may still get rows.
     """
 
     opened: list[int]
@@ -66,68 +70,72 @@ class Kept(NamedTuple):
     state: bytes
 
 
-class Carried:
-    """The connections of a pair of ends, one after the other, from batch to batch."""
+class PairDecoder:
+    """Decodes the connections of a pair of endpoints, one after the other, from batch to batch."""
 
-    def __init__(self, terms: Terms, portion: Portion, facts: Facts, out: Output) -> None:
-        self._terms = terms
-        self._portion = portion
+    def __init__(
+        self, settings: BatchSettings, context: ChunkContext, facts: Facts, out: Output
+    ) -> None:
+        self._settings = settings
+        self._context = context
         self._facts = facts
         self._out = out
         self._known: set[int] = set()
-        self._memories: dict[int, Memory] = {}
+        self._histories: dict[int, ConnectionHistory] = {}
         self._pairs = Exchanges()
-        self._sessions = FetchSessions(portion.names)
-        self._engine = ToldEngine(terms.options, self.end)
+        self._sessions = FetchSessions(context.names)
+        self._engine = FirstPacketEngine(settings.options, self.end)
         self._ended: list[Ended] = []
-        self._gone: set[int] = set()
+        self._closed: set[int] = set()
         self._items: list[Located | Ended] = []
         self._exchanges: list[Exchange] = []
         self._reminders: list[Exchange] = []
         self._bytes = self._n = self._base = 0
 
     def restore(self, known: list[int], state: bytes) -> None:
-        """Go on from what an earlier batch left; known: connections that were open then."""
-        self._engine, self._memories, requests = load(state, keeper=self)
+        """Restore the state of an earlier batch. known: connections that were open then."""
+        self._engine, self._histories, requests = load(state, owner=self)
         self._known = set(known)
         firsts = self._engine.firsts
         last = max(firsts, default=-1)
         self._engine.firsts = {
             id: first for id, first in firsts.items() if first in self._known or id == last
         }
-        await_again(self._pairs, requests)
-        self._remind()
-        reminded(self._reminders, self._sessions)
+        restore_requests(self._pairs, requests)
+        self._restore_exchanges()
+        restore_sessions(self._reminders, self._sessions)
 
     def feed(self, segments: Segments) -> None:
-        """Take packets."""
+        """Decode packets."""
         self._facts.sums["captured_bytes"] += int(segments.captured.sum())
         self._take(self._engine.feed(segments))
 
     def end(self, connection: Connection, client: int) -> None:
-        """Take note that nothing more comes of a connection (the engine calls this)."""
+        """Handle the end of a connection (called by the engine)."""
         ended = as_ended(connection, client, connection.first_packet)
         self._facts.sums["connections"] += 1
         self._facts.sums["repeated_bytes"] += ended.repeated_bytes
         self._ended.append(ended)
 
-    def close(self, why: str = "") -> list[int]:
-        """Give up what is awaited; say which connections began in this batch."""
+    def close(self, reason: str = "") -> list[int]:
+        """Close the connections and flush pending data; returns the connections that began in this
+        batch.
+        """
         self._base = END
-        self._take(_because(self._engine.finish(), why))
+        self._take(_with_reason(self._engine.finish(), reason))
         self.flush()
-        return sorted(self._gone - self._known)
+        return sorted(self._closed - self._known)
 
-    def keep(self) -> Kept:
-        """Say what is carried on; this one can still be closed."""
+    def snapshot(self) -> PairSnapshot:
+        """Return the state; the decoder can still be closed."""
         self.flush()
-        state = dump((self._engine, self._memories, waiting(self._pairs)), keeper=self)
-        probe = _Probe()
-        for _ in load(state, keeper=probe)[0].finish():
+        state = dump((self._engine, self._histories, open_requests(self._pairs)), owner=self)
+        probe = _OpenConnections()
+        for _ in load(state, owner=probe)[0].finish():
             pass
         live = {*self._engine.firsts.values(), *probe.open}
-        opened = (self._gone | probe.open) - self._known
-        return Kept(sorted(opened), sorted(probe.open), sorted(live), state)
+        opened = (self._closed | probe.open) - self._known
+        return PairSnapshot(sorted(opened), sorted(probe.open), sorted(live), state)
 
     # -- items
 
@@ -136,14 +144,14 @@ class Carried:
             self._drain()
             assert found.connection is not None
             self._facts.row(found.row)
-            self._portion.learn(found.row)
+            self._context.learn(found.row)
             self._item(found._replace(connection=self._engine.firsts[found.connection]))
         self._drain()
 
     def _drain(self) -> None:
         while self._ended:
             ended = self._ended.pop(0)
-            self._gone.add(ended.connection)
+            self._closed.add(ended.connection)
             self._item(ended)
 
     def _item(self, item: Located | Ended) -> None:
@@ -151,62 +159,63 @@ class Carried:
         if isinstance(item, Located):
             row = item.row
             self._bytes += row.length
-            if row.direction == "request" and row.api_key == ApiKey.JOIN_GROUP:
-                self._group(row, row)
+            if row.direction == "request" and row.api_key in CAUSES:
+                self._group(row, item)
             found = self._pairs.take(item)
         else:
             found = self._pairs.end(item.connection)
         for exchange in found:
             self._exchange(exchange)
-        if len(self._items) >= PORTION_ITEMS or self._bytes >= PORTION_BYTES:
+        if len(self._items) >= CHUNK_ITEMS or self._bytes >= CHUNK_BYTES:
             self.flush()
 
     def _exchange(self, exchange: Exchange) -> None:
         self._exchanges.append(exchange)
-        memory = self._memories.setdefault(exchange.connection, Memory())
-        memory.note(exchange, self._sessions.expand(exchange))
-        if exchange.main_row.api_key in APIS and exchange.response is not None:
+        history = self._histories.setdefault(exchange.connection, ConnectionHistory())
+        history.note(exchange, self._sessions.expand(exchange))
+        api_key = exchange.told.api_key
+        if api_key in APIS and (exchange.response is not None or api_key in CAUSES):
             self._group(exchange.request, exchange)
 
-    def _group(self, request: Row | None, told: Row | Exchange) -> None:
+    def _group(self, request: Row | None, value: Located | Exchange) -> None:
         message: Any = None if request is None else request.message
-        if GROUPS in self._terms.tables and message is not None:
-            # Text that is no UTF-8 on the wire is kept as it is, and Arrow takes none of that.
+        if GROUPS in self._settings.tables and message is not None:
+            # Invalid UTF-8 on the wire is kept as surrogates, which Arrow does not accept.
             group_id = message.group_id.encode("utf-8", "backslashreplace").decode()
             self._n += 1
             self._out.other(
-                "item", group_id, self._base + self._engine.known_at, self._n, pickle.dumps(told)
+                "item", group_id, self._base + self._engine.known_at, self._n, pickle.dumps(value)
             )
 
-    # -- portions
+    # -- chunks
 
     def flush(self) -> None:
-        """Make rows of what there is."""
+        """Make rows of the collected items."""
         if not self._items:
             return
-        portion = self._portion
-        portion.items, portion.told = self._items, self._exchanges
-        portion.reminders = self._reminders
-        for table in self._terms.tables:
-            if table == LIVES:
-                self._live()
+        context = self._context
+        context.items, context.paired = self._items, self._exchanges
+        context.session_exchanges = self._reminders
+        for table in self._settings.tables:
+            if table == CONNECTIONS:
+                self._connection_rows()
             elif table != GROUPS:
-                self._out.rows(table, portion.rows(table))
+                self._out.rows(table, context.rows(table))
         for item in self._items:
             if isinstance(item, Ended):
-                self._memories.pop(item.connection, None)
+                self._histories.pop(item.connection, None)
         self._items, self._exchanges, self._bytes = [], [], 0
-        self._remind()
+        self._restore_exchanges()
 
-    def _remind(self) -> None:
+    def _restore_exchanges(self) -> None:
         self._reminders = [
-            each for memory in self._memories.values() for each in memory.sessions.values()
+            each for history in self._histories.values() for each in history.sessions.values()
         ]
 
-    def _live(self) -> None:
-        """Make rows of connections that ended; of others remember it."""
+    def _connection_rows(self) -> None:
+        """Make rows of connections that ended; keep those of others in their history."""
         ended = {item.connection for item in self._items if isinstance(item, Ended)}
-        going_on = {
+        still_open = {
             item.connection: Ended(item.connection, item.client, item.broker, 0, 0, 0, 0, False)
             for item in self._items
             if isinstance(item, Located)
@@ -215,16 +224,16 @@ class Carried:
             and item.broker is not None
             and item.connection not in ended
         }
-        self._portion.items = [*self._items, *going_on.values()]
-        for row in self._portion.rows(LIVES):
-            memory = self._memories.setdefault(row[0], Memory())
-            memory.life = merged(memory.life, row)
+        self._context.items = [*self._items, *still_open.values()]
+        for row in self._context.rows(CONNECTIONS):
+            history = self._histories.setdefault(row[0], ConnectionHistory())
+            history.row = merged(history.row, row)
             if row[0] in ended:
-                self._out.rows(LIVES, [memory.life])
+                self._out.rows(CONNECTIONS, [history.row])
 
 
-class _Probe:
-    """Learns which connections of an engine are open."""
+class _OpenConnections:
+    """Collects the open connections of an engine."""
 
     def __init__(self) -> None:
         self.open: set[int] = set()
@@ -233,10 +242,10 @@ class _Probe:
         self.open.add(connection.first_packet)
 
 
-def _because(rows: Iterable[Located], why: str) -> Iterator[Located]:
-    """Say why a connection was given up, where bytes of it were."""
+def _with_reason(rows: Iterable[Located], reason: str) -> Iterator[Located]:
+    """Add the reason why a connection was given up to the rows of its pending bytes."""
     for found in rows:
         row = found.row
-        if why and not row.is_message:
-            row = row._replace(error=f"{row.error}; {why}" if row.error else why)
+        if reason and not row.is_message:
+            row = row._replace(error=f"{row.error}; {reason}" if row.error else reason)
         yield found._replace(row=row)

@@ -1,7 +1,6 @@
-"""How a watch works, by option.
+"""Options of a watch.
 
-Law: names are those of docs/spark.md, in any case; what is not about watching is left to the
-reader's options.
+Law: names are those of docs/spark.md, in any case; other options are left to the reader.
 """
 
 from __future__ import annotations
@@ -14,18 +13,18 @@ from ..errors import BadOption
 from .arrivals import Finished
 
 IDLE_NS: Final = 900_000_000_000
-"""Longer than brokers and clients leave a connection idle (connections.max.idle.ms, 10 and 9
+"""Longer than brokers and clients leave a connection idle (connections.max.idle.ms: 10 and 9
 minutes).
 """
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """How a watch works.
+class WatchOptions:
+    """Options of a watch.
 
-    finished, still_seconds: see `arriving`. poll_seconds: between two looks. batch_bytes: of files
-    that become one batch. state_bytes: carried of the connections of a pair of ends, 8 MB for each
-    direction. idle_ns: silence after which a connection is closed, in the captures' own time.
+    finished, still_seconds: see `arrivals`. poll_seconds: between two polls. batch_bytes: of files
+    in a batch. state_bytes: limit of the state of a pair of endpoints, 8 MB for each direction.
+    idle_ns: silence after which a connection is closed, by the time of the packets.
     """
 
     finished: Finished = Finished.NEXT
@@ -36,12 +35,12 @@ class Rules:
     idle_ns: int = IDLE_NS
 
 
-def parse_rules(given: Mapping[str, Any]) -> tuple[Rules, dict[str, Any]]:
-    """Take the rules of a watch out of options; give the rest. Raises BadOption.
+def parse_watch_options(given: Mapping[str, Any]) -> tuple[WatchOptions, dict[str, Any]]:
+    """Take the options of a watch out of all options; also returns the rest. Raises BadOption.
 
-    `idleTimeout`, where it is given, is one of both.
+    `idleTimeout` is an option of the watch and of the reader.
     """
-    rules, rest = Rules(), {}
+    rules, rest = WatchOptions(), {}
     for name, value in given.items():
         setter = SETTERS.get(name.lower())
         if setter is not None:
@@ -67,13 +66,13 @@ def _size(name: str, value: str) -> int:
     return int(_number(name, text[:-1] if shift else text, "bytes") * (1 << shift))
 
 
-def _finished(rules: Rules, name: str, value: str) -> Rules:
+def _finished(rules: WatchOptions, name: str, value: str) -> WatchOptions:
     if value not in list(Finished):
         raise BadOption(name, value, f"one of {', '.join(Finished)}")
     return replace(rules, finished=Finished(value))
 
 
-_Setter = Callable[[Rules, str, str], Rules]
+_Setter = Callable[[WatchOptions, str, str], WatchOptions]
 
 SETTERS: Final[dict[str, _Setter]] = {
     "finished": _finished,
@@ -83,4 +82,4 @@ SETTERS: Final[dict[str, _Setter]] = {
     "statebytes": lambda r, n, v: replace(r, state_bytes=_size(n, v)),
     "idletimeout": lambda r, n, v: replace(r, idle_ns=int(_number(n, v, "seconds") * 1e9)),
 }
-"""Option, in lower case -> what takes it."""
+"""Option in lower case -> its parser."""

@@ -1,9 +1,9 @@
-"""An engine between two batches: written as bytes, and made anew from them, by any build.
+"""Serialises an engine between two batches, readable by compiled and interpreted builds.
 
-Law: what is made anew goes on as if nothing had been; objects are written attribute by attribute,
-by name, so compiled and interpreted classes write and read the same.
+Law: a restored object continues as if it had never been serialised. Objects are written attribute
+by attribute, by name, so compiled and interpreted classes write and read the same.
 
-    engine --attributes, by name--> bytes --> engine      what it calls back is named, not written
+    engine --attributes, by name--> bytes --> engine      its callbacks are named, not written
 """
 
 from __future__ import annotations
@@ -32,16 +32,18 @@ from ...capture.tcp.reassembly import Reassembler
 from ...capture.tcp.retransmission import DeliveredBytes
 from ...capture.tcp.segment_columns import KEY
 
-KEPT: Final = "kafkawire."
-"""Classes from there are written by attributes, unless they say how themselves."""
+OUR_PACKAGE: Final = "kafkawire."
+"""Classes of this package are written by attributes, unless they define `__reduce__`."""
 
 SOURCES: Final = ("kafkawire.capture", "kafkawire.spark")
-"""Packages on whose classes a state depends."""
+"""Packages whose classes are part of a state."""
 
 
 @cache
 def digest() -> str:
-    """Name the classes that a state is made of: a state of others cannot be read."""
+    """Return a digest of the sources of all classes in a state: a state with another digest cannot
+    be read.
+    """
     made = hashlib.sha256()
     for package in SOURCES:
         for name, source in _sources(files(package), package):
@@ -57,29 +59,31 @@ def _sources(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
             yield from _sources(entry, f"{name}.{entry.name}")
 
 
-def dump(what: object, **here: object) -> bytes:
-    """Write an object; here: objects that are only named, and are there when it is read."""
+def dump(what: object, **external: object) -> bytes:
+    """Serialise an object. external: objects that are written as names only, and given again to
+    `load`.
+    """
     out = io.BytesIO()
-    _Writer(out, here).dump(what)
+    _Writer(out, external).dump(what)
     return out.getvalue()
 
 
-def load(data: bytes, **here: object) -> Any:
-    """Make anew what was written; here: by the same names."""
-    return _Reader(io.BytesIO(data), here).load()
+def load(data: bytes, **external: object) -> Any:
+    """Restore an object. external: the objects by the same names."""
+    return _Reader(io.BytesIO(data), external).load()
 
 
 class _Writer(pickle.Pickler):
-    def __init__(self, out: io.BytesIO, here: dict[str, object]) -> None:
+    def __init__(self, out: io.BytesIO, external: dict[str, object]) -> None:
         super().__init__(out, protocol=5)
-        self._names = {id(each): name for name, each in here.items()}
+        self._names = {id(each): name for name, each in external.items()}
 
     def persistent_id(self, obj: object) -> str | None:
         return self._names.get(id(obj))
 
     def reducer_override(self, obj: object) -> Any:
         cls = type(obj)
-        if not cls.__module__.startswith(KEPT) or isinstance(obj, tuple | Enum | Exception):
+        if not cls.__module__.startswith(OUR_PACKAGE) or isinstance(obj, tuple | Enum | Exception):
             return NotImplemented
         if cls.__reduce__ is not object.__reduce__:
             return NotImplemented
@@ -87,25 +91,23 @@ class _Writer(pickle.Pickler):
 
 
 class _Reader(pickle.Unpickler):
-    def __init__(self, data: io.BytesIO, here: dict[str, object]) -> None:
+    def __init__(self, data: io.BytesIO, external: dict[str, object]) -> None:
         super().__init__(data)
-        self._here = here
+        self._external = external
 
     def persistent_load(self, pid: Any) -> object:
-        return self._here[pid]
+        return self._external[pid]
 
 
 def _blank(cls: Any) -> Any:
-    """Make an object whose attributes are still to come. A compiled class that is final makes none
-    without its arguments.
-    """
-    made = _BLANKS.get(cls)
+    """Make an object without its attributes. A final compiled class needs its arguments."""
+    made = _BLANK_ARGUMENTS.get(cls)
     return cls.__new__(cls) if made is None else cls(*made)
 
 
 _BUDGET: Final = Budget()
-_CONNECTION: Final = Connection(0, bytes(KEY.itemsize), 0, 0)
-_BLANKS: Final[dict[Any, tuple[Any, ...]]] = {
+_CONNECTION: Final = Connection(0, bytes(KEY.itemsize), DEFAULT_REASSEMBLY, _BUDGET, 0, 0)
+_BLANK_ARGUMENTS: Final[dict[Any, tuple[Any, ...]]] = {
     OutOfOrderSegments: (),
     Budget: (),
     Connection: (0, _CONNECTION.key, 0, 0),
@@ -121,7 +123,7 @@ _BLANKS: Final[dict[Any, tuple[Any, ...]]] = {
     Totals: (),
     _ConversationState: (_CONNECTION, 0, Conversation()),
 }
-"""What makes one of each class; of it nothing stays."""
+"""Arguments to make an object of each class; they are overwritten."""
 
 
 def _attributes(obj: object) -> dict[str, Any]:

@@ -1,10 +1,10 @@
-"""Rows of all tables from a batch's packets, and the state of connections carried to the next.
+"""Decodes the packets of a batch to rows of all tables, and passes the state of connections on.
 
-Law: the state of a connection is a row that stands before its packets, and comes to them by the
-same shuffle; one of which nothing comes is passed on as it is.
+Law: the state of a connection is a row sorted before its packets, and reaches them by the same
+shuffle; a state without packets is passed on unchanged.
 
-    states, packets, by bucket --by connection--> Carried --> rows | items of groups | facts
-                                                     `------> state, for the next batch
+    states, packets, by bucket --by connection--> PairDecoder --> rows | group items | facts
+                                                      `---------> state, for the next batch
 """
 
 from __future__ import annotations
@@ -17,37 +17,37 @@ import pyarrow as pa
 
 from ...capture.engine import located
 from ...capture.files.blocks import NO_TIME
-from ..decode.chunk_rows import Places, Portion
-from ..decode.decoding import Notices, in_order, sorted_rows, tune
+from ..decode.chunk_rows import ChunkContext, Places
+from ..decode.decoding import ProblemCollector, in_order, sorted_rows, tune
 from ..decode.packets import Kind, by_connection
 from ..errors import ascii_safe
 from ..plan.facts import Facts
-from ..write.outputs import Output, packed
-from .connections import GROUPS, LIVES, Carried, Terms
+from ..write.outputs import Output, serialise
+from .connections import CONNECTIONS, GROUPS, BatchSettings, PairDecoder
 
 BEFORE: Final = -1
-"""What a state is sorted by: it stands before all else."""
+"""Sort key of a state: before everything else."""
 
 STATES: Final = pa.schema(
     [pa.field("key", pa.binary()), pa.field("last_ns", pa.int64()), pa.field("state", pa.binary())]
 )
-"""States of connections in a file: of a pair of ends, and when they were seen last."""
+"""Schema of state files: key of a pair of endpoints, time of its last packet, its state."""
 
 STATE_ROWS: Final = 64
 
 
 class State(NamedTuple):
-    """What an earlier batch left of a pair of ends."""
+    """The state of a pair of endpoints from an earlier batch."""
 
     last_ns: int
     state: bytes
 
 
 class BatchFacts(NamedTuple):
-    """What a task knows that all need.
+    """What a task found out and all need.
 
-    opened: first packets of connections that begin in the batch; live: of those that later batches
-    may speak of. newest_ns: time of the newest packet. facts: names, sums.
+    opened: first packets of connections that begin in the batch; live: of those that may get rows
+    in later batches. newest_ns: time of the newest packet. facts: names, sums.
     """
 
     opened: list[int]
@@ -57,17 +57,17 @@ class BatchFacts(NamedTuple):
     facts: bytes
 
 
-class Carrier:
+class BatchDecoder:
     """Decodes a partition of a batch."""
 
-    def __init__(self, terms: Terms) -> None:
-        self.terms = terms
+    def __init__(self, settings: BatchSettings) -> None:
+        self.settings = settings
         self.facts = Facts()
-        self.out = Output(terms.options)
-        self._portion = Portion(terms.names, [0] * len(terms.names), self.facts)
-        self._places = Places(terms.names)
+        self.out = Output(settings.options)
+        self._context = ChunkContext(settings.names, [0] * len(settings.names), self.facts)
+        self._places = Places(settings.names)
         self._before: dict[bytes, State] = {}
-        self._carried: dict[bytes, Carried] = {}
+        self._decoders: dict[bytes, PairDecoder] = {}
         self._last: dict[bytes, int] = {}
         self._opened: list[int] = []
         self._live: list[int] = []
@@ -75,90 +75,94 @@ class Carrier:
         self._given_up = 0
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Give all that the bucket tells."""
-        notices = Notices(self.facts)
+        """Yield all output rows of the bucket."""
+        file_problems = ProblemCollector(self.facts)
 
         def other(kind: int, packet: int, body: bytes) -> None:
             if kind == Kind.STATE:
                 key, last_ns, state = pickle.loads(body)
                 self._before[key] = State(last_ns, state)
             else:
-                notices.take(kind, packet, body)
+                file_problems.take(kind, packet, body)
 
         for segments in in_order(sorted_rows(batches), other):
             for key, mine in by_connection(segments):
-                carried = self._carried.get(key) or self._restored(key)
-                carried.feed(mine)
-                carried.flush()
+                decoder = self._decoders.get(key) or self._restore(key)
+                decoder.feed(mine)
+                decoder.flush()
                 self._last[key] = max(self._last[key], int(mine.ts.max()))
                 yield from self.out.drain()
-        for key in [*self._carried, *self._before]:
-            self._done(key)
+        for key in [*self._decoders, *self._before]:
+            self._finish(key)
             yield from self.out.drain()
-        self._loose(notices)
-        self._tell()
+        self._file_problems(file_problems)
+        self._write_state()
         yield from self.out.finish()
 
-    def _restored(self, key: bytes) -> Carried:
-        """Go on with the connections of a pair of ends."""
-        carried = Carried(self.terms, self._portion, self.facts, self.out)
+    def _restore(self, key: bytes) -> PairDecoder:
+        """Restore the connections of a pair of endpoints."""
+        decoder = PairDecoder(self.settings, self._context, self.facts, self.out)
         last_ns, state = self._before.pop(key, State(NO_TIME, b""))
         if state:
-            _, known, kept = pickle.loads(state)
-            carried.restore(known, kept)
-        self._carried[key], self._last[key] = carried, last_ns
-        return carried
+            _, known, pair = pickle.loads(state)
+            decoder.restore(known, pair)
+        self._decoders[key], self._last[key] = decoder, last_ns
+        return decoder
 
-    def _done(self, key: bytes) -> None:
-        """Close the connections of a pair of ends, or carry them on."""
-        terms, before = self.terms, self._before.get(key)
+    def _finish(self, key: bytes) -> None:
+        """Close the connections of a pair of endpoints, or pass their state on."""
+        settings, before = self.settings, self._before.get(key)
         if before is None:
-            self._keep(key, self._carried.pop(key), self._last[key])
-        elif not terms.closing and not NO_TIME < before.last_ns < terms.silent_ns:
+            self._snapshot(key, self._decoders.pop(key), self._last[key])
+        elif not settings.closing and not NO_TIME < before.last_ns < settings.silent_ns:
             self._live += pickle.loads(before.state)[0]
             self._states.append((key, *before))
         else:
-            self._opened += self._restored(key).close()
-            del self._carried[key]
+            self._opened += self._restore(key).close()
+            del self._decoders[key]
 
-    def _keep(self, key: bytes, carried: Carried, last_ns: int) -> None:
-        if self.terms.closing:
-            self._opened += carried.close()
+    def _snapshot(self, key: bytes, decoder: PairDecoder, last_ns: int) -> None:
+        if self.settings.closing:
+            self._opened += decoder.close()
             return
-        kept = carried.keep()
-        size = len(kept.state)
-        if size > self.terms.state_bytes:
-            carried.close(f"given up: {size} bytes would have to be carried to the next batch")
-            self._opened += kept.opened
-            self._given_up += len(kept.open)
+        pair = decoder.snapshot()
+        size = len(pair.state)
+        if size > self.settings.state_bytes:
+            decoder.close(f"given up: {size} bytes of state exceed stateBytes")
+            self._opened += pair.opened
+            self._given_up += len(pair.open)
             return
-        self._opened += kept.opened
-        self._live += kept.live
-        self._states.append((key, last_ns, pickle.dumps((kept.live, kept.open, kept.state))))
+        self._opened += pair.opened
+        self._live += pair.live
+        self._states.append((key, last_ns, pickle.dumps((pair.live, pair.open, pair.state))))
 
-    def _loose(self, notices: Notices) -> None:
-        """Tell what is wrong with files."""
-        portion, terms = self._portion, self.terms
-        told = notices.told(terms.options, self._places.place)
-        portion.items = [located(one) for one in told]
-        portion.told, portion.reminders = [], []
-        for table in terms.tables:
-            if table not in (GROUPS, LIVES):
-                self.out.rows(table, portion.rows(table))
+    def _file_problems(self, file_problems: ProblemCollector) -> None:
+        """Make rows of the problems of files."""
+        context, settings = self._context, self.settings
+        items = file_problems.items(settings.options, self._places.place)
+        context.items = [located(one) for one in items]
+        context.paired, context.session_exchanges = [], []
+        for table in settings.tables:
+            if table not in (GROUPS, CONNECTIONS):
+                self.out.rows(table, context.rows(table))
 
-    def _tell(self) -> None:
+    def _write_state(self) -> None:
         for at in range(0, len(self._states), STATE_ROWS):
             columns = zip(*self._states[at : at + STATE_ROWS], strict=True)
             arrays = [pa.array(list(c), f.type) for c, f in zip(columns, STATES, strict=True)]
-            body = packed(pa.RecordBatch.from_arrays(arrays, schema=STATES))
-            self.out.other("state", LIVES, 0, 0, body)
+            body = serialise(pa.RecordBatch.from_arrays(arrays, schema=STATES))
+            self.out.other("state", CONNECTIONS, 0, 0, body)
         newest = max(self._last.values(), default=NO_TIME)
-        told = BatchFacts(self._opened, self._live, newest, self._given_up, self.facts.pack())
-        self.out.other("facts", "", 0, 0, pickle.dumps(tuple(told)))
+        batch_facts = BatchFacts(
+            self._opened, self._live, newest, self._given_up, self.facts.pack()
+        )
+        self.out.other("facts", "", 0, 0, pickle.dumps(tuple(batch_facts)))
 
 
 @ascii_safe
-def carry(batches: Iterable[pa.RecordBatch], terms: Terms) -> Iterator[pa.RecordBatch]:
-    """Decode a bucket's states and packets, in order."""
+def decode_batch(
+    batches: Iterable[pa.RecordBatch], settings: BatchSettings
+) -> Iterator[pa.RecordBatch]:
+    """Decode the states and packets of a bucket, in order."""
     tune()
-    yield from Carrier(terms).run(batches)
+    yield from BatchDecoder(settings).run(batches)

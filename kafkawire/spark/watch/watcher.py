@@ -1,9 +1,9 @@
-"""The watch: what has arrived and is finished becomes the next batch, until it is told to end.
+"""Watches a directory: finished files become the next batch, until the watch ends.
 
-    directory --finished--> not taken yet --in order of first packets--> batches --> commits
-                                  `--before what was taken: late--> a batch by themselves
+    directory --finished--> not yet taken --in order of first packets--> batches --> commits
+                                  `--before a file already taken: late--> a batch on its own
 
-Law: a file is taken once, whatever happens; only commits say which were.
+Law: a file is taken once, whatever happens; only commits tell which files were.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from ...capture.files.blocks import NO_TIME
 from ...capture.tables import TABLES
 from ..decode.columns import needed
 from ..options import Options, Sets
-from ..plan.opening import opened
+from ..plan.opening import open_input
 from ..plan.verdicts import PROBLEMS, REFUSED, FileStatus, code
 from ..splitting import InputFile, inputs
 from .arrivals import Arrivals
-from .batch import Say, Work, run
-from .ledger import Commit, Ledger, WatchError
-from .options import Rules
+from .batch import Log, Work, run
+from .commit_log import Commit, CommitLog, WatchError
+from .options import WatchOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 class Mode(StrEnum):
     """When a watch ends.
 
-    FOREVER: when it is told to. ONCE: when what is finished is taken; connections stay open for the
-    next time. END: the same, and everything there counts as finished, and nothing comes any more.
+    FOREVER: on SIGTERM. ONCE: when the finished files are taken; connections stay open for the next
+    run. END: the same, but all files count as finished, and all connections are closed.
     """
 
     FOREVER = "forever"
@@ -47,11 +47,12 @@ class Mode(StrEnum):
 
 
 class Watcher:
-    """Takes files into the tables under an output directory, each once. Leave it to let others in.
+    """Takes files into the tables under an output directory, each once. Close it to release the
+    directory.
 
-    refused: names of the files that are not captures, or cannot be opened, so far; findings: rows
-    of `problems` written so far. Raises WatchError where another process watches into it, or
-    another version did; BadOption.
+    refused: names of the files so far that are not captures or cannot be opened; findings: rows of
+    `problems` written so far. Raises WatchError if another process watches into the directory, or
+    another version wrote its state; BadOption.
     """
 
     def __init__(
@@ -60,42 +61,44 @@ class Watcher:
         output: str | Path,
         tables: Sequence[str],
         options: Options,
-        rules: Rules | None = None,
-        say: Say = lambda _: None,
+        rules: WatchOptions | None = None,
+        log: Log = lambda _: None,
     ) -> None:
-        rules = rules or Rules()
+        rules = rules or WatchOptions()
         if "://" in str(output):
-            raise WatchError(f"{output}: a watch writes to a directory, local or mounted")
+            raise WatchError(f"{output}: a watch needs a local or mounted output directory")
         if options.sets is not Sets.ALL:
-            raise WatchError("a watch reads one set; watch each directory by itself")
+            raise WatchError(
+                "option sets: a watch reads a single set (all); watch each directory separately"
+            )
         for table in tables:
             needed(table, TABLES[table].schema.names, replace(options, table=table))
         self._work = Work(tuple(dict.fromkeys(tables)), options, rules.idle_ns, rules.state_bytes)
         self._spark = spark
         self._rules = rules
-        self._say = say
-        self._begun: dict[str, int] = {}
+        self._log = log
+        self._first_packet_ns: dict[str, int] = {}
         self._ignored: set[str] = set()
         self.refused: set[str] = set()
         self.findings = 0
         self._changed: set[str] = set()
-        self.ledger = Ledger(Path(output), self._work.tables)
+        self.commit_log = CommitLog(Path(output), self._work.tables)
 
     def __enter__(self) -> Watcher:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.ledger.__exit__()
+        self.commit_log.__exit__()
 
     def take(
         self, files: Iterable[InputFile], *, closing: bool = False, stop: Callable[[], bool] = bool
     ) -> list[Commit]:
-        """Take those files that were not taken yet, in as many batches as needed; closing: nothing
-        comes after them. stop: asked between batches.
+        """Take the files that were not taken yet, in as many batches as needed. closing: no more
+        files come after them. stop: called between batches.
         """
         found = [file for file in self._untaken(files) if self._examine(file)]
-        fresh = sorted((self._begun[file.name], file.name, file) for file in found)
-        last = self.ledger.last
+        fresh = sorted((self._first_packet_ns[file.name], file.name, file) for file in found)
+        last = self.commit_log.last
         reached = last.reached if last else (NO_TIME, "")
         late: list[InputFile] = []
         regular: list[InputFile] = []
@@ -106,7 +109,7 @@ class Watcher:
             if stop():
                 return made
             made.append(self._run(chunk, late=True))
-        open = self.ledger.last is not None and not self.ledger.last.closed
+        open = self.commit_log.last is not None and not self.commit_log.last.closed
         chunks = list(self._chunks(regular)) or ([[]] if closing and open else [])
         for at, chunk in enumerate(chunks, 1):
             if stop():
@@ -115,10 +118,10 @@ class Watcher:
         return made
 
     def take_frame(self, frame: DataFrame, _batch_id: int) -> None:
-        """Take the files whose paths a stream's batch lists: a function for `foreachBatch`.
+        """Take the files whose paths are in a batch of a stream: a function for `foreachBatch`.
 
-        The stream may give a batch again, or cut it otherwise after a restart: what was taken is
-        passed over.
+        After a restart the stream may repeat a batch or form other batches: files that were taken
+        are skipped.
         """
         paths = [_local(row["path"]) for row in frame.select("path").collect()]
         if paths:
@@ -126,41 +129,41 @@ class Watcher:
 
     def _run(self, files: Sequence[InputFile], **kind: bool) -> Commit:
         names = [file.name for file in files]
-        made = run(self._spark, self.ledger, self._work, names, say=self._say, **kind)
+        made = run(self._spark, self.commit_log, self._work, names, log=self._log, **kind)
         self.refused |= {file.name for file in made.files if FileStatus(file.status) in REFUSED}
         self.findings += made.tables.get(PROBLEMS, 0)
         return made
 
     def _untaken(self, files: Iterable[InputFile]) -> Iterator[InputFile]:
         for file in files:
-            taken = self.ledger.taken.get(Path(file.name).name)
+            taken = self.commit_log.taken.get(Path(file.name).name)
             if taken is None:
                 yield file
             elif (taken.bytes, taken.modified_ns) != (file.size, file.modified_ns or 0):
                 if taken.name not in self._changed:
-                    self._say(f"{file.name}: changed after it was taken; it is not read again")
+                    self._log(f"{file.name}: changed after it was read; it is not read again")
                 self._changed.add(taken.name)
 
     def _examine(self, file: InputFile) -> bool:
-        """Find out when the first packet of a file was captured; False for a file that is left
-        where it is: it is not a capture by name or content, or it cannot be opened. That is
-        reported once, and the latter tried again the next time.
+        """Find the time of the first packet of a file. Returns False for a file that is not taken:
+        neither name nor content are those of a capture, or it cannot be opened. That is reported
+        once; unreadable files are tried again at the next poll.
         """
         if file.name in self._ignored:
             return False
-        if file.name not in self._begun:
-            found = opened(file, None, walk=False, lenient=True)
+        if file.name not in self._first_packet_ns:
+            found = open_input(file, None, walk=False, lenient=True)
             if found.verdict.status is FileStatus.IGNORED:
                 self._ignored.add(file.name)
-                self._say(f"{file.name}: {found.verdict}")
+                self._log(f"{file.name}: {found.verdict}")
                 return False
             if not found.splits:
                 if file.name not in self.refused:
-                    self._say(f"{file.name}: {found.verdict}")
+                    self._log(f"{file.name}: {found.verdict}")
                 self.refused.add(file.name)
                 return False
             self.refused.discard(file.name)
-            self._begun[file.name] = found.first_ns
+            self._first_packet_ns[file.name] = found.first_ns
         return True
 
     def _chunks(self, files: Sequence[InputFile]) -> Iterator[list[InputFile]]:
@@ -182,24 +185,25 @@ def watch(
     output: str | Path,
     tables: Sequence[str],
     options: Options,
-    rules: Rules | None = None,
+    rules: WatchOptions | None = None,
     *,
     mode: Mode = Mode.FOREVER,
     strict: bool = False,
     clock: Callable[[], float],
     sleep: Callable[[float], object],
     stop: Callable[[], bool] = bool,
-    say: Say = lambda _: None,
+    log: Log = lambda _: None,
 ) -> int:
-    """Take captures as they arrive in a directory, until `stop` says so or `mode` does. Returns the
-    exit code: 2 where a file was refused, 1 where `strict` and there are rows of `problems`.
+    """Take captures as they arrive in a directory, until `stop` returns true or `mode` ends the
+    watch. Returns the exit code: 2 if a file was refused, 1 if `strict` and there are rows of
+    `problems`.
 
-    clock: monotonic seconds. sleep: waits so many, or less. say: called with a line for each step.
-    Raises as Watcher does; OSError where the directory cannot be read.
+    clock: monotonic seconds. sleep: waits for at most so many seconds. log: called with a line for
+    each step. Raises what Watcher does; OSError if the directory cannot be read.
     """
-    rules = rules or Rules()
+    rules = rules or WatchOptions()
     arrivals = Arrivals(Path(directory), rules.finished, rules.still_seconds, clock)
-    with Watcher(spark, output, tables, options, rules, say) as watcher:
+    with Watcher(spark, output, tables, options, rules, log) as watcher:
         while not stop():
             closing = mode is Mode.END
             watcher.take(arrivals.finished(all=closing), closing=closing, stop=stop)
@@ -211,8 +215,8 @@ def watch(
 
 
 @contextmanager
-def told_to_end() -> Iterator[threading.Event]:
-    """Give an event that SIGTERM sets: the batch at work is committed first."""
+def sigterm_event() -> Iterator[threading.Event]:
+    """Provide an event that SIGTERM sets; the current batch is committed first."""
     event = threading.Event()
     before: Any = signal.signal(signal.SIGTERM, lambda *_: event.set())
     try:

@@ -1,7 +1,7 @@
-"""The last step of a batch: finished rows into Parquet, states into files.
+"""Writes the finished rows of a batch to Parquet, and states to files.
 
-Law: a task tells what it has written, and only that counts; numbers of connections go on from batch
-to batch in the order in which connections appear.
+Law: a task reports what it has written, and only that counts. Connections are numbered from batch
+to batch in order of appearance.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from pyspark import TaskContext
 from ...capture.tables import TABLES
 from ..errors import ascii_safe
 from ..plan.facts import AllFacts
-from ..write.finishing import Finish, speak_of
-from ..write.outputs import unpacked
+from ..write.finishing import Finish, topic_filter
+from ..write.outputs import deserialise
 
 WRITTEN: Final = pa.schema(
     [pa.field("table", pa.string()), pa.field("file", pa.string()), pa.field("rows", pa.int64())]
@@ -31,24 +31,24 @@ WRITTEN: Final = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
-    """Names of topics, and the numbers of the connections that a batch speaks of, by their first
-    packets.
-    """
+class ConnectionNumbers:
+    """Names of topics, and numbers of the connections in a batch, by their first packets."""
 
     numbers: Mapping[int, int]
     names: Mapping[bytes, str]
 
     def facts(self) -> AllFacts:
-        """Give them as the facts of a set."""
+        """Convert them to the facts of a set."""
         firsts = np.array(sorted(self.numbers), np.int64)
         return AllFacts(firsts, {(0, id): n for id, n in self.names.items()}, Counter(), False)
 
 
-class Numbered:
-    """Finishes batches of a table of a watch. files: how many there have been."""
+class TableFinisher:
+    """Finishes batches of a table of a watch. files: number of files so far."""
 
-    def __init__(self, table: str, known: Numbers, files: int, topics: frozenset[str]) -> None:
+    def __init__(
+        self, table: str, known: ConnectionNumbers, files: int, topics: frozenset[str]
+    ) -> None:
         facts = known.facts()
         schema = TABLES[table].schema
         self._finish = Finish(facts, [0] * max(files, 1), frozenset(), schema)
@@ -67,12 +67,12 @@ class Numbered:
             made = made.set_column(at, made.schema.field(at), numbers)
         if self._topics:
             columns = dict(zip(made.schema.names, made.columns, strict=True))
-            made = made.filter(speak_of(columns, self._topics))
+            made = made.filter(topic_filter(columns, self._topics))
         return made
 
 
-class Files:
-    """The files of a task, one for each table or state, as far as there is anything to write."""
+class TaskFiles:
+    """The files of a task, one for each table or state that has rows."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder
@@ -80,7 +80,7 @@ class Files:
         self._open: dict[tuple[str, str], tuple[Any, Any]] = {}
         self.rows: Counter[tuple[str, str]] = Counter()
 
-    def __enter__(self) -> Files:
+    def __enter__(self) -> TaskFiles:
         return self
 
     def __exit__(
@@ -103,7 +103,7 @@ class Files:
         self.rows[kind, name] += len(batch)
 
     def path(self, kind: str, name: str) -> str:
-        """Name a file."""
+        """Return the name of a file."""
         return f"{name}-{self._name}." + ("parquet" if kind == "rows" else "arrow")
 
     def _begin(self, kind: str, name: str, schema: pa.Schema) -> tuple[Any, Any]:
@@ -118,23 +118,23 @@ class Files:
 def write_rows(
     batches: Iterable[pa.RecordBatch],
     folder: Path,
-    known: Numbers,
+    known: ConnectionNumbers,
     files: int,
     topics: frozenset[str],
 ) -> Iterator[pa.RecordBatch]:
-    """Write what a partition holds; tells the files."""
+    """Write the output rows of a partition; yields the files."""
     context = TaskContext.get()
     name = "0" if context is None else f"{context.partitionId():05d}-{context.taskAttemptId()}"
-    finish: dict[str, Numbered] = {}
-    with Files(folder, name) as out:
+    finish: dict[str, TableFinisher] = {}
+    with TaskFiles(folder, name) as out:
         for batch in batches:
             for row in batch.to_pylist():
                 kind, table = row["kind"], row["name"]
-                for one in unpacked(row["body"]):
+                for one in deserialise(row["body"]):
                     made = one
                     if kind == "rows":
                         if table not in finish:
-                            finish[table] = Numbered(table, known, files, topics)
+                            finish[table] = TableFinisher(table, known, files, topics)
                         made = finish[table].batch(one)
                     if len(made):
                         out.write(kind, table, made)

@@ -1,1 +1,1 @@
-"""Writing: the rows of tables into Parquet."""
+"""Writes the rows of tables to Parquet."""

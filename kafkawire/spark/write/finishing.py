@@ -1,6 +1,6 @@
-"""The last step of every row: what only all partitions together know, and what was asked for.
+"""Finishes rows with what only all partitions together know, and filters by topic.
 
-Law: whatever is done here is done column by column, and gives what a single process gives.
+Law: everything is done column by column, and gives the rows of a single process.
 
     connection   first packet --> number in order of appearance
     topics       id --> the name stated first, anywhere in the set
@@ -25,7 +25,8 @@ from ..plan.facts import AllFacts
 class Finish:
     """Finishes batches of a table.
 
-    schema: what the batches then have. sets: of each file. topics: those wanted, none for all.
+    schema: of the finished batches. sets: the set of each file. topics: the wanted ones, empty for
+    all.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class Finish:
         self.schema = schema
         self._topics = topics
         self._sets = np.array(sets, np.int64)
-        # The number that the first connection of a file's set has among all.
+        # Number of the first connection of each set among the connections of all sets.
         starts = np.searchsorted(self._sets, np.unique(self._sets)) << FILE_BITS
         self._before = np.searchsorted(self._firsts, starts)
         self._several = len(starts) > 1
@@ -52,7 +53,7 @@ class Finish:
         return (self.batch(batch) for batch in batches if len(batch))
 
     def batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Finish one."""
+        """Finish one batch."""
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         if "connection" in columns:
             connections = columns["connection"]
@@ -63,11 +64,11 @@ class Finish:
             columns["connection"] = pa.array(numbers, pa.int64(), mask=unknown)
             if len(self._ids):
                 self._name(columns, sets)
-        kept = pa.RecordBatch.from_arrays(
+        finished = pa.RecordBatch.from_arrays(
             [columns[name].cast(self.schema.field(name).type) for name in self.schema.names],
             schema=self.schema,
         )
-        return kept.filter(speak_of(columns, self._topics)) if self._topics else kept
+        return finished.filter(topic_filter(columns, self._topics)) if self._topics else finished
 
     # -- topics
 
@@ -87,7 +88,7 @@ class Finish:
                 columns[name] = self._listed(column, sets)
 
     def _known(self, ids: pa.Array, otherwise: pa.Array, sets: Ints) -> pa.Array:
-        """Give the names of ids, where they are known."""
+        """Return the names of ids, or `otherwise` for unknown ids."""
         if self._several:
             ids = pc.binary_join_element_wise(pa.array(sets).cast(pa.string()), ids, ":")
         at = pc.index_in(ids, self._ids, skip_nulls=True)
@@ -100,7 +101,7 @@ class Finish:
         return pa.StructArray.from_arrays([columns[field.name] for field in fields], fields=fields)
 
     def _listed(self, column: pa.Array, sets: Ints) -> pa.Array:
-        """Name topics in lists in which an id stands where no name was known, each once."""
+        """Replace ids by names in lists of topics; each name is listed once."""
         named = _inside(column, sets, lambda values, own: self._known(values, values, own))
         rows = pc.list_parent_indices(named).to_numpy()
         values = pc.dictionary_encode(named.flatten()).indices.to_numpy()
@@ -112,23 +113,25 @@ class Finish:
 
 
 TOPIC_COLUMNS: Final = ("topic", "topics", "partitions", "offsets")
-"""Columns that say which topics a row speaks of."""
+"""Columns that contain topics."""
 
 
-def speak_of(columns: Mapping[str, pa.Array], topics: frozenset[str]) -> pa.Array:
-    """Say which rows speak of one of the topics."""
-    said = [columns[name].to_pylist() for name in TOPIC_COLUMNS if name in columns]
-    return pa.array([any(_mentions(one, topics) for one in row) for row in zip(*said, strict=True)])
+def topic_filter(columns: Mapping[str, pa.Array], topics: frozenset[str]) -> pa.Array:
+    """Tell which rows contain one of the topics."""
+    column_values = [columns[name].to_pylist() for name in TOPIC_COLUMNS if name in columns]
+    return pa.array(
+        [any(_has_topic(one, topics) for one in row) for row in zip(*column_values, strict=True)]
+    )
 
 
-def _mentions(value: Any, topics: frozenset[str]) -> bool:
+def _has_topic(value: Any, topics: frozenset[str]) -> bool:
     if isinstance(value, list):
-        return any(_mentions(one, topics) for one in value)
+        return any(_has_topic(one, topics) for one in value)
     return (value.get("topic") if isinstance(value, dict) else value) in topics
 
 
 def _inside(column: pa.Array, sets: Ints, change: Callable[[Any, Ints], pa.Array]) -> pa.Array:
-    """Change the values inside lists; sets: of the rows."""
+    """Change the values inside lists. sets: of the rows."""
     plain = pa.array(column.to_pylist(), column.type) if column.offset else column
     offsets = plain.offsets
     values = change(plain.values, np.repeat(sets, np.diff(offsets.to_numpy())))

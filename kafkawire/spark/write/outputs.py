@@ -1,13 +1,13 @@
-"""What a task that decodes gives, in one kind of row.
+"""The output rows of decoding tasks: tables, chunks, group items, state and facts in one schema.
 
-Law: rows of tables travel as record batches that Spark does not look into; few large values cross
-between it and Python.
+Law: rows of tables travel as serialised record batches; few large values cross between Spark and
+Python.
 
-    | kind: rows  | name: table, or a file of them| n: rows                 | body: a record batch
-    | kind: chunk | name: the file of it, or none | n: which of its bucket  | body: see `chunks`
-    | kind: item  | name: group id                | at, n: what sorts it    | body: pickled
-    | kind: state | name: table that it is for    |                         | body: record batches
-    | kind: facts |                               |                         | body: pickled
+    | kind: rows  | name: table, or a spill file  | n: rows            | body: a record batch
+    | kind: chunk | name: its spill file, or none | n: index in bucket | body: see `chunks`
+    | kind: item  | name: group id                | at, n: sort keys   | body: pickled
+    | kind: state | name: its table               |                    | body: record batches
+    | kind: facts |                               |                    | body: pickled
 """
 
 from __future__ import annotations
@@ -38,25 +38,27 @@ OUT: Final = pa.schema(
 NOTHING: Final = pa.RecordBatch.from_pylist([], OUT)
 
 BUFFERED: Final = 256
-"""Rows of a table that are worth a batch."""
+"""Rows of a table in a batch."""
 
 FILE_BYTES: Final = 16 << 20
-"""Bytes of rows in a file of them: whoever reads it has all of it in memory."""
+"""Bytes of rows in a spill file: its reader has all of it in memory."""
 
 ARROW: Final = ".arrow"
-"""What names of files of rows end in."""
+"""Suffix of spill files of rows."""
 
-IN_LZ4: Final = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
-"""How batches wait: a quarter as large, which costs less than to find and clear pages for all."""
+LZ4_OPTIONS: Final = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+"""Batches are spilled with LZ4: a quarter of the size costs less than allocating and clearing pages
+for all.
+"""
 
-ALONE: Final = pa.ipc.IpcReadOptions(use_threads=False)
-"""How they are read: a task has one core."""
+READ_OPTIONS: Final = pa.ipc.IpcReadOptions(use_threads=False)
+"""Files are read without threads: a task has one core."""
 
 Values = tuple[Any, ...]
 
 
 class Output:
-    """Collects rows of tables; `drain` gives what is worth giving."""
+    """Collects rows of tables; `drain` yields complete batches."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -64,25 +66,25 @@ class Output:
         self._ready: list[pa.RecordBatch] = []
 
     def rows(self, table: str, rows: Iterable[Values]) -> None:
-        """Take rows of a table."""
-        held = self._rows.setdefault(table, [])
+        """Add rows of a table."""
+        buffered = self._rows.setdefault(table, [])
         for row in rows:
-            held.append(row)
-            if len(held) >= BUFFERED:
+            buffered.append(row)
+            if len(buffered) >= BUFFERED:
                 self._flush(table)
-                held = self._rows[table]
+                buffered = self._rows[table]
 
     def other(self, kind: str, name: str, at: int, n: int, body: bytes) -> None:
-        """Take something else."""
+        """Add an output row of another kind."""
         self._ready.append(out_row(kind, name, at, n, body))
 
     def drain(self) -> Iterator[pa.RecordBatch]:
-        """Give what is there."""
+        """Yield the complete batches."""
         ready, self._ready = self._ready, []
         yield from ready
 
     def finish(self) -> Iterator[pa.RecordBatch]:
-        """Give all."""
+        """Yield everything."""
         for table in list(self._rows):
             self._flush(table)
         yield from self.drain()
@@ -91,7 +93,7 @@ class Output:
         rows, self._rows[table] = self._rows[table], []
         made = [column.name for column in TABLES[table].columns]
         for batch in to_batches(table, made, rows, self._options, lambda: None):
-            self.other("rows", table, 0, len(batch), packed(batch))
+            self.other("rows", table, 0, len(batch), serialise(batch))
 
 
 def out_row(kind: str, name: str, at: int, n: int, body: bytes) -> pa.RecordBatch:
@@ -101,17 +103,17 @@ def out_row(kind: str, name: str, at: int, n: int, body: bytes) -> pa.RecordBatc
     return pa.RecordBatch.from_arrays(arrays, schema=OUT)
 
 
-def packed(batch: pa.RecordBatch) -> bytes:
-    """Write a batch."""
+def serialise(batch: pa.RecordBatch) -> bytes:
+    """Serialise a batch."""
     out = pa.BufferOutputStream()
-    with pa.ipc.new_stream(out, batch.schema, options=IN_LZ4) as stream:
+    with pa.ipc.new_stream(out, batch.schema, options=LZ4_OPTIONS) as stream:
         stream.write_batch(batch)
     return bytes(out.getvalue())
 
 
-def aside(folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Put batches into files that all workers see, and make a row for Spark of the name of each.
-    After each batch comes one without rows, so that the task goes on.
+def spill_batches(folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Write batches to files that all workers see, and yield an output row with the name of each
+    file. After each batch an empty batch is yielded, so that the task goes on.
     """
     rest = iter(batches)
     while (first := next(rest, None)) is not None:
@@ -119,7 +121,7 @@ def aside(folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordB
         count = size = 0
         with (
             open(number, "wb") as out,
-            pa.ipc.new_file(out, first.schema, options=IN_LZ4) as file,
+            pa.ipc.new_file(out, first.schema, options=LZ4_OPTIONS) as file,
         ):
             for batch in chain([first], rest):
                 file.write_batch(batch)
@@ -131,9 +133,9 @@ def aside(folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordB
         yield out_row("rows", path, 0, count, b"")
 
 
-def laid(folder: str | None, body: bytes) -> tuple[str, bytes]:
-    """Put a large value into a file that all workers see, if there is a place for such; gives name
-    and body of a row of Spark's that `picked` gets it back from.
+def spill(folder: str | None, body: bytes) -> tuple[str, bytes]:
+    """Write a large value to a file that all workers see, if there is a folder; returns name and
+    body of an output row from which `read_spilled` gets it back.
     """
     if folder is None:
         return "", body
@@ -143,29 +145,29 @@ def laid(folder: str | None, body: bytes) -> tuple[str, bytes]:
     return path, b""
 
 
-def picked(name: str, body: bytes) -> bytes:
-    """Get a value that was laid aside."""
+def read_spilled(name: str, body: bytes) -> bytes:
+    """Read a value that may have been spilled."""
     return Path(name).read_bytes() if name else body
 
 
-def unpacked(body: bytes | pa.Buffer) -> Iterator[pa.RecordBatch]:
-    """Read batches."""
+def deserialise(body: bytes | pa.Buffer) -> Iterator[pa.RecordBatch]:
+    """Read serialised batches."""
     with pa.ipc.open_stream(body) as stream:
         yield from stream
 
 
-def bodies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give the record batches that rows of tables hold, or name."""
+def table_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the record batches in output rows of tables, or in the files that they name."""
     for batch in batches:
         for name, body in zip(batch.column("name").to_pylist(), batch.column("body"), strict=True):
             if name.endswith(ARROW):
-                yield from in_file(name)
+                yield from read_file_batches(name)
             else:
-                yield from unpacked(body.as_buffer())
+                yield from deserialise(body.as_buffer())
 
 
-def in_file(name: str) -> Iterator[pa.RecordBatch]:
-    """Give the record batches of a file of rows."""
-    with pa.memory_map(name) as file, pa.ipc.open_file(file, options=ALONE) as reader:
+def read_file_batches(name: str) -> Iterator[pa.RecordBatch]:
+    """Yield the record batches of a spill file."""
+    with pa.memory_map(name) as file, pa.ipc.open_file(file, options=READ_OPTIONS) as reader:
         for at in range(reader.num_record_batches):
             yield reader.get_batch(at)

@@ -1,12 +1,11 @@
-"""A table of a set by way of a directory that all workers see: what is large waits there, and Spark
-hands out little but numbers.
+"""Decodes a table through a directory that all workers see: large values are spilled there, and
+Spark distributes little more than indexes.
 
-Law: what is decoded, and by which step, is as in `reading`; only what lies between two steps goes
-another way.
+Law: rows and steps are those of `reading`; only the transport between two steps differs.
 
-    visits, regions --> facts | files of rows | chunks | packets that move
-                                                 |          |
-                               files of rows <---'          `--by bucket, in order--> facts | files
+    visits, regions --> facts | spill files | chunks | shuffled packets
+                                                |          |
+                                spill files <---'          `--by bucket, in order--> facts | files
                                       `--numbers, names--> Parquet
 """
 
@@ -26,24 +25,24 @@ from pyspark.sql import SparkSession
 
 from ...capture.tables import TABLES
 from ..decode.columns import needed
-from ..decode.packets import Kind, Placing, row_of
+from ..decode.packets import Kind, Partitioner, row_of
 from ..decode.tasks import on_workers
-from ..decode.work import IN_TWO_STEPS, PACKETS, Batches, Work
+from ..decode.work import GROUP_EVENTS_TABLE, PACKETS, Batches, Work
 from ..options import Options
 from ..plan.facts import AllFacts, sum_up
 from ..plan.planning import Plan
 from .finishing import Finish
-from .outputs import in_file
-from .writing import Folder
+from .outputs import read_file_batches
+from .writing import TableDirectory
 
-MOST: Final = 1 << 14
-"""Regions times buckets, beyond which Spark's shuffle brings packets to buckets: here the driver
-knows where each of them lies.
+MAX_PAIRS: Final = 1 << 14
+"""Regions times buckets, above which Spark's shuffle is used: here the driver knows the place of
+each row of packets.
 """
 
 
-class Lying(NamedTuple):
-    """A row of packets, and where its body lies. kind, packet: what sorts those of a bucket."""
+class StoredPackets(NamedTuple):
+    """A row of packets, and where its body is stored. kind, packet: sort keys within a bucket."""
 
     kind: int
     packet: int
@@ -53,29 +52,31 @@ class Lying(NamedTuple):
 
 
 @dataclass(slots=True)
-class Left:
-    """What a task leaves. rows: files of them, and how many each has; chunks: a file for each;
-    moved: bucket -> rows of packets.
+class TaskOutput:
+    """The output of a task. rows: spill files, with the number of rows in each; chunks: a file for
+    each; shuffled: bucket -> rows of packets.
     """
 
     rows: list[tuple[str, int]] = field(default_factory=list)
     chunks: list[str] = field(default_factory=list)
     facts: list[bytes] = field(default_factory=list)
-    moved: defaultdict[int, list[Lying]] = field(default_factory=lambda: defaultdict(list))
+    shuffled: defaultdict[int, list[StoredPackets]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
 
-    def add(self, other: Left) -> None:
-        """Add what another task leaves."""
+    def add(self, other: TaskOutput) -> None:
+        """Add the output of another task."""
         self.rows += other.rows
         self.chunks += other.chunks
         self.facts += other.facts
-        for bucket, lying in other.moved.items():
-            self.moved[bucket] += lying
+        for bucket, stored in other.shuffled.items():
+            self.shuffled[bucket] += stored
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """A table of a set: files of rows, and how many each has; what finishes them. folder: where
-    they are.
+class SpilledTable:
+    """A decoded table: spill files with the number of rows in each, and what finishes the rows.
+    folder: where the files are.
     """
 
     spark: SparkSession
@@ -84,109 +85,114 @@ class Waiting:
     facts: AllFacts
     folder: str
 
-    def write(self, folder: Folder, tasks: int) -> list[tuple[str, int]]:
-        """Write the table, in so many tasks at most; returns files of Parquet and their rows."""
+    def write(self, folder: TableDirectory, tasks: int) -> list[tuple[str, int]]:
+        """Write the table in at most `tasks` tasks; returns Parquet files and their rows."""
 
         def step(names: Sequence[str]) -> list[tuple[str, int]]:
-            # What one task decoded, as it does of a connection with most of the bytes, several
-            # write.
-            made = folder.write(batch for name in names for batch in in_file(name))
+            # Several tasks may write what one task decoded, as for a very large connection.
+            made = folder.write(batch for name in names for batch in read_file_batches(name))
             return [(row["file"], row["rows"]) for batch in made for row in batch.to_pylist()]
 
-        found = on_workers(self.spark, step, dealt(self.files, tasks))
-        return [file for each in found for file in each]
+        found = on_workers(self.spark, step, distribute(self.files, tasks))
+        return [file for steps in found for file in steps]
 
     def release(self) -> None:
         """Remove the files."""
         shutil.rmtree(self.folder)
 
 
-def suits(plan: Plan, options: Options, placing: Placing) -> bool:
-    """Say whether a table can be decoded that way: what crosses connections is sorted by Spark."""
-    few = len(plan.regions) * placing.total <= MOST
-    return few and not plan.fragments and options.table != IN_TWO_STEPS
+def supports(plan: Plan, options: Options, partitioner: Partitioner) -> bool:
+    """Tell whether a table can be decoded this way: what spans connections needs Spark's sort."""
+    few = len(plan.regions) * partitioner.total <= MAX_PAIRS
+    return few and not plan.fragments and options.table != GROUP_EVENTS_TABLE
 
 
 def decode(
-    spark: SparkSession, plan: Plan, options: Options, placing: Placing, folder: str
-) -> Waiting:
-    """Decode a table of a set that is planned, in a directory that all workers see."""
+    spark: SparkSession, plan: Plan, options: Options, partitioner: Partitioner, folder: str
+) -> SpilledTable:
+    """Decode a table of a planned set in a directory that all workers see."""
     schema = TABLES[options.table].schema
     work = Work(plan, needed(options.table, schema.names, options), options, folder)
-    left = gathered(spark, work, placing)
-    facts = sum_up(left.facts)
+    output = decode_packets(spark, work, partitioner)
+    facts = sum_up(output.facts)
     if facts.ambiguous and work.columnar:
-        # An id that two messages name differently: who was first takes looking at each.
-        left = gathered(spark, replace(work, exact=True), placing)
-        facts = sum_up(left.facts)
-    opening = work.opening()
+        # Messages state different names for one id: decode message by message to find the first.
+        output = decode_packets(spark, replace(work, exact=True), partitioner)
+        facts = sum_up(output.facts)
+    decode_chunks = work.decode_chunks()
 
-    def opened(name: str) -> Left:
-        return leave(opening([pa.RecordBatch.from_pydict({"name": [name], "body": [b""]})]), folder)
+    def decode_chunk(name: str) -> TaskOutput:
+        return collect_output(
+            decode_chunks([pa.RecordBatch.from_pydict({"name": [name], "body": [b""]})]), folder
+        )
 
-    for one in on_workers(spark, opened, left.chunks):
-        left.add(one)
+    for one in on_workers(spark, decode_chunk, output.chunks):
+        output.add(one)
     finish = Finish(facts, plan.sets, options.topics, schema)
-    return Waiting(spark, left.rows, finish, facts, folder)
+    return SpilledTable(spark, output.rows, finish, facts, folder)
 
 
-def gathered(spark: SparkSession, work: Work, placing: Placing) -> Left:
-    """Decode what is visited, regions, and by bucket what leaves them."""
+def decode_packets(spark: SparkSession, work: Work, partitioner: Partitioner) -> TaskOutput:
+    """Decode visits and regions, then the buckets with the shuffled packets."""
     plan, folder = work.plan, work.folder
     assert folder is not None
-    visiting, reading, gathering = work.visiting(), work.reading(placing), work.gathering(placing)
-    # A visit takes longest, and so begins first.
-    each = [(visiting, at) for at in range(len(plan.visits))]
-    each += [(reading, at) for at in range(len(plan.regions))]
+    decode_visits, decode_regions, decode_buckets = (
+        work.decode_visits(),
+        work.decode_regions(partitioner),
+        work.decode_buckets(partitioner),
+    )
+    # Visits take longest, so they start first.
+    steps = [(decode_visits, at) for at in range(len(plan.visits))]
+    steps += [(decode_regions, at) for at in range(len(plan.regions))]
 
-    def lain(at: int) -> Left:
-        step, number = each[at]
-        return leave(step([pa.RecordBatch.from_pydict({"id": [number]})]), folder)
+    def decode_in_place(at: int) -> TaskOutput:
+        step, number = steps[at]
+        return collect_output(step([pa.RecordBatch.from_pydict({"id": [number]})]), folder)
 
-    left = Left()
-    for one in on_workers(spark, lain, range(len(each))):
-        left.add(one)
-    moved = [(bucket, sorted(lying)) for bucket, lying in sorted(left.moved.items())]
+    output = TaskOutput()
+    for one in on_workers(spark, decode_in_place, range(len(steps))):
+        output.add(one)
+    shuffled = [(bucket, sorted(stored)) for bucket, stored in sorted(output.shuffled.items())]
 
-    def come(bucket: tuple[int, list[Lying]]) -> Left:
-        return leave(gathering(picked_up(*bucket)), folder)
+    def decode_bucket(bucket: tuple[int, list[StoredPackets]]) -> TaskOutput:
+        return collect_output(decode_buckets(stored_rows(*bucket)), folder)
 
-    for one in on_workers(spark, come, moved):
-        left.add(one)
-    return left
+    for one in on_workers(spark, decode_bucket, shuffled):
+        output.add(one)
+    return output
 
 
-def leave(made: Batches, folder: str) -> Left:
-    """Take what a step makes; packets are laid into a file."""
-    left = Left()
-    with ExitStack() as opened:
+def collect_output(made: Batches, folder: str) -> TaskOutput:
+    """Collect the output of a step; packets are appended to a file."""
+    output = TaskOutput()
+    with ExitStack() as decode_chunk:
         packets: tuple[str, BinaryIO] | None = None
         for batch in made:
             columns = [column.to_pylist() for column in batch.columns]
             for kind, name, at, n, body in zip(*columns, strict=True):
                 if kind == "rows":
-                    left.rows.append((name, n))
+                    output.rows.append((name, n))
                 elif kind == "chunk":
-                    left.chunks.append(name)
+                    output.chunks.append(name)
                 elif kind == "facts":
-                    left.facts.append(body)
+                    output.facts.append(body)
                 elif kind == PACKETS:
                     if packets is None:
                         number, path = tempfile.mkstemp(dir=folder)
-                        packets = path, opened.enter_context(open(number, "wb"))
+                        packets = path, decode_chunk.enter_context(open(number, "wb"))
                     path, out = packets
-                    lying = Lying(int(name), at, path, out.tell(), out.write(body))
-                    left.moved[n].append(lying)
-    return left
+                    stored = StoredPackets(int(name), at, path, out.tell(), out.write(body))
+                    output.shuffled[n].append(stored)
+    return output
 
 
-def picked_up(bucket: int, rows: Iterable[Lying]) -> Iterator[pa.RecordBatch]:
-    """Give the packets of a bucket."""
+def stored_rows(bucket: int, rows: Iterable[StoredPackets]) -> Iterator[pa.RecordBatch]:
+    """Yield the packets of a bucket."""
     for kind, packet, file, at, size in rows:
-        yield row_of(bucket, Kind(kind), packet, _stretch(file, at, size))
+        yield row_of(bucket, Kind(kind), packet, _read_range(file, at, size))
 
 
-def _stretch(file: str, at: int, size: int) -> bytes:
+def _read_range(file: str, at: int, size: int) -> bytes:
     number = os.open(file, os.O_RDONLY)
     try:
         return os.pread(number, size, at)
@@ -194,12 +200,14 @@ def _stretch(file: str, at: int, size: int) -> bytes:
         os.close(number)
 
 
-def dealt(files: Sequence[tuple[str, int]], count: int) -> list[list[str]]:
-    """Deal files of rows out to so many tasks, or fewer: stretches with about as many rows each."""
-    every = max(1, sum(rows for _, rows in files))
+def distribute(files: Sequence[tuple[str, int]], count: int) -> list[list[str]]:
+    """Distribute spill files over at most `count` tasks, in order, with about the same number of
+    rows each.
+    """
+    total_rows = max(1, sum(rows for _, rows in files))
     runs: list[list[str]] = [[] for _ in range(count)]
     before = 0
     for name, rows in files:
-        runs[min((2 * before + rows) * count // (2 * every), count - 1)].append(name)
+        runs[min((2 * before + rows) * count // (2 * total_rows), count - 1)].append(name)
         before += rows
     return [run for run in runs if run]

@@ -1,9 +1,9 @@
-"""The last step of the job: a table's rows into Parquet, few files to a directory, about in time.
+"""Writes the rows of a table to Parquet: few files in each directory, about in order of time.
 
-Law: rows lie in the directory of their date and API; a task writes a file in each directory that it
-has rows for, and tells which; only those stay.
+Law: rows go to the directory of their date and API. A task writes one file in each directory that
+it has rows for, and reports it; only reported files stay.
 
-    decoded batches --finish, cut by date and API--> cells, held --row groups--> cell/file.parquet
+    decoded batches --finish, split by date and API--> buffers --row groups--> partition/*.parquet
 """
 
 from __future__ import annotations
@@ -26,71 +26,69 @@ from ...capture.tables.parquet import repeating_columns
 from ..splitting.stores import Store, filesystem
 
 BY_API: Final = frozenset({"exchanges", "messages", "partitions"})
-"""Tables that are cut by API, too."""
+"""Tables that are partitioned by API, too."""
 
 TIMES: Final = ("time", "response_time", "first_time")
-"""Columns that say the time of a row, the first one that is there and not null."""
+"""Time columns; the first one that exists and is not null counts."""
 
 DAY: Final = 86_400_000_000
 NEVER: Final = -(1 << 63)
 NO_DATE: Final = "__HIVE_DEFAULT_PARTITION__"
-"""What Spark calls the directory of rows without a date."""
+"""Spark's name of the directory for rows without a date."""
 
 GROUP_ROWS: Final = 1 << 16
-"""Rows of a row group at most."""
+"""Maximum rows of a row group."""
 
 CUT_BYTES: Final = 12 << 20
-"""Bytes of rows that are cut at a time."""
+"""Bytes of rows that are partitioned at a time."""
 
 MANY_ROWS: Final = 1 << 12
-"""Rows of a directory that are written as soon as they are cut; fewer are copied, and wait."""
+"""So many rows of a partition are written at once; fewer are copied to a buffer."""
 
-HELD_BYTES: Final = 16 << 20
-"""Bytes of rows that wait, until those are written of which there are most."""
+BUFFER_BYTES: Final = 16 << 20
+"""Bytes of buffered rows, above which the largest buffers are written."""
 
 WRITTEN: Final = pa.schema([pa.field("file", pa.string()), pa.field("rows", pa.int64())])
 
 
 def times(batch: pa.RecordBatch) -> Ints:
-    """Say the time of each row, in microseconds; NEVER where it has none."""
-    there = [batch.column(name) for name in TIMES if name in batch.schema.names]
-    known = pc.coalesce(*there).cast(pa.int64())
+    """Return the time of each row in microseconds, or NEVER."""
+    columns = [batch.column(name) for name in TIMES if name in batch.schema.names]
+    known = pc.coalesce(*columns).cast(pa.int64())
     found: Ints = pc.fill_null(known, NEVER).to_numpy(zero_copy_only=False)
     return found
 
 
-def gathered(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
-    """Put small batches together, until they have so many bytes."""
-    held: list[pa.RecordBatch] = []
+def coalesced(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
+    """Concatenate small batches to batches of at least `size` bytes."""
+    buffered: list[pa.RecordBatch] = []
     bytes = 0
     for batch in batches:
-        held.append(batch)
+        buffered.append(batch)
         bytes += batch.nbytes
         if bytes >= size:
-            yield pa.concat_batches(held)
-            held, bytes = [], 0
-    if held:
-        yield pa.concat_batches(held)
+            yield pa.concat_batches(buffered)
+            buffered, bytes = [], 0
+    if buffered:
+        yield pa.concat_batches(buffered)
 
 
-def cut(batch: pa.RecordBatch, *, by_api: bool) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Cut a batch by cell: the directory that rows go to; they are stretches of one copy, in order
-    of time.
-    """
+def by_partition(batch: pa.RecordBatch, *, by_api: bool) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Split a batch by partition (directory); the parts are slices of one copy, in time order."""
     when = times(batch)
-    place = when // DAY
+    sort_key = when // DAY
     names = ["unknown"]
     if by_api:
         apis = pc.fill_null(batch.column("api_name"), "unknown").dictionary_encode()
         names = apis.dictionary.to_pylist()
-        place = place * len(names) + apis.indices.to_numpy()
-    order = np.lexsort((when, place))
-    places, ordered = place[order], batch.take(pa.array(order))
-    cuts = (np.flatnonzero(np.diff(places)) + 1).tolist()
+        sort_key = sort_key * len(names) + apis.indices.to_numpy()
+    order = np.lexsort((when, sort_key))
+    keys, ordered = sort_key[order], batch.take(pa.array(order))
+    cuts = (np.flatnonzero(np.diff(keys)) + 1).tolist()
     for start, end in zip([0, *cuts], [*cuts, len(order)], strict=True):
-        day, api = divmod(int(places[start]), len(names))
-        cell = f"date={_date(day)}" + (f"/api={names[api]}" if by_api else "")
-        yield cell, ordered.slice(start, end - start)
+        day, api = divmod(int(keys[start]), len(names))
+        partition = f"date={_date(day)}" + (f"/api={names[api]}" if by_api else "")
+        yield partition, ordered.slice(start, end - start)
 
 
 def _date(day: int) -> str:
@@ -98,8 +96,8 @@ def _date(day: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
-    """Where a table is written. finish: makes batches what they are in the end."""
+class TableDirectory:
+    """The directory of a table. finish: finishes batches."""
 
     store: Store
     path: str
@@ -107,23 +105,25 @@ class Folder:
     finish: Callable[[pa.RecordBatch], pa.RecordBatch]
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Write the rows of a task; tell the files."""
-        cells: dict[str, Cell] = {}
-        held = 0
+        """Write the rows of a task; yields the files."""
+        open_files: dict[str, PartitionFile] = {}
+        buffered = 0
         finished = (found for batch in batches if len(found := self.finish(batch)))
-        with TemporaryDirectory(prefix="kafkawire-") as near:
-            for batch in gathered(finished, CUT_BYTES):
-                for name, mine in cut(batch, by_api=self.by_api):
-                    if name not in cells:
-                        cells[name] = self._cell(name, near, len(cells))
-                    held += cells[name].take(mine)
-                while held > HELD_BYTES:
-                    held -= max(cells.values(), key=lambda cell: cell.bytes).flush()
-            for cell in cells.values():
-                yield cell.close()
+        with TemporaryDirectory(prefix="kafkawire-") as staging:
+            for batch in coalesced(finished, CUT_BYTES):
+                for name, rows in by_partition(batch, by_api=self.by_api):
+                    if name not in open_files:
+                        open_files[name] = self._partition_file(name, staging, len(open_files))
+                    buffered += open_files[name].take(rows)
+                while buffered > BUFFER_BYTES:
+                    buffered -= max(
+                        open_files.values(), key=lambda partition: partition.bytes
+                    ).flush()
+            for partition in open_files.values():
+                yield partition.close()
         pa.default_memory_pool().release_unused()
 
-    def _cell(self, name: str, near: str, number: int) -> Cell:
+    def _partition_file(self, name: str, staging: str, number: int) -> PartitionFile:
         context = TaskContext.get()
         attempt = 0 if context is None else context.taskAttemptId()
         file = f"{name}/part-{attempt:05d}.parquet"
@@ -131,38 +131,38 @@ class Folder:
         folder, _, last = path.rpartition("/")
         store.create_dir(folder, recursive=True)
         if self.store.is_local:
-            return Cell(file, f"{folder}/.{last}", path, store)
-        # Each file that a store has open takes memory for its parts: so they are written here.
-        return Cell(file, f"{near}/{number}", path, store)
+            return PartitionFile(file, f"{folder}/.{last}", path, store)
+        # An open file of a store takes memory for multipart uploads, so it is local first.
+        return PartitionFile(file, f"{staging}/{number}", path, store)
 
     def only(self, files: Iterable[str]) -> None:
-        """Leave nothing but these files."""
+        """Delete all other files."""
         store, wanted = filesystem(self.store), {f"{self.path}/{file}" for file in files}
-        chosen = fs.FileSelector(self.path, recursive=True, allow_not_found=True)
-        for found in store.get_file_info(chosen):
+        choose_files = fs.FileSelector(self.path, recursive=True, allow_not_found=True)
+        for found in store.get_file_info(choose_files):
             if found.type == fs.FileType.File and found.path not in wanted:
                 with suppress(FileNotFoundError):
                     store.delete_file(found.path)
 
     def empty(self) -> None:
-        """Leave nothing."""
+        """Delete all files."""
         self.only(())
 
 
-class Cell:
-    """The file of a task in a directory. near: where it grows; path: where it is when it is whole.
-    bytes: of rows that are held.
+class PartitionFile:
+    """The file of a task in a partition. staging: its path while it is written; path: when it is
+    complete. bytes: of buffered rows.
     """
 
-    def __init__(self, file: str, near: str, path: str, store: fs.FileSystem) -> None:
+    def __init__(self, file: str, staging: str, path: str, store: fs.FileSystem) -> None:
         self.bytes = 0
-        self._file, self._near, self._path, self._store = file, near, path, store
+        self._file, self._near, self._path, self._store = file, staging, path, store
         self._held: list[pa.RecordBatch] = []
         self._writer: pq.ParquetWriter | None = None
         self._rows = 0
 
     def take(self, batch: pa.RecordBatch) -> int:
-        """Take rows, which are a stretch of many; returns how many bytes more are held."""
+        """Add rows, a slice of a larger batch; returns the change in buffered bytes."""
         if len(batch) >= MANY_ROWS:
             self._held.append(batch)
             return -self.flush()
@@ -172,7 +172,7 @@ class Cell:
         return size
 
     def flush(self) -> int:
-        """Write what is held; returns how many bytes that was."""
+        """Write the buffered rows; returns how many bytes they were."""
         if not self._held:
             return 0
         table = pa.Table.from_batches(self._held)
@@ -188,7 +188,7 @@ class Cell:
         return size
 
     def close(self) -> pa.RecordBatch:
-        """Write the rest, and put the file where it belongs; tell what it is."""
+        """Write the rest and move the file to its place; returns its name and rows."""
         self.flush()
         assert self._writer is not None
         self._writer.close()

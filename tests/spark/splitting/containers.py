@@ -1,4 +1,4 @@
-"""Compressed files of many members, by writers that share nothing with the reader."""
+"""Compressed files of many members, made by independent writers."""
 
 from __future__ import annotations
 

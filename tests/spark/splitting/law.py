@@ -1,4 +1,4 @@
-"""The law of splits: what one reader says is what all splits say together."""
+"""The law of splits: together they have the packets and problems of one reader."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class LocatedItem(NamedTuple):
     problems: list[tuple[str, int, str]]
 
 
-def told(blocks: Iterable[PacketBlock]) -> list[tuple[int, int, bytes, int, int, int]]:
+def packet_tuples(blocks: Iterable[PacketBlock]) -> list[tuple[int, int, bytes, int, int, int]]:
     found = []
     for block in blocks:
         columns = (block.start, block.captured, block.ts, block.original, block.link)
@@ -57,17 +57,17 @@ def in_order(problems: Iterable[CaptureError]) -> list[tuple[str, int, str]]:
 
 
 def serially(path: Path) -> LocatedItem:
-    """Read a file with the one reader whose word is the law."""
+    """Read a file with the serial reader."""
     capture = read_capture(path)
     try:
-        packets = told(capture)
+        packets = packet_tuples(capture)
     except CaptureError as problem:
         return LocatedItem([], in_order([problem]))
     return LocatedItem(packets, in_order(capture.problems))
 
 
 def probed(splits: Sequence[Split]) -> Iterator[Proof]:
-    """Probe splits as other machines would: they come and go as pickles, in another order."""
+    """Probe splits as other machines would: pickled, in another order."""
     for split in reversed(splits):
         proof: Proof = pickle.loads(pickle.dumps(probe(pickle.loads(pickle.dumps(split)))))
         yield proof
@@ -76,9 +76,9 @@ def probed(splits: Sequence[Split]) -> Iterator[Proof]:
 def split_up(
     file: InputFile, split_bytes: int, walk: bool | None = None
 ) -> tuple[LocatedItem, Stitched]:
-    """Read a file in splits, proven first."""
+    """Read a file in proven splits."""
     stitched = prove(plan(file, split_bytes, walk=walk), probed)
-    packets = [packet for split in stitched.splits for packet in told(read(split))]
+    packets = [packet for split in stitched.splits for packet in packet_tuples(read(split))]
     return LocatedItem(packets, in_order(stitched.problems.get(file, []))), stitched
 
 
@@ -109,7 +109,7 @@ def obeys_in_one_pass(path: Path, split_bytes: int) -> None:
     for proof in stitched.proven:
         assert proof.split.first == first
         blocks = made[proof.split.ordinal, proof.start]
-        packets += [(first + i, *row[1:]) for i, row in enumerate(told(blocks))]
+        packets += [(first + i, *row[1:]) for i, row in enumerate(packet_tuples(blocks))]
         first += proof.packets
     assert packets == serially(path).packets
 

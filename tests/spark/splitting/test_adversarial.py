@@ -1,4 +1,4 @@
-"""Captures that travel inside Kafka messages: what looks like a packet is another's payload."""
+"""Captures inside Kafka messages: payload that looks like packets."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def test_captures_in_records(
     obeys_in_one_pass(path, 40_000)
 
 
-def test_guesses_are_wrong_here_and_stitching_says_so(tmp_path: Path) -> None:
-    """Without this the test above would show nothing; and the rounds stay few."""
+def test_wrong_guesses_are_detected(tmp_path: Path) -> None:
+    """Otherwise the test above would prove nothing. The number of rounds stays small."""
     path = tmp_path / "capture"
     path.write_bytes(pcap(carried(pcap(INNER), 32_768)))
     (file,) = inputs([path])
@@ -73,7 +73,7 @@ def test_guesses_are_wrong_here_and_stitching_says_so(tmp_path: Path) -> None:
 
 
 def test_late_interfaces_cost_one_round(tmp_path: Path) -> None:
-    """Every split behind one that describes an interface guessed wrong what is described."""
+    """Every split after one that describes an interface guesses the interfaces wrong."""
     packets = [wire.enhanced(packet, packet.time_ns // 1000) for packet in INNER]
     late = [*packets[:300], wire.interface(113), *packets[300:]]
     path = tmp_path / "capture"

@@ -1,4 +1,4 @@
-"""Members of compressed files: where they begin, and what an index that lies leads to."""
+"""Members of compressed files: where they begin, and wrong indexes."""
 
 from __future__ import annotations
 
@@ -95,9 +95,11 @@ def _other_size(data: bytes, number: int, change: int) -> bytes:
 
 def _other_table(data: bytes, number: int, packed: int, size: int) -> bytes:
     at = len(data) - 9 - 8 * (len(PIECES) - number)
-    told = struct.unpack_from("<IIII", data, at)
-    lie = struct.pack("<IIII", told[0] + packed, told[1] + size, told[2] - packed, told[3] - size)
-    return data[:at] + lie + data[at + 16 :]
+    entries = struct.unpack_from("<IIII", data, at)
+    wrong = struct.pack(
+        "<IIII", entries[0] + packed, entries[1] + size, entries[2] - packed, entries[3] - size
+    )
+    return data[:at] + wrong + data[at + 16 :]
 
 
 def _other_member_size(data: bytes, number: int) -> bytes:
@@ -123,7 +125,7 @@ LIES = {
 
 @pytest.mark.parametrize("name", LIES)
 @pytest.mark.parametrize("split_bytes", [1, 6000, 30_000])
-def test_an_index_that_lies_changes_nothing(name: str, split_bytes: int, tmp_path: Path) -> None:
+def test_a_wrong_index_changes_nothing(name: str, split_bytes: int, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(LIES[name])
     (file,) = inputs([path])

@@ -1,4 +1,4 @@
-"""Splits say what one reader says: every recording, every container, any size, any damage."""
+"""Splits give what one reader gives: every recording, container, size and damage."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def name_of(path: Path) -> str:
     return f"{path.parent.name}/{path.name}"
 
 
-def test_the_shared_captures_are_there() -> None:
+def test_the_shared_captures_exist() -> None:
     shared("captures")
     assert len(captures()) >= 60
 
@@ -182,7 +182,7 @@ CONTAINERS = st.sampled_from([None, None, "bgzf", "zstd frames", "seekable zstd"
 
 @settings(max_examples=25)
 @given(
-    lots=st.integers(0, 1 << 32).map(random.Random),
+    rng=st.integers(0, 1 << 32).map(random.Random),
     damages=st.lists(st.sampled_from(DAMAGES), min_size=1, max_size=4),
     split_bytes=SIZES,
     sizes=SMALL,
@@ -192,7 +192,7 @@ CONTAINERS = st.sampled_from([None, None, "bgzf", "zstd frames", "seekable zstd"
 @pytest.mark.parametrize("name", ["pcap a1b2c3d4 <", "pcap a1b2cd34 >", "pcapng sections"])
 def test_damage(
     name: str,
-    lots: random.Random,
+    rng: random.Random,
     damages: list[Callable[[bytes, random.Random], bytes]],
     split_bytes: int,
     sizes: dict[str, int],
@@ -200,13 +200,13 @@ def test_damage(
     inside: bool,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    """Damage of the capture, or of what it is packed in."""
+    """Damage to the capture or to its container."""
     data = PLAIN[name]
     packed = pack is not None and not inside
     if packed:
         data = PACK[str(pack)](data)
     for damage in damages:
-        data = damage(data, lots) if len(data) > 600 else data
+        data = damage(data, rng) if len(data) > 600 else data
     if pack is not None and not packed:
         data = PACK[pack](data)
     path = tmp_path_factory.getbasetemp() / "damaged"
@@ -217,7 +217,7 @@ def test_damage(
 
 @settings(max_examples=25)
 @given(
-    lots=st.integers(0, 1 << 32).map(random.Random),
+    rng=st.integers(0, 1 << 32).map(random.Random),
     split_bytes=SIZES,
     sizes=SMALL,
     pack=st.sampled_from([None, "bgzf", "zstd frames"]),
@@ -226,7 +226,7 @@ def test_damage(
 @pytest.mark.parametrize("write", [pcap, pcapng])
 def test_damage_among_packets_that_carry_captures(
     write: Callable[[list[Packet]], bytes],
-    lots: random.Random,
+    rng: random.Random,
     split_bytes: int,
     sizes: dict[str, int],
     pack: str | None,
@@ -238,13 +238,13 @@ def test_damage_among_packets_that_carry_captures(
     places = []
     for i in range(40):
         places.append(len(write(packets)))
-        inner = write([Packet(bytes(lots.choice([20, 60])), START_NS)] * lots.choice([5, 20]))
-        plain = bytes(lots.choice([20, 60, 600]))
-        packets.append(Packet(lots.choice([inner[24:], plain]), START_NS + i * 10**9))
+        inner = write([Packet(bytes(rng.choice([20, 60])), START_NS)] * rng.choice([5, 20]))
+        plain = bytes(rng.choice([20, 60, 600]))
+        packets.append(Packet(rng.choice([inner[24:], plain]), START_NS + i * 10**9))
     data = bytearray(write(packets))
-    for _ in range(lots.choice([1, 2, 4, 8])):
-        at = lots.choice(places[1:]) + lots.choice([4, 8])
-        data[at : at + 4] = lots.choice([b"\xff" * 4, bytes(4), b"\x40\x01\0\0"])
+    for _ in range(rng.choice([1, 2, 4, 8])):
+        at = rng.choice(places[1:]) + rng.choice([4, 8])
+        data[at : at + 4] = rng.choice([b"\xff" * 4, bytes(4), b"\x40\x01\0\0"])
     path = tmp_path_factory.getbasetemp() / "damaged"
     path.write_bytes(PACK[pack](bytes(data)) if pack else data)
     with small(**sizes):

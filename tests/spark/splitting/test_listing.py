@@ -1,4 +1,4 @@
-"""What paths, directories, patterns and URIs stand for; values that travel."""
+"""The files of paths, directories, patterns and URIs; pickling."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def test_a_name_with_the_signs_of_a_pattern_is_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("given", ["none.pcap", "*.none", "sub/none/", "empty"])
-def test_what_is_not_there_is_named(given: str, tree: Path) -> None:
+def test_missing_files_are_named(given: str, tree: Path) -> None:
     (tree / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match=re.escape(str(tree / given).rstrip("/"))):
         inputs([f"{tree}/{given}"])
 
 
-def test_a_scheme_that_nothing_opens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unsupported_scheme(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fsspec", None)
     with pytest.raises(ValueError, match=r"ftpx://: .*kafkawire\[fsspec\]"):
         inputs(["ftpx://host/a.pcap"])
@@ -90,7 +90,7 @@ def test_patterns_of_stores(path: str, pattern: str, expected: bool) -> None:
     assert matches(path.split("/"), pattern.split("/")) is expected
 
 
-def test_splits_and_proofs_travel(tree: Path) -> None:
+def test_splits_and_proofs_pickle(tree: Path) -> None:
     (file,) = inputs([tree / "a.pcap"])
     (split,) = plan(file, 1000)
     assert pickle.loads(pickle.dumps(split)) == split
@@ -101,7 +101,7 @@ def test_splits_and_proofs_travel(tree: Path) -> None:
     assert (proof.start, proof.end, proof.packets) == (Edge(24), Edge(END), 1)
 
 
-def test_a_file_that_went_away_or_shrank(tree: Path) -> None:
+def test_a_file_that_was_deleted_or_truncated(tree: Path) -> None:
     (file,) = inputs([tree / "a.pcap"])
     (split,) = plan(file, 1000)
     (tree / "a.pcap").write_bytes(pcap([Packet(bytes(60))])[:60])
@@ -113,7 +113,7 @@ def test_a_file_that_went_away_or_shrank(tree: Path) -> None:
         list(read(split))
 
 
-def test_a_split_has_bytes(tree: Path) -> None:
+def test_split_bytes_must_be_positive(tree: Path) -> None:
     (file,) = inputs([tree / "a.pcap"])
-    with pytest.raises(ValueError, match="0 bytes"):
+    with pytest.raises(ValueError, match="split_bytes 0"):
         plan(file, 0)

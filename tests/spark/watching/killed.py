@@ -1,4 +1,4 @@
-"""The program that a test kills: it watches a directory, and dies where it is told to."""
+"""The program that a test kills: it watches a directory and kills itself at a given log line."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import sys
 
 from kafkawire.spark import session
 from kafkawire.spark.options import parse
-from kafkawire.spark.watch import Finished, Mode, Rules, watch
+from kafkawire.spark.watch import Finished, Mode, WatchOptions, watch
 
 from ..conftest import FAST
 
 TABLES = ("exchanges", "connections", "group_events")
-RULES = Rules(Finished.RENAMED, batch_bytes=700_000)
+RULES = WatchOptions(Finished.RENAMED, batch_bytes=700_000)
 
 
 def main(directory: str, output: str, last_words: str) -> None:
@@ -21,14 +21,14 @@ def main(directory: str, output: str, last_words: str) -> None:
         "local[2]", settings={"spark.driver.extraJavaOptions": FAST, "spark.log.level": "OFF"}
     )
 
-    def say(text: str) -> None:
+    def log(text: str) -> None:
         print(text, flush=True)
         if last_words and text.startswith(last_words):
             os.kill(os.getpid(), signal.SIGKILL)
 
     watch(
         spark, directory, output, TABLES, parse({}), RULES, mode=Mode.END,
-        clock=lambda: 0.0, sleep=lambda _: None, say=say,
+        clock=lambda: 0.0, sleep=lambda _: None, log=log,
     )  # fmt: skip
     print("ended", flush=True)
     spark.stop()

@@ -1,4 +1,4 @@
-"""kill -9 at any point, and another start: the union of the batches has each message once."""
+"""kill -9 at any point, and a restart: all batches together have each message once."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from tests.conftest import ROOT, missing
 
 from ..conftest import counted, rows_of
 from .killed import RULES, TABLES
-from .test_carrying import MIXED
+from .test_state import MIXED
 
 POINTS = (
-    ("batch 0: 1 files", True),
+    ("batch 0: 1 file", True),
     ("batch 0: written", False),
     ("batch 1: committed", False),
     ("batch 2: decoded", False),
@@ -54,25 +54,25 @@ def started(arguments: list[str], log: Path) -> subprocess.Popen[str]:
 def killed(directory: Path, output: Path, log: Path, words: str, from_outside: bool) -> list[str]:
     """Run until killed."""
     last = "" if from_outside else words
-    said = []
+    lines_read = []
     with started(
         ["-m", "tests.spark.watching.killed", str(directory), str(output), last], log
     ) as run:
         assert run.stdout is not None
         for line in run.stdout:
-            said.append(line.strip())
+            lines_read.append(line.strip())
             if from_outside and line.startswith(words):
                 run.kill()
     assert run.returncode == -signal.SIGKILL, log.read_text(errors="replace")
-    return said
+    return lines_read
 
 
 def commanded(directory: Path, output: Path, log: Path, *more: str, until: str = "") -> list[str]:
-    """Run the command to its end, which SIGTERM is where `until` is said."""
+    """Run the command to its end, or send SIGTERM at the line `until`."""
     size = ["--option", f"batchBytes={RULES.batch_bytes}"]
     tables = [word for table in TABLES for word in ("--table", table)]
     arguments = ["--watch", str(directory), "--output", str(output), *size, *tables, *more]
-    said = []
+    lines_read = []
     with started([*COMMAND, *arguments], log) as run, log.open() as lines:
         lines.seek(0, os.SEEK_END)
         line = ""
@@ -80,16 +80,16 @@ def commanded(directory: Path, output: Path, log: Path, *more: str, until: str =
             line += lines.readline()
             if line and not line.endswith("\n"):
                 continue  # it is still being written
-            said.append(line.strip())
+            lines_read.append(line.strip())
             if until and line.startswith(until):
                 run.terminate()
             if not line:
                 with suppress(subprocess.TimeoutExpired):
                     run.wait(0.2)
             line = ""
-        said += (line + lines.read()).splitlines()
+        lines_read += (line + lines.read()).splitlines()
     assert run.returncode == 0, log.read_text(errors="replace")
-    return [line for line in said if line.startswith("batch ")]
+    return [line for line in lines_read if line.startswith("batch ")]
 
 
 def test_each_message_once(sets: dict[str, list[str]], tmp_path: Path) -> None:
@@ -99,16 +99,18 @@ def test_each_message_once(sets: dict[str, list[str]], tmp_path: Path) -> None:
     directory, output, log = Path(files[0]).parent, tmp_path / "tables", tmp_path / "log"
     log.touch()
     for words, from_outside in POINTS:
-        said = killed(directory, output, log, words, from_outside)
-        assert any(line.startswith(words) for line in said), (words, said)
-    said = commanded(directory, output, log, until="batch 3: decoded")
-    assert said[0].startswith("batch 2: 1 files"), "what was decoded and not committed comes again"
-    last = number(said[-1])  # 3, or a later one where the signal came late
+        lines_read = killed(directory, output, log, words, from_outside)
+        assert any(line.startswith(words) for line in lines_read), (words, lines_read)
+    lines_read = commanded(directory, output, log, until="batch 3: decoded")
+    assert lines_read[0].startswith("batch 2: 1 file"), (
+        "what was decoded and not committed comes again"
+    )
+    last = number(lines_read[-1])  # 3, or a later one where the signal came late
     assert last >= 3
     ended = ", ".join(rf"\d+ {table}" for table in TABLES)
-    assert re.fullmatch(rf"batch {last}: {ended}", said[-1]), "behind the batch at work"
-    said = commanded(directory, output, log, "--end")
-    assert number(said[0]) == last + 1, said
+    assert re.fullmatch(rf"batch {last}: {ended}", lines_read[-1]), "behind the batch at work"
+    lines_read = commanded(directory, output, log, "--end")
+    assert number(lines_read[0]) == last + 1, lines_read
     for table in TABLES:
         assert counted(rows(output / table)) == counted(rows_of(files, table)), table
     # nothing that readers could trip over

@@ -1,4 +1,6 @@
-"""Files arrive, are late, are being written; a stream lists them: the tables say it all once."""
+"""Files that arrive, are late or unfinished, or are listed by a stream: each message is in the
+tables once.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkawire.spark.options import parse
-from kafkawire.spark.watch import Finished, Mode, Rules, Watcher, WatchError, watch
+from kafkawire.spark.watch import Finished, Mode, Watcher, WatchError, WatchOptions, watch
 
 from ..conftest import counted, rows_of
-from .test_carrying import MIXED
 from .test_killed import rows
+from .test_state import MIXED
 
 TABLES = ("exchanges", "partitions", "connections", "group_events")
 
@@ -30,7 +32,7 @@ class Tap:
     directory: Path
     steps: list[Callable[[], object]]
     ended: bool = False
-    said: list[str] = field(default_factory=list)
+    logged: list[str] = field(default_factory=list)
 
     def sleep(self, _: float) -> None:
         if self.steps:
@@ -50,19 +52,17 @@ class Tap:
     def then(self, *steps: Callable[[], object]) -> Callable[[], object]:
         return lambda: [step() for step in steps]
 
-    def watch(self, spark: SparkSession, output: Path, rules: Rules, **more: Any) -> None:
+    def watch(self, spark: SparkSession, output: Path, rules: WatchOptions, **more: Any) -> None:
         self.ended = False
         watch(
             spark, self.directory, output, TABLES, parse({}), rules,
-            clock=lambda: 0.0, sleep=self.sleep, stop=lambda: self.ended, say=self.said.append,
+            clock=lambda: 0.0, sleep=self.sleep, stop=lambda: self.ended, log=self.logged.append,
             **more,
         )  # fmt: skip
 
 
-def test_a_rotation_is_taken_as_it_goes_on(
-    spark: SparkSession, sets: dict[str, list[str]], tmp_path: Path
-) -> None:
-    """The youngest file is never read; after a stop in between, the rest in one go."""
+def test_a_rotation(spark: SparkSession, sets: dict[str, list[str]], tmp_path: Path) -> None:
+    """The newest file is not read; after a restart the remaining files are one batch."""
     (files,) = [files for name, files in sets.items() if name.endswith(MIXED)]
     directory, output = tmp_path / "in", tmp_path / "out"
     directory.mkdir()
@@ -72,16 +72,16 @@ def test_a_rotation_is_taken_as_it_goes_on(
         tap.then(tap.put(files[0]), tap.put(files[1])),
         tap.then(tap.put(files[2]), tap.put(files[3], size=50)),
     ]
-    tap.watch(spark, output, Rules())
-    assert [line for line in tap.said if "files" in line] == [
-        "batch 0: 1 files, 0.3 MB",
+    tap.watch(spark, output, WatchOptions())
+    assert [line for line in tap.logged if " MB" in line] == [
+        "batch 0: 1 file, 0.3 MB",
         "batch 1: 2 files, 0.9 MB",
     ]
-    with pytest.raises(WatchError, match="makes the tables"):
+    with pytest.raises(WatchError, match="writes the tables"):
         Watcher(spark, output, ["exchanges"], parse({}))
     for file in files[3:]:
         tap.put(file)()
-    tap.watch(spark, output, Rules(), mode=Mode.END)
+    tap.watch(spark, output, WatchOptions(), mode=Mode.END)
     arrived = [str(directory / Path(file).name) for file in files]
     for table in TABLES:
         assert counted(rows(output / table)) == counted(rows_of(arrived, table)), table
@@ -89,15 +89,17 @@ def test_a_rotation_is_taken_as_it_goes_on(
         assert watcher.take([], closing=True) == []
 
 
-def test_late_files_are_a_batch_by_themselves(
+def test_late_files_are_a_batch_of_their_own(
     spark: SparkSession, sets: dict[str, list[str]], tmp_path: Path
 ) -> None:
-    """Out of order within a batch is no matter; behind one it is, and the commit says so."""
+    """Files of one batch are sorted; files older than an earlier batch are late, and the commit
+    says so.
+    """
     (files,) = [files for name, files in sets.items() if name.endswith(MIXED)]
     directory, output = tmp_path / "in", tmp_path / "out"
     directory.mkdir()
     tap = Tap(directory, [])
-    rules = Rules(Finished.RENAMED)
+    rules = WatchOptions(Finished.RENAMED)
     for source, name in ((files[2], "a.pcap"), (files[0], "z.pcap")):
         tap.put(source, name)()
     tap.watch(spark, output, rules, mode=Mode.ONCE)
@@ -115,7 +117,7 @@ def test_late_files_are_a_batch_by_themselves(
         ["n.pcap"],
     ]
     assert [one["late"] for one in commits] == [False, True, False]
-    assert any("changed after it was taken" in line for line in tap.said)
+    assert any("changed after it was read" in line for line in tap.logged)
     shutil.copy(files[0], directory / "z.pcap")
     arrived = [str(directory / name) for name in ("z.pcap", "a.pcap", "n.pcap")]
     late = [str(directory / "m.pcap")]
@@ -135,7 +137,7 @@ def without_number(row: dict[str, Any]) -> dict[str, Any]:
 def test_a_stream_that_lists_the_files(
     spark: SparkSession, sets: dict[str, list[str]], tmp_path: Path
 ) -> None:
-    """`readStream` and `foreachBatch`; its checkpoint is lost, and nothing is taken twice."""
+    """`readStream` and `foreachBatch`; its checkpoint is lost, and no file is taken twice."""
     directory, output = tmp_path / "in", tmp_path / "out"
     directory.mkdir()
     files = []
@@ -160,7 +162,7 @@ def test_a_stream_that_lists_the_files(
                 .start()
             )
             query.awaitTermination()
-            assert len(watcher.ledger.commits) == len(files) == 2
+            assert len(watcher.commit_log.commits) == len(files) == 2
     with Watcher(spark, output, TABLES, parse({})) as watcher:
         watcher.take([], closing=True)
     for table in TABLES:

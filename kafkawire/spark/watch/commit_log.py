@@ -1,14 +1,14 @@
-"""What a watch has done: batches on disk, each there as a whole or not at all.
+"""The commit log of a watch: each batch on disk is there as a whole or not at all.
 
-Law: a batch counts from the moment its commit is renamed into place, and is then finished by
-whoever comes next; what no commit names is removed, and was never where readers look.
+Law: a batch is committed when its commit file is renamed into place; the next run finishes
+publishing it. Data that no commit names is removed, and was never visible to readers.
 
     _watch/staging/<token>/   data and state, being written
     _watch/state/<token>/     connections, groups, names
-    _watch/commits/00000007.json                     <- write, fsync, rename: now it counts
-    exchanges/batch=7/part-00000-12.parquet          <- rename, once more where it was cut short
+    _watch/commits/00000007.json                     <- write, fsync, rename: committed
+    exchanges/batch=7/part-00000-12.parquet          <- rename, repeated after a crash
 
-Local or mounted directories only: an object store renames nothing in one step.
+Only local or mounted directories: object stores have no atomic rename.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ FORMAT: Final = 1
 
 
 class WatchError(SparkError):
-    """A watch cannot begin, or go on."""
+    """A watch cannot start or continue."""
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """A file that was taken; first_ns: time of its first packet. status, reason, offset: its
+class CommittedFile:
+    """A file that was taken. first_ns: time of its first packet. status, reason, offset: its
     verdict (`kafkawire.spark.plan.verdicts`).
     """
 
@@ -50,18 +50,18 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A batch that counts.
+    """A committed batch.
 
-    late: whether its files began before what had been taken; they were then decoded by themselves.
-    tables: table -> rows. token: of the folder in which it was staged; state: of the one with what
-    the next batch needs. connections: all so far. newest_ns: time of the newest packet so far.
-    reached: what sorts the file taken last: its first packet's time, its name. counts: messages,
-    connections given up, ... of this batch. closed: whether all was closed behind it.
+    late: whether its files began before files that were already taken; they were decoded on their
+    own. tables: table -> rows. token: folder in which it was staged; state: folder with the state
+    for the next batch. connections: number of all so far. newest_ns: time of the newest packet so
+    far. reached: sort key of the last file taken: time of its first packet, name. counts: messages,
+    connections given up, ... of this batch. closed: whether all connections were closed after it.
     """
 
     batch: int
     late: bool
-    files: tuple[Taken, ...]
+    files: tuple[CommittedFile, ...]
     tables: Mapping[str, int]
     token: str
     state: str
@@ -74,11 +74,13 @@ class Commit:
     format: int = FORMAT
 
 
-class Ledger:
-    """The commits under an output directory, which this process alone may add to."""
+class CommitLog:
+    """The commits under an output directory; only one process may add to them."""
 
     def __init__(self, output: Path, tables: tuple[str, ...]) -> None:
-        """Begin or go on. Raises WatchError where another process does, or another version did."""
+        """Open the log. Raises WatchError if another process has it open, or another version wrote
+        the state.
+        """
         self.output = output
         self.root = output / "_watch"
         for name in ("staging", "state", "commits"):
@@ -95,10 +97,10 @@ class Ledger:
         except BaseException as error:
             self._lock.close()
             if isinstance(error, BlockingIOError):
-                raise WatchError(f"{output}: another process watches into it") from None
+                raise WatchError(f"{output}: another watch is writing to this directory") from None
             raise
 
-    def __enter__(self) -> Ledger:
+    def __enter__(self) -> CommitLog:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -106,35 +108,35 @@ class Ledger:
 
     @property
     def last(self) -> Commit | None:
-        """The batch committed last."""
+        """The last committed batch."""
         return self.commits[-1] if self.commits else None
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the files taken are called, by their numbers."""
+        """The names of the files taken, by their numbers."""
         return tuple(file.name for one in self.commits for file in one.files)
 
     @property
     def state(self) -> Path | None:
-        """The folder with what the next batch needs."""
+        """The folder with the state for the next batch."""
         return self.root / "state" / self.last.state if self.last and self.last.state else None
 
     def stage(self, batch: int) -> Path:
-        """Make a folder in which tasks write a batch; no task of an earlier attempt knows it."""
+        """Make a folder in which tasks write a batch; tasks of earlier attempts do not know it."""
         folder = self.root / "staging" / f"{batch:08d}-{time.time_ns()}"
         for name in ("written", "ready", "state"):
             (folder / name).mkdir(parents=True)
         return folder
 
     def ready(self, folder: Path, written: Mapping[str, str]) -> None:
-        """Put the files that count where stray ones cannot come; written: file -> table."""
+        """Move the reported files away from those of failed attempts. written: file -> table."""
         for name, table in written.items():
             into = folder / "ready" / table
             into.mkdir(exist_ok=True)
             (folder / "written" / name).rename(into / name)
 
     def commit(self, made: Commit) -> None:
-        """Make a batch count."""
+        """Commit a batch."""
         staged = self.root / "staging" / made.token
         if made.state == made.token:
             (staged / "state").rename(self.root / "state" / made.token)
@@ -146,7 +148,7 @@ class Ledger:
         self.taken.update({Path(file.name).name: file for file in made.files})
 
     def publish(self) -> None:
-        """Put the batch committed last where readers look."""
+        """Make the last committed batch visible to readers."""
         self._publish(self.commits[-1])
         self._tidy()
 
@@ -174,17 +176,17 @@ class Ledger:
     def _check(self, last: Commit, tables: tuple[str, ...]) -> None:
         if set(tables) != set(last.tables):
             raise WatchError(
-                f"{self.output}: that watch makes the tables {', '.join(sorted(last.tables))}"
+                f"{self.output}: this watch writes the tables {', '.join(sorted(last.tables))}"
             )
         if not last.closed and (last.format, last.classes) != (FORMAT, digest()):
             raise WatchError(
-                f"{self.output}: its connections were carried by another version of kafkawire; end "
-                "it with that one (`--end`) before going on with this one"
+                f"{self.output}: the state was written by another version of kafkawire; end the "
+                "watch with that version (`--end`) before continuing with this one"
             )
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file that is there as a whole or not at all."""
+    """Write a file atomically."""
     beside = path.with_suffix(".tmp")
     with beside.open("wb") as out:
         out.write(content)
@@ -205,5 +207,5 @@ def _sync(folder: Path) -> None:
 
 def _read(path: Path) -> Commit:
     found: dict[str, Any] = json.loads(path.read_text())
-    files = tuple(Taken(**each) for each in found.pop("files"))
+    files = tuple(CommittedFile(**each) for each in found.pop("files"))
     return Commit(**{**found, "files": files, "reached": tuple(found["reached"])})

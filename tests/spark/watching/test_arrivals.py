@@ -1,4 +1,4 @@
-"""A file that is being written is not taken."""
+"""Unfinished files are not taken."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def names(arrivals: Arrivals, *, all: bool = False) -> list[str]:
     return [Path(file.name).name for file in arrivals.finished(all=all)]
 
 
-def test_next_takes_what_is_followed(tmp_path: Path) -> None:
+def test_next(tmp_path: Path) -> None:
     arrivals = Arrivals(tmp_path, Finished.NEXT, 0, lambda: 0)
     assert names(arrivals) == []
     put(tmp_path, "tap.pcap", 100)
@@ -41,7 +41,7 @@ def test_next_takes_what_is_followed(tmp_path: Path) -> None:
     ]
 
 
-def test_still_takes_what_does_not_grow(tmp_path: Path) -> None:
+def test_still(tmp_path: Path) -> None:
     now = [0.0]
     arrivals = Arrivals(tmp_path, Finished.STILL, 60, lambda: now[0])
     put(tmp_path, "a.pcap", 100)
@@ -58,7 +58,7 @@ def test_still_takes_what_does_not_grow(tmp_path: Path) -> None:
     assert names(arrivals) == ["b.pcap"]
 
 
-def test_renamed_takes_what_is_there_but_for_what_says_otherwise(tmp_path: Path) -> None:
+def test_renamed_ignores_unfinished_names(tmp_path: Path) -> None:
     arrivals = Arrivals(tmp_path, Finished.RENAMED, 0, lambda: 0)
     for name in (".a.pcap.X8", "_b.pcap", "c.pcap.part", "d.pcap.tmp"):
         put(tmp_path, name, 100)

@@ -1,4 +1,4 @@
-"""A state is read by whatever build: compiled or interpreted, it goes on where the other was."""
+"""Compiled and interpreted builds read the state of each other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from kafkawire.spark.watch.snapshot import dump, load
 from tests.conftest import ROOT, shared
 
-from . import kept
+from . import engine_halves
 
 
 @pytest.fixture(scope="module")
@@ -27,13 +27,13 @@ def interpreted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def elsewhere(package: Path, *arguments: str) -> None:
-    told = subprocess.run(
-        [sys.executable, str(Path(kept.__file__)), *arguments],
+    completed = subprocess.run(
+        [sys.executable, str(Path(engine_halves.__file__)), *arguments],
         env={**os.environ, "PYTHONPATH": str(package)},
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
-    assert told.returncode == 0, told.stderr
-    assert told.stdout == ".py\n"
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout == ".py\n"
 
 
 def test_builds_read_each_others_state(interpreted: Path, tmp_path: Path) -> None:
@@ -41,14 +41,14 @@ def test_builds_read_each_others_state(interpreted: Path, tmp_path: Path) -> Non
     state, rows = str(tmp_path / "state"), str(tmp_path / "rows")
     elsewhere(interpreted, "begin", capture, state, rows)
     theirs = json.loads(Path(rows).read_text())
-    ours, said = kept.begin(capture)
-    assert theirs == said
-    assert len(said) > 1000
-    assert kept.end(capture, Path(state).read_bytes()) == said
-    assert kept.end(capture, ours) == said
+    ours, expected = engine_halves.begin(capture)
+    assert theirs == expected
+    assert len(expected) > 1000
+    assert engine_halves.end(capture, Path(state).read_bytes()) == expected
+    assert engine_halves.end(capture, ours) == expected
     Path(state).write_bytes(ours)
     elsewhere(interpreted, "end", capture, state, rows)
-    assert json.loads(Path(rows).read_text()) == said
+    assert json.loads(Path(rows).read_text()) == expected
 
 
 class Owner:
@@ -56,10 +56,10 @@ class Owner:
         return "back"
 
 
-def test_what_is_called_back_is_named_and_not_written() -> None:
-    here = Owner()
+def test_external_objects_are_named_and_not_written() -> None:
+    owner = Owner()
     there = Owner()
-    written = dump({"call": here.called, "owner": here}, owner=here)
+    written = dump({"call": owner.called, "owner": owner}, owner=owner)
     made = load(written, owner=there)
     assert made["owner"] is there
     assert made["call"].__self__ is there

@@ -1,4 +1,4 @@
-"""Connections, fetch sessions and groups go on from batch to batch as if there were none."""
+"""Connections, fetch sessions and groups continue from batch to batch."""
 
 from __future__ import annotations
 
@@ -12,35 +12,37 @@ import pytest
 from kafkawire.capture.tables import TABLES
 from kafkawire.spark.options import parse
 from tests.capture.dialogue import Sent, goodbye, hello
-from tests.capture.dialogue import packets as story
+from tests.capture.dialogue import packets as dialogue_packets
 from tests.capture.wire import pcap
 from tests.conftest import FIXTURES
 
 from ..conftest import counted, rows_of
 from ..test_options import CASES, silent_capture
-from .unspread import packets, told
+from .local_batches import decode_batches, packets
 
 MIXED = "variants-mixed-a--rot"
 TLS = bytes.fromhex("1603010200010001fc0303")
 
 
-def cut(table: pa.Table, lots: random.Random, count: int) -> Iterator[pa.Table]:
+def cut(table: pa.Table, rng: random.Random, count: int) -> Iterator[pa.Table]:
     """Cut a set's packets, in order, into batches."""
-    places = sorted(lots.sample(range(len(table) + 1), min(count, len(table))))
+    places = sorted(rng.sample(range(len(table) + 1), min(count, len(table))))
     for start, end in zip([0, *places], [*places, len(table)], strict=True):
         yield table.slice(start, end - start)
 
 
 def test_every_capture_cut_anywhere(sets: dict[str, list[str]]) -> None:
-    """Also inside messages, handshakes, rebalances and fetch sessions, and behind holes."""
-    lots = random.Random(random.getrandbits(32))
+    """Also inside messages, handshakes, rebalances and fetch sessions, and after gaps."""
+    rng = random.Random(random.getrandbits(32))
     assert len(sets) > 50
     for name, files in sets.items():
         names, table = packets(files, parse({}))
         if name.endswith(MIXED):
             continue  # the next test has it
-        seed = lots.getrandbits(32)
-        made = told(names, cut(table, random.Random(seed), 4), size=lots.choice([7, 100, 10000]))
+        seed = rng.getrandbits(32)
+        made = decode_batches(
+            names, cut(table, random.Random(seed), 4), size=rng.choice([7, 100, 10000])
+        )
         for each in TABLES:
             assert counted(made.finished(each)) == counted(rows_of(files, each)), (seed, name, each)
 
@@ -53,30 +55,32 @@ def test_a_rotated_set_file_by_file(sets: dict[str, list[str]]) -> None:
         table.slice(of.index(file), of.count(file)) for file in range(len(files)) if file in of
     ]
     assert len(batches) == len(files) == 8
-    made = told(names, batches)
+    made = decode_batches(names, batches)
     for each in TABLES:
         assert counted(made.finished(each)) == counted(rows_of(files, each)), each
-    # 156 connections, most of them ended: what is carried is what may still come late
+    # 156 connections, most of them closed: the state is small
     assert made.most < 4096 * len(made.opened)
 
 
 def batch_of(folder: Path, sent: list[Sent]) -> tuple[tuple[str, ...], pa.Table, list[str]]:
     folder.mkdir(exist_ok=True)
     file = folder / "one.pcap"
-    file.write_bytes(pcap(story(sent), magic=0xA1B23C4D))
+    file.write_bytes(pcap(dialogue_packets(sent), magic=0xA1B23C4D))
     names, table = packets([str(file)], parse({}))
     return names, table, [str(file)]
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_an_option_of_the_reader(name: str, tmp_path: Path) -> None:
-    """What it does in a job it does in a watch, also where batches cut connections."""
+    """Its effect is the same in a job and in a watch, also where batches cut connections."""
     case = CASES[name]
     file = str(FIXTURES / "captures" / case.capture) if case.capture else silent_capture(tmp_path)
     options = parse(case.options)
     names, table = packets([file], options)
-    made = told(names, cut(table, random.Random(name), 3), tables=[case.table], options=options)
-    want = case.left(rows_of([file], case.table, **case.asked))
+    made = decode_batches(
+        names, cut(table, random.Random(name), 3), tables=[case.table], options=options
+    )
+    want = case.left(rows_of([file], case.table, **case.arguments))
     assert counted(made.finished(case.table, options.topics)) == counted(want)
 
 
@@ -84,24 +88,24 @@ METADATA = bytes.fromhex("0000001f0003000c00000001000161000000000000000000")
 LARGE = (1 << 20).to_bytes(4, "big") + bytes.fromhex("00000009000000010003616263") + bytes(1 << 17)
 
 
-def test_what_is_too_large_is_given_up_and_says_so(tmp_path: Path) -> None:
+def test_too_large_a_state_is_given_up(tmp_path: Path) -> None:
     sent = [*hello(), *(Sent(0, at, LARGE[at : at + 1400]) for at in range(0, len(LARGE), 1400))]
     names, table, files = batch_of(tmp_path, sent)
     half = len(table) // 2
-    made = told(names, [table.slice(0, half), table.slice(half)], state_bytes=50_000)
+    made = decode_batches(names, [table.slice(0, half), table.slice(half)], state_bytes=50_000)
     assert made.given_up == 2
     problems = made.finished("problems")
     assert [row["kind"] for row in problems if "given up: " in (row["error"] or "")]
-    lives = made.finished("connections")
-    assert [row["connection"] for row in lives] == [0, 1]
-    captured = sum(row["other_bytes"] for row in lives)
+    connections = made.finished("connections")
+    assert [row["connection"] for row in connections] == [0, 1]
+    captured = sum(row["other_bytes"] for row in connections)
     assert captured == sum(row["other_bytes"] for row in rows_of(files, "connections"))
-    whole = told(names, [table.slice(0, half), table.slice(half)])
+    whole = decode_batches(names, [table.slice(0, half), table.slice(half)])
     assert whole.given_up == 0
     assert counted(whole.finished("problems")) == counted(rows_of(files, "problems"))
 
 
-def test_what_is_silent_is_closed_when_others_go_on(tmp_path: Path) -> None:
+def test_idle_connections_are_closed(tmp_path: Path) -> None:
     """The last packets of one connection come 20 minutes after those before them."""
     sent = [
         *hello(),
@@ -114,11 +118,11 @@ def test_what_is_silent_is_closed_when_others_go_on(tmp_path: Path) -> None:
     names, table, _ = batch_of(tmp_path, sent)
     count = len(table)
     batches = [table.slice(0, 8), table.slice(8, 1), table.slice(9, count - 9)]
-    never = told(names, batches, tables=["connections"])
+    never = decode_batches(names, batches, tables=["connections"])
     assert [row["last_packet"] for row in never.finished("connections")] == [count, 9]
-    closed = told(names, batches, tables=["connections"], idle_ns=900_000_000_000)
-    lives = sorted(closed.finished("connections"), key=lambda row: row["connection"])
-    assert [(row["first_packet"], row["last_packet"]) for row in lives] == [
+    closed = decode_batches(names, batches, tables=["connections"], idle_ns=900_000_000_000)
+    connections = sorted(closed.finished("connections"), key=lambda row: row["connection"])
+    assert [(row["first_packet"], row["last_packet"]) for row in connections] == [
         (1, 4),
         (5, 9),
         (10, count),

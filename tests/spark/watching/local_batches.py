@@ -1,4 +1,4 @@
-"""A watch's batches without Spark: what a shuffle does, sorting does."""
+"""The batches of a watch without Spark: sorting replaces the shuffle."""
 
 from __future__ import annotations
 
@@ -13,25 +13,32 @@ import pyarrow as pa
 from kafkawire.capture.files.blocks import NO_TIME
 from kafkawire.capture.tables import TABLES
 from kafkawire.spark.decode.groups import ITEMS
-from kafkawire.spark.decode.packets import SCHEMA, Kind, Placing, segment_rows, segments_in, taken
+from kafkawire.spark.decode.packets import (
+    SCHEMA,
+    Kind,
+    Partitioner,
+    segment_rows,
+    segments_in,
+    take,
+)
 from kafkawire.spark.options import Options, parse
 from kafkawire.spark.plan.facts import sum_up
 from kafkawire.spark.plan.planning import make_plan
 from kafkawire.spark.watch.batch import state_rows
-from kafkawire.spark.watch.connections import Terms
-from kafkawire.spark.watch.groups import tell_groups
-from kafkawire.spark.watch.state import BatchFacts, carry
-from kafkawire.spark.watch.writing import Numbered, Numbers
-from kafkawire.spark.write.outputs import unpacked
+from kafkawire.spark.watch.connections import BatchSettings
+from kafkawire.spark.watch.groups import group_event_batches
+from kafkawire.spark.watch.state import BatchFacts, decode_batch
+from kafkawire.spark.watch.writing import ConnectionNumbers, TableFinisher
+from kafkawire.spark.write.outputs import deserialise
 
-ALL: Final = Placing(1)
+ALL: Final = Partitioner(1)
 IN_ORDER: Final = [("kind", "ascending"), ("packet", "ascending")]
 BY_GROUP: Final = [("group_id", "ascending"), ("at", "ascending"), ("n", "ascending")]
 
 
 @dataclass
-class LocatedItem:
-    """Rows of all batches, as yet without names and numbers; given_up: connections."""
+class DecodedBatches:
+    """Rows of all batches, not finished yet; given_up: number of connections."""
 
     rows: dict[str, list[pa.RecordBatch]] = field(default_factory=lambda: defaultdict(list))
     opened: list[int] = field(default_factory=list)
@@ -43,8 +50,8 @@ class LocatedItem:
     def finished(self, table: str, topics: frozenset[str] = frozenset()) -> list[dict[str, Any]]:
         """The rows of a table; names may have been learnt in a later batch."""
         named = {id: name for (_, id), name in sum_up(self.facts).names.items()}
-        known = Numbers({first: at for at, first in enumerate(self.opened)}, named)
-        finish = Numbered(table, known, len(self.names), topics)
+        known = ConnectionNumbers({first: at for at, first in enumerate(self.opened)}, named)
+        finish = TableFinisher(table, known, len(self.names), topics)
         return [row for each in self.rows[table] for row in finish.batch(each).to_pylist()]
 
 
@@ -62,10 +69,10 @@ def one_by_one(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         return
     segments = segments_in(batch.column("body")[0].as_py())
     for at in range(len(segments)):
-        yield from segment_rows(taken(segments, slice(at, at + 1)), 0, ALL)
+        yield from segment_rows(take(segments, slice(at, at + 1)), 0, ALL)
 
 
-def told(
+def decode_batches(
     names: tuple[str, ...],
     batches: Iterable[pa.Table],
     *,
@@ -74,21 +81,21 @@ def told(
     state_bytes: int = 1 << 24,
     idle_ns: int = 1 << 62,
     size: int = 1000,
-) -> LocatedItem:
-    """Decode batch after batch; a last one, without packets, closes all."""
-    made = LocatedItem(names=names)
+) -> DecodedBatches:
+    """Decode batch after batch; a last one, without packets, closes all connections."""
+    made = DecodedBatches(names=names)
     states: list[pa.RecordBatch] = []
     groups: list[pa.RecordBatch] = []
     newest = NO_TIME
     for batch in [*batches, None]:
         silent = NO_TIME if newest == NO_TIME else newest - idle_ns
-        terms = Terms(
+        settings = BatchSettings(
             tuple(tables), options or parse({}), names, silent, state_bytes, closing=batch is None
         )
         rows_of_states = [row for each in states for row in state_rows(ALL, each)]
-        stored = pa.Table.from_batches(rows_of_states, SCHEMA)
-        rows = stored if batch is None else pa.concat_tables([stored, batch])
-        found = list(carry(rows.sort_by(IN_ORDER).to_batches(max_chunksize=size), terms))
+        state_table = pa.Table.from_batches(rows_of_states, SCHEMA)
+        rows = state_table if batch is None else pa.concat_tables([state_table, batch])
+        found = list(decode_batch(rows.sort_by(IN_ORDER).to_batches(max_chunksize=size), settings))
         facts = [BatchFacts(*pickle.loads(row["body"])) for row in of_kind(found, "facts")]
         made.opened += sorted(first for one in facts for first in one.opened)
         made.facts += [one.facts for one in facts]
@@ -103,11 +110,11 @@ def told(
         )
         before = pa.Table.from_batches(groups, ITEMS)
         of_groups = pa.concat_tables([fresh, before]).sort_by(BY_GROUP)
-        also = list(tell_groups(of_groups.to_batches(), terms))
+        also = list(group_event_batches(of_groups.to_batches(), settings))
         groups = unpack(of_kind(also, "state"))
         made.most = max(made.most, sum(each.nbytes for each in states))
         for row in [*of_kind(found, "rows"), *of_kind(also, "rows")]:
-            made.rows[row["name"]] += unpacked(row["body"])
+            made.rows[row["name"]] += deserialise(row["body"])
     assert not states
     assert not groups
     return made
@@ -118,4 +125,4 @@ def of_kind(batches: Iterable[pa.RecordBatch], kind: str) -> list[dict[str, Any]
 
 
 def unpack(rows: Iterable[dict[str, Any]]) -> list[pa.RecordBatch]:
-    return [each for row in rows for each in unpacked(row["body"])]
+    return [each for row in rows for each in deserialise(row["body"])]
