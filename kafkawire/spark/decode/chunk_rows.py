@@ -108,10 +108,10 @@ class ConnectionHistory:
     row: Values | None = None
     sessions: dict[int, Exchange] = field(default_factory=dict)
 
-    def note(self, exchange: Exchange, in_flight: InFlightRequest | None) -> None:
+    def note(self, exchange: Exchange, expanded: ExpandedFetch | None) -> None:
         """Update the fetch sessions with an exchange, as FetchSessions does."""
         request = None if exchange.request is None else exchange.request.message
-        if in_flight is None or not isinstance(request, FetchRequest):
+        if expanded is None or not isinstance(request, FetchRequest):
             return
         self.sessions.pop(request.session_id, None)
         response = None if exchange.response is None else exchange.response.message
@@ -119,15 +119,15 @@ class ConnectionHistory:
         if isinstance(response, FetchResponse):
             id = 0 if response.error_code else response.session_id
         if id and request.session_epoch != FINAL_EPOCH:
-            self.sessions[id] = session_exchange(exchange, id, in_flight)
+            self.sessions[id] = session_exchange(exchange, id, expanded)
 
 
-def session_exchange(exchange: Exchange, id: int, in_flight: InFlightRequest) -> Exchange:
+def session_exchange(exchange: Exchange, id: int, expanded: ExpandedFetch) -> Exchange:
     """Make an exchange that restores a fetch session: one that opens it, or one within a session
     whose start was not captured.
     """
     topics: list[FetchTopic] = []
-    for partition in in_flight.partitions:
+    for partition in expanded.partitions:
         topic = partition.topic
         if not topics or (topics[-1].topic, topics[-1].topic_id) != (
             topic.name or "",
@@ -135,10 +135,10 @@ def session_exchange(exchange: Exchange, id: int, in_flight: InFlightRequest) ->
         ):
             topics.append(FetchTopic(topic=topic.name or "", topic_id=topic.id or ZERO))
             topics[-1].partitions = []
-        topics[-1].partitions.append(partition.asked)
+        topics[-1].partitions.append(partition.request)
     message = FetchRequest(
-        session_id=0 if in_flight.complete else id,
-        session_epoch=INITIAL_EPOCH if in_flight.complete else 1,
+        session_id=0 if expanded.complete else id,
+        session_epoch=INITIAL_EPOCH if expanded.complete else 1,
         topics=topics,
     )
     request = _row("request", message, exchange.main_row)

@@ -91,7 +91,7 @@ class ChunkCutter:
     def take(self, item: LocatedItem) -> None:
         """Take the next item."""
         frame = item.item
-        if not isinstance(frame, RawFrame) or (request := frame.asked) is None or frame.body < 0:
+        if not isinstance(frame, RawFrame) or (request := frame.request) is None or frame.body < 0:
             row = self._opened(item)
             if item.connection is not None and has_a_place(row):
                 number, length = row.correlation_id, row.length

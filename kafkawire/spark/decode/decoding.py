@@ -97,7 +97,7 @@ class Traffic:
         for one in self.raw_frames():
             yield located(one) if isinstance(one, LocatedItem) else one
 
-    def sealed(self) -> Iterator[LocatedItem | Ended]:
+    def raw_frames(self) -> Iterator[LocatedItem | Ended]:
         """Read the connections without decoding the bodies of messages."""
         for batch in self.batches():
             for one in batch:
@@ -106,7 +106,7 @@ class Traffic:
                 yield one
 
     def batches(self) -> Iterator[list[LocatedItem | Ended]]:
-        """Do the same as `sealed`, in batches."""
+        """Do the same as `raw_frames`, in batches."""
         current: int | None = None
         for segments in self._segments:
             for set, mine in by_set(segments, self._sets):

@@ -58,7 +58,7 @@ class Facts:
 
     def items(self, entries: list[LocatedItem]) -> None:
         """Count the bytes of rows, and of frames that will become rows."""
-        count, size = weigh(entries)
+        count, size = count_frames(entries)
         self.messages += count
         self.message_bytes += size + SIZE * count
         if count < len(entries):

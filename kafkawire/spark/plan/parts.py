@@ -92,7 +92,7 @@ class Part:
                 yield found
         found_problems = file_problems(reading.proof.problems, links)
         if any(found_problems):
-            last = numbered(self.file, self.packets)
+            last = packet_id(self.file, self.packets)
             emit(
                 row_of(
                     partitioner.of_file(self.file),
@@ -221,7 +221,7 @@ def select(block: PacketBlock, rows: Ints) -> PacketBlock:
 
 
 def _fragment_count(parser: PacketParser) -> int:
-    return sum(parser.passed_over[kind] for kind in FRAGMENTS)
+    return sum(parser.skipped[kind] for kind in FRAGMENTS)
 
 
 def _find_fragments(block: PacketBlock, at: int) -> list[int]:

@@ -173,7 +173,7 @@ class PairDecoder:
         self._exchanges.append(exchange)
         history = self._histories.setdefault(exchange.connection, ConnectionHistory())
         history.note(exchange, self._sessions.expand(exchange))
-        api_key = exchange.told.api_key
+        api_key = exchange.main_row.api_key
         if api_key in APIS and (exchange.response is not None or api_key in CAUSES):
             self._group(exchange.request, exchange)
 

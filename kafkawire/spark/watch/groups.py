@@ -62,7 +62,7 @@ def _decode_group(
         item = pickle.loads(row["item"])
         if isinstance(item, Exchange):
             out.rows(GROUPS, events(groups.take(item), context))
-            last_ns = max(last_ns, item.told.time_ns)
+            last_ns = max(last_ns, item.main_row.time_ns)
         else:
             groups.requested(item)
             last_ns = max(last_ns, item.row.time_ns)

@@ -106,7 +106,7 @@ def _blank(cls: Any) -> Any:
 
 
 _BUDGET: Final = Budget()
-_CONNECTION: Final = Connection(0, bytes(KEY.itemsize), DEFAULT_REASSEMBLY, _BUDGET, 0, 0)
+_CONNECTION: Final = Connection(0, bytes(KEY.itemsize), 0, 0)
 _BLANK_ARGUMENTS: Final[dict[Any, tuple[Any, ...]]] = {
     OutOfOrderSegments: (),
     Budget: (),
