@@ -24,11 +24,11 @@ CERTIFICATE = Path(__file__).with_name("localhost.pem")
 def nothing_left_open() -> Iterator[None]:
     """Collect what was left before; then what is left here, and fail for it."""
     gc.collect()
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ResourceWarning)
         yield
         gc.collect()
-    assert [str(each.message) for each in told] == []
+    assert [str(each.message) for each in caught] == []
 
 
 def client(server: Server) -> socket.socket:
