@@ -70,8 +70,8 @@ class Creation:
         settings = self.cluster.settings
         count = settings.number("offsets.topic.num.partitions")
         count = min(count, self.cluster.bounds.partitions_per_request)
-        wanted = settings.number("offsets.topic.replication.factor")
-        factor = min(wanted, len(self.cluster.topics.node_ids))
+        configured = settings.number("offsets.topic.replication.factor")
+        factor = min(configured, len(self.cluster.topics.node_ids))
         configs = {"cleanup.policy": "compact", "compression.type": "producer"}
         return self.create(OFFSETS_TOPIC, self.cluster.topics.spread(count, factor), configs, now)
 

@@ -155,7 +155,7 @@ def _join(client: Client, group: str, instance: str | None) -> None:
 
 def leave(scene: Scene, group: str, members: Members) -> None:
     """Let all members leave."""
-    gone = [MemberIdentity(member_id=m, group_instance_id=i) for m, i in members.ids]
-    request = LeaveGroupRequest(group_id=group, members=gone)
+    identities = [MemberIdentity(member_id=m, group_instance_id=i) for m, i in members.ids]
+    request = LeaveGroupRequest(group_id=group, members=identities)
     response = coordinator(scene, group).exchange(request, 5, LeaveGroupResponse)
     assert {each.error_code for each in response.members} == {E.NONE}

@@ -36,7 +36,7 @@ TEXTS: Final = (
 )
 BYTES: Final = (b"", b"\x00", b"\xff" * 40, bytes(16), b"\x00\x03\x00\x00\x00\x00")
 WORK: Final = frozenset({"count", "num_partitions"})
-"""Fields whose extreme values ask for work, bounded elsewhere (tests of limits)."""
+"""Fields whose extreme values cause work, limited elsewhere (tests of limits)."""
 
 
 def varied(message: Message, version: int, rng: random.Random, chance: float = 0.15) -> Message:

@@ -223,13 +223,15 @@ def test_features_are_those_of_the_release(release: str) -> None:
             client_software_name=software, client_software_version=software
         )
         response = client.exchange(request, version, ApiVersionsResponse)
-        wanted = newest if version >= 3 else ()
+        expected_features = newest if version >= 3 else ()
         assert {
             (each.name, each.min_version, each.max_version) for each in response.supported_features
         } == {
-            (each.name, each.lowest, each.highest) for each in wanted if each.lowest or version > 3
+            (each.name, each.lowest, each.highest)
+            for each in expected_features
+            if each.lowest or version > 3
         }
         assert {(each.name, each.max_version_level) for each in response.finalized_features} == {
-            (each.name, each.level) for each in wanted if each.level
+            (each.name, each.level) for each in expected_features if each.level
         }
-        assert (response.finalized_features_epoch >= 0) == bool(wanted)
+        assert (response.finalized_features_epoch >= 0) == bool(expected_features)

@@ -15,35 +15,35 @@ from .test_log import batch, offset_at, produce, produce_request
 E = ErrorCode
 
 
-def struck(**fault: object) -> tuple[Scene, Client, Fault]:
+def with_fault(**fault: object) -> tuple[Scene, Client, Fault]:
     scene = Scene(topics={"t": 1})
     made = Fault(**fault)  # type: ignore[arg-type]
     scene.cluster.faults.append(made)
     return scene, scene.client(), made
 
 
-def asks(client: Client) -> None:
+def send_metadata(client: Client) -> None:
     client.send(MetadataRequest(topics=None), 9)
 
 
 def test_an_error_is_returned_and_the_request_not_carried_out() -> None:
-    _, client, fault = struck(match="Produce", error=E.NOT_LEADER_OR_FOLLOWER)
+    _, client, fault = with_fault(match="Produce", error=E.NOT_LEADER_OR_FOLLOWER)
     assert produce(client, batch(b"a")).error_code == E.NOT_LEADER_OR_FOLLOWER
     assert offset_at(client, -1).offset == 0
     assert (fault.seen, fault.hit) == (1, 1)
 
 
 def test_only_the_nth_request_fails() -> None:
-    _, client, fault = struck(match="Produce", nth=2, error=E.NOT_LEADER_OR_FOLLOWER)
+    _, client, fault = with_fault(match="Produce", nth=2, error=E.NOT_LEADER_OR_FOLLOWER)
     reported = [produce(client, batch(b"a")).error_code for _ in range(4)]
     assert reported == [E.NONE, E.NOT_LEADER_OR_FOLLOWER, E.NONE, E.NONE]
     assert (fault.seen, fault.hit) == (4, 1)
 
 
 def test_a_delay_holds_back_this_response_and_later_ones() -> None:
-    scene, client, _ = struck(match="Metadata", nth=1, action="delay", delay=2.0)
-    asks(client)
-    asks(client)
+    scene, client, _ = with_fault(match="Metadata", nth=1, action="delay", delay=2.0)
+    send_metadata(client)
+    send_metadata(client)
     scene.advance(1.9)
     assert client.frame() is None
     scene.advance(0.2)
@@ -52,19 +52,19 @@ def test_a_delay_holds_back_this_response_and_later_ones() -> None:
 
 
 def test_a_delayed_response_is_dropped_with_its_connection() -> None:
-    scene, client, _ = struck(action="delay", delay=2.0)
-    asks(client)
+    scene, client, _ = with_fault(action="delay", delay=2.0)
+    send_metadata(client)
     client.disconnect()
     scene.advance(3)
     assert not scene.cluster.serving.pending
 
 
 def test_a_dropped_response_is_not_sent_but_the_request_is_carried_out() -> None:
-    scene, client, _ = struck(match="Produce", nth=1, action="drop")
+    scene, client, _ = with_fault(match="Produce", nth=1, action="drop")
     client.send_bytes(b"")
     with pytest.raises(AssertionError):
         produce(client, batch(b"a"))
-    asks(client)
+    send_metadata(client)
     scene.advance(60)
     assert client.frame() is None
     assert client.closed is None
@@ -73,7 +73,7 @@ def test_a_dropped_response_is_not_sent_but_the_request_is_carried_out() -> None
 
 @pytest.mark.parametrize(("carried_out", "stored"), [(False, 0), (True, 1)])
 def test_a_disconnect_comes_before_or_after_the_work(carried_out: bool, stored: int) -> None:
-    scene, client, _ = struck(match="Produce", action="disconnect", carried_out=carried_out)
+    scene, client, _ = with_fault(match="Produce", action="disconnect", carried_out=carried_out)
     with pytest.raises(AssertionError):
         produce(client, batch(b"a"))
     assert client.closed == "a fault: disconnect"
@@ -81,18 +81,18 @@ def test_a_disconnect_comes_before_or_after_the_work(carried_out: bool, stored: 
 
 
 def test_a_truncated_response_closes_the_connection() -> None:
-    _, client, _ = struck(action="truncate", keep=7)
-    asks(client)
+    _, client, _ = with_fault(action="truncate", keep=7)
+    send_metadata(client)
     assert len(client.received) == 7
     assert client.closed == "a fault: truncated"
 
 
 def test_a_corrupt_response_differs_in_one_byte() -> None:
-    scene, client, fault = struck(match="Metadata", nth=1, action="corrupt")
-    asks(client)
+    scene, client, fault = with_fault(match="Metadata", nth=1, action="corrupt")
+    send_metadata(client)
     damaged = client.frame()
     clean = scene.client()
-    asks(clean)
+    send_metadata(clean)
     whole = clean.frame()
     assert damaged is not None
     assert whole is not None
@@ -132,7 +132,7 @@ def test_an_unknown_api_is_rejected(match: str) -> None:
 
 
 def test_an_error_without_a_response_closes() -> None:
-    scene, client, fault = struck(match="Produce", error=E.NOT_LEADER_OR_FOLLOWER)
+    scene, client, fault = with_fault(match="Produce", error=E.NOT_LEADER_OR_FOLLOWER)
     client.send(produce_request(batch(b"a"), acks=0), 9)
     assert fault.hit == 1
     assert client.frame() is None

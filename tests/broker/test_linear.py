@@ -303,7 +303,7 @@ def test_the_work_of_large_requests_is_linear() -> None:
 
     def work(n: int) -> int:
         scene = Scene(settings={"auto.create.topics.enable": "false"})
-        wanted = [MetadataRequestTopic(name=f"t{at}") for at in range(n)]
-        return cost(scene.client(), MetadataRequest(topics=wanted), 9)
+        requested = [MetadataRequestTopic(name=f"t{at}") for at in range(n)]
+        return cost(scene.client(), MetadataRequest(topics=requested), 9)
 
     grows_linearly(work)

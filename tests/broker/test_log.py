@@ -276,9 +276,9 @@ def test_offsets_by_time(scene: Scene) -> None:
     for at in (10, 30, 20):
         produce(client, batch(b"v", at=EPOCH_MS + at))
     found = {
-        ask: (response.offset, response.timestamp)
-        for ask in (5, 10, 11, 30, 31)
-        for response in [offset_at(client, EPOCH_MS + ask)]
+        timestamp: (response.offset, response.timestamp)
+        for timestamp in (5, 10, 11, 30, 31)
+        for response in [offset_at(client, EPOCH_MS + timestamp)]
     }
     assert found == {
         5: (0, EPOCH_MS + 10),
@@ -287,7 +287,7 @@ def test_offsets_by_time(scene: Scene) -> None:
         30: (1, EPOCH_MS + 30),
         31: (-1, -1),
     }
-    special = {ask: offset_at(client, ask).offset for ask in range(-6, 0)}
+    special = {timestamp: offset_at(client, timestamp).offset for timestamp in range(-6, 0)}
     assert special == {-1: 3, -2: 0, -3: 1, -4: 0, -5: -1, -6: -1}
 
 

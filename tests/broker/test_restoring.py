@@ -318,23 +318,23 @@ def test_kafkas_own_tool_reads_what_is_persisted(
     assert {batch.values["isvalid"] for batch in dumped.batches} == {"true"}
     content: Any = [record.content for batch in dumped.batches for record in batch.records]
     reported = [(part[1]["data"], part[3] and part[3]["data"]) for part in content]
-    joined, committed, left, expiring, gone = reported
+    joined, committed, left, expiring, deleted = reported
     assert [each["groupInstanceId"] for each in joined[1]["members"]] == [None, "i1"]
     assert joined[1]["members"][0]["subscription"]["topics"] == ["t", "u"]
     of_0, of_1 = ({"group": "g", "topic": "t", "partition": at} for at in (0, 1))
     assert (committed[0], committed[1]["offset"]) == (of_0, 7)
     assert (left[1]["generation"], left[1]["members"]) == (2, [])
     assert (expiring[0], expiring[1]["offset"], expiring[1]["metadata"]) == (of_1, 5, "m")
-    assert gone == (of_1, None)
+    assert deleted == (of_1, None)
 
 
 def test_the_rest_of_a_cluster_is_built_again() -> None:
     """Topics that came, grew, were configured, trimmed, moved and went; ids, settings, leaders."""
     scene = Scene(3, settings={"log.retention.bytes": "200"})
-    scene.create_topic("gone", 2, 2)
-    gone = scene.cluster.topics.get("gone")
-    assert gone is not None
-    scene.cluster.creation.delete([gone], 0.0)
+    scene.create_topic("deleted", 2, 2)
+    deleted = scene.cluster.topics.get("deleted")
+    assert deleted is not None
+    scene.cluster.creation.delete([deleted], 0.0)
     scene.create_topic("t", 1, 2, cleanup_policy="compact", retention_ms="5")
     topic = scene.cluster.topics.get("t")
     assert topic is not None

@@ -221,14 +221,14 @@ def test_a_doubled_nonce_comes_in_as_with_the_release(release: str) -> None:
     peer = DoubledNonce("SCRAM-SHA-256", USER, PASSWORD)
     version = 0 if release in ("2.2",) else 1
 
-    def ask(data: bytes) -> tuple[int, bytes]:
+    def authenticate(data: bytes) -> tuple[int, bytes]:
         response = client.exchange(
             SaslAuthenticateRequest(auth_bytes=data), version, SaslAuthenticateResponse
         )
         return response.error_code, response.auth_bytes
 
-    _, server_first = ask(peer.first())
-    code, _ = ask(peer.last(server_first))
+    _, server_first = authenticate(peer.first())
+    code, _ = authenticate(peer.last(server_first))
     taken = release in TAKING + TAKING_3
     assert code == (E.NONE if taken else E.SASL_AUTHENTICATION_FAILED)
 

@@ -83,7 +83,7 @@ class GroupMachine(RuleBasedStateMachine):
         self.ids += 1
         return f"{name}-{self.ids}"
 
-    def ask(self, person: Somebody, request: GroupRequest) -> None:
+    def send(self, person: Somebody, request: GroupRequest) -> None:
         self.in_flight[request.reply_to] = person
         person.open = request.reply_to
         self.take(self.group.handle(request, self.now))
@@ -151,13 +151,13 @@ class GroupMachine(RuleBasedStateMachine):
         self, who: int, protocols: tuple[tuple[str, bytes], ...], requires_known_member_id: bool
     ) -> None:
         person = self.people[who]
-        if person.open is not None and self.is_parked(person):
+        if person.open is not None and self.is_delayed(person):
             return  # a client waits for its response
         person.protocols = protocols
         self.join(person, requires_known_member_id)
 
     def join(self, person: Somebody, requires_known_member_id: bool = True) -> None:
-        self.ask(
+        self.send(
             person,
             Join(
                 self.next_reply(),
@@ -173,18 +173,18 @@ class GroupMachine(RuleBasedStateMachine):
             ),
         )
 
-    def is_parked(self, person: Somebody) -> bool:
+    def is_delayed(self, person: Somebody) -> bool:
         return person.open is not None and person.open not in self.answered
 
     @rule(who=WHO)
     def syncs(self, who: int) -> None:
         person = self.people[who]
-        if person.wants == "sync" and not self.is_parked(person):
+        if person.wants == "sync" and not self.is_delayed(person):
             self.sync(person)
 
     def sync(self, person: Somebody) -> None:
         assignments = {member_id: member_id.encode() for member_id in person.members}
-        self.ask(
+        self.send(
             person,
             Sync(
                 self.next_reply(),
@@ -198,11 +198,11 @@ class GroupMachine(RuleBasedStateMachine):
     @rule(who=WHO)
     def beats(self, who: int) -> None:
         person = self.people[who]
-        if person.member_id and person.generation_id >= 0 and not self.is_parked(person):
+        if person.member_id and person.generation_id >= 0 and not self.is_delayed(person):
             self.beat(person)
 
     def beat(self, person: Somebody) -> None:
-        self.ask(
+        self.send(
             person,
             Heartbeat(self.next_reply(), person.member_id, person.generation_id, person.instance),
         )
@@ -210,8 +210,8 @@ class GroupMachine(RuleBasedStateMachine):
     @rule(who=WHO)
     def leaves(self, who: int) -> None:
         person = self.people[who]
-        if person.member_id and not self.is_parked(person):
-            self.ask(person, Leave(self.next_reply(), ((person.member_id, person.instance),)))
+        if person.member_id and not self.is_delayed(person):
+            self.send(person, Leave(self.next_reply(), ((person.member_id, person.instance),)))
 
     @rule(who=WHO)
     def crashes(self, who: int) -> None:
@@ -258,7 +258,7 @@ class GroupMachine(RuleBasedStateMachine):
         )
 
     def behave(self, person: Somebody) -> None:
-        if self.is_parked(person):
+        if self.is_delayed(person):
             return
         if person.wants == "join":
             self.join(person)

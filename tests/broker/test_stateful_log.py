@@ -65,11 +65,11 @@ class LogMachine(RuleBasedStateMachine):
             assert self._sequenced(producer, sequence, values) == (E.NONE, offset)
 
     @rule(producer=PRODUCERS, ahead=st.integers(1, 9))
-    def leaves_a_hole(self, producer: int, ahead: int) -> None:
+    def leaves_a_gap(self, producer: int, ahead: int) -> None:
         sent = self.sent[producer]
         if sent:
             sequence = sent[-1][0] + len(sent[-1][1]) + ahead
-            error, _ = self._sequenced(producer, sequence, [b"hole"])
+            error, _ = self._sequenced(producer, sequence, [b"gap"])
             assert error == E.OUT_OF_ORDER_SEQUENCE_NUMBER
 
     def _sequenced(self, producer: int, sequence: int, values: list[bytes]) -> tuple[int, int]:

@@ -136,12 +136,12 @@ class Sessions:
         """Return the partitions of a request, or the error of its session."""
         if request.session_epoch in (FINAL_EPOCH, INITIAL_EPOCH):
             self._sessions.pop(request.session_id, None)
-            session, wanted = None, targets(request)
-            if request.session_epoch == INITIAL_EPOCH and len(wanted) <= self._most_partitions:
+            session, requested = None, targets(request)
+            if request.session_epoch == INITIAL_EPOCH and len(requested) <= self._most_partitions:
                 session = self._open(version, now)
                 if session is not None:
                     session.update(request)
-            return Context(session, True, wanted)
+            return Context(session, True, requested)
         session = self._sessions.get(request.session_id)
         if session is None:
             return E.FETCH_SESSION_ID_NOT_FOUND

@@ -1,7 +1,6 @@
-"""Committed offsets and groups as records of `__consumer_offsets`.
+"""Encodes and decodes committed offsets and groups as records of `__consumer_offsets`.
 
-Law: what a group committed is what its records say: reading them in order gives the group again. A
-null value takes back what was said.
+Law: replaying the records in order restores the group and its offsets. A null value is a tombstone.
 
     key    int16 type | OffsetCommitKey: group, topic, partition      or GroupMetadataKey: group
     value  int16 version | OffsetCommitValue: offset, leader epoch ...  GroupMetadataValue

@@ -37,7 +37,7 @@ def test_valid_credentials_authenticate(
 @pytest.mark.kafka(**SECURED)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_invalid_credentials_are_reported(kafka_broker: ServerThread, mechanism: str) -> None:
-    told: list[int] = []
+    reported: list[int] = []
     consumer = confluent_kafka.Consumer(
         {
             "bootstrap.servers": kafka_broker.bootstrap,
@@ -46,16 +46,16 @@ def test_invalid_credentials_are_reported(kafka_broker: ServerThread, mechanism:
             "sasl.mechanism": mechanism,
             "sasl.username": "alice",
             "sasl.password": "wrong",
-            "error_cb": lambda error: told.append(error.code()),
+            "error_cb": lambda error: reported.append(error.code()),
             "log_level": 0,
         }
     )
 
-    def refused() -> bool:
+    def authentication_failed() -> bool:
         consumer.poll(0.05)
-        return confluent_kafka.KafkaError._AUTHENTICATION in told
+        return confluent_kafka.KafkaError._AUTHENTICATION in reported
 
-    until(refused)
+    until(authentication_failed)
     consumer.close()
     assert any("authentication failed" in each.reason for each in kafka_broker.closed)
 

@@ -60,7 +60,7 @@ def produce(records: str | None, topic: str = TOPIC, acks: int = -1) -> Fields:
 
 
 def fetch(offset: int, session_id: int = 0, epoch: int = -1, **partition: Any) -> Fields:
-    asked = {"partition": 0, "fetchOffset": offset, "partitionMaxBytes": 1 << 20} | partition
+    requested = {"partition": 0, "fetchOffset": offset, "partitionMaxBytes": 1 << 20} | partition
     return {
         "maxWaitMs": 0,
         "minBytes": 0,
@@ -68,25 +68,25 @@ def fetch(offset: int, session_id: int = 0, epoch: int = -1, **partition: Any) -
         "isolationLevel": 0,
         "sessionId": session_id,
         "sessionEpoch": epoch,
-        "topics": [{"topic": TOPIC, "partitions": [asked]}],
+        "topics": [{"topic": TOPIC, "partitions": [requested]}],
         "forgottenTopicsData": [],
     }
 
 
 def offsets(timestamp: int, partition: int = 0, topic: str = TOPIC) -> Fields:
-    asked = {"partitionIndex": partition, "timestamp": timestamp, "currentLeaderEpoch": -1}
-    return {"replicaId": -1, "topics": [{"name": topic, "partitions": [asked]}]}
+    requested = {"partitionIndex": partition, "timestamp": timestamp, "currentLeaderEpoch": -1}
+    return {"replicaId": -1, "topics": [{"name": topic, "partitions": [requested]}]}
 
 
 def commit(
     generation: int = -1, member: str = "", topic: str = TOPIC, partition: int = 0
 ) -> Fields:
-    asked = {"partitionIndex": partition, "committedOffset": 1, "committedMetadata": "m"}
+    requested = {"partitionIndex": partition, "committedOffset": 1, "committedMetadata": "m"}
     return {
         "groupId": GROUP,
         "generationIdOrMemberEpoch": generation,
         "memberId": member,
-        "topics": [{"name": topic, "partitions": [asked]}],
+        "topics": [{"name": topic, "partitions": [requested]}],
     }
 
 
@@ -148,15 +148,15 @@ def admin() -> Iterator[Step]:
     yield "create, a bad config", "CreateTopics", 6, created("x", 1, 1, configs=bad)
     for version in range(13):
         for name in (TOPIC, "absent", "a b"):
-            asked: Fields = {"topics": [{"name": name}]}
+            requested: Fields = {"topics": [{"name": name}]}
             if version >= 4:
-                asked["allowAutoTopicCreation"] = False
-            yield f"metadata {name}", "Metadata", version, asked
+                requested["allowAutoTopicCreation"] = False
+            yield f"metadata {name}", "Metadata", version, requested
     for count in (1, 2, 3):
-        asked = {"topics": [{"name": TOPIC, "count": count, "assignments": None}]}
-        yield f"grow to {count}", "CreatePartitions", 3, asked | {"timeoutMs": 5000}
-    asked = {"topics": [{"name": "absent", "count": 2, "assignments": None}]}
-    yield "grow nothing", "CreatePartitions", 3, asked | {"timeoutMs": 5000}
+        requested = {"topics": [{"name": TOPIC, "count": count, "assignments": None}]}
+        yield f"grow to {count}", "CreatePartitions", 3, requested | {"timeoutMs": 5000}
+    requested = {"topics": [{"name": "absent", "count": 2, "assignments": None}]}
+    yield "grow nothing", "CreatePartitions", 3, requested | {"timeoutMs": 5000}
     yield "delete nothing", "DeleteTopics", 5, {"topicNames": ["absent"], "timeoutMs": 5000}
     for name, operation, value in (
         ("retention.ms", 0, "1000"),
@@ -194,7 +194,7 @@ def records() -> Iterator[Step]:
         "zstd too early": (batch(b"a", compression=kafkawire.records.Compression.ZSTD), 6),
         "sequence 0": (batch(b"a", producer_id=9, producer_epoch=0, base_sequence=0), 9),
         "again": (batch(b"a", producer_id=9, producer_epoch=0, base_sequence=0), 9),
-        "a hole": (batch(b"a", producer_id=9, producer_epoch=0, base_sequence=5), 9),
+        "a sequence gap": (batch(b"a", producer_id=9, producer_epoch=0, base_sequence=5), 9),
         "epoch 1": (batch(b"a", producer_id=9, producer_epoch=1, base_sequence=0), 9),
         "old epoch": (batch(b"a", producer_id=9, producer_epoch=0, base_sequence=1), 9),
         "epoch 2, not 0": (batch(b"a", producer_id=9, producer_epoch=2, base_sequence=1), 9),
@@ -212,13 +212,13 @@ def records() -> Iterator[Step]:
         for offset in (0, 5, 23, 99):
             yield f"fetch {offset}", "Fetch", version, fetch(offset)
     for epoch in (0, 1):
-        asked = fetch(0, currentLeaderEpoch=epoch)
-        yield f"fetch in epoch {epoch}", "Fetch", 12, asked
+        requested = fetch(0, currentLeaderEpoch=epoch)
+        yield f"fetch in epoch {epoch}", "Fetch", 12, requested
     yield "fetch, diverging", "Fetch", 12, fetch(5, lastFetchedEpoch=3)
     yield "no session", "Fetch", 12, fetch(0, 77, 5)
     for epoch in (0, 1, 5):
-        asked = {"partition": 0, "currentLeaderEpoch": -1, "leaderEpoch": epoch}
-        topics = [{"topic": TOPIC, "partitions": [asked]}]
+        requested = {"partition": 0, "currentLeaderEpoch": -1, "leaderEpoch": epoch}
+        topics = [{"topic": TOPIC, "partitions": [requested]}]
         yield f"end of {epoch}", "OffsetForLeaderEpoch", 4, {"replicaId": -1, "topics": topics}
     for offset in (2, 99, -1):
         topics = [{"name": TOPIC, "partitions": [{"partitionIndex": 0, "offset": offset}]}]
@@ -323,19 +323,19 @@ def in_version(cls: type[Structure], version: int, fields: Any) -> Any:
     }
 
 
-def asked(wire: Wire, step: Step) -> str:
+def exchanged(wire: Wire, step: Step) -> str:
     """Send a request, again while the broker is not ready; return the normalised response."""
     _, name, version, fields = step
     cls = kafkawire.REGISTRY.load(f"{name}Request")
     request = kafkawire.from_json(f"{name}Request", version, in_version(cls, version, fields))
-    answers: list[Message] = []
+    responses: list[Message] = []
 
     def settled() -> bool:
-        answers.append(wire.answer(request, version).frame.body)
-        return not errors(answers[-1]) & PASSING
+        responses.append(wire.answer(request, version).frame.body)
+        return not errors(responses[-1]) & PASSING
 
     until(settled)
-    return json.dumps(alike(kafkawire.to_json(answers[-1], version)), sort_keys=True)
+    return json.dumps(alike(kafkawire.to_json(responses[-1], version)), sort_keys=True)
 
 
 PASSING: Final = TRANSIENT - {E.UNKNOWN_TOPIC_OR_PARTITION, E.UNKNOWN_TOPIC_ID}
@@ -344,7 +344,7 @@ PASSING: Final = TRANSIENT - {E.UNKNOWN_TOPIC_OR_PARTITION, E.UNKNOWN_TOPIC_ID}
 def compared(port: int, other: int) -> Iterator[tuple[Step, str, str]]:
     with Wire(port) as theirs, Wire(other) as ours:
         for step in steps():
-            yield step, asked(theirs, step), asked(ours, step)
+            yield step, exchanged(theirs, step), exchanged(ours, step)
 
 
 def test_responses_equal_kafkas(own_kafka: Broker) -> None:
@@ -384,10 +384,10 @@ def test_versions_are_listed_as_kafka_lists_them(own_kafka: Broker) -> None:
                     request = ApiVersionsRequest()
                     if version >= 3:
                         request.client_software_name = request.client_software_version = "1"
-                    answer = wire.ask(request, version, ApiVersionsResponse)
-                    assert answer.error_code == E.NONE
+                    response = wire.ask(request, version, ApiVersionsResponse)
+                    assert response.error_code == E.NONE
                     listed.append(
-                        {k.api_key: (k.min_version, k.max_version) for k in answer.api_keys}
+                        {k.api_key: (k.min_version, k.max_version) for k in response.api_keys}
                     )
             theirs, ours = listed
             assert ours == {key: theirs[key] for key in ours}
@@ -395,10 +395,10 @@ def test_versions_are_listed_as_kafka_lists_them(own_kafka: Broker) -> None:
 
 def test_an_unknown_version_of_api_versions_gets_the_same_response(own_kafka: Broker) -> None:
     with ServerThread(ServerConfig(release="4.3")) as server:
-        answers = []
+        responses = []
         for port in (own_kafka.port, server.server.endpoints[0].port):
             with Wire(port) as wire:
                 body = bytes.fromhex("0012 0063 0000002a 0004 74657374 00 0261 0261 00")
                 wire.socket.sendall(len(body).to_bytes(4, "big") + body)
-                answers.append(wire._read(int.from_bytes(wire._read(4), "big")))
-        assert answers[0] == answers[1]
+                responses.append(wire._read(int.from_bytes(wire._read(4), "big")))
+        assert responses[0] == responses[1]

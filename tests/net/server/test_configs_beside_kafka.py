@@ -126,12 +126,12 @@ def test_features_are_kafkas(both: tuple[int, int], version: int) -> None:
     for port in both:
         request = ApiVersionsRequest(client_software_name="a", client_software_version="1")
         with Wire(port) as wire:
-            answer = wire.ask(request, version, ApiVersionsResponse)
-        supported = {(e.name, e.min_version, e.max_version) for e in answer.supported_features}
+            response = wire.ask(request, version, ApiVersionsResponse)
+        supported = {(e.name, e.min_version, e.max_version) for e in response.supported_features}
         finalized = {
-            (e.name, e.min_version_level, e.max_version_level) for e in answer.finalized_features
+            (e.name, e.min_version_level, e.max_version_level) for e in response.finalized_features
         }
-        found.append((supported, finalized, answer.finalized_features_epoch >= 0))
+        found.append((supported, finalized, response.finalized_features_epoch >= 0))
     assert found[0] == found[1]
 
 

@@ -47,13 +47,13 @@ def produce(wire: Wire, size: int) -> None:
     builder.append(None, os.urandom(size))
     data = PartitionProduceData(index=0, records=builder.build())
     request = ProduceRequest(acks=1, topic_data=[TopicProduceData(name="t", partition_data=[data])])
-    answer = wire.ask(request, 9, ProduceResponse)
-    assert answer.responses[0].partition_responses[0].error_code == 0
+    response = wire.ask(request, 9, ProduceResponse)
+    assert response.responses[0].partition_responses[0].error_code == 0
 
 
 def whole_topic() -> FetchRequest:
-    asked = FetchPartition(partition=0, partition_max_bytes=LARGE)
-    topic = FetchTopic(topic="t", partitions=[asked])
+    requests = FetchPartition(partition=0, partition_max_bytes=LARGE)
+    topic = FetchTopic(topic="t", partitions=[requests])
     return FetchRequest(max_bytes=LARGE, session_epoch=-1, topics=[topic])
 
 
@@ -78,8 +78,8 @@ def test_hostile_bytes_close_their_connection_and_no_other(kafka_broker: ServerT
             data = chance.randbytes(chance.randrange(2, 300))
             with socket.create_connection(("127.0.0.1", port)) as hostile:
                 hostile.sendall(len(data).to_bytes(4, "big") + data)
-        answer = good.ask(MetadataRequest(topics=None), 9, MetadataResponse)
-        assert [topic.name for topic in answer.topics] == ["t"]
+        response = good.ask(MetadataRequest(topics=None), 9, MetadataResponse)
+        assert [topic.name for topic in response.topics] == ["t"]
     until(lambda: len(kafka_broker.server.connections) == 0)
 
 
@@ -97,8 +97,8 @@ def test_a_reader_that_does_not_read_costs_little_and_disturbs_nobody(
         for _ in range(20):
             good.ask(MetadataRequest(topics=None), 9, MetadataResponse)
         fetches = [r for r in kafka_broker.requests if r.request.client_id == "slow"]
-        assert 1 <= len(fetches) <= 4, "answered as far as it reads, not 200 times 8 MB"
-        assert held(kafka_broker) < 17_000_000, "an answer more than may be unsent"
+        assert 1 <= len(fetches) <= 4, "responses as far as it reads, not 200 times 8 MB"
+        assert held(kafka_broker) < 17_000_000, "an response more than may be unsent"
         # and when it reads, it gets them, in order
         for number in range(8):
             size = int.from_bytes(slow._read(4), "big")
@@ -109,9 +109,9 @@ def test_a_reader_that_does_not_read_costs_little_and_disturbs_nobody(
 
 def held(server: ServerThread) -> int:
     """Count the bytes that a server buffers for its clients: requests and responses."""
-    asked = sum(len(each.buffer) for each in list(server.server.cluster.connections.values()))
-    wires = list(server.server.connections.values())
-    return asked + sum(each.transport.get_write_buffer_size() for each in wires)
+    requests = sum(len(each.buffer) for each in list(server.server.cluster.connections.values()))
+    connections = list(server.server.connections.values())
+    return requests + sum(each.transport.get_write_buffer_size() for each in connections)
 
 
 @pytest.mark.kafka(topics={"t": 1}, settings={"socket.request.max.bytes": "3000000"})
@@ -180,26 +180,26 @@ def test_a_broker_goes_and_comes_back(kafka_broker: ServerThread, make: Implemen
 
 
 def test_traffic_is_recorded_as_a_capture(tmp_path: Path) -> None:
-    path = tmp_path / "said.pcap"
+    path = tmp_path / "traffic.pcap"
     config = ServerConfig(topics={"t": 1})
     with ServerThread(config, recording=Recording(path)) as server:
         IMPLEMENTATIONS[0].produce(server.bootstrap, "t", [b"x" * 60_000 for _ in range(20)])
-    told = [report.request.api_key.name for report in server.requests]
+    reported = [report.request.api_key.name for report in server.requests]
     rows = list(decode_capture(str(path)))
     assert {found.row.status.value for found in rows} == {"ok"}
-    asked = [f for f in rows if f.row.direction == "request"]
-    answered = [f for f in rows if f.row.direction == "response"]
-    assert len(asked) == len(answered) == len(told)
-    names = sorted(name.replace("_", "").lower() for name in told)
-    assert sorted((f.row.api_name or "").lower() for f in asked) == names
+    requests = [f for f in rows if f.row.direction == "request"]
+    responses = [f for f in rows if f.row.direction == "response"]
+    assert len(requests) == len(responses) == len(reported)
+    names = sorted(name.replace("_", "").lower() for name in reported)
+    assert sorted((f.row.api_name or "").lower() for f in requests) == names
 
 
 def test_a_cluster_is_up_at_once() -> None:
     config = ServerConfig(brokers=3, topics={"t": 6})
     with ServerThread(config) as server, Wire(port_of(server, 3)) as wire:
         request = ApiVersionsRequest(client_software_name="t", client_software_version="1")
-        answer = wire.ask(request, 3, ApiVersionsResponse)
-        assert answer.error_code == ErrorCode.NONE
+        response = wire.ask(request, 3, ApiVersionsResponse)
+        assert response.error_code == ErrorCode.NONE
 
 
 def test_the_fixture_imports_nothing_until_it_is_used(tmp_path: Path) -> None:
@@ -225,16 +225,16 @@ def test_a_fetch_over_a_socket_gets_what_was_produced() -> None:
     config = ServerConfig(topics={"t": 1})
     with ServerThread(config) as server, Wire(port_of(server)) as wire:
         produce(wire, 100)
-        answer = wire.ask(whole_topic(), 12, FetchResponse)
-        assert answer.responses[0].partitions[0].high_watermark == 1
+        response = wire.ask(whole_topic(), 12, FetchResponse)
+        assert response.responses[0].partitions[0].high_watermark == 1
 
 
 def test_unknown_topics_are_created_by_metadata() -> None:
     with ServerThread(ServerConfig()) as server, Wire(port_of(server)) as wire:
         request = MetadataRequest(topics=[MetadataRequestTopic(name="new")])
-        answer = wire.ask(request, 9, MetadataResponse)
-        assert answer.topics[0].error_code == ErrorCode.NONE
-        assert len(answer.topics[0].partitions) == 1
+        response = wire.ask(request, 9, MetadataResponse)
+        assert response.topics[0].error_code == ErrorCode.NONE
+        assert len(response.topics[0].partitions) == 1
 
 
 @pytest.mark.kafka(topics={"t": 1})

@@ -1,4 +1,4 @@
-"""What the table of `tests.interop` does not play: an answer that is lost, makes among themselves,
+"""What the table of `tests.interop` does not cover: a lost response, mixed implementations,
 and what the broker saw of a static member that came back.
 """
 
@@ -37,7 +37,7 @@ def settled(members: list[Member], topic: str, partitions: int) -> bool:
 @pytest.mark.kafka(topics={"t": 1})
 def test_idempotent(kafka_broker: ServerThread, make: Implementation) -> None:
     sent = values(100)
-    # the answer to the first is lost on the way: the client sends it again
+    # the response to the first is lost: the client retries
     fault = kafka_broker.fault("Produce", nth=1, action="disconnect", carried_out=True)
     make.produce(kafka_broker.bootstrap, "t", sent, idempotent=True)
     member = make.member(kafka_broker.bootstrap, "t", "g")
@@ -51,11 +51,11 @@ def generations(server: ServerThread) -> list[tuple[str, int]]:
     """Who joined which generation, in order: instance and generation of each JoinGroup taken."""
     found = []
     for each in list(server.requests):
-        asked, told = each.request.body, each.response
-        if not (isinstance(asked, JoinGroupRequest) and isinstance(told, JoinGroupResponse)):
+        request, response = each.request.body, each.response
+        if not (isinstance(request, JoinGroupRequest) and isinstance(response, JoinGroupResponse)):
             continue
-        if told.error_code == ErrorCode.NONE:
-            found.append((asked.group_instance_id or "", told.generation_id))
+        if response.error_code == ErrorCode.NONE:
+            found.append((request.group_instance_id or "", response.generation_id))
     return found
 
 

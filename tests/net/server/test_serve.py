@@ -50,8 +50,8 @@ def test_every_request_is_a_line_and_in_the_capture(tmp_path: Path) -> None:
     ):
         for port in ports:
             with Wire(port) as wire:
-                answer = wire.ask(MetadataRequest(topics=None), 9, MetadataResponse)
-                assert len(answer.topics[0].partitions) == 3
+                response = wire.ask(MetadataRequest(topics=None), 9, MetadataResponse)
+                assert len(response.topics[0].partitions) == 3
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in ports]
     assert process.returncode == 0
@@ -67,17 +67,17 @@ def test_it_emulates_the_given_release() -> None:
         serving("--release", "2.8", "--set", "num.partitions=3") as (_, [port]),
         Wire(port) as wire,
     ):
-        asked = ApiVersionsRequest(client_software_name="t", client_software_version="1")
-        told = wire.ask(asked, 3, ApiVersionsResponse).api_keys
+        request = ApiVersionsRequest(client_software_name="t", client_software_version="1")
+        offered = wire.ask(request, 3, ApiVersionsResponse).api_keys
         metadata = MetadataRequest(topics=[MetadataRequestTopic(name="new")])
         [topic] = wire.ask(metadata, 9, MetadataResponse).topics
-    found = {ApiKey(each.api_key): (each.min_version, each.max_version) for each in told}
+    found = {ApiKey(each.api_key): (each.min_version, each.max_version) for each in offered}
     assert found == {key: tuple(versions) for key, versions in listed("2.8").items()}
     assert len(topic.partitions) == 3
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("--topic", "a:x"), "'x' partitions"),
         (("--topic", "a b"), "Topic name is invalid"),
@@ -89,7 +89,7 @@ def test_it_emulates_the_given_release() -> None:
         (("--record", "/no/such/dir.pcap"), "/no/such/dir.pcap"),
     ],
 )
-def test_usage_errors(arguments: tuple[str, ...], said: str) -> None:
+def test_usage_errors(arguments: tuple[str, ...], message: str) -> None:
     result = CliRunner().invoke(app, ["serve", *arguments])
     assert result.exit_code == 2
-    assert said in result.output
+    assert message in result.output

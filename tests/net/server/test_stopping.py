@@ -24,11 +24,11 @@ CERTIFICATE = Path(__file__).with_name("localhost.pem")
 def nothing_left_open() -> Iterator[None]:
     """Collect what was left before; then what is left here, and fail for it."""
     gc.collect()
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ResourceWarning)
         yield
         gc.collect()
-    assert [str(each.message) for each in told] == []
+    assert [str(each.message) for each in caught] == []
 
 
 def client(server: Server) -> socket.socket:
@@ -44,9 +44,9 @@ def ended(there: socket.socket) -> bool:
         return True
 
 
-@pytest.mark.parametrize("turns", range(4))
+@pytest.mark.parametrize("iterations", range(4))
 @pytest.mark.parametrize("whole", [True, False])
-def test_a_client_that_comes_as_it_stops(turns: int, whole: bool) -> None:
+def test_a_client_that_comes_as_it_stops(iterations: int, whole: bool) -> None:
     """After so many loop iterations: not accepted yet, being accepted, connected."""
 
     async def story() -> None:
@@ -58,7 +58,7 @@ def test_a_client_that_comes_as_it_stops(turns: int, whole: bool) -> None:
             ending.append(asyncio.ensure_future(server.stop() if whole else server.stop_broker(1)))
 
         with client(server) as there:
-            for _ in range(turns):
+            for _ in range(iterations):
                 await asyncio.sleep(0)
             asyncio.get_running_loop().call_soon(stop)
             while not ending:

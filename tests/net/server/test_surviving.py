@@ -67,9 +67,9 @@ def test_a_group_goes_on_in_a_cluster_that_is_built_again(make: Implementation) 
     config = ServerConfig(topics={"t": 2}, settings=ONE, ports=free_ports(1))
     with ServerThread(config) as first:
         make.produce(first.bootstrap, "t", values(20))
-        gone = make.member(first.bootstrap, "t", "g")
-        gone.until(lambda: all_seen([gone], 20))
-        gone.leave()
+        leaving = make.member(first.bootstrap, "t", "g")
+        leaving.until(lambda: all_seen([leaving], 20))
+        leaving.leave()
         stays = make.member(first.bootstrap, "t", "g")
         until(lambda: len(stays.assigned) == 2)
     with ServerThread(config, persisted=first.persisted) as second:
