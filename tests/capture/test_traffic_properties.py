@@ -1,5 +1,6 @@
-"""Real Kafka traffic through whatever a network and a tap do to it: every byte accounted for, and
-never a message that was not sent."""
+"""Real Kafka traffic through a faulty network and capture: every byte is accounted for, and no
+message is invented.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from .wire import pcap
 
 RECORDINGS = ["kcat-kf", "ck-group-range", "kjs-all", "ck-sll1"]
 RUN_STATUSES = {Status.UNPARSED, Status.OTHER_PROTOCOL}
-"""Rows of captured bytes in the streams that are no frame."""
+"""Statuses of rows with captured bytes of the streams that are not frames."""
 
 
 class PartitionReference(NamedTuple):
@@ -39,7 +40,7 @@ class PartitionReference(NamedTuple):
 
 @cache
 def spoken(name: str) -> list[PartitionReference]:
-    """Take the connections of a recording that are whole, and of a size to be tried many times."""
+    """Return the complete connections of a recording that are small enough to repeat."""
     path = FIXTURES / "captures" / f"{name}.pcap"
     parser, reassembler = PacketParser(), Reassembler()
     events = [e for block in read_capture(path) for e in reassembler.feed(parser.parse(block))]
@@ -60,7 +61,7 @@ def spoken(name: str) -> list[PartitionReference]:
 
 
 class Ending:
-    """What became of the bytes of each side of each connection."""
+    """Count the bytes of each side of each connection."""
 
     def __init__(self) -> None:
         self.sides: dict[tuple[int, int], Connection] = {}
@@ -73,7 +74,7 @@ class Ending:
 
 
 def decoded(source: Path | bytes, step: int = 1 << 15) -> tuple[list[Located], Ending, int]:
-    """Decode a capture in blocks of `step` packets; give its captured payload bytes, too."""
+    """Decode a capture in blocks of `step` packets; also return its captured payload bytes."""
     capture = Capture([source]) if isinstance(source, bytes) else read_capture(source)
     ending = Ending()
     parser, engine = PacketParser(), Engine(on_end=ending)
@@ -89,7 +90,7 @@ def decoded(source: Path | bytes, step: int = 1 << 15) -> tuple[list[Located], E
 
 
 def account(found: list[Located], ending: Ending, payload: int) -> None:
-    """Every payload byte is in exactly one row, or captured a second time."""
+    """Check that every payload byte is in exactly one row, or a retransmission."""
     result: Counter[tuple[int, int, str]] = Counter()
     for located in found:
         row, connection = located.row, located.connection
@@ -125,7 +126,7 @@ def account(found: list[Located], ending: Ending, payload: int) -> None:
 
 
 def suffer(one: PartitionReference, ordeal: Ordeal) -> bytes:
-    """Send what was spoken in other segments over a bad network, before a bad tap."""
+    """Send the bytes in other segments over a faulty network, captured with faults."""
     rng = random.Random(ordeal.seed)
     at = [0, 0]
     sent: list[Sent] = []
@@ -172,7 +173,7 @@ CONNECTIONS = [
 ]
 
 
-def test_there_is_something_to_try() -> None:
+def test_there_are_recordings() -> None:
     assert len(CONNECTIONS) >= 8
 
 
@@ -191,7 +192,7 @@ def test_nothing_disappears_and_nothing_is_invented(
 @settings(max_examples=6)
 @given(ORDEALS, BLOCKS)
 @pytest.mark.parametrize(("name", "number"), CONNECTIONS)
-def test_what_was_all_captured_is_all_decoded(
+def test_complete_captures_are_decoded_completely(
     name: str, number: int, ordeal: Ordeal, step: int
 ) -> None:
     one = spoken(name)[number]
