@@ -131,5 +131,5 @@ def test_a_file_too_short_for_a_magic_number(head: bytes) -> None:
 
 
 def test_another_kind_of_file() -> None:
-    with pytest.raises(BadMagic, match="7f454c46"):
+    with pytest.raises(BadMagic, match="7f 45 4c 46"):
         read(b"\x7fELF" + bytes(100))

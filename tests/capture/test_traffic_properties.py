@@ -23,7 +23,7 @@ from kafkawire.capture.tcp.run import Run
 from tests.conftest import FIXTURES, SHARED
 
 from .dialogue import Sent, goodbye, hello, packets
-from .test_reassembly_properties import BLOCKS, ORDEALS, Ordeal
+from .test_reassembly_properties import BLOCKS, FAULTS, Faults
 from .wire import pcap
 
 RECORDINGS = ["kcat-kf", "ck-group-range", "kjs-all", "ck-sll1"]
@@ -125,27 +125,27 @@ def account(found: list[Located], ending: Ending, payload: int) -> None:
     assert captured == payload
 
 
-def suffer(one: PartitionReference, ordeal: Ordeal) -> bytes:
+def suffer(one: PartitionReference, faults: Faults) -> bytes:
     """Send the bytes in other segments over a faulty network, captured with faults."""
-    rng = random.Random(ordeal.seed)
+    rng = random.Random(faults.seed)
     at = [0, 0]
     sent: list[Sent] = []
     for side, data in one.pieces:
         rest = data
         while rest:
-            size = rng.randint(1, max(ordeal.largest, len(data) // 40))
-            acked = at[1 - side] if ordeal.acknowledged else 0
+            size = rng.randint(1, max(faults.largest, len(data) // 40))
+            acked = at[1 - side] if faults.acknowledged else 0
             sent.append(Sent(side, at[side], rest[:size], acked))
             at[side] += len(rest[:size])
             rest = rest[size:]
     seen: list[Sent] = []
     for each in sent:
-        if rng.randrange(100) >= ordeal.lost:
-            copies = 2 if rng.randrange(100) < ordeal.doubled else 1
-            if rng.randrange(100) < ordeal.cut:
+        if rng.randrange(100) >= faults.lost:
+            copies = 2 if rng.randrange(100) < faults.duplicated else 1
+            if rng.randrange(100) < faults.cut:
                 each = each._replace(captured=rng.randint(0, len(each.payload)))
             seen += [each] * copies
-    order = sorted(range(len(seen)), key=lambda i: i + rng.random() * ordeal.displaced)
+    order = sorted(range(len(seen)), key=lambda i: i + rng.random() * faults.reordered)
     result = [*hello(), *(seen[i] for i in order), *goodbye(*at)]
     return pcap(packets(result), magic=0xA1B23C4D)
 
@@ -178,25 +178,25 @@ def test_there_are_recordings() -> None:
 
 
 @settings(max_examples=8, phases=[Phase.generate])
-@given(ORDEALS, BLOCKS)
+@given(FAULTS, BLOCKS)
 @pytest.mark.parametrize(("name", "number"), CONNECTIONS)
 def test_nothing_disappears_and_nothing_is_invented(
-    name: str, number: int, ordeal: Ordeal, step: int
+    name: str, number: int, faults: Faults, step: int
 ) -> None:
     one = spoken(name)[number]
-    found, ending, payload = decoded(suffer(one, ordeal), step)
+    found, ending, payload = decoded(suffer(one, faults), step)
     account(found, ending, payload)
     check_truth(one, found)
 
 
 @settings(max_examples=6)
-@given(ORDEALS, BLOCKS)
+@given(FAULTS, BLOCKS)
 @pytest.mark.parametrize(("name", "number"), CONNECTIONS)
 def test_complete_captures_are_decoded_completely(
-    name: str, number: int, ordeal: Ordeal, step: int
+    name: str, number: int, faults: Faults, step: int
 ) -> None:
     one = spoken(name)[number]
-    found, *_ = decoded(suffer(one, ordeal._replace(lost=0, cut=0, widened=0)), step)
+    found, *_ = decoded(suffer(one, faults._replace(lost=0, cut=0, overlapping=0)), step)
     assert Counter(names(f.row) for f in found) == Counter(names(row) for row in one.rows)
     check_truth(one, found)
 
