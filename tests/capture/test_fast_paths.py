@@ -1,5 +1,5 @@
-"""The fast ways of the engine say what the long ones would: segments that continue their side,
-frames that are one packet, headers that are as they should be.
+"""The fast paths of the engine give the results of the slow ones: segments in order, frames of one
+packet, ordinary request headers.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ TOTALS = ("delivered", "duplicate", "conflicting", "keep_alive", "discarded", "m
 
 
 def values(event: Event) -> tuple[Any, ...]:
-    """Give all that an event says, but for the connection."""
+    """Return all fields of an event except the connection."""
     if isinstance(event, Run):
         return event.side, event.position, event.data, event.packet, event.time_ns, event.known
     return event[1:]

@@ -1,4 +1,4 @@
-"""Every encapsulation, alone and mixed in one block; cuts, lies and fragments."""
+"""All encapsulations, alone and mixed in one block; truncated and malformed headers, fragments."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_all_of_them_in_one_block_stay_in_packet_order() -> None:
     assert set(payloads(found)) == {PAYLOAD}
 
 
-def test_padding_is_no_payload() -> None:
+def test_padding_is_not_payload() -> None:
     assert payloads(segments([Packet(PADDED)])) == [b"x"]
 
 
@@ -169,7 +169,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_what_is_no_segment_is_counted(name: str) -> None:
+def test_other_packets_are_counted(name: str) -> None:
     data, kind = OTHERS[name]
     parser = PacketParser()
     found = segments([Packet(ethernet(FOUR)), Packet(data), Packet(ethernet(FOUR))], parser)
@@ -185,14 +185,14 @@ def test_snaplen_cuts(captured: int) -> None:
     assert found.original.tolist() == [len(PAYLOAD)]
 
 
-def test_a_cut_in_the_options_of_tcp() -> None:
+def test_truncated_tcp_options() -> None:
     data = ethernet(ipv4(tcp(1, 2, 3, PAYLOAD, options=b"\x01" * 12)))
     found = segments([Packet(data[:60], original=len(data))])
     assert payloads(found) == [b""]
     assert found.original.tolist() == [len(PAYLOAD)]
 
 
-def test_link_types_that_are_not_read_are_reported_once() -> None:
+def test_unsupported_link_types_are_reported_once() -> None:
     parser = PacketParser()
     found = segments([Packet(bytes(60))] * 3, parser, link=147)
     assert len(found) == 0
@@ -201,7 +201,7 @@ def test_link_types_that_are_not_read_are_reported_once() -> None:
     assert "147" in str(parser.problems[0])
 
 
-def test_large_files_come_in_blocks() -> None:
+def test_large_files_are_read_in_blocks() -> None:
     packets = [Packet(ethernet(ipv4(tcp(1, 2, i, b"")))) for i in range(MAX_PACKETS + 10)]
     blocks, _ = read(pcap(packets), 1 << 24)
     assert [len(found) for found in blocks] == [MAX_PACKETS, 10]
@@ -268,7 +268,7 @@ def test_fragments_of_different_datagrams_do_not_mix() -> None:
     assert payloads(found) == [other[20:], LONG[20:]]
 
 
-def test_a_fragment_that_the_snaplen_cut_is_counted() -> None:
+def test_a_fragment_truncated_by_the_snaplen_is_counted() -> None:
     first, second = fragments(LONG, [1480])
     cut = Packet(first.data[:100], original=len(first.data))
     parser = PacketParser()
@@ -276,7 +276,7 @@ def test_a_fragment_that_the_snaplen_cut_is_counted() -> None:
     assert parser.skipped == {Kind.CUT: 1, Kind.FRAGMENT4: 1}
 
 
-def test_fragments_that_wait_are_bounded() -> None:
+def test_waiting_fragments_are_bounded() -> None:
     defragmenter = Defragmenter(max_waiting=10, max_bytes=1000)
     for i in range(100):
         assert defragmenter.add(Fragment((i,), 0, False, b"12345678")) is None
@@ -287,7 +287,7 @@ def test_fragments_that_wait_are_bounded() -> None:
     assert defragmenter.add(Fragment((1,), 0xFFF8, True, bytes(100))) is None
 
 
-def test_the_first_fragment_to_bring_a_byte_wins() -> None:
+def test_the_first_fragment_with_a_byte_wins() -> None:
     defragmenter = Defragmenter()
     assert defragmenter.add(Fragment((1,), 0, False, b"a" * 16)) is None
     assert defragmenter.add(Fragment((1,), 8, True, b"b" * 16)) == b"a" * 16 + b"b" * 8

@@ -47,7 +47,7 @@ def test_in_order(step: int) -> None:
 
 
 @STEPS
-def test_out_of_order_bytes_arrive_with_the_packet_that_fills_the_gap(step: int) -> None:
+def test_out_of_order_bytes_get_the_packet_that_fills_the_gap(step: int) -> None:
     story = [*hello(), Sent(0, 200, C), Sent(0, 100, B), Sent(0, 0, A), Sent(0, 300, D)]
     result = reassemble(packets(story), step=step)
     assert result.joined(0) == A + B + C + D
@@ -57,7 +57,7 @@ def test_out_of_order_bytes_arrive_with_the_packet_that_fills_the_gap(step: int)
 
 
 @STEPS
-def test_duplicates_from_two_taps(step: int) -> None:
+def test_duplicate_packets(step: int) -> None:
     story = [*hello(), Sent(0, 0, A), Sent(1, 0, B, acked=100), *goodbye(100, 100)]
     twice = [packet for packet in packets(story) for _ in range(2)]
     result = reassemble(twice, step=step)
@@ -93,7 +93,7 @@ def test_overlap_behind_a_gap() -> None:
     assert [(c.position, c.length) for c in result.conflicts] == [(200, 100), (150, 50)]
 
 
-def test_keep_alive_probes_are_no_data() -> None:
+def test_keep_alive_probes_are_not_data() -> None:
     story = [
         *hello(),
         Sent(0, 0, A),
@@ -110,7 +110,7 @@ def test_keep_alive_probes_are_no_data() -> None:
     assert result.conflicts == []
 
 
-def test_a_keep_alive_probe_behind_lost_data_is_no_data() -> None:
+def test_a_keep_alive_probe_behind_lost_data_is_not_data() -> None:
     probe = Sent(0, 199, b"\0", flags=0)
     story = [*hello(), Sent(0, 0, A), Sent(1, 0, acked=200), probe, Sent(0, 200, C, after_ms=100)]
     altered = packets(story)
@@ -132,7 +132,7 @@ def test_sequence_numbers_wrap(step: int) -> None:
     assert result.missing(1) == set()
 
 
-def test_an_acknowledged_gap_is_a_gap_once_nothing_late_can_come() -> None:
+def test_acknowledged_missing_bytes_are_a_gap_after_the_reorder_time() -> None:
     story = [
         *hello(),
         Sent(0, 0, A),
@@ -151,7 +151,7 @@ def test_an_acknowledged_gap_is_a_gap_once_nothing_late_can_come() -> None:
     assert (run.data, run.packet, run.known) == (C, 5, 8)
 
 
-def test_without_times_an_acknowledged_gap_is_a_gap_at_once() -> None:
+def test_without_times_acknowledged_missing_bytes_are_a_gap_at_once() -> None:
     story = [*hello(), Sent(0, 0, A), Sent(0, 200, C), Sent(1, 0, acked=300), Sent(0, 300, D)]
     blocks = [simple(packet) for packet in packets(story)]
     result, reassembler = ReassembledEvents(), Reassembler()
@@ -163,21 +163,21 @@ def test_without_times_an_acknowledged_gap_is_a_gap_at_once() -> None:
     assert result.connections[0].first_ns == result.connections[0].last_ns == NO_TIME
 
 
-def test_a_packet_that_the_tap_has_after_its_acknowledgment_is_not_lost() -> None:
+def test_a_packet_captured_after_its_acknowledgment_is_not_lost() -> None:
     story = [*hello(), Sent(0, 100, B), Sent(1, 0, acked=200), Sent(0, 0, A, after_ms=20)]
     result = reassemble(packets(story))
     assert result.joined(0) == A + B
     assert result.missing(0) == set()
 
 
-def test_a_gap_that_nobody_acknowledged_is_given_up_in_time() -> None:
+def test_an_unacknowledged_gap_times_out() -> None:
     limits = replace(DEFAULT_REASSEMBLY, gap_timeout_ns=10**9)
     story = [*hello(), Sent(0, 100, B), Sent(0, 200, C), Sent(0, 300, D, after_ms=1500)]
     (gap,) = reassemble(packets(story), limits).gaps(0)
     assert (gap.position, gap.length, gap.reason) == (0, 100, GapReason.TIMEOUT)
 
 
-def test_a_gap_behind_which_too_much_waits_is_given_up() -> None:
+def test_a_gap_with_too_much_data_behind_it_is_given_up() -> None:
     limits = replace(DEFAULT_REASSEMBLY, max_held_bytes=1000)
     story = [*hello(), *(Sent(0, at, A) for at in range(100, 2000, 100))]
     result = reassemble(packets(story), limits)
@@ -209,7 +209,7 @@ def test_late_bytes_are_discarded_and_reported() -> None:
     assert result.connections[0].totals[0].captured == 400
 
 
-def test_what_the_snaplen_cut_is_a_gap_at_once() -> None:
+def test_bytes_cut_by_the_snaplen_are_a_gap_at_once() -> None:
     story = [*hello(), Sent(0, 0, A, captured=40), Sent(0, 100, B), Sent(0, 200, C, captured=0)]
     result = reassemble(packets(story))
     assert result.joined(0) == A[:40] + B
@@ -247,19 +247,19 @@ def test_a_capture_that_begins_in_the_middle() -> None:
     assert (result.missing(0), result.missing(1)) == (set(), set())
 
 
-def test_joined_between_two_segments_in_the_wrong_order() -> None:
+def test_a_capture_that_begins_between_two_reordered_segments() -> None:
     story = [Sent(1, 0, acked=5000), Sent(0, 5100, B), Sent(0, 5000, A)]
     result = reassemble(packets(story))
     assert result.joined(1) == A + B
 
 
-def test_bytes_before_the_first_one_seen_are_reported() -> None:
+def test_bytes_before_the_first_captured_one_are_reported() -> None:
     result = reassemble(packets([Sent(0, 5000, A), Sent(0, 4900, B)]))
     assert result.joined(0) == A
     assert [(d.length, d.reason) for d in result.discarded] == [(100, DiscardReason.BEFORE)]
 
 
-def test_joined_at_an_empty_keep_alive_probe() -> None:
+def test_a_capture_that_begins_at_an_empty_keep_alive_probe() -> None:
     result = reassemble(packets([Sent(0, 4999), Sent(1, 0, acked=5000), Sent(0, 5000, A)]))
     assert result.joined(0) == A
     assert result.missing(0) == set()
@@ -270,14 +270,14 @@ def test_one_side_only() -> None:
     assert result.joined(0) == A + B + C
 
 
-def test_bytes_acknowledged_and_never_seen_are_a_gap_at_the_end() -> None:
+def test_acknowledged_bytes_never_captured_are_a_gap_at_the_end() -> None:
     result = reassemble(packets([*hello(), Sent(0, 0, A), Sent(1, 0, acked=300)]))
     assert [(g.position, g.length, g.reason) for g in result.gaps(0)] == [
         (100, 200, GapReason.LOST)
     ]
 
 
-def test_a_fin_that_was_not_captured_is_no_lost_byte() -> None:
+def test_a_fin_that_was_not_captured_is_not_a_lost_byte() -> None:
     result = reassemble(packets([*hello(), Sent(0, 0, A), Sent(1, 0, acked=101)]))
     assert result.missing(0) == set()
 
@@ -315,7 +315,7 @@ def test_a_repeated_syn_does_not() -> None:
     assert result.joined(0) == A
 
 
-def test_a_syn_captured_behind_its_answer_and_its_data() -> None:
+def test_a_syn_captured_after_the_syn_ack_and_its_data() -> None:
     first, second, third = hello()
     result = reassemble(packets([second, Sent(0, 0, A), first, third, Sent(1, 0, B, acked=100)]))
     (connection,) = result.connections
@@ -323,7 +323,7 @@ def test_a_syn_captured_behind_its_answer_and_its_data() -> None:
     assert (result.joined(0), result.joined(1)) == (A, B)
 
 
-def test_a_syn_on_a_connection_joined_in_the_middle() -> None:
+def test_a_syn_on_a_connection_captured_from_its_middle() -> None:
     again = (77_000_000, 88_000_000)
     story = [Sent(1, 700, A, acked=5000), *hello(isns=again), Sent(1, 0, B, isns=again)]
     result = reassemble(packets(story))
@@ -341,7 +341,7 @@ def test_a_long_silence_begins_a_new_connection_unless_it_continues() -> None:
     assert (result.joined(0), result.joined(0, 1)) == (A, B)
 
 
-def test_stray_segments_are_discarded_and_many_begin_a_new_connection() -> None:
+def test_out_of_window_segments_are_discarded_and_many_begin_a_new_connection() -> None:
     far = (ISNS[0] + (1 << 31), ISNS[1])
     strays = [Sent(0, 100 * i, D, isns=far) for i in range(12)]
     result = reassemble(packets([*hello(), Sent(0, 0, A), strays[0], Sent(0, 100, B)]))
@@ -384,7 +384,7 @@ def test_data_after_the_end_is_discarded() -> None:
     assert result.connections[0].captured_bytes == 100
 
 
-def test_too_many_connections_forget_the_finished_and_the_silent() -> None:
+def test_too_many_connections_evict_the_finished_and_the_idle() -> None:
     limits = replace(DEFAULT_REASSEMBLY, max_connections=8)
     story = []
     for port in range(1000, 1020):
@@ -416,7 +416,7 @@ def test_both_sides_interleaved_within_a_block() -> None:
     assert all(run.data == (A, B)[run.side] for run in runs)
 
 
-def test_runs_behind_a_gap_come_after_it() -> None:
+def test_runs_behind_a_gap_are_reported_after_it() -> None:
     limits = replace(DEFAULT_REASSEMBLY, max_held_bytes=250)
     story = [*hello(), Sent(0, 100, A), Sent(1, 0, D), Sent(0, 200, B), Sent(0, 300, C)]
     result = reassemble(packets(story), limits)

@@ -1,4 +1,4 @@
-"""Whatever a network and a tap do to two known streams: the right bytes, or an explicit gap."""
+"""Two known streams through a faulty network and capture: the right bytes, or a gap."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ from .dialogue import ReassembledEvents, Sent, hello, packets, reassemble
 STREAMS = tuple(random.Random(side).randbytes(4000) for side in (0, 1))
 
 
-class Ordeal(NamedTuple):
-    """What happens on the way: shares of 100 packets, and how far packets are displaced."""
+class Faults(NamedTuple):
+    """Network and capture faults: shares of 100 packets, and how far packets are reordered."""
 
     seed: int
     largest: int
     lost: int
-    doubled: int
-    widened: int
+    duplicated: int
+    overlapping: int
     cut: int
-    displaced: int
+    reordered: int
     acknowledged: bool
 
 
-ORDEALS = st.builds(
-    Ordeal,
+FAULTS = st.builds(
+    Faults,
     seed=st.integers(0, 1 << 32),
     largest=st.sampled_from([1, 3, 50, 1460]),
     lost=st.sampled_from([0, 0, 5, 30]),
-    doubled=st.sampled_from([0, 10, 100]),
-    widened=st.sampled_from([0, 20]),
+    duplicated=st.sampled_from([0, 10, 100]),
+    overlapping=st.sampled_from([0, 20]),
     cut=st.sampled_from([0, 0, 10]),
-    displaced=st.sampled_from([0, 2, 20]),
+    reordered=st.sampled_from([0, 2, 20]),
     acknowledged=st.booleans(),
 )
 BLOCKS = st.sampled_from([1, 2, 7, 50, 1 << 15])
 
 
-def story(ordeal: Ordeal) -> tuple[list[Sent], list[Sent]]:
-    """Tell what was sent (without the opening), and what the tap has of it."""
-    rng = random.Random(ordeal.seed)
-    size = 100 * min(ordeal.largest, 40)
+def story(faults: Faults) -> tuple[list[Sent], list[Sent]]:
+    """Return the sent packets (without the handshake), and the captured ones."""
+    rng = random.Random(faults.seed)
+    size = 100 * min(faults.largest, 40)
     at = [0, 0]
     sent = []
     while min(at) < size:
@@ -56,24 +56,24 @@ def story(ordeal: Ordeal) -> tuple[list[Sent], list[Sent]]:
         if at[side] >= size:
             continue
         start = at[side]
-        at[side] = min(size, start + rng.randint(1, ordeal.largest))
-        if start and rng.randrange(100) < ordeal.widened:
+        at[side] = min(size, start + rng.randint(1, faults.largest))
+        if start and rng.randrange(100) < faults.overlapping:
             start -= rng.randint(1, min(start, 40))
-        acked = at[1 - side] if ordeal.acknowledged else 0
+        acked = at[1 - side] if faults.acknowledged else 0
         sent.append(Sent(side, start, STREAMS[side][start : at[side]], acked))
     seen = []
     for one in sent:
-        if rng.randrange(100) >= ordeal.lost:
-            copies = 2 if rng.randrange(100) < ordeal.doubled else 1
-            if rng.randrange(100) < ordeal.cut:
+        if rng.randrange(100) >= faults.lost:
+            copies = 2 if rng.randrange(100) < faults.duplicated else 1
+            if rng.randrange(100) < faults.cut:
                 one = one._replace(captured=rng.randint(0, len(one.payload)))
             seen += [one] * copies
-    order = sorted(range(len(seen)), key=lambda i: i + rng.random() * ordeal.displaced)
+    order = sorted(range(len(seen)), key=lambda i: i + rng.random() * faults.reordered)
     return sent, [seen[i] for i in order]
 
 
 def captured(seen: list[Sent], side: int) -> set[int]:
-    """Stream positions of a side that the tap has."""
+    """The captured stream positions of a side."""
     return {
         one.at + i
         for one in seen
@@ -101,9 +101,9 @@ def check_totals(result: ReassembledEvents, seen: list[Sent]) -> None:
 
 
 @settings(max_examples=80, deadline=None)
-@given(ORDEALS, BLOCKS)
-def test_the_right_bytes_or_a_gap(ordeal: Ordeal, step: int) -> None:
-    _, seen = story(ordeal)
+@given(FAULTS, BLOCKS)
+def test_the_right_bytes_or_a_gap(faults: Faults, step: int) -> None:
+    _, seen = story(faults)
     result = reassemble(packets([*hello(), *seen]), step=step)
     check_bytes(result)
     check_totals(result, seen)
@@ -112,13 +112,13 @@ def test_the_right_bytes_or_a_gap(ordeal: Ordeal, step: int) -> None:
         late = late_bytes(result, side)
         assert set(result.data(side)) | probes(result, seen, side) | late == captured(seen, side)
         assert result.missing(side).isdisjoint(result.data(side))
-        if not ordeal.cut and not (ordeal.lost and ordeal.widened):
-            # Packets are displaced by less than what is waited for, and nothing is sent again.
+        if not faults.cut and not (faults.lost and faults.overlapping):
+            # Packets are reordered by less than what is waited for, and nothing is sent again.
             assert late == set()
 
 
 def probes(result: ReassembledEvents, seen: list[Sent], side: int) -> set[int]:
-    """Single bytes that cannot be result from keep-alive probes."""
+    """Single bytes that are indistinguishable from keep-alive probes."""
     if not result.connections[0].totals[side].keep_alive:
         return set()
     return {one.at for one in seen if one.side == side and len(one.payload) == 1}
@@ -134,9 +134,9 @@ def late_bytes(result: ReassembledEvents, side: int) -> set[int]:
 
 
 @settings(max_examples=50, deadline=None)
-@given(ORDEALS, st.integers(1, 60))
-def test_blocks_do_not_matter(ordeal: Ordeal, step: int) -> None:
-    _, seen = story(ordeal)
+@given(FAULTS, st.integers(1, 60))
+def test_blocks_do_not_matter(faults: Faults, step: int) -> None:
+    _, seen = story(faults)
     altered = packets([*hello(), *seen])
     slow, fast = reassemble(altered, step=1), reassemble(altered, step=step)
     for side in (0, 1):
@@ -146,9 +146,9 @@ def test_blocks_do_not_matter(ordeal: Ordeal, step: int) -> None:
 
 
 @settings(max_examples=50, deadline=None)
-@given(ORDEALS, BLOCKS, st.integers(0, 5000), st.integers(1, 30))
+@given(FAULTS, BLOCKS, st.integers(0, 5000), st.integers(1, 30))
 def test_tight_limits_lose_nothing_silently(
-    ordeal: Ordeal, step: int, held: int, segments: int
+    faults: Faults, step: int, held: int, segments: int
 ) -> None:
     limits = replace(
         DEFAULT_REASSEMBLY,
@@ -159,16 +159,16 @@ def test_tight_limits_lose_nothing_silently(
         gap_timeout_ns=5_000_000,
         reorder_ns=1_000_000,
     )
-    _, seen = story(ordeal)
+    _, seen = story(faults)
     result = reassemble(packets([*hello(), *seen]), limits, step)
     check_bytes(result)
     check_totals(result, seen)
 
 
 @settings(max_examples=50, deadline=None)
-@given(ORDEALS, st.integers(0, 200), BLOCKS)
-def test_joined_in_the_middle(ordeal: Ordeal, skipped: int, step: int) -> None:
-    _, seen = story(ordeal)
+@given(FAULTS, st.integers(0, 200), BLOCKS)
+def test_a_capture_that_begins_in_the_middle(faults: Faults, skipped: int, step: int) -> None:
+    _, seen = story(faults)
     seen = seen[skipped:]
     result = reassemble(packets(seen), step=step)
     for connection in result.connections:

@@ -40,14 +40,14 @@ def test_compressed(kind: str, compress: str, step: int) -> None:
 
 
 @pytest.mark.parametrize("compress", COMPRESS)
-def test_members_one_after_another_are_one_file(compress: str) -> None:
+def test_several_members_are_one_file(compress: str) -> None:
     data, pack = pcap(PACKETS), COMPRESS[compress]
     blocks, capture = read(pack(data[:1000]) + pack(data[1000:5000]) + pack(data[5000:]), 777)
     assert packets_of(blocks) == WANTED
     assert capture.problems == []
 
 
-def test_skippable_frames_of_zstd_are_stepped_over() -> None:
+def test_skippable_zstd_frames_are_skipped() -> None:
     skippable = b"\x50\x2a\x4d\x18" + (3).to_bytes(4, "little") + b"abc"
     blocks, capture = read(skippable + zstd.compress(pcap(PACKETS)))
     assert packets_of(blocks) == WANTED
@@ -61,7 +61,7 @@ def test_compressed_twice() -> None:
 
 @pytest.mark.parametrize("compress", COMPRESS)
 @pytest.mark.parametrize("share", [0.3, 0.9])
-def test_a_cut_keeps_what_was_there(compress: str, share: float) -> None:
+def test_truncation_keeps_the_data_before(compress: str, share: float) -> None:
     big = pcap(Packet(LOTS.randbytes(200)) for _ in range(8000))
     whole = packets_of(read(big)[0])
     packed = COMPRESS[compress](big)
@@ -73,7 +73,7 @@ def test_a_cut_keeps_what_was_there(compress: str, share: float) -> None:
 
 
 @pytest.mark.parametrize("compress", COMPRESS)
-def test_damage_inside_keeps_what_was_before(compress: str) -> None:
+def test_corruption_keeps_the_data_before(compress: str) -> None:
     data, pack = pcap(PACKETS), COMPRESS[compress]
     packed = pack(data[:5000]) + pack(data[5000:])[:4] + b"\xff" * 50
     blocks, capture = read(packed, 100)
@@ -81,7 +81,7 @@ def test_damage_inside_keeps_what_was_before(compress: str) -> None:
     assert [type(problem) for problem in capture.problems] == [TruncatedCapture, CorruptCapture]
 
 
-def test_what_follows_the_last_member_is_reported_unless_it_is_padding() -> None:
+def test_trailing_bytes_are_reported_unless_they_are_padding() -> None:
     packed = gzip.compress(pcap(PACKETS))
     assert read(packed + bytes(512))[1].problems == []
     problems = read(packed + b"more")[1].problems
@@ -89,14 +89,14 @@ def test_what_follows_the_last_member_is_reported_unless_it_is_padding() -> None
 
 
 @pytest.mark.parametrize("compress", COMPRESS)
-def test_a_bomb_is_unpacked_in_steps(compress: str) -> None:
+def test_a_decompression_bomb_is_decompressed_in_steps(compress: str) -> None:
     bomb = COMPRESS[compress](bytes(STEP * 8))
     sizes = [len(chunk) for chunk in Unpacked(iter([bomb]))]
     assert sum(sizes) == STEP * 8
     assert max(sizes) <= STEP
 
 
-def test_a_compressed_file_that_is_no_capture() -> None:
+def test_a_compressed_file_that_is_not_a_capture() -> None:
     with pytest.raises(BadMagic):
         read(gzip.compress(b"hello, world"))
 
@@ -126,7 +126,7 @@ def test_a_pipe_that_is_still_being_written() -> None:
         assert packets_of(list(blocks)) == WANTED[4:]
 
 
-def test_a_capture_of_no_packets() -> None:
+def test_a_capture_without_packets() -> None:
     capture = Capture([pcap([])])
     assert list(capture) == []
     assert capture.problems == []

@@ -1,5 +1,6 @@
-"""Real Kafka traffic through whatever a network and a tap do to it: every byte accounted for, and
-never a message that was not sent."""
+"""Real Kafka traffic through a faulty network and capture: every byte is accounted for, and no
+message is invented.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +23,12 @@ from kafkawire.capture.tcp.run import Run
 from tests.conftest import FIXTURES, SHARED
 
 from .dialogue import Sent, goodbye, hello, packets
-from .test_reassembly_properties import BLOCKS, ORDEALS, Ordeal
+from .test_reassembly_properties import BLOCKS, FAULTS, Faults
 from .wire import pcap
 
 RECORDINGS = ["kcat-kf", "ck-group-range", "kjs-all", "ck-sll1"]
 RUN_STATUSES = {Status.UNPARSED, Status.OTHER_PROTOCOL}
-"""Rows of captured bytes in the streams that are no frame."""
+"""Statuses of rows with captured bytes of the streams that are not frames."""
 
 
 class PartitionReference(NamedTuple):
@@ -39,7 +40,7 @@ class PartitionReference(NamedTuple):
 
 @cache
 def spoken(name: str) -> list[PartitionReference]:
-    """Take the connections of a recording that are whole, and of a size to be tried many times."""
+    """Return the complete connections of a recording that are small enough to repeat."""
     path = FIXTURES / "captures" / f"{name}.pcap"
     parser, reassembler = PacketParser(), Reassembler()
     events = [e for block in read_capture(path) for e in reassembler.feed(parser.parse(block))]
@@ -60,7 +61,7 @@ def spoken(name: str) -> list[PartitionReference]:
 
 
 class Ending:
-    """What became of the bytes of each side of each connection."""
+    """Count the bytes of each side of each connection."""
 
     def __init__(self) -> None:
         self.sides: dict[tuple[int, int], Connection] = {}
@@ -73,7 +74,7 @@ class Ending:
 
 
 def decoded(source: Path | bytes, step: int = 1 << 15) -> tuple[list[Located], Ending, int]:
-    """Decode a capture in blocks of `step` packets; give its captured payload bytes, too."""
+    """Decode a capture in blocks of `step` packets; also return its captured payload bytes."""
     capture = Capture([source]) if isinstance(source, bytes) else read_capture(source)
     ending = Ending()
     parser, engine = PacketParser(), Engine(on_end=ending)
@@ -89,7 +90,7 @@ def decoded(source: Path | bytes, step: int = 1 << 15) -> tuple[list[Located], E
 
 
 def account(found: list[Located], ending: Ending, payload: int) -> None:
-    """Every payload byte is in exactly one row, or captured a second time."""
+    """Check that every payload byte is in exactly one row, or a retransmission."""
     result: Counter[tuple[int, int, str]] = Counter()
     for located in found:
         row, connection = located.row, located.connection
@@ -124,27 +125,27 @@ def account(found: list[Located], ending: Ending, payload: int) -> None:
     assert captured == payload
 
 
-def suffer(one: PartitionReference, ordeal: Ordeal) -> bytes:
-    """Send what was spoken in other segments over a bad network, before a bad tap."""
-    rng = random.Random(ordeal.seed)
+def suffer(one: PartitionReference, faults: Faults) -> bytes:
+    """Send the bytes in other segments over a faulty network, captured with faults."""
+    rng = random.Random(faults.seed)
     at = [0, 0]
     sent: list[Sent] = []
     for side, data in one.pieces:
         rest = data
         while rest:
-            size = rng.randint(1, max(ordeal.largest, len(data) // 40))
-            acked = at[1 - side] if ordeal.acknowledged else 0
+            size = rng.randint(1, max(faults.largest, len(data) // 40))
+            acked = at[1 - side] if faults.acknowledged else 0
             sent.append(Sent(side, at[side], rest[:size], acked))
             at[side] += len(rest[:size])
             rest = rest[size:]
     seen: list[Sent] = []
     for each in sent:
-        if rng.randrange(100) >= ordeal.lost:
-            copies = 2 if rng.randrange(100) < ordeal.doubled else 1
-            if rng.randrange(100) < ordeal.cut:
+        if rng.randrange(100) >= faults.lost:
+            copies = 2 if rng.randrange(100) < faults.duplicated else 1
+            if rng.randrange(100) < faults.cut:
                 each = each._replace(captured=rng.randint(0, len(each.payload)))
             seen += [each] * copies
-    order = sorted(range(len(seen)), key=lambda i: i + rng.random() * ordeal.displaced)
+    order = sorted(range(len(seen)), key=lambda i: i + rng.random() * faults.reordered)
     result = [*hello(), *(seen[i] for i in order), *goodbye(*at)]
     return pcap(packets(result), magic=0xA1B23C4D)
 
@@ -172,30 +173,30 @@ CONNECTIONS = [
 ]
 
 
-def test_there_is_something_to_try() -> None:
+def test_there_are_recordings() -> None:
     assert len(CONNECTIONS) >= 8
 
 
 @settings(max_examples=8, phases=[Phase.generate])
-@given(ORDEALS, BLOCKS)
+@given(FAULTS, BLOCKS)
 @pytest.mark.parametrize(("name", "number"), CONNECTIONS)
 def test_nothing_disappears_and_nothing_is_invented(
-    name: str, number: int, ordeal: Ordeal, step: int
+    name: str, number: int, faults: Faults, step: int
 ) -> None:
     one = spoken(name)[number]
-    found, ending, payload = decoded(suffer(one, ordeal), step)
+    found, ending, payload = decoded(suffer(one, faults), step)
     account(found, ending, payload)
     check_truth(one, found)
 
 
 @settings(max_examples=6)
-@given(ORDEALS, BLOCKS)
+@given(FAULTS, BLOCKS)
 @pytest.mark.parametrize(("name", "number"), CONNECTIONS)
-def test_what_was_all_captured_is_all_decoded(
-    name: str, number: int, ordeal: Ordeal, step: int
+def test_complete_captures_are_decoded_completely(
+    name: str, number: int, faults: Faults, step: int
 ) -> None:
     one = spoken(name)[number]
-    found, *_ = decoded(suffer(one, ordeal._replace(lost=0, cut=0, widened=0)), step)
+    found, *_ = decoded(suffer(one, faults._replace(lost=0, cut=0, overlapping=0)), step)
     assert Counter(names(f.row) for f in found) == Counter(names(row) for row in one.rows)
     check_truth(one, found)
 

@@ -1,36 +1,36 @@
-/* JSON lines straight from the bytes of frames: the quick way beside `row_text` and `record_text`.
+/* Writes JSON lines directly from the bytes of frames: the fast path of `rows.py` and `records.py`.
 
-   Law: a row, or the content of a batch, is written exactly as those would write it of what was decoded, or not at all:
-   what is not plain (tagged fields, a null that nobody has seen the decoder take, a number that Python writes in another
-   way, anything wrong) is left to them. `writer.py` is the same module without a C compiler: it leaves them all.
+   Law: a row, or the content of a batch, is written exactly as those modules write the decoded one, or declined: tagged
+   fields, nulls that the decoder has not accepted before, numbers that Python formats in another way, and anything invalid
+   are left to Python. `writer.py` is the same module without a C compiler: it declines everything.
 
        Program: the fields of a struct in wire order, each with the text before its value
-       Text:    a buffer of ASCII that rows, records and texts are added to
+       Text:    a buffer of ASCII text for rows and records
 
-   Nothing is read outside of the bytes given, and nothing is nested deeper than DEEPEST. */
+   Nothing is read outside of the given bytes, and nothing is nested deeper than MAX_DEPTH. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdint.h>
 #include <string.h>
 
-#define DEEPEST 60
-#define MOST_KEYS 64   /* of a JSON object that comes in a value */
-#define MOST_DOUBTS 16 /* nulls in a row that nobody has allowed */
+#define MAX_DEPTH 60
+#define MAX_KEYS 64   /* of a JSON object in a value */
+#define MAX_DOUBTS 16 /* nulls in a row that were not allowed yet */
 #define PATH_ROOM 256
-#define PIECE 4096 /* bytes of a text that room is made for at a time */
+#define PIECE 4096 /* bytes of a text for which room is reserved at a time */
 
 typedef const uint8_t *Bytes;
 
 enum { INT8 = 1, INT16, UINT16, INT32, UINT32, INT64, BOOL, STRING, BYTES, UUID, FLOAT64, RECORDS, STRUCT };
 enum { NO_ROLE = -1, ROLE_RECORDS, ROLE_TOPIC, ROLE_TOPIC_ID, ROLE_PARTITION, ROLE_WITHIN };
-enum { FAILED = -1, ODD = 0, FINE = 1 }; /* an exception is set | left to others | written */
+enum { FAILED = -1, DECLINED = 0, WRITTEN = 1 }; /* an exception is set | left to Python | written */
 
 static char hexes[] = "0123456789abcdef";
 static char pairs[200];           /* "000102..99" */
 static uint16_t couples[1 << 12]; /* two characters of base64 for twelve bits */
 static char of_64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-static uint8_t is_plain[256]; /* a byte that stands for itself in a JSON string */
+static uint8_t is_plain[256]; /* bytes that need no escape in a JSON string */
 
 /* -- programs */
 
@@ -69,11 +69,11 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *Py_UN
         if (!PyArg_ParseTuple(PyTuple_GET_ITEM(steps, i), "SSipiO", &lead, &name, &kind, &is_array, &role, &inner))
             goto failed;
         if (inner != Py_None && !Py_IS_TYPE(inner, &ProgramType)) {
-            PyErr_SetString(PyExc_TypeError, "a program, or None");
+            PyErr_SetString(PyExc_TypeError, "expected a Program or None");
             goto failed;
         }
         if ((kind == STRUCT) != (inner != Py_None) || kind < INT8 || kind > STRUCT || (kind == STRUCT && !is_array)) {
-            PyErr_Format(PyExc_ValueError, "kind %d", kind);
+            PyErr_Format(PyExc_ValueError, "invalid kind %d", kind);
             goto failed;
         }
         self->steps[i] = (Step){.lead = Py_NewRef(lead), .name = Py_NewRef(name), .kind = (int8_t)kind, .is_array = (int8_t)is_array, .role = (int8_t)role};
@@ -112,15 +112,15 @@ typedef struct {
     PyObject_HEAD
     char *start;
     Py_ssize_t size, room;
-    PyObject *value_text;       /* value_text(data: bytes) -> str: writes the values that are left to it */
-    PyObject *place_text;       /* place_text(path, topic, partition, data) -> str: the same for fields of records */
-    PyObject *batch_body;       /* batch_body(data, start, end, opened bytes, records) -> (data, start, end) | None: see `record_text` */
+    PyObject *value_text;       /* value_text(data: bytes) -> str: writes the values that C declines */
+    PyObject *field_text;       /* field_text(path, topic, partition, data) -> str: the same for fields of records */
+    PyObject *batch_body;       /* batch_body(data, start, end, opened bytes, records) -> (data, start, end) | None: see `records.py` */
     int has_content;            /* whether records are written, not only counted */
-    Step *doubts[MOST_DOUBTS];  /* nulls of the last row that nobody has allowed */
-    PyObject *owner;            /* the program that they belong to */
+    Step *doubts[MAX_DOUBTS];  /* nulls of the last row that were not allowed yet */
+    PyObject *owner;            /* the program of these nulls */
     int doubted;
-    int views;                  /* that others have of the buffer: until they let go it stays where it is */
-    int64_t second;             /* that `second_text` says */
+    int views;                  /* exported views of the buffer, which must not move while there are any */
+    int64_t second;             /* the second of `second_text` */
     char second_text[24];
 } Text;
 
@@ -128,7 +128,7 @@ static int more_room(Text *to, Py_ssize_t size)
 {
     Py_ssize_t room = to->room * 2 > to->size + size ? to->room * 2 : to->size + size;
     if (to->views) {
-        PyErr_SetString(PyExc_BufferError, "somebody is still reading what was written");
+        PyErr_SetString(PyExc_BufferError, "Existing exports of data: object cannot be re-sized");
         return FAILED;
     }
     char *start = PyMem_Realloc(to->start, (size_t)room);
@@ -138,7 +138,7 @@ static int more_room(Text *to, Py_ssize_t size)
     }
     to->start = start;
     to->room = room;
-    return FINE;
+    return WRITTEN;
 }
 
 #define ROOM(to, wanted) \
@@ -149,11 +149,11 @@ static int more_room(Text *to, Py_ssize_t size)
 #define TRY(call) \
     do { \
         int got = call; \
-        if (got != FINE) \
+        if (got != WRITTEN) \
             return got; \
     } while (0)
 
-/* These put what there is room for already. */
+/* The caller of these has reserved the room. */
 static inline void put(Text *to, const void *text, Py_ssize_t size)
 {
     memcpy(to->start + to->size, text, (size_t)size);
@@ -211,7 +211,7 @@ static inline void put_character(Text *to, uint32_t c)
     put_escaped(to, 0xdc00 + (c & 0x3ff));
 }
 
-/* Read a character of UTF-8 that is not ASCII; NULL where there is none. */
+/* Read a UTF-8 character that is not ASCII; NULL if it is invalid. */
 static Bytes character(Bytes p, Bytes end, uint32_t *found)
 {
     uint32_t c = *p;
@@ -230,7 +230,7 @@ static Bytes character(Bytes p, Bytes end, uint32_t *found)
     return p + more + 1;
 }
 
-/* Mark the bytes of a word that do not stand for themselves in a JSON string: the lowest mark is true. */
+/* Mark the bytes of a word that need an escape in a JSON string: the lowest mark is exact. */
 static inline uint64_t marks(uint64_t word)
 {
 #define EACH(byte) (0x0101010101010101u * (byte))
@@ -238,7 +238,7 @@ static inline uint64_t marks(uint64_t word)
     return (word | (word - EACH(0x20)) | NONE_OF(word ^ EACH('"')) | NONE_OF(word ^ EACH('\\')) | NONE_OF(word ^ EACH(0x7f))) & EACH(0x80);
 }
 
-/* Find the first byte that does not stand for itself in a JSON string. */
+/* Find the first byte that needs an escape in a JSON string. */
 static inline Bytes skip_plain(Bytes p, Bytes end)
 {
     uint64_t word;
@@ -252,7 +252,7 @@ static inline Bytes skip_plain(Bytes p, Bytes end)
     return p;
 }
 
-/* Put what stands for itself, and find the first byte that does not; there is room for all up to `end`. */
+/* Copy bytes up to the first one that needs an escape; there is room for all up to `end`. */
 static inline Bytes put_plain(Text *to, Bytes p, Bytes end)
 {
     char *out = to->start + to->size;
@@ -286,13 +286,13 @@ static int put_string(Text *to, Bytes p, Py_ssize_t size)
             if (c < 128)
                 p++;
             else if (!(p = character(p, end, &c)))
-                return ODD;
+                return DECLINED;
             put_character(to, c);
         }
     }
     ROOM(to, 1);
     put_one(to, '"');
-    return FINE;
+    return WRITTEN;
 }
 
 static int put_base64(Text *to, Bytes p, Py_ssize_t size)
@@ -315,7 +315,7 @@ static int put_base64(Text *to, Bytes p, Py_ssize_t size)
     }
     *out++ = '"';
     to->size = out - to->start;
-    return FINE;
+    return WRITTEN;
 }
 
 static void uuid_text(Bytes p, char text[22])
@@ -345,7 +345,7 @@ typedef struct {
     char uuid[22];
 } Body;
 
-/* Whose records they are. */
+/* The topic and partition of records. */
 typedef struct {
     Bytes topic;
     Py_ssize_t topic_size; /* -1 for none */
@@ -366,10 +366,10 @@ static inline int length(Body *body, int size, int64_t *found)
 {
     if (!body->is_flexible) {
         if (body->end - body->at < size)
-            return ODD;
+            return DECLINED;
         *found = big_endian(body->at, size);
         body->at += size;
-        return *found < -1 ? ODD : FINE;
+        return *found < -1 ? DECLINED : WRITTEN;
     }
     uint64_t value = 0;
     for (int shift = 0; shift < 35 && body->at < body->end; shift += 7) {
@@ -377,10 +377,10 @@ static inline int length(Body *body, int size, int64_t *found)
         value |= (uint64_t)(byte & 0x7f) << shift;
         if (byte < 0x80) {
             *found = (int64_t)value - 1;
-            return value > 0x80000000u || (size == 2 && *found > INT16_MAX) ? ODD : FINE;
+            return value > 0x80000000u || (size == 2 && *found > INT16_MAX) ? DECLINED : WRITTEN;
         }
     }
-    return ODD;
+    return DECLINED;
 }
 
 /* step: NULL for an element of an array, which cannot be null. */
@@ -388,27 +388,27 @@ static int put_null(Body *body, Step *step)
 {
     Text *to = body->to;
     if (!step)
-        return ODD;
+        return DECLINED;
     if (!step->may_be_null) {
-        if (to->doubted == MOST_DOUBTS)
-            return ODD;
+        if (to->doubted == MAX_DOUBTS)
+            return DECLINED;
         to->doubts[to->doubted++] = step;
     }
     ROOM(to, 4);
     PUT(to, "null");
-    return FINE;
+    return WRITTEN;
 }
 
 static int put_float(Text *to, double value)
 {
     if (!Py_IS_FINITE(value))
-        return ODD;
+        return DECLINED;
     char *text = PyOS_double_to_string(value, 'r', 0, Py_DTSF_ADD_DOT_0, NULL);
     if (!text)
         return FAILED;
     Py_ssize_t size = (Py_ssize_t)strlen(text);
-    int made = to->room - to->size < size ? more_room(to, size) : FINE;
-    if (made == FINE)
+    int made = to->room - to->size < size ? more_room(to, size) : WRITTEN;
+    if (made == WRITTEN)
         put(to, text, size);
     PyMem_Free(text);
     return made;
@@ -421,19 +421,19 @@ static int put_scalar(Body *body, int kind)
     Bytes p = body->at;
     int size = sizes[kind];
     if (body->end - p < size)
-        return ODD;
+        return DECLINED;
     body->at += size;
     ROOM(to, 26);
     switch (kind) {
     case BOOL:
         put(to, *p ? "true" : "false", *p ? 4 : 5);
-        return FINE;
+        return WRITTEN;
     case UUID:
         put_one(to, '"');
         uuid_text(p, to->start + to->size);
         to->size += 22;
         put_one(to, '"');
-        return FINE;
+        return WRITTEN;
     case FLOAT64: {
         int64_t bits = big_endian(p, 8);
         double value;
@@ -442,13 +442,13 @@ static int put_scalar(Body *body, int kind)
     }
     case UINT16:
         put_number(to, big_endian(p, 2) & 0xffff);
-        return FINE;
+        return WRITTEN;
     case UINT32:
         put_number(to, big_endian(p, 4) & 0xffffffff);
-        return FINE;
+        return WRITTEN;
     default:
         put_number(to, big_endian(p, size));
-        return FINE;
+        return WRITTEN;
     }
 }
 
@@ -459,7 +459,7 @@ static int put_sized(Body *body, int kind, Step *step, Bytes *found, int64_t *si
     if (*size < 0)
         return put_null(body, step);
     if (*size > body->end - body->at)
-        return ODD;
+        return DECLINED;
     *found = body->at;
     body->at += *size;
     return kind == STRING ? put_string(body->to, *found, *size) : put_base64(body->to, *found, *size);
@@ -482,12 +482,12 @@ static int note_place(Body *body, int path, Step *step, const Whose *whose, Byte
     PyObject *place = !topic || !partition ? NULL : Py_BuildValue("NOOy#", PyUnicode_FromFormat("%s%s", body->path, PyBytes_AS_STRING(step->name)), topic, partition, data, size);
     Py_XDECREF(topic);
     Py_XDECREF(partition);
-    int made = place && PyList_Append(body->places, place) == 0 ? FINE : FAILED;
+    int made = place && PyList_Append(body->places, place) == 0 ? WRITTEN : FAILED;
     Py_XDECREF(place);
     return made;
 }
 
-/* Whether records are those of the metadata topic, whose name and id `protocol/secrets.py` says: they hold secrets. */
+/* Whether records are of the metadata topic (see `protocol/secrets.py`): they may hold secrets. */
 static int are_metadata(const Whose *whose)
 {
     static const char *const topics[] = {"__cluster_metadata", "AAAAAAAAAAAAAAAAAAAAAQ"};
@@ -497,7 +497,7 @@ static int are_metadata(const Whose *whose)
     return 0;
 }
 
-/* Put a field that says whose records they are, or holds them. */
+/* Put a field with records, or with their topic or partition. */
 static int put_with_role(Body *body, int path, Step *step, Whose *whose)
 {
     Bytes data = body->at;
@@ -505,29 +505,29 @@ static int put_with_role(Body *body, int path, Step *step, Whose *whose)
     switch (step->role) {
     case ROLE_RECORDS:
         if (are_metadata(whose))
-            return ODD;
+            return DECLINED;
         TRY(put_sized(body, RECORDS, step, &data, &size));
-        return size < 0 ? FINE : note_place(body, path, step, whose, data, size);
+        return size < 0 ? WRITTEN : note_place(body, path, step, whose, data, size);
     case ROLE_TOPIC:
         TRY(put_sized(body, STRING, step, &data, &size));
         if (size >= 0) {
             whose->topic = data;
             whose->topic_size = size;
         }
-        return FINE;
+        return WRITTEN;
     case ROLE_TOPIC_ID:
         TRY(put_scalar(body, UUID));
         uuid_text(data, body->uuid);
         whose->topic = (Bytes)body->uuid;
         whose->topic_size = 22;
-        return FINE;
+        return WRITTEN;
     case ROLE_PARTITION:
         TRY(put_scalar(body, step->kind));
         whose->partition = big_endian(data, (int)(body->at - data));
         whose->has_partition = 1;
-        return FINE;
+        return WRITTEN;
     default:
-        return ODD;
+        return DECLINED;
     }
 }
 
@@ -542,7 +542,7 @@ static int put_array(Body *body, int path, Step *step, const Whose *whose, int d
         return put_null(body, step);
     body->elements -= count + 1; /* an array is an object, as a struct is (Limits) */
     if (count > body->end - body->at || body->elements < 0)
-        return ODD;
+        return DECLINED;
     ROOM(to, 1);
     put_one(to, '[');
     for (int64_t at = 0; at < count; at++) {
@@ -557,20 +557,20 @@ static int put_array(Body *body, int path, Step *step, const Whose *whose, int d
         if (step->role >= 0) {
             inner += snprintf(body->path + path, (size_t)(PATH_ROOM - path), "%s[%lld].", PyBytes_AS_STRING(step->name), (long long)at);
             if (inner >= PATH_ROOM)
-                return ODD;
+                return DECLINED;
         }
         TRY(put_struct(body, step->inner, inner, *whose, depth + 1));
     }
     ROOM(to, 1);
     put_one(to, ']');
-    return FINE;
+    return WRITTEN;
 }
 
 static int put_struct(Body *body, Program *program, int path, Whose whose, int depth)
 {
     Text *to = body->to;
-    if (depth > DEEPEST)
-        return ODD;
+    if (depth > MAX_DEPTH)
+        return DECLINED;
     if (!Py_SIZE(program)) {
         ROOM(to, 1);
         put_one(to, '{');
@@ -590,11 +590,11 @@ static int put_struct(Body *body, Program *program, int path, Whose whose, int d
     ROOM(to, 1);
     put_one(to, '}');
     if (!body->is_flexible)
-        return FINE;
+        return WRITTEN;
     if (body->at == body->end || *body->at)
-        return ODD;
+        return DECLINED;
     body->at++;
-    return FINE;
+    return WRITTEN;
 }
 
 /* -- JSON in values */
@@ -620,10 +620,10 @@ static int hex_unit(Bytes p, uint32_t *found)
         else if (low >= 'a' && low <= 'f')
             unit = unit << 4 | (uint32_t)(low - 'a' + 10);
         else
-            return ODD;
+            return DECLINED;
     }
     *found = unit;
-    return FINE;
+    return WRITTEN;
 }
 
 /* Put a string behind its opening quote. */
@@ -639,18 +639,18 @@ static int json_string(Json *json)
         p = put_plain(to, p, piece);
         json->at = p;
         if (p == json->end)
-            return ODD;
+            return DECLINED;
         if (p == piece)
             continue;
         uint32_t c = *p;
         if (c == '"') {
             json->at = p + 1;
             put_one(to, '"');
-            return FINE;
+            return WRITTEN;
         }
         if (c == '\\') {
             if (json->end - p < 2 || (p[1] == 'u' && json->end - p < 6))
-                return ODD;
+                return DECLINED;
             if (p[1] == 'u') {
                 TRY(hex_unit(p + 2, &c));
                 json->at = p + 6;
@@ -659,17 +659,17 @@ static int json_string(Json *json)
                 while (*s && (uint8_t)*s != p[1])
                     s += 2;
                 if (!*s)
-                    return ODD;
+                    return DECLINED;
                 c = (uint8_t)s[1];
                 json->at = p + 2;
             }
         } else if (c < 0x20)
-            return ODD;
+            return DECLINED;
         else if (c < 128)
             json->at = p + 1;
         else {
             if (!(p = character(p, json->end, &c)))
-                return ODD;
+                return DECLINED;
             json->at = p;
         }
         put_character(to, c);
@@ -686,7 +686,7 @@ static int json_number(Json *json)
         p++;
     Bytes whole = p;
     if (!is_digit(p, end))
-        return ODD;
+        return DECLINED;
     if (*p++ != '0')
         while (is_digit(p, end))
             p++;
@@ -713,13 +713,13 @@ static int json_number(Json *json)
     Py_ssize_t size = p - start;
     if (!fractions && !has_exponent) {
         if (size > 4000)
-            return ODD;
+            return DECLINED;
         ROOM(to, size);
         if (*start == '-' && *whole == '0')
             put_one(to, '0');
         else
             put(to, start, size);
-        return FINE;
+        return WRITTEN;
     }
     Bytes fraction = whole + wholes + 1;
     /* so few digits are those that Python finds again */
@@ -727,24 +727,24 @@ static int json_number(Json *json)
         (*whole != '0' || fractions < 4 || memcmp(fraction, "0000", 4))) {
         ROOM(to, size);
         put(to, start, size);
-        return FINE;
+        return WRITTEN;
     }
     char text[64];
     if (size >= (Py_ssize_t)sizeof text)
-        return ODD;
+        return DECLINED;
     memcpy(text, start, (size_t)size);
     text[size] = 0;
     double value = PyOS_string_to_double(text, NULL, NULL);
     if (value == -1.0 && PyErr_Occurred()) {
         PyErr_Clear();
-        return ODD;
+        return DECLINED;
     }
     return put_float(to, value);
 }
 
 static int json_value(Json *json, int depth);
 
-/* Whether the key of `size` bytes that ends the buffer is none of those before it. */
+/* Whether the key of `size` bytes at the end of the buffer differs from all before it. */
 static int is_new(Text *to, const Py_ssize_t *starts, const Py_ssize_t *sizes, int count, Py_ssize_t start)
 {
     Py_ssize_t size = to->size - start;
@@ -757,7 +757,7 @@ static int is_new(Text *to, const Py_ssize_t *starts, const Py_ssize_t *sizes, i
 static int json_object(Json *json, int depth)
 {
     Text *to = json->to;
-    Py_ssize_t starts[MOST_KEYS], sizes[MOST_KEYS];
+    Py_ssize_t starts[MAX_KEYS], sizes[MAX_KEYS];
     int count = 0;
     ROOM(to, 2);
     put_one(to, '{');
@@ -765,21 +765,21 @@ static int json_object(Json *json, int depth)
     if (json->at < json->end && *json->at == '}') {
         json->at++;
         put_one(to, '}');
-        return FINE;
+        return WRITTEN;
     }
     for (;;) {
-        if (json->at == json->end || *json->at != '"' || count == MOST_KEYS)
-            return ODD;
+        if (json->at == json->end || *json->at != '"' || count == MAX_KEYS)
+            return DECLINED;
         json->at++;
         Py_ssize_t start = to->size;
         TRY(json_string(json));
         if (!is_new(to, starts, sizes, count, start))
-            return ODD;
+            return DECLINED;
         starts[count] = start;
         sizes[count++] = to->size - start;
         skip_blanks(json);
         if (json->at == json->end || *json->at++ != ':')
-            return ODD;
+            return DECLINED;
         skip_blanks(json);
         ROOM(to, 1);
         put_one(to, ':');
@@ -787,13 +787,13 @@ static int json_object(Json *json, int depth)
         skip_blanks(json);
         ROOM(to, 1);
         if (json->at == json->end)
-            return ODD;
+            return DECLINED;
         uint8_t c = *json->at++;
         if (c != '}' && c != ',')
-            return ODD;
+            return DECLINED;
         put_one(to, (char)c);
         if (c == '}')
-            return FINE;
+            return WRITTEN;
         skip_blanks(json);
     }
 }
@@ -807,20 +807,20 @@ static int json_array(Json *json, int depth)
     if (json->at < json->end && *json->at == ']') {
         json->at++;
         put_one(to, ']');
-        return FINE;
+        return WRITTEN;
     }
     for (;;) {
         TRY(json_value(json, depth));
         skip_blanks(json);
         ROOM(to, 1);
         if (json->at == json->end)
-            return ODD;
+            return DECLINED;
         uint8_t c = *json->at++;
         if (c != ']' && c != ',')
-            return ODD;
+            return DECLINED;
         put_one(to, (char)c);
         if (c == ']')
-            return FINE;
+            return WRITTEN;
         skip_blanks(json);
     }
 }
@@ -828,8 +828,8 @@ static int json_array(Json *json, int depth)
 static int json_value(Json *json, int depth)
 {
     static const char *const words[] = {"true", "false", "null"};
-    if (json->at == json->end || depth > DEEPEST)
-        return ODD;
+    if (json->at == json->end || depth > MAX_DEPTH)
+        return DECLINED;
     switch (*json->at) {
     case '{':
         json->at++;
@@ -849,10 +849,10 @@ static int json_value(Json *json, int depth)
                 ROOM(json->to, size);
                 put(json->to, words[i], size);
                 json->at += size;
-                return FINE;
+                return WRITTEN;
             }
         }
-        return ODD;
+        return DECLINED;
     default:
         return json_number(json);
     }
@@ -860,24 +860,24 @@ static int json_value(Json *json, int depth)
 
 /* -- keys and values */
 
-/* Put the text that a call gave, and let go of it. */
+/* Put the text that a call returned, and release it. */
 static int put_given(Text *to, PyObject *text)
 {
     if (!text)
         return FAILED;
-    int made = FINE;
+    int made = WRITTEN;
     if (!PyUnicode_Check(text) || !PyUnicode_IS_ASCII(text)) {
-        PyErr_SetString(PyExc_TypeError, "what is left to Python is ASCII");
+        PyErr_SetString(PyExc_TypeError, "expected ASCII text");
         made = FAILED;
     } else if (to->room - to->size < PyUnicode_GET_LENGTH(text))
         made = more_room(to, PyUnicode_GET_LENGTH(text));
-    if (made == FINE)
+    if (made == WRITTEN)
         put(to, PyUnicode_1BYTE_DATA(text), PyUnicode_GET_LENGTH(text));
     Py_DECREF(text);
     return made;
 }
 
-/* Put what `record_text.value_text` gives. */
+/* Put the result of `records.value_text`. */
 static int left_to_python(Text *to, Bytes data, Py_ssize_t size)
 {
     PyObject *bytes = PyBytes_FromStringAndSize((const char *)data, size);
@@ -897,10 +897,10 @@ static int put_hex(Text *to, Bytes p, Py_ssize_t size)
     }
     to->size += 2 * size;
     PUT(to, "\"}");
-    return FINE;
+    return WRITTEN;
 }
 
-/* Whether bytes are UTF-8 that people can read: printable, or of several lines. */
+/* Whether bytes are readable UTF-8: printable, or of several lines. */
 static int is_readable(Bytes p, Bytes end)
 {
     int is_printable = 1, has_lines = 0;
@@ -925,10 +925,10 @@ static int put_bytes(Text *to, Bytes data, Py_ssize_t size)
         PUT(to, "{\"json\":");
         int made = json_value(&json, 0);
         skip_blanks(&json);
-        if (made == FINE && json.at == json.end) {
+        if (made == WRITTEN && json.at == json.end) {
             ROOM(to, 1);
             put_one(to, '}');
-            return FINE;
+            return WRITTEN;
         }
         if (made == FAILED)
             return FAILED;
@@ -942,7 +942,7 @@ static int put_bytes(Text *to, Bytes data, Py_ssize_t size)
     TRY(put_string(to, data, size));
     ROOM(to, 1);
     put_one(to, '}');
-    return FINE;
+    return WRITTEN;
 }
 
 /* -- records */
@@ -972,24 +972,24 @@ static int put_field(Text *to, Bytes *at, Bytes stop)
     int64_t size;
     Bytes p = varint(*at, stop, 32, &size);
     if (!p || size > stop - p)
-        return ODD;
+        return DECLINED;
     *at = size < 0 ? p : p + size;
     if (size >= 0)
         return put_bytes(to, p, size);
     ROOM(to, 4);
     PUT(to, "null");
-    return FINE;
+    return WRITTEN;
 }
 
 static int put_headers(Text *to, Bytes *at, Bytes stop, int64_t count)
 {
     if (count < 0 || count * 2 > stop - *at)
-        return ODD;
+        return DECLINED;
     for (int64_t i = 0; i < count; i++) {
         int64_t size;
         Bytes p = varint(*at, stop, 32, &size);
         if (!p || size < 0 || size > stop - p)
-            return ODD;
+            return DECLINED;
         ROOM(to, 16);
         if (i)
             PUT(to, ",[");
@@ -1005,7 +1005,7 @@ static int put_headers(Text *to, Bytes *at, Bytes stop, int64_t count)
     }
     ROOM(to, 1);
     put_one(to, ']');
-    return FINE;
+    return WRITTEN;
 }
 
 typedef struct {
@@ -1017,10 +1017,10 @@ static int put_record(Text *to, const Shared *shared, Bytes p, Bytes stop)
 {
     int64_t after, offset, count;
     if (stop - p < 1 || !(p = varint(p + 1, stop, 64, &after)) || !(p = varint(p, stop, 32, &offset)))
-        return ODD;
+        return DECLINED;
     int64_t time = shared->base_timestamp;
     if (after > 0 ? time > INT64_MAX - after : time < INT64_MIN - after)
-        return ODD;
+        return DECLINED;
     ROOM(to, 80);
     PUT(to, "{\"offset\":");
     put_number(to, shared->base_offset + offset);
@@ -1032,17 +1032,17 @@ static int put_record(Text *to, const Shared *shared, Bytes p, Bytes stop)
     PUT(to, ",\"value\":");
     TRY(put_field(to, &p, stop));
     if (!(p = varint(p, stop, 32, &count)))
-        return ODD;
+        return DECLINED;
     if (count)
         TRY(put_headers(to, &p, stop, count));
     if (p != stop)
-        return ODD;
+        return DECLINED;
     ROOM(to, 16);
     if (shared->is_control)
         PUT(to, ",\"control\":true}");
     else
         put_one(to, '}');
-    return FINE;
+    return WRITTEN;
 }
 
 static int put_records(Text *to, const Shared *shared, Bytes p, Bytes end, int64_t count, int is_first)
@@ -1050,7 +1050,7 @@ static int put_records(Text *to, const Shared *shared, Bytes p, Bytes end, int64
     for (; count > 0; count--) {
         int64_t size;
         if (!(p = varint(p, end, 32, &size)) || size < 0 || size > end - p)
-            return ODD;
+            return DECLINED;
         ROOM(to, 1);
         if (!is_first)
             put_one(to, ',');
@@ -1058,7 +1058,7 @@ static int put_records(Text *to, const Shared *shared, Bytes p, Bytes end, int64
         TRY(put_record(to, shared, p, p + size));
         p += size;
     }
-    return p == end ? FINE : ODD;
+    return p == end ? WRITTEN : DECLINED;
 }
 
 /* -- fields of records */
@@ -1068,19 +1068,19 @@ static int put_records(Text *to, const Shared *shared, Bytes p, Bytes end, int64
 enum { LENGTH_AT = 8, MAGIC_AT = 16, ATTRIBUTES_AT = 21, BASE_TIMESTAMP_AT = 27, MAX_TIMESTAMP_AT = 35, COUNT_AT = 57, HEADER = 61 };
 enum { OVERHEAD = 12, SMALLEST = 14, CODEC_BITS = 7, APPEND_TIME_BIT = 8, CONTROL_BIT = 32 };
 
-/* Find the end of the batch at `p`: NULL where the data cut it off. */
+/* Find the end of the batch at `p`; NULL if it is truncated. */
 static int batch_end(Bytes p, Bytes end, Bytes *found)
 {
     *found = NULL;
     if (end - p < OVERHEAD)
-        return FINE;
+        return WRITTEN;
     int64_t size = big_endian(p + LENGTH_AT, 4);
     if (size < SMALLEST)
-        return ODD;
+        return DECLINED;
     if (end - p < MAGIC_AT + 1 || size > end - p - OVERHEAD)
-        return FINE;
+        return WRITTEN;
     *found = p + OVERHEAD + size;
-    return p[MAGIC_AT] == 2 && *found - p >= HEADER && big_endian(p + COUNT_AT, 4) >= 0 ? FINE : ODD;
+    return p[MAGIC_AT] == 2 && *found - p >= HEADER && big_endian(p + COUNT_AT, 4) >= 0 ? WRITTEN : DECLINED;
 }
 
 static int put_counts(Text *to, Bytes p, Bytes end)
@@ -1097,7 +1097,7 @@ static int put_counts(Text *to, Bytes p, Bytes end)
         records += big_endian(p + COUNT_AT, 4);
         int codec = p[ATTRIBUTES_AT + 1] & CODEC_BITS, at = 0;
         if (codec > 4)
-            return ODD;
+            return DECLINED;
         while (at < kinds && codecs[at] != codec)
             at++;
         if (at == kinds)
@@ -1121,15 +1121,15 @@ static int put_counts(Text *to, Bytes p, Bytes end)
         PUT(to, ",\"cut_tail\":");
         put_number(to, end - p);
     }
-    return FINE;
+    return WRITTEN;
 }
 
-/* What the batches of a field have cost so far: bytes they were decompressed to, and records. */
+/* The cost of the batches of a field so far: decompressed bytes, and records. */
 typedef struct {
     Py_ssize_t opened, records;
 } Cost;
 
-/* Put the records of the batch `data[p:next]`, whose body Python checks and unpacks. */
+/* Put the records of the batch `data[p:next]`, whose body Python checks and decompresses. */
 static int put_batch(Text *to, PyObject *data, Bytes p, Bytes next, Cost *cost)
 {
     Bytes start = (Bytes)PyBytes_AS_STRING(data);
@@ -1142,20 +1142,20 @@ static int put_batch(Text *to, PyObject *data, Bytes p, Bytes next, Cost *cost)
         .is_control = attributes & CONTROL_BIT,
     };
     if (shared.base_offset > INT64_MAX - INT32_MAX || shared.base_offset < INT64_MIN - INT32_MIN)
-        return ODD;
+        return DECLINED;
     PyObject *found = PyObject_CallFunction(to->batch_body, "Onnnn", data, (Py_ssize_t)(p - start), (Py_ssize_t)(next - start), cost->opened, cost->records);
     if (!found)
         return FAILED;
     PyObject *bytes;
     Py_ssize_t from, until;
-    int made = ODD;
+    int made = DECLINED;
     if (found != Py_None) {
-        made = PyArg_ParseTuple(found, "Snn", &bytes, &from, &until) ? FINE : FAILED;
-        if (made == FINE && (from < 0 || from > until || until > PyBytes_GET_SIZE(bytes)))
-            made = ODD;
-        if (made == FINE)
+        made = PyArg_ParseTuple(found, "Snn", &bytes, &from, &until) ? WRITTEN : FAILED;
+        if (made == WRITTEN && (from < 0 || from > until || until > PyBytes_GET_SIZE(bytes)))
+            made = DECLINED;
+        if (made == WRITTEN)
             made = put_records(to, &shared, (Bytes)PyBytes_AS_STRING(bytes) + from, (Bytes)PyBytes_AS_STRING(bytes) + until, big_endian(p + COUNT_AT, 4), !cost->records);
-        if (made == FINE) {
+        if (made == WRITTEN) {
             cost->opened += bytes == data ? 0 : PyBytes_GET_SIZE(bytes);
             cost->records += big_endian(p + COUNT_AT, 4);
         }
@@ -1205,18 +1205,18 @@ static int put_plain_place(Text *to, PyObject *path, PyObject *topic, PyObject *
         put_one(to, ']');
     }
     put_one(to, '}');
-    return FINE;
+    return WRITTEN;
 }
 
-/* Put what `place_text` gives of a place: (path, topic | None, partition | None, data). */
+/* Put the result of `field_text(path, topic | None, partition | None, data)`. */
 static int put_place(Text *to, PyObject *place)
 {
     Py_ssize_t before = to->size;
     int made = put_plain_place(to, PyTuple_GET_ITEM(place, 0), PyTuple_GET_ITEM(place, 1), PyTuple_GET_ITEM(place, 2), PyTuple_GET_ITEM(place, 3));
-    if (made != ODD)
+    if (made != DECLINED)
         return made;
     to->size = before;
-    return put_given(to, PyObject_CallObject(to->place_text, place));
+    return put_given(to, PyObject_CallObject(to->field_text, place));
 }
 
 static int put_places(Text *to, PyObject *places)
@@ -1231,7 +1231,7 @@ static int put_places(Text *to, PyObject *places)
     }
     ROOM(to, 1);
     put_one(to, ']');
-    return FINE;
+    return WRITTEN;
 }
 
 /* -- rows */
@@ -1273,17 +1273,17 @@ static int put_row(Text *to, PyObject *const *args, Body *body)
     Py_ssize_t size = 0;
     for (int i = 0; i < 4; i++) {
         if (!PyUnicode_Check(texts[i]) || !PyUnicode_IS_ASCII(texts[i])) {
-            PyErr_SetString(PyExc_TypeError, "what a row begins with is ASCII");
+            PyErr_SetString(PyExc_TypeError, "expected ASCII text");
             return FAILED;
         }
         size += PyUnicode_GET_LENGTH(texts[i]);
     }
     if (!PyBytes_Check(args[FRAME])) {
-        PyErr_SetString(PyExc_TypeError, "a frame is bytes");
+        PyErr_SetString(PyExc_TypeError, "frame must be bytes");
         return FAILED;
     }
     if (!Py_IS_TYPE(args[PROGRAM], &ProgramType)) {
-        PyErr_SetString(PyExc_TypeError, "a row is made by a program");
+        PyErr_SetString(PyExc_TypeError, "program must be a Program");
         return FAILED;
     }
     long long packet = PyLong_AsLongLong(args[PACKET]), time_ns = PyLong_AsLongLong(args[TIME]), correlation = PyLong_AsLongLong(args[CORRELATION]), at = PyLong_AsLongLong(args[AT]), elements = PyLong_AsLongLong(args[ELEMENTS]);
@@ -1291,7 +1291,7 @@ static int put_row(Text *to, PyObject *const *args, Body *body)
         return FAILED;
     Py_ssize_t whole = PyBytes_GET_SIZE(args[FRAME]);
     if (at < 0 || at > whole)
-        return ODD;
+        return DECLINED;
     ROOM(to, size + 256);
 #define PUT_TEXT(which) put(to, PyUnicode_1BYTE_DATA(args[which]), PyUnicode_GET_LENGTH(args[which]))
     PUT_TEXT(START);
@@ -1316,12 +1316,12 @@ static int put_row(Text *to, PyObject *const *args, Body *body)
     body->is_flexible = program->is_flexible;
     TRY(put_struct(body, program, 0, (Whose){.topic_size = -1}, 0));
     if (body->at != body->end || to->doubted)
-        return ODD;
+        return DECLINED;
     if (body->places)
         TRY(put_places(to, body->places));
     ROOM(to, 2);
     PUT(to, "}\n");
-    return FINE;
+    return WRITTEN;
 }
 
 /* row(start, packet, time_ns, ends, head, correlation_id, client_id, frame, at, program, elements) -> bool */
@@ -1335,12 +1335,12 @@ static PyObject *text_row(Text *self, PyObject *const *args, Py_ssize_t count)
     Py_XSETREF(self->owner, Py_NewRef(args[PROGRAM]));
     int made = put_row(self, args, &body);
     Py_XDECREF(body.places);
-    if (made != FINE)
+    if (made != WRITTEN)
         self->size = before;
-    return made == FAILED ? NULL : PyBool_FromLong(made == FINE);
+    return made == FAILED ? NULL : PyBool_FromLong(made == WRITTEN);
 }
 
-/* body(data, at, program, elements) -> bool: the body alone */
+/* body(data, at, program, elements) -> bool: only the body */
 static PyObject *text_body(Text *self, PyObject *args)
 {
     PyObject *data, *program;
@@ -1353,16 +1353,16 @@ static PyObject *text_body(Text *self, PyObject *args)
     Py_ssize_t before = self->size;
     self->doubted = 0;
     Py_XSETREF(self->owner, Py_NewRef(program));
-    int made = at < 0 || at > PyBytes_GET_SIZE(data) ? ODD : put_struct(&body, (Program *)program, 0, (Whose){.topic_size = -1}, 0);
-    if (made == FINE && (body.at != body.end || self->doubted))
-        made = ODD;
+    int made = at < 0 || at > PyBytes_GET_SIZE(data) ? DECLINED : put_struct(&body, (Program *)program, 0, (Whose){.topic_size = -1}, 0);
+    if (made == WRITTEN && (body.at != body.end || self->doubted))
+        made = DECLINED;
     Py_XDECREF(body.places);
-    if (made != FINE)
+    if (made != WRITTEN)
         self->size = before;
-    return made == FAILED ? NULL : PyBool_FromLong(made == FINE);
+    return made == FAILED ? NULL : PyBool_FromLong(made == WRITTEN);
 }
 
-/* allow() -> bool: let the nulls pass at which the last row was left to others; whether there were any */
+/* allow() -> bool: accept the nulls because of which the last row was declined; whether there were any */
 static PyObject *text_allow(Text *self, PyObject *Py_UNUSED(nothing))
 {
     for (int i = 0; i < self->doubted; i++)
@@ -1379,7 +1379,7 @@ static PyObject *text_place(Text *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "UOOS", &path, &topic, &partition, &data))
         return NULL;
     if (!PyUnicode_IS_ASCII(path) || (topic != Py_None && !PyUnicode_Check(topic)) || (partition != Py_None && !PyLong_Check(partition)))
-        return PyErr_Format(PyExc_TypeError, "a path of ASCII, text or None, a number or None");
+        return PyErr_Format(PyExc_TypeError, "expected an ASCII path, str or None, int or None");
     if (put_place(self, args) == FAILED)
         return NULL;
     Py_RETURN_NONE;
@@ -1389,7 +1389,7 @@ static PyObject *text_place(Text *self, PyObject *args)
 static PyObject *text_value(Text *self, PyObject *data)
 {
     if (!PyBytes_Check(data))
-        return PyErr_Format(PyExc_TypeError, "a value is bytes");
+        return PyErr_Format(PyExc_TypeError, "value must be bytes");
     int made = put_bytes(self, (Bytes)PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data));
     if (made == FAILED)
         return NULL;
@@ -1399,7 +1399,7 @@ static PyObject *text_value(Text *self, PyObject *data)
 static PyObject *text_write(Text *self, PyObject *text)
 {
     if (!PyUnicode_Check(text) || !PyUnicode_IS_ASCII(text))
-        return PyErr_Format(PyExc_TypeError, "ASCII only");
+        return PyErr_Format(PyExc_TypeError, "expected ASCII text");
     Py_ssize_t size = PyUnicode_GET_LENGTH(text);
     if (self->room - self->size < size && more_room(self, size) < 0)
         return NULL;
@@ -1413,12 +1413,12 @@ static PyObject *text_truncate(Text *self, PyObject *size)
     if (wanted == -1 && PyErr_Occurred())
         return NULL;
     if (wanted < 0 || wanted > self->size)
-        return PyErr_Format(PyExc_ValueError, "%zd of %zd", wanted, self->size);
+        return PyErr_Format(PyExc_ValueError, "size %zd out of range: the text has %zd characters", wanted, self->size);
     self->size = wanted;
     Py_RETURN_NONE;
 }
 
-/* view() -> memoryview: what was written, where it is */
+/* view() -> memoryview: the text, without a copy */
 static PyObject *text_view(Text *self, PyObject *Py_UNUSED(nothing)) { return PyMemoryView_FromObject((PyObject *)self); }
 
 static int text_get_buffer(Text *self, Py_buffer *view, int flags)
@@ -1434,14 +1434,14 @@ static Py_ssize_t text_length(Text *self) { return self->size; }
 
 static PyObject *text_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names))
 {
-    PyObject *value_text, *place_text, *batch_body;
+    PyObject *value_text, *field_text, *batch_body;
     int has_content;
-    if (!PyArg_ParseTuple(args, "OOOp", &value_text, &place_text, &batch_body, &has_content))
+    if (!PyArg_ParseTuple(args, "OOOp", &value_text, &field_text, &batch_body, &has_content))
         return NULL;
     Text *self = (Text *)type->tp_alloc(type, 0);
     if (self) {
         self->value_text = Py_NewRef(value_text);
-        self->place_text = Py_NewRef(place_text);
+        self->field_text = Py_NewRef(field_text);
         self->batch_body = Py_NewRef(batch_body);
         self->has_content = has_content;
         self->second = -1;
@@ -1453,7 +1453,7 @@ static void text_dealloc(Text *self)
 {
     PyMem_Free(self->start);
     Py_XDECREF(self->value_text);
-    Py_XDECREF(self->place_text);
+    Py_XDECREF(self->field_text);
     Py_XDECREF(self->batch_body);
     Py_XDECREF(self->owner);
     Py_TYPE(self)->tp_free(self);
