@@ -111,7 +111,11 @@ def test_a_file_name_that_is_not_utf8(spark: SparkSession, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("table", "exchange", "option table: invalid value 'exchange': expected a table: exchanges, "),
+        (
+            "table",
+            "exchange",
+            "option table: invalid value 'exchange': expected a table: exchanges, ",
+        ),
         (
             "splitBytes",
             "0",
