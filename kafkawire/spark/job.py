@@ -70,7 +70,7 @@ def run(
     the others are read. Raises NoCaptures, before anything is written, if there are no others; what
     `make_plan` raises; what Spark raises when a worker fails.
     """
-    begun = time.time()
+    started = time.time()
     tables = tuple(dict.fromkeys(tables))
     for (
         table
@@ -101,7 +101,7 @@ def run(
         written.append(Written(table, sum(rows for _, rows in files), time.monotonic() - since))
         log(f"{table}: {plural(written[-1].rows, 'row')}, {written[-1].seconds:.1f} s")
     manifest = describe(plan, options, written, facts)
-    manifest["seconds"] = round(time.time() - begun, 3)
+    manifest["seconds"] = round(time.time() - started, 3)
     with filesystem(store).open_output_stream(f"{root}/{MANIFEST}") as out:
         out.write(json.dumps(manifest, indent=1).encode("utf-8", "backslashreplace"))
     return manifest

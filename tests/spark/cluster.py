@@ -15,9 +15,10 @@ BUCKETS: Final = 8
 
 
 def program(master: str, table: str, output: str, how: str, files: list[str]) -> None:
-    """Read a table; write its rows. how: "moved", say so when some of its packets are moved;
-    "visited", say so when all are decoded, and ask for the rows only when told to; or "written",
-    have the job write it, say so when the first rows wait, and end only when told to.
+    """Read a table; write its rows. how: "moved": print it when some packets of the table are
+    shuffled; "visited": print it when all rows are decoded, and fetch them only after a line on
+    standard input; "written": write the table with the job, print it when the first rows are
+    spilled, and end only after a line on standard input.
     """
     from kafkawire.spark import read, session
 
@@ -82,8 +83,8 @@ def _written(spark: Any, files: list[str], table: str, to: Path) -> pa.Table:
 
 
 def _report_shuffle(spark: Any) -> None:
-    """Say `moved` when the first of the tasks that decode has finished; late rather than never,
-    since stages that have ended are looked at, too.
+    """Print `moved` when the first decoding task has finished. Stages that have ended are checked,
+    too, so that it is always printed.
     """
     tracker = spark.sparkContext.statusTracker()
     while True:

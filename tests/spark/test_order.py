@@ -94,7 +94,7 @@ def test_a_connection_is_in_one_bucket_and_every_packet_in_some() -> None:
 @pytest.mark.parametrize("enough", [1, 50, 1 << 14])
 def test_interleaved_rows_are_sorted(enough: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reassembled datagrams are interleaved with other segments."""
-    monkeypatch.setattr(decoding, "ENOUGH_SEGMENTS", enough)
+    monkeypatch.setattr(decoding, "MIN_SEGMENTS", enough)
     segments = parsed()
     interleaved = np.array(sorted(random.sample(range(len(segments)), 40)))
     rest = np.setdiff1d(np.arange(len(segments)), interleaved)

@@ -65,7 +65,7 @@ def java(folder: Path, printed: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("printed", "message"),
     [
         ('openjdk version "1.8.0_392"', "is Java 8; set JAVA_HOME to a newer one"),
         ('java version "11.0.2" 2019', "is Java 11"),
@@ -106,10 +106,10 @@ def test_a_non_ascii_exception_fails_the_job_without_hanging(
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "printed"),
     [
         (OSError(28, "No space left", "/tables"), "[Errno 28] No space left: '/tables'"),
-        (OutOfOrder(1, 7), "packet 7 (rows of kind 1) comes out of order"),
+        (OutOfOrder(1, 7), "packet 7 (rows of kind 1) is out of order"),
         (ValueError("a defect"), None),
         (KeyError(), None),
     ],
@@ -151,5 +151,5 @@ def test_errors_pickle() -> None:
     assert (
         str(pickle.loads(pickle.dumps(error)))
         == str(error)
-        == ("packet 7 (rows of kind 1) comes out of order")
+        == ("packet 7 (rows of kind 1) is out of order")
     )

@@ -13,7 +13,7 @@ from kafkawire.capture.tables import TABLES
 from kafkawire.spark.decode.chunks import CHUNKED
 from kafkawire.spark.decode.work import GROUP_EVENTS_TABLE
 from kafkawire.spark.options import parse
-from kafkawire.spark.plan import connection_index as presence
+from kafkawire.spark.plan import connection_index
 from kafkawire.spark.plan.connection_index import Sharing
 from kafkawire.spark.plan.planning import make_plan
 from kafkawire.spark.write import shared_directory as shared
@@ -66,7 +66,7 @@ def test_a_third_of_all_captures(
     if visited:
         monkeypatch.setattr(Sharing, "large", lambda *_: 1)
         monkeypatch.setattr(Sharing, "too_large", lambda *_: random.choice([0, 1 << 40]))
-        monkeypatch.setattr(presence, "DENSE", 1 << 40)
+        monkeypatch.setattr(connection_index, "MAX_READ_RATIO", 1 << 40)
     else:
         given["partitions"] = "3"
     chosen = random.sample(whole, len(whole) // 3)

@@ -49,7 +49,7 @@ def test_only_the_requested_columns(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "said"),
+    ("schema", "message"),
     [
         ("packet int, latency_ns double, api_name string", None),
         (
@@ -109,9 +109,13 @@ def test_a_file_name_that_is_not_utf8(spark: SparkSession, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "said"),
+    ("option", "value", "message"),
     [
-        ("table", "exchange", "option table: 'exchange' is not a table: exchanges, "),
+        (
+            "table",
+            "exchange",
+            "option table: invalid value 'exchange': expected a table: exchanges, ",
+        ),
         (
             "splitBytes",
             "0",

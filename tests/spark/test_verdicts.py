@@ -72,7 +72,7 @@ CASES = [
     Case("packed.pcap.gz", content(gzip.compress(TEXT)), FileStatus.NOT_A_CAPTURE, "not a capture"),
     Case("hollow.pcap.gz", content(gzip.compress(b"")), FileStatus.NOT_A_CAPTURE, "empty"),
     Case("broken.pcap.gz", content(b"\x1f\x8b\x08\xff" + bytes(20)), FileStatus.NOT_A_CAPTURE),
-    Case("missing.pcap", lambda _: None, FileStatus.UNREADABLE, "there is no such file"),
+    Case("missing.pcap", lambda _: None, FileStatus.UNREADABLE, "no such file"),
     Case("folder", directory, FileStatus.UNREADABLE, "a directory without captures"),
     Case("void", Path.mkdir, FileStatus.UNREADABLE, "a directory without files"),
     Case("mixed", mixed_directory, FileStatus.IGNORED, "not a capture file"),

@@ -19,7 +19,7 @@ from kafkawire.spark.decode.packets import Kind, hashes, is_among, segments_in
 from kafkawire.spark.decode.work import GROUP_EVENTS_TABLE, PACKETS, Step, Work
 from kafkawire.spark.errors import OutOfOrder
 from kafkawire.spark.options import parse
-from kafkawire.spark.plan import connection_index as presence
+from kafkawire.spark.plan import connection_index
 from kafkawire.spark.plan.connection_index import Sharing
 from kafkawire.spark.plan.facts import sum_up
 from kafkawire.spark.plan.parts import Visit
@@ -80,7 +80,7 @@ def test_every_capture(
     """One visit for each connection, cut or not; and one for all."""
     monkeypatch.setattr(Sharing, "large", lambda *_: large)
     monkeypatch.setattr(Sharing, "too_large", lambda *_: random.choice([0, 1 << 40]))
-    monkeypatch.setattr(presence, "DENSE", 1 << 40)
+    monkeypatch.setattr(connection_index, "MAX_READ_RATIO", 1 << 40)
     visits = chunks = 0
     for name, files in sets.items():
         split = random.choice(["9k", "40k", "150k"])
@@ -142,7 +142,7 @@ def test_small_connections_are_shuffled(
     """Reading all splits for a connection with few bytes in each would cost more."""
     options = parse({"chunkBytes": "20k", "splitBytes": "100k", "partitions": 6})
     assert make_plan(None, half_on_one, options).visits
-    monkeypatch.setattr(presence, "DENSE", 1)
+    monkeypatch.setattr(connection_index, "MAX_READ_RATIO", 1)
     plan = make_plan(None, half_on_one, options)
     assert not plan.visits
     assert len(plan.partitioner(6).hot) == 1

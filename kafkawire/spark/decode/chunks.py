@@ -118,26 +118,26 @@ class ChunkCutter:
             self._response(connection, packet, number, opened)
 
     def _request(self, connection: int, open_request: OpenRequest) -> None:
-        waiting = self._open.get(connection)
-        if waiting is None:
-            waiting = self._open[connection] = OpenRequests()
-        requests = waiting.requests
+        queue = self._open.get(connection)
+        if queue is None:
+            queue = self._open[connection] = OpenRequests()
+        requests = queue.requests
         requests.append(open_request)
-        waiting.bytes += open_request.length
-        while len(requests) > MAX_OPEN or (waiting.bytes > MAX_OPEN_BYTES and len(requests) > 1):
-            self._complete(waiting.first(), None)
+        queue.bytes += open_request.length
+        while len(requests) > MAX_OPEN or (queue.bytes > MAX_OPEN_BYTES and len(requests) > 1):
+            self._complete(queue.first(), None)
 
     def _response(
         self, connection: int, packet: int | None, number: int | None, row: Row | None
     ) -> None:
-        waiting = self._open.get(connection)
-        if waiting is None:
+        queue = self._open.get(connection)
+        if queue is None:
             return
-        for at, open_request in enumerate(waiting.requests):
+        for at, open_request in enumerate(queue.requests):
             if open_request.packet == packet and open_request.correlation_id == number:
                 for _ in range(at):
-                    self._complete(waiting.first(), None)
-                self._complete(waiting.first(), row)
+                    self._complete(queue.first(), None)
+                self._complete(queue.first(), row)
                 return
 
     def _complete(self, open_request: OpenRequest, response: Row | None) -> None:
@@ -175,7 +175,7 @@ def cut(context: BucketContext, traffic: Traffic, size: int) -> Iterator[bytes]:
     located_items: list[LocatedItem] = []
     ended: dict[int, Ended] = {}
     before = cutter.before()
-    held = 0
+    chunk_bytes = 0
     for batch in traffic.batches():
         if batch and isinstance(batch[0], LocatedItem):
             cutter.base = traffic.facts.at - batch[0].known_at
@@ -186,10 +186,12 @@ def cut(context: BucketContext, traffic: Traffic, size: int) -> Iterator[bytes]:
                 continue
             located_items.append(item)
             cutter.take(item)
-            held += len(item.item.frame) if isinstance(item.item, RawFrame) else len(item.item.raw)
-            if held >= size:
+            chunk_bytes += (
+                len(item.item.frame) if isinstance(item.item, RawFrame) else len(item.item.raw)
+            )
+            if chunk_bytes >= size:
                 yield pickle.dumps(tuple(Chunk(pack(located_items), ended, *before)))
-                located_items, ended, held = [], {}, 0
+                located_items, ended, chunk_bytes = [], {}, 0
                 before = cutter.before()
     yield pickle.dumps(tuple(Chunk(pack(located_items), ended, *before)))
 

@@ -109,13 +109,13 @@ class Traffic:
         """Do the same as `raw_frames`, in batches."""
         current: int | None = None
         for segments in self._segments:
-            for set, mine in by_set(segments, self._sets):
+            for set, of_set in by_set(segments, self._sets):
                 if set != current and current is not None:
                     yield from self._feed(None)
                     self._engine = self._new_engine()
                 current = set
-                self.facts.sums["captured_bytes"] += int(mine.captured.sum())
-                yield from self._feed(mine)
+                self.facts.sums["captured_bytes"] += int(of_set.captured.sum())
+                yield from self._feed(of_set)
         yield from self._feed(None)
         yield [*self._file_problems.items(self._options, self.place)]
 
@@ -205,7 +205,7 @@ def in_order(
     """Yield the segments of sorted rows in packet order, in batches; other: takes the rows without
     segments. Raises OutOfOrder.
     """
-    held: list[Segments] = []
+    buffered: list[Segments] = []
     last, size, volume = -1, 0, 0
     for kind, packet, body in rows:
         if kind != Kind.SEGMENTS:
@@ -213,16 +213,16 @@ def in_order(
             continue
         if size >= MIN_SEGMENTS or volume >= MIN_BYTES:
             # Segments of reassembled datagrams lie between others.
-            found = concatenated(held)
+            found = concatenated(buffered)
             ready = int(np.searchsorted(found.packet, packet))
             last = yield from _in_packet_order(found, ready, last)
-            held = [take(found, slice(ready, None))] if ready < len(found) else []
-            size, volume = sum(map(len, held)), 0
-        held.append(segments_in(body))
-        size += len(held[-1])
+            buffered = [take(found, slice(ready, None))] if ready < len(found) else []
+            size, volume = sum(map(len, buffered)), 0
+        buffered.append(segments_in(body))
+        size += len(buffered[-1])
         volume += len(body)
-    if held:
-        found = concatenated(held)
+    if buffered:
+        found = concatenated(buffered)
         yield from _in_packet_order(found, len(found), last)
 
 

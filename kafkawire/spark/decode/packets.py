@@ -174,9 +174,9 @@ def segment_rows(
         getattr(segments, name)[order].astype(type) for name, type in SEGMENT_COLUMNS.items()
     ]
     for start, end in zip([0, *cuts.tolist()], [*cuts.tolist(), len(order)], strict=True):
-        mine = [column[start:end] for column in columns]
-        body = _packed(mine, payload[offsets[start] : offsets[end]])
-        yield row_of(int(ordered[start]), Kind.SEGMENTS, int(mine[0][0]), body)
+        bucket_columns = [column[start:end] for column in columns]
+        body = _packed(bucket_columns, payload[offsets[start] : offsets[end]])
+        yield row_of(int(ordered[start]), Kind.SEGMENTS, int(bucket_columns[0][0]), body)
 
 
 def fragment_row(block: PacketBlock, numbers: Ints, bucket: int) -> pa.RecordBatch:

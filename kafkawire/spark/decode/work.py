@@ -102,16 +102,16 @@ class Work:
                     for part in region.parts:
                         yield from map(packets_row, part.rows(partitioner))
                     continue
-                leaving: list[pa.RecordBatch] = []
+                shuffled_rows: list[pa.RecordBatch] = []
                 file_problems = ProblemCollector(Facts())
-                segments = region.segments(partitioner, leaving.append)
+                segments = region.segments(partitioner, shuffled_rows.append)
                 traffic = Traffic(segments, file_problems, self.plan.names, sets, self.options)
                 context = BucketContext(traffic, sets, bare=is_bare(self.options.table, self.made))
                 for made in self._rows_of(context, traffic):
-                    yield from map(packets_row, drain(leaving))
+                    yield from map(packets_row, drain(shuffled_rows))
                     if len(made):
                         yield made
-                yield from map(packets_row, drain(leaving))
+                yield from map(packets_row, drain(shuffled_rows))
                 yield out_row("facts", "", 0, 0, file_problems.facts.pack())
 
         return step

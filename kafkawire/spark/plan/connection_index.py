@@ -146,22 +146,24 @@ def place_connections(regions: Sequence[Sequence[SplitIndex]], sharing: Sharing)
     duplicated = _shared_hashes([ids for ids, _ in found])
     # The connection of a fragment is not known yet.
     pieces = any(index.fragments for region in regions for index in region)
-    all_move = pieces or sum(len(ids) for ids, _ in found) > MAX_COMPARED
+    shuffle_all = pieces or sum(len(ids) for ids, _ in found) > MAX_COMPARED
     shared = [is_among(duplicated, ids) for ids, _ in found]
     by_region = [(ids[at], sizes[at]) for (ids, sizes), at in zip(found, shared, strict=True)]
     splits = [index for region in regions for index in region]
     least = sharing.large(sum(index.bytes for index in splits))
-    visits = [] if all_move else _choose_visits(*_joined_up(by_region), sharing, splits)
+    visits = [] if shuffle_all else _choose_visits(*_joined_up(by_region), sharing, splits)
     visited = connection_ids(visits)
     shuffled: list[Hashes | None] = []
-    leaving: list[tuple[Hashes, Ints]] = []
-    for (ids, sizes), leaves in zip(found, shared, strict=True):
-        goes = ~is_among(visited, ids)
-        whole = all_move or 4 * int(sizes[~leaves].sum()) < int(sizes[goes].sum())
-        shuffled.append(None if whole else ids[leaves])
-        goes &= whole | leaves
-        leaving.append((ids[goes], sizes[goes]))
-    ids, sizes = _joined_up(leaving)
+    shuffled_parts: list[tuple[Hashes, Ints]] = []
+    for (ids, sizes), is_shared in zip(found, shared, strict=True):
+        is_shuffled = ~is_among(visited, ids)
+        shuffle_region = shuffle_all or 4 * int(sizes[~is_shared].sum()) < int(
+            sizes[is_shuffled].sum()
+        )
+        shuffled.append(None if shuffle_region else ids[is_shared])
+        is_shuffled &= shuffle_region | is_shared
+        shuffled_parts.append((ids[is_shuffled], sizes[is_shuffled]))
+    ids, sizes = _joined_up(shuffled_parts)
     large = (*ids[_largest(sizes, least)].tolist(),)
     return Placement((*shuffled,), (*visits,), large, int(sizes.sum()))
 
@@ -208,15 +210,15 @@ def _distribute(sizes: Ints, count: int) -> list[Ints]:
     member_lists: list[list[int]] = [[] for _ in range(count)]
     heap = [(0, member_list) for member_list in range(count)]
     for at in order[:DISTRIBUTED_BY_SIZE].tolist():
-        held, member_list = heap[0]
+        assigned, member_list = heap[0]
         member_lists[member_list].append(at)
-        heapreplace(heap, (held + int(sizes[at]), member_list))
+        heapreplace(heap, (assigned + int(sizes[at]), member_list))
     rest = order[DISTRIBUTED_BY_SIZE:]
-    dealt = [
+    distributed = [
         np.sort(np.append(member_list, rest[at::count]).astype(np.int64))
         for at, member_list in enumerate(member_lists)
     ]
-    return [members for members in dealt if len(members)]
+    return [members for members in distributed if len(members)]
 
 
 def _connection_set(ids: Hashes, size: int, splits: Sequence[SplitIndex]) -> ConnectionSet:

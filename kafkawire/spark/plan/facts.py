@@ -114,9 +114,9 @@ def sum_up(packed: Iterable[bytes]) -> AllFacts:
     sums: Counter[str] = Counter()
     fragments = False
     for one in packed:
-        mine, add_name, counted, unjoined = pickle.loads(one)
-        firsts.append(np.frombuffer(mine, np.int64))
-        for id, stated in add_name.items():
+        first_packets, stated_names, counted, unjoined = pickle.loads(one)
+        firsts.append(np.frombuffer(first_packets, np.int64))
+        for id, stated in stated_names.items():
             known = names.setdefault(id, {})
             for name, at in stated.items():
                 known[name] = min(at, known.get(name, at))

@@ -170,12 +170,12 @@ class Region:
             for found in part.segments(partitioner, emit):
                 rest = found
                 if len(shuffled):
-                    leaves = is_among(shuffled, hashes(found, part.set))
-                    if leaves.any():
-                        leaving = take(found, np.flatnonzero(leaves))
-                        for row in segment_rows(leaving, part.set, partitioner):
+                    is_shuffled = is_among(shuffled, hashes(found, part.set))
+                    if is_shuffled.any():
+                        to_shuffle = take(found, np.flatnonzero(is_shuffled))
+                        for row in segment_rows(to_shuffle, part.set, partitioner):
                             emit(row)
-                        rest = take(found, np.flatnonzero(~leaves))
+                        rest = take(found, np.flatnonzero(~is_shuffled))
                 if len(rest):
                     yield rest
 

@@ -40,14 +40,14 @@ def parse_watch_options(given: Mapping[str, Any]) -> tuple[WatchOptions, dict[st
 
     `idleTimeout` is an option of the watch and of the reader.
     """
-    rules, rest = WatchOptions(), {}
+    watch_options, rest = WatchOptions(), {}
     for name, value in given.items():
         setter = SETTERS.get(name.lower())
         if setter is not None:
-            rules = setter(rules, name, str(value))
+            watch_options = setter(watch_options, name, str(value))
         if setter is None or name.lower() == "idletimeout":
             rest[name] = value
-    return rules, rest
+    return watch_options, rest
 
 
 def _number(name: str, value: str, unit: str) -> float:
@@ -66,10 +66,10 @@ def _size(name: str, value: str) -> int:
     return int(_number(name, text[:-1] if shift else text, "bytes") * (1 << shift))
 
 
-def _finished(rules: WatchOptions, name: str, value: str) -> WatchOptions:
+def _finished(watch_options: WatchOptions, name: str, value: str) -> WatchOptions:
     if value not in list(Finished):
         raise BadOption(name, value, f"one of {', '.join(Finished)}")
-    return replace(rules, finished=Finished(value))
+    return replace(watch_options, finished=Finished(value))
 
 
 _Setter = Callable[[WatchOptions, str, str], WatchOptions]

@@ -86,11 +86,11 @@ class BatchDecoder:
                 file_problems.take(kind, packet, body)
 
         for segments in in_order(sorted_rows(batches), other):
-            for key, mine in by_connection(segments):
+            for key, pair_segments in by_connection(segments):
                 decoder = self._decoders.get(key) or self._restore(key)
-                decoder.feed(mine)
+                decoder.feed(pair_segments)
                 decoder.flush()
-                self._last[key] = max(self._last[key], int(mine.ts.max()))
+                self._last[key] = max(self._last[key], int(pair_segments.ts.max()))
                 yield from self.out.drain()
         for key in [*self._decoders, *self._before]:
             self._finish(key)

@@ -94,7 +94,7 @@ class SpilledTable:
             return [(row["file"], row["rows"]) for batch in made for row in batch.to_pylist()]
 
         found = on_workers(self.spark, step, distribute(self.files, tasks))
-        return [file for steps in found for file in steps]
+        return [file for files in found for file in files]
 
     def release(self) -> None:
         """Remove the files."""
@@ -165,7 +165,7 @@ def decode_packets(spark: SparkSession, work: Work, partitioner: Partitioner) ->
 def collect_output(made: Batches, folder: str) -> TaskOutput:
     """Collect the output of a step; packets are appended to a file."""
     output = TaskOutput()
-    with ExitStack() as decode_chunk:
+    with ExitStack() as stack:
         packets: tuple[str, BinaryIO] | None = None
         for batch in made:
             columns = [column.to_pylist() for column in batch.columns]
@@ -179,7 +179,7 @@ def collect_output(made: Batches, folder: str) -> TaskOutput:
                 elif kind == PACKETS:
                     if packets is None:
                         number, path = tempfile.mkstemp(dir=folder)
-                        packets = path, decode_chunk.enter_context(open(number, "wb"))
+                        packets = path, stack.enter_context(open(number, "wb"))
                     path, out = packets
                     stored = StoredPackets(int(name), at, path, out.tell(), out.write(body))
                     output.shuffled[n].append(stored)
