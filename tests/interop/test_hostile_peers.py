@@ -122,7 +122,7 @@ def test_what_is_answered_wrongly_costs_a_connection_and_no_record(
     assert sum(fault.hit for fault in faults) >= len(apis)
 
 
-# -- a peer that is no broker at all
+# -- peers that are not brokers
 
 Peer = Callable[[socket.socket, Random], None]
 FLOOD: Final = 256 << 20
@@ -204,7 +204,7 @@ def test_a_peer_that_is_no_broker_is_left_for_one_that_is(
 
         async def story() -> None:
             async with asyncio.timeout(400):
-                for number in range(100):  # which of the two is asked first is drawn by lot
+                for number in range(100):  # the first broker is chosen at random
                     await produce_one(f"{where},{kafka_broker.bootstrap}", number)
                     if clients:
                         break

@@ -78,7 +78,7 @@ def whole(result: Assignments, counts: Mapping[str, int], group: Sequence[Member
         assert {each.topic for each in result[member.member_id]} <= set(member.topics)
 
 
-def improvable(result: Assignments, group: Sequence[Member]) -> bool:
+def can_be_improved(result: Assignments, group: Sequence[Member]) -> bool:
     """Whether a chain of moves could even out two members: a search that knows no shortcuts."""
     load = {member: len(theirs) for member, theirs in result.items()}
     topics = {member.member_id: set(member.topics) for member in group}
@@ -104,7 +104,7 @@ def test_every_partition_goes_to_one_subscriber(
 
 @given(counts=COUNTS, group=members())
 def test_no_chain_of_moves_makes_it_more_even(counts: dict[str, int], group: list[Member]) -> None:
-    assert not improvable(balanced(counts, group), group)
+    assert not can_be_improved(balanced(counts, group), group)
 
 
 @given(counts=COUNTS, group=members(alike=True))
@@ -159,7 +159,7 @@ def test_cooperative_never_gives_what_another_holds_and_settles_in_two_rounds(
         group = [m._replace(owned=tuple(given[m.member_id]), generation=generation) for m in group]
         given = assignor.assign(counts, group)
     whole(given, counts, group)
-    assert not improvable(given, group)
+    assert not can_be_improved(given, group)
 
 
 def test_a_later_generations_claim_wins_and_equal_ones_cancel() -> None:
@@ -175,8 +175,13 @@ def test_sticky_user_data_travels() -> None:
     data = StickyAssignor().user_data(held, 5)
     read = StickyAssignor().understand(Member("m", ("a",), user_data=data))
     assert (read.owned, read.generation) == (held, 5)
-    told = CooperativeStickyAssignor().user_data(held, 5)
-    assert CooperativeStickyAssignor().understand(Member("m", (), user_data=told)).generation == 5
+    cooperative_data = CooperativeStickyAssignor().user_data(held, 5)
+    assert (
+        CooperativeStickyAssignor()
+        .understand(Member("m", (), user_data=cooperative_data))
+        .generation
+        == 5
+    )
     # librdkafka writes the layout of "sticky" under both names
     assert CooperativeStickyAssignor().understand(Member("m", (), user_data=data)).generation == 5
 
@@ -225,9 +230,9 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
         for topic, count in counts.items():
             process.stdin.write(f"topic {topic} {count}\n")
         for member in group:
-            said = base64.b64encode(_subscription(ASSIGNORS[name], member)).decode()
+            encoded = base64.b64encode(_subscription(ASSIGNORS[name], member)).decode()
             static = member.group_instance_id or "-"
-            process.stdin.write(f"member {member.member_id} {static} {said}\n")
+            process.stdin.write(f"member {member.member_id} {static} {encoded}\n")
         process.stdin.write("go\n")
         process.stdin.flush()
         found: Assignments = {}
@@ -250,7 +255,7 @@ def _subscription(assignor: Assignor, member: Member) -> bytes:
     return subscription(join_metadata, assignor, member.generation, "")
 
 
-def drawn(random: Random, *, alike: bool, held: bool) -> tuple[dict[str, int], list[Member]]:
+def random_group(random: Random, *, alike: bool, held: bool) -> tuple[dict[str, int], list[Member]]:
     """A group: of members with like subscriptions or not; that held something, or nothing."""
     counts = {topic: random.randrange(1, 9) for topic in TOPICS}
     same = tuple(sorted(random.sample(TOPICS, random.randrange(1, 5))))
@@ -277,7 +282,7 @@ def drawn(random: Random, *, alike: bool, held: bool) -> tuple[dict[str, int], l
 def test_equal_to_kafkas(java: Run, name: str) -> None:
     random = Random(1)
     for _ in range(300):
-        counts, group = drawn(random, alike=random.random() < 0.5, held=False)
+        counts, group = random_group(random, alike=random.random() < 0.5, held=False)
         ours = ASSIGNORS[name].assign(counts, group)
         assert ours == java(name, counts, group), (counts, group)
 
@@ -287,7 +292,7 @@ def test_equal_to_kafkas(java: Run, name: str) -> None:
 def test_a_first_sticky_assignment_is_kafkas(java: Run, name: str) -> None:
     random = Random(2)
     for _ in range(300):
-        counts, group = drawn(random, alike=True, held=False)
+        counts, group = random_group(random, alike=True, held=False)
         group = [member._replace(group_instance_id=None) for member in group]
         ours = ASSIGNORS[name].assign(counts, group)
         theirs = java(name, counts, group)
@@ -303,7 +308,7 @@ def test_sticky_is_as_even_as_kafkas_and_moves_no_more(java: Run, alike: bool) -
     random = Random(3)
     kept = kafka_kept = 0
     for _ in range(300):
-        counts, group = drawn(random, alike=alike, held=True)
+        counts, group = random_group(random, alike=alike, held=True)
         ours, theirs = balanced(counts, group), java("sticky", counts, group)
         loads, kafkas = _loads(ours), _loads(theirs)
         assert sum(n * n for n in loads) <= sum(n * n for n in kafkas), (counts, group)
@@ -319,7 +324,7 @@ def test_kafkas_member_understands_our_subscription_and_withholds_the_same(java:
     """With one member more, what moves is withheld in the first round, by both."""
     random = Random(4)
     for _ in range(200):
-        counts, group = drawn(random, alike=True, held=True)
+        counts, group = random_group(random, alike=True, held=True)
         ours = CooperativeStickyAssignor().assign(counts, group)
         for result in (ours, java("cooperative-sticky", counts, group)):
             for member in group:

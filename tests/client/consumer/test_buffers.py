@@ -114,7 +114,7 @@ def test_records_come_once_in_order_from_the_position(
     assert buffer.position.offset == max(log.end, start)
 
 
-def test_an_abort_that_ended_before_the_position_takes_nothing_along() -> None:
+def test_an_abort_before_the_position_skips_no_later_records() -> None:
     steps = [(1, "write", 1), (1, "abort", 1), (PLAIN, "write", 1), (1, "write", 2)]
     log = Log([(*step, 0, Compression.NONE) for step in [*steps, (1, "commit", 1)]])
     buffer = CompletedFetch(WHERE, Position(2), log.data, log.aborted)
@@ -123,7 +123,7 @@ def test_an_abort_that_ended_before_the_position_takes_nothing_along() -> None:
     assert buffer.consumed
 
 
-def test_a_corrupt_batch_is_told_behind_what_comes_before_it() -> None:
+def test_a_corrupt_batch_is_raised_after_the_records_before_it() -> None:
     log = Log([(PLAIN, "write", 2, 0, Compression.NONE)] * 3)
     size = len(log.data) // 3
     data = bytearray(log.data)
@@ -132,14 +132,14 @@ def test_a_corrupt_batch_is_told_behind_what_comes_before_it() -> None:
     assert [each.offset for each in buffer.take(10)] == [0, 1]
     assert buffer.position.offset == 2
     for _ in range(2):  # and it is never passed over
-        with pytest.raises(FetchFailed, match=r"offset 2 on .* checksum") as found:
+        with pytest.raises(FetchFailed, match=r"offset 2 on: .* checksum") as found:
             buffer.take(10)
         assert found.value.partitions == (WHERE,)
     unchecked = CompletedFetch(WHERE, Position(2), bytes(data), check_crcs=False)
     assert [each.offset for each in unchecked.take(10)] == [2, 3]
 
 
-def test_a_cut_batch_at_the_end_is_no_record() -> None:
+def test_a_truncated_batch_at_the_end_is_ignored() -> None:
     log = Log([(PLAIN, "write", 2, 0, Compression.NONE)] * 2)
     buffer = CompletedFetch(WHERE, Position(1), log.data[:-1])
     assert [each.offset for each in buffer.take(10)] == [1]

@@ -250,7 +250,7 @@ def test_a_new_leader_is_asked_as_soon_as_it_is_known() -> None:
     reader.effects.clear()
     reader.send(MetadataChanged(frozenset({"orders"})))
     assert not reader.requests
-    assert not reader.effects, "news without a leader is no reason to ask for more of it at once"
+    assert not reader.effects, "new metadata without a leader is not requested again at once"
     partitions[0] = Partition("orders", 0, 2, 7)
     reader.send(MetadataChanged(frozenset({"orders"})))
     assert reader.requested(2) == {0: 0}
@@ -264,9 +264,7 @@ def test_a_lookup_is_sent_when_the_leader_is_known() -> None:
     assert [type(each) for each in reader.effects] == [RequestMetadataUpdate]
     reader.effects.clear()
     reader.send(MetadataChanged(frozenset()))
-    assert not reader.effects, (
-        "nothing is known of its leader: that is requested for again after a while"
-    )
+    assert not reader.effects, "its leader is unknown: metadata is requested after a backoff"
     topics["orders"] = Topic("orders", ID, partitions={0: Partition("orders", 0, 1, 5)})
     reader.send(MetadataChanged(frozenset({"orders"})))
     requested = [each for each in reader.effects if isinstance(each, SendRequest)]

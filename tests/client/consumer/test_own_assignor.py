@@ -115,7 +115,7 @@ def fractions(partitions: Mapping[str, int], members: Sequence[Member]) -> Assig
 FAULTS: dict[Divide, str] = {
     nothing: "failed: AttributeError",
     numbers: "failed: TypeError",
-    fractions: r"invalid partition number 0\.0 of topic 'orders': expected an int",
+    fractions: r"invalid partition number \d\.0 of topic 'orders': expected an int",
     everything: r"orders-0 assigned to both '(.*)' and '(?!\1)",
     unknown_member: "unknown member 'nobody'",
     missing_member: "no assignment for member '",

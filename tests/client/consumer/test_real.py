@@ -59,7 +59,7 @@ def consumer(kafka: Broker, **config: Setting) -> Consumer:
 
 
 async def read(it: Consumer, number: int) -> list[ConsumerRecord]:
-    """Read so many records, and see that there are no more at once."""
+    """Read this many records."""
     found: list[ConsumerRecord] = []
     async with asyncio.timeout(TIMEOUT_S):
         while len(found) < number:

@@ -1,4 +1,4 @@
-"""Consumers and the broker machine in a world without sockets: what users can count on."""
+"""Scenarios of consumers and brokers in a simulated world without sockets."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_two_members_share_and_the_second_leaves_again() -> None:
     ]
 
 
-def test_cooperative_members_only_stop_reading_what_moves() -> None:
+def test_a_cooperative_rebalance_revokes_only_moving_partitions() -> None:
     it = world()
     cooperative = config(partition_assignment_strategy="cooperative-sticky")
     one, two = User(it, "one", cooperative), User(it, "two", cooperative)
@@ -102,9 +102,9 @@ def test_cooperative_members_only_stop_reading_what_moves() -> None:
     it.pass_time(5.0)
     moved = two.assignment
     assert len(moved) == 2
-    told = [(change, frozenset(which)) for change, which in one.changes]
+    changes_of_one = [(change, frozenset(which)) for change, which in one.changes]
     nothing: frozenset[TopicPartition] = frozenset()
-    assert told == [
+    assert changes_of_one == [
         (events.Change.ASSIGNED, frozenset(ORDERS)),
         (events.Change.REVOKED, moved),
         (events.Change.ASSIGNED, nothing),
@@ -131,7 +131,7 @@ def test_a_static_member_comes_back_without_a_rebalance() -> None:
     assert one.machine.membership.identity.generation_id == generation
 
 
-def test_a_user_who_is_stuck_loses_everything_and_returns() -> None:
+def test_a_user_who_stops_polling_loses_all_partitions_and_rejoins() -> None:
     it = world()
     one, two = User(it, "one", config()), User(it, "two", config())
     one.subscribe("orders")
@@ -149,7 +149,7 @@ def test_a_user_who_is_stuck_loses_everything_and_returns() -> None:
     assert (events.Change.LOST, tuple(sorted(had))) in one.changes
 
 
-def test_a_crashed_member_is_missed_after_its_session() -> None:
+def test_a_crashed_member_is_removed_after_its_session_timeout() -> None:
     it = world()
     one, two = User(it, "one", config()), User(it, "two", config())
     one.subscribe("orders")
@@ -161,7 +161,7 @@ def test_a_crashed_member_is_missed_after_its_session() -> None:
     assert it.now - began >= 5.0
 
 
-def test_a_topic_that_grows_is_shared_anew() -> None:
+def test_new_partitions_start_a_rebalance() -> None:
     it = world()
     one = User(it, "one", config(metadata_max_age_ms=1_000))
     one.subscribe("orders")
@@ -172,18 +172,18 @@ def test_a_topic_that_grows_is_shared_anew() -> None:
     it.run(lambda: len(one.assignment) == 6)
 
 
-def test_subscribing_to_something_else_gives_up_what_was_read() -> None:
+def test_a_new_subscription_revokes_the_old_partitions() -> None:
     it = world()
-    it.cluster.creation.create("parcels", [[1]], {}, 0.0)
+    it.cluster.creation.create("payments", [[1]], {}, 0.0)
     one = User(it, "one", config(partition_assignment_strategy="cooperative-sticky"))
     one.subscribe("orders")
     it.run(lambda: covered([one], ORDERS))
-    one.send(events.Subscribe(("parcels",), has_listener=True))
-    it.run(lambda: one.assignment == {TopicPartition("parcels", 0)})
+    one.send(events.Subscribe(("payments",), has_listener=True))
+    it.run(lambda: one.assignment == {TopicPartition("payments", 0)})
     assert (events.Change.REVOKED, tuple(ORDERS)) in one.changes
 
 
-def test_records_are_fetched_ahead_while_the_user_works() -> None:
+def test_records_are_fetched_ahead_of_polls() -> None:
     it = world()
     write(it, 25)
     one = User(it, "one", config())
@@ -205,7 +205,7 @@ def test_records_are_fetched_ahead_while_the_user_works() -> None:
 
 
 @pytest.mark.parametrize("release", ["2.2", "3.0", "4.3"])
-def test_fetches_say_names_or_ids_and_only_what_changes(
+def test_fetches_have_topic_names_or_ids_and_only_changes(
     release: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     it = world(release=release)
@@ -239,7 +239,7 @@ def test_fetches_say_names_or_ids_and_only_what_changes(
 
 
 @pytest.mark.parametrize("policy", ["earliest", "none"])
-def test_a_truncated_log_is_noticed(policy: str) -> None:
+def test_log_truncation_is_detected(policy: str) -> None:
     it = world()
     write(it, 5)
     write(it, 3)  # a batch of its own: what goes, goes whole
@@ -272,7 +272,7 @@ def test_a_position_out_of_range_is_reset() -> None:
     it.run(lambda: len(one.read) == 8)
 
 
-def test_committed_offsets_are_where_the_next_one_begins() -> None:
+def test_the_next_member_starts_at_committed_offsets() -> None:
     it = world()
     write(it, 8)
     one = User(it, "one", config(enable_auto_commit=False))
@@ -289,7 +289,7 @@ def test_committed_offsets_are_where_the_next_one_begins() -> None:
     assert two.offsets(FIRST) == [8]
 
 
-def test_the_last_commit_is_waited_for_behind_one_that_is_on_its_way() -> None:
+def test_close_waits_for_the_last_commit() -> None:
     it = world()
     write(it, 8)
     one = User(it, "one", config(max_poll_records=4), think_s=0.0)
@@ -299,14 +299,16 @@ def test_the_last_commit_is_waited_for_behind_one_that_is_on_its_way() -> None:
     one.close()
     it.run(lambda: one.closed)
     two = User(it, "two", config())
-    two.send(events.GetCommitted("asked", (FIRST,), 10.0))
-    it.run(lambda: "asked" in two.results)
-    found = two.results["asked"]
+    two.send(events.GetCommitted("query", (FIRST,), 10.0))
+    it.run(lambda: "query" in two.results)
+    found = two.results["query"]
     assert isinstance(found, events.CommittedFound)
     assert found.found[FIRST] == OffsetAndMetadata(8, 0)
 
 
-def test_what_was_read_is_committed_every_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_commit_commits_consumed_offsets_every_interval(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """At first at once, then with an interval in between, and never what was not returned."""
     it = world()
     one = User(it, "one", config(auto_commit_interval_ms=1_000, max_poll_records=2), think_s=0.0)

@@ -15,15 +15,15 @@ from kafkawire.errors import LocalProtocolError
 
 DO: dict[Mode, Callable[[Subscription], None]] = {
     Mode.NONE: Subscription.unsubscribe,
-    Mode.NAMES: lambda it: it.subscribe(["orders"]),
-    Mode.PATTERN: lambda it: it.subscribe(re.compile("o.*")),
-    Mode.ASSIGNED: lambda it: it.assign([TopicPartition("orders", 1)]),
+    Mode.NAMES: lambda subscription: subscription.subscribe(["orders"]),
+    Mode.PATTERN: lambda subscription: subscription.subscribe(re.compile("o.*")),
+    Mode.ASSIGNED: lambda subscription: subscription.assign([TopicPartition("orders", 1)]),
 }
 
 
 @dataclass
 class View:
-    """A cluster as it might be known."""
+    """A cluster as subscription might be known."""
 
     topics: dict[str, Topic] = field(default_factory=dict)
     brokers: dict[int, Broker] = field(default_factory=dict)
@@ -41,57 +41,67 @@ class View:
 @pytest.mark.parametrize("after", Mode)
 @pytest.mark.parametrize("before", Mode)
 def test_every_pair_of_modes(before: Mode, after: Mode) -> None:
-    it = Subscription()
-    DO[before](it)
+    subscription = Subscription()
+    DO[before](subscription)
     if after in LEGAL[before]:
-        DO[after](it)
-        assert it.mode is after
+        DO[after](subscription)
+        assert subscription.mode is after
         return
-    kept = it.mode, it.topics, it.pattern, it.assigned
+    before_call = (
+        subscription.mode,
+        subscription.topics,
+        subscription.pattern,
+        subscription.assigned,
+    )
     with pytest.raises(LocalProtocolError, match="unsubscribe"):
-        DO[after](it)
-    assert (it.mode, it.topics, it.pattern, it.assigned) == kept
+        DO[after](subscription)
+    assert (
+        subscription.mode,
+        subscription.topics,
+        subscription.pattern,
+        subscription.assigned,
+    ) == before_call
 
 
 def test_the_same_way_replaces() -> None:
-    it = Subscription()
-    it.subscribe(["a", "b"])
-    it.subscribe(["c"])
-    assert it.topics == {"c"}
-    it.unsubscribe()
-    it.assign([TopicPartition("a", 0), TopicPartition("a", 1)])
-    it.assign([TopicPartition("b", 0)])
-    assert it.assigned == {TopicPartition("b", 0)}
-    assert it.tracked == frozenset({"b"})
+    subscription = Subscription()
+    subscription.subscribe(["a", "b"])
+    subscription.subscribe(["c"])
+    assert subscription.topics == {"c"}
+    subscription.unsubscribe()
+    subscription.assign([TopicPartition("a", 0), TopicPartition("a", 1)])
+    subscription.assign([TopicPartition("b", 0)])
+    assert subscription.assigned == {TopicPartition("b", 0)}
+    assert subscription.tracked == frozenset({"b"})
 
 
 def test_nothing_is_unsubscribing() -> None:
-    it = Subscription()
-    it.subscribe(["a"])
-    it.subscribe([])
-    assert (it.mode, it.topics) == (Mode.NONE, frozenset())
-    it.assign([TopicPartition("a", 0)])
-    it.assign([])
-    assert it.mode is Mode.NONE
+    subscription = Subscription()
+    subscription.subscribe(["a"])
+    subscription.subscribe([])
+    assert (subscription.mode, subscription.topics) == (Mode.NONE, frozenset())
+    subscription.assign([TopicPartition("a", 0)])
+    subscription.assign([])
+    assert subscription.mode is Mode.NONE
 
 
-def test_a_name_is_no_list() -> None:
+def test_topics_must_be_a_list() -> None:
     with pytest.raises(LocalProtocolError, match="list"):
         Subscription().subscribe("orders")
 
 
-def test_a_pattern_matches_whole_names_but_never_kafkas_own() -> None:
-    it = Subscription()
-    it.subscribe(re.compile("o.*s|_.*"))
+def test_a_pattern_matches_whole_names_but_no_internal_topics() -> None:
+    subscription = Subscription()
+    subscription.subscribe(re.compile("o.*s|_.*"))
     topics = [Topic("orders"), Topic("orders-2"), Topic("__consumer_offsets", is_internal=True)]
     view = View({each.name: each for each in topics})
-    assert it.tracked is None
-    assert it.match(view)
-    assert it.topics == {"orders"}
-    assert not it.match(view)
+    assert subscription.tracked is None
+    assert subscription.match(view)
+    assert subscription.topics == {"orders"}
+    assert not subscription.match(view)
     view.topics["ovens"] = Topic("ovens")
-    assert it.match(view)
-    assert it.topics == {"orders", "ovens"}
+    assert subscription.match(view)
+    assert subscription.topics == {"orders", "ovens"}
     view.topics["orders"] = Topic("orders", error=29)
-    assert it.match(view)
-    assert it.topics == {"ovens"}
+    assert subscription.match(view)
+    assert subscription.topics == {"ovens"}

@@ -82,7 +82,7 @@ class Consume:
 
 
 class Reader(ABC):
-    """A consumer in a group; `changes` are what the group gave and took, as the user is told."""
+    """A consumer in a group. changes: the changes of its assignment, as its listener gets them."""
 
     def __init__(self) -> None:
         self.assigned: set[tuple[str, int]] = set()
