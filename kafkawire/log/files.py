@@ -37,7 +37,7 @@ class FileKind(StrEnum):
     QUORUM_STATE = "quorum-state"
 
 
-OF_BATCHES: Final = frozenset({FileKind.SEGMENT, FileKind.METADATA_SNAPSHOT})
+RECORD_BATCH_KINDS: Final = frozenset({FileKind.SEGMENT, FileKind.METADATA_SNAPSHOT})
 """Kinds that hold record batches."""
 
 _NAMES: Final = (
@@ -54,12 +54,12 @@ _NAMES: Final = (
     (re.compile(r"quorum-state()"), FileKind.QUORUM_STATE),
 )
 MAX_INT64: Final = 0x7FFF_FFFF_FFFF_FFFF
-_IN_PASSING: Final = re.compile(r"\.(?:deleted|cleaned|swap|part|tmp)$")
+_TRANSIENT_SUFFIX: Final = re.compile(r"\.(?:deleted|cleaned|swap|part|tmp)$")
 """What Kafka appends to a file that it is about to delete or to put in another's place."""
 
 _PARTITION: Final = re.compile(r"(.+)-(\d+)(?:\.[0-9a-zA-Z_-]+-(?:delete|future|stray))?")
 
-NO_CONTENT: Final = frozenset({".lock", ".kafka_cleanshutdown"})
+EMPTY_MARKERS: Final = frozenset({".lock", ".kafka_cleanshutdown"})
 """Files of Kafka's whose being there is all they say."""
 
 
@@ -99,14 +99,14 @@ class LogFile(NamedTuple):
     @property
     def segment(self) -> Path:
         """The segment that an index belongs to."""
-        name = _IN_PASSING.sub("", self.path.name)
+        name = _TRANSIENT_SUFFIX.sub("", self.path.name)
         rest = self.path.name[len(name) :]
         return self.path.with_name(Path(name).stem + ".log" + rest)
 
 
 def recognise(path: Path) -> LogFile | None:
     """Tell what a file is; None where its name is none of Kafka's."""
-    name = _IN_PASSING.sub("", path.name)
+    name = _TRANSIENT_SUFFIX.sub("", path.name)
     folder = _PARTITION.fullmatch(path.absolute().parent.name)
     topic, partition = (folder[1], int(folder[2])) if folder else (None, None)
     for pattern, kind in _NAMES:
@@ -125,7 +125,7 @@ def _offset(digits: str | None) -> int | None:
 def walk(folder: Path) -> Iterator[Path]:
     """Yield the files under a folder, sorted by name, a folder's own files before its folders'."""
     entries = sorted(folder.iterdir())
-    yield from (path for path in entries if path.is_file() and path.name not in NO_CONTENT)
+    yield from (path for path in entries if path.is_file() and path.name not in EMPTY_MARKERS)
     for path in entries:
         if path.is_dir() and not path.is_symlink():
             yield from walk(path)

@@ -46,7 +46,9 @@ class Rule(StrEnum):
     UNREADABLE = "unreadable"
 
 
-NOTES: Final = frozenset({Rule.ACTIVE_TAIL, Rule.INDEX_BEYOND, Rule.NO_SEGMENT, Rule.UNKNOWN_FILE})
+NOTE_RULES: Final = frozenset(
+    {Rule.ACTIVE_TAIL, Rule.INDEX_BEYOND, Rule.NO_SEGMENT, Rule.UNKNOWN_FILE}
+)
 """Rules whose findings are worth saying, but no fault of the file."""
 
 
@@ -61,7 +63,7 @@ class Finding(NamedTuple):
     @property
     def is_fault(self) -> bool:
         """Whether something is wrong; what is not is a note."""
-        return self.rule not in NOTES
+        return self.rule not in NOTE_RULES
 
     def __str__(self) -> str:
         kind = "" if self.is_fault else "note: "

@@ -193,9 +193,9 @@ def _compare_time(file: LogFile, entry: TimeIndexEntry, walk: SpanWalk) -> Itera
         text = f"entry {entry.entry}: no batch in the segment holds offset {entry.offset}"
         yield Finding(file.path, at, Rule.TIME_OFFSET, text)
         return
-    said = f"entry {entry.entry}: timestamp {entry.timestamp}, the batch with offset"
+    text = f"entry {entry.entry}: timestamp {entry.timestamp}, the batch with offset"
     if span.max_timestamp != entry.timestamp:
-        text = f"{said} {entry.offset} has {span.max_timestamp}"
+        text = f"{text} {entry.offset} has {span.max_timestamp}"
         yield Finding(file.path, at, Rule.TIME_TIMESTAMP, text)
     elif walk.latest_before > entry.timestamp:
         text = f"entry {entry.entry}: timestamp {entry.timestamp}, a batch before it has"
@@ -222,8 +222,8 @@ def _beyond_int64(
 def _plain(entry: OffsetIndexEntry | TimeIndexEntry | AbortedTransaction) -> str:
     values = entry._asdict()
     number = values.pop("entry")
-    said = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in values.items())
-    return f"entry {number} ({said})" if number >= 0 else "the beginning"
+    text = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in values.items())
+    return f"entry {number} ({text})" if number >= 0 else "the beginning"
 
 
 def _ending(

@@ -16,7 +16,7 @@ from ..protocol.log_records import LogRecord, decode_control_record, decode_log_
 from ..protocol.log_types import InternalLog
 from ..records import DEFAULT_RECORD_LIMITS, Batch, ControlType, Headers, Record, RecordLimits
 from ..records.compression import COMPRESSION_BITS, Compression
-from .files import OF_BATCHES, FileKind, LogFile
+from .files import RECORD_BATCH_KINDS, FileKind, LogFile
 from .findings import Finding, Rule
 from .indexes import (
     AbortedTransaction,
@@ -147,7 +147,7 @@ def _rows(
     verify: bool,
     limits: RecordLimits,
 ) -> Iterator[Row | Finding]:
-    if file.kind not in OF_BATCHES:
+    if file.kind not in RECORD_BATCH_KINDS:
         yield from READERS[file.kind](file, stream, verify=verify)
         return
     for found in SegmentReader(file, stream, verify=verify, limits=limits):

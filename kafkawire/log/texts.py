@@ -1,7 +1,7 @@
 """Kafka's files of text: checkpoints, partition.metadata, meta.properties, quorum-state.
 
 Law: a line that cannot be read is a finding and the next one is read; no line is longer in memory
-than `LONGEST`.
+than `MAX_LINE_BYTES`.
 
     *-offset-checkpoint      0 | count | (topic partition offset)*
     leader-epoch-checkpoint  0 | count | (epoch start-offset)*
@@ -21,7 +21,7 @@ from ..protocol.json_form import uuid_bytes
 from .files import LogFile
 from .findings import Finding, Rule
 
-LONGEST: Final = 1 << 16
+MAX_LINE_BYTES: Final = 1 << 16
 VERSION: Final = "0"
 INT32: Final = 0x7FFF_FFFF
 INT64: Final = 0x7FFF_FFFF_FFFF_FFFF
@@ -55,10 +55,10 @@ class Property(NamedTuple):
 def lines(file: LogFile, stream: BinaryIO) -> Iterator[tuple[int, str] | Finding]:
     """Yield lines with their numbers from 1 on, without their ends."""
     number = 0
-    while raw := stream.readline(LONGEST):
+    while raw := stream.readline(MAX_LINE_BYTES):
         number += 1
-        if len(raw) == LONGEST:
-            text = f"a line of more than {LONGEST} bytes"
+        if len(raw) == MAX_LINE_BYTES:
+            text = f"a line of more than {MAX_LINE_BYTES} bytes"
             yield Finding(file.path, number, Rule.LINE, f"{text}; nothing after it is read")
             return
         try:
@@ -229,7 +229,7 @@ def read_quorum_state(
 ) -> Iterator[Property | Finding]:
     """Read a quorum-state; values are JSON texts."""
     try:
-        state = json.loads(stream.read(LONGEST))
+        state = json.loads(stream.read(MAX_LINE_BYTES))
     except (ValueError, RecursionError) as error:
         yield Finding(file.path, 1, Rule.LINE, f"no JSON: {error}")
         return

@@ -135,24 +135,24 @@ class Connection:
             found = self.clients[client_id] = Client(client_id, self.address, None)
         return found
 
-    def told_software(self, message: Any) -> None:
+    def set_software(self, message: Any) -> None:
         """Take an ApiVersions request."""
         if message.client_software_name:
             self.software = Software(message.client_software_name, message.client_software_version)
 
-    def told_mechanism(self, message: Any) -> None:
+    def set_mechanism(self, message: Any) -> None:
         """Take a SaslHandshake request."""
         self.mechanism = message.mechanism
 
 
-LEARN: Final[dict[int, Callable[[Connection, Any], None]]] = {
-    ApiKey.API_VERSIONS: Connection.told_software,
-    ApiKey.SASL_HANDSHAKE: Connection.told_mechanism,
+LEARNERS: Final[dict[int, Callable[[Connection, Any], None]]] = {
+    ApiKey.API_VERSIONS: Connection.set_software,
+    ApiKey.SASL_HANDSHAKE: Connection.set_mechanism,
 }
 """API key -> what its requests say of their connection."""
 
 
-class Unread(NamedTuple):
+class UndecodedConnections(NamedTuple):
     """Connections of which no request could be read: from where, to which broker, and why."""
 
     address: str
@@ -176,7 +176,7 @@ class Clients(Collector):
         self.connections: Counter[str | None] = Counter()
         self.brokers: Counter[str] = Counter()
         self.reset = 0
-        self.unread: Counter[Unread] = Counter()
+        self.undecoded: Counter[UndecodedConnections] = Counter()
         self.offers: dict[str, dict[int, int]] = {}
         self.first_ns = self.last_ns = NO_TIME
         self._open: dict[int, Connection] = {}
@@ -207,14 +207,14 @@ class Clients(Collector):
             client.responses += 1
             client.response_bytes += row.length + 4
 
-    def exchange(self, exchange: Exchange, said: Entities) -> None:
+    def exchange(self, exchange: Exchange, entities: Entities) -> None:
         """Take the next exchange."""
         here = self._open.get(exchange.connection)
         if here is None or exchange.request is None:
             return
         client = here.client(exchange.told.client_id)
-        client.errors += bool(said.error_codes)
-        client.groups |= said.groups
+        client.errors += bool(entities.error_codes)
+        client.groups |= entities.groups
         if exchange.told.api_key == ApiKey.API_VERSIONS and exchange.response is not None:
             offered = getattr(exchange.response.message, "api_keys", None)
             if offered:
@@ -230,7 +230,7 @@ class Clients(Collector):
         if here is not None:
             self.brokers[connection.broker] += 1
         if here is None or not any(client.requests for client in here.clients.values()):
-            self._unread(connection, here, other)
+            self._add_undecoded(connection, here, other)
             return
         for client in here.clients.values():
             self._add(client, here, connection)
@@ -248,7 +248,7 @@ class Clients(Collector):
         else:
             known.add(client)
 
-    def _unread(self, connection: Ended, here: Connection | None, other: str | None) -> None:
+    def _add_undecoded(self, connection: Ended, here: Connection | None, other: str | None) -> None:
         if not connection.captured_bytes:
             return  # nobody said anything
         if here is not None:
@@ -257,7 +257,9 @@ class Clients(Collector):
             reason = NO_KAFKA
         else:
             reason = f"it speaks {other}"
-        self.unread[Unread(host(connection.client), connection.broker, reason)] += 1
+        self.undecoded[
+            UndecodedConnections(host(connection.client), connection.broker, reason)
+        ] += 1
 
     def _time(self, connection: Ended) -> None:
         self.last_ns = max(self.last_ns, connection.last_ns)
@@ -301,7 +303,7 @@ def _request(here: Connection, row: Row) -> None:
     client.request_bytes += row.length + 4
     if row.api_key is not None and row.api_version is not None:
         client.calls[Call(row.api_key, row.api_name, row.api_version)] += 1
-    learn = LEARN.get(row.api_key or 0)
+    learn = LEARNERS.get(row.api_key or 0)
     if learn is not None and row.message is not None:
         learn(here, row.message)
 

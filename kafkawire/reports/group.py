@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from kafkawire.capture.exchanges.topic_ids import Topic
-from kafkawire.capture.tables.extraction.group_event import GroupEvent, Protocol, What
+from kafkawire.capture.tables.extraction.group_event import EventType, GroupEvent, Protocol
 from kafkawire.protocol.error_code import ErrorCode
 
 from ..capture.rows import time_text
 from .clients import Software
 
-KEPT: Final = 1000
-"""Entries kept of the beginning of a life, and as many of its end."""
+MAX_ENTRIES: Final = 1000
+"""Entries kept of the beginning of a history, and as many of its end."""
 
 COOPERATIVE: Final = frozenset({"cooperative-sticky", "compatible", "sessioned", "stream"})
 """Assignors of classic groups with which members go on with what they keep (KIP-429, KIP-415)."""
@@ -66,7 +66,7 @@ class Offsets:
 
 
 class Commits:
-    """Commits of one member in a row. last: of each partition the last one; most_lag: what that was
+    """Commits of one member in a row. last: of each partition the last one; max_lag: what that was
     behind at most.
     """
 
@@ -75,7 +75,7 @@ class Commits:
         self.client_id = client_id
         self.time_ns = self.until_ns = time_ns
         self.count = 0
-        self.most_lag: int | None = None
+        self.max_lag: int | None = None
         self.last = Offsets()
 
     def add(self, time_ns: int, committed: list[Partition]) -> None:
@@ -85,7 +85,7 @@ class Commits:
         for one in committed:
             self.last.add(one)
         if self.lag is not None:
-            self.most_lag = max(self.most_lag or 0, self.lag)
+            self.max_lag = max(self.max_lag or 0, self.lag)
 
     @property
     def lag(self) -> int | None:
@@ -96,13 +96,13 @@ class Commits:
         """Make the JSON form."""
         return {
             "time": time_text(self.time_ns),
-            "event": What.COMMITTED.value,
+            "event": EventType.COMMITTED.value,
             "member_id": self.member_id,
             "client_id": self.client_id,
             "commits": self.count,
             "until": time_text(self.until_ns),
             "lag": self.lag,
-            "max_lag": self.most_lag,
+            "max_lag": self.max_lag,
             "offsets": offsets_json(self.last),
         }
 
@@ -113,7 +113,7 @@ class TimelineEvent(NamedTuple):
     """
 
     time_ns: int
-    event: What
+    event: EventType
     member_id: str | None
     client_id: str | None
     generation: int | None
@@ -122,7 +122,7 @@ class TimelineEvent(NamedTuple):
     reason: str | None
     error_code: int | None
     duration_ns: int | None
-    stops: bool | None
+    stops_consumption: bool | None
     stopped_ns: int | None
     partitions: list[tuple[Topic, list[int]]] | None
 
@@ -140,7 +140,7 @@ class TimelineEvent(NamedTuple):
             "reason": self.reason,
             "error": None if code is None else ErrorCode.name_of(code),
             "duration_ns": self.duration_ns,
-            "stops_consumption": self.stops,
+            "stops_consumption": self.stops_consumption,
             "stopped_ns": self.stopped_ns,
             "partitions": None if self.partitions is None else assigned_json(self.partitions),
         }
@@ -158,8 +158,8 @@ class Member:
         self.first_generation: int | None = None
         self.last_generation: int | None = None
         self.joined_ns: int | None = None
-        self.gone_ns: int | None = None
-        self.gone: What | None = None
+        self.left_ns: int | None = None
+        self.left_by: EventType | None = None
         self.reason: str | None = None
         self.commits = 0
         self.partitions: list[tuple[Topic, list[int]]] | None = None
@@ -183,8 +183,8 @@ class Member:
             "joined": None if self.joined_ns is None else time_text(self.joined_ns),
             "first_generation": self.first_generation,
             "last_generation": self.last_generation,
-            "left": None if self.gone_ns is None else time_text(self.gone_ns),
-            "how": None if self.gone is None else self.gone.value,
+            "left": None if self.left_ns is None else time_text(self.left_ns),
+            "how": None if self.left_by is None else self.left_by.value,
             "reason": self.reason,
             "commits": self.commits,
             "partitions": None if self.partitions is None else assigned_json(self.partitions),
@@ -192,24 +192,24 @@ class Member:
 
 
 class Rebalance:
-    """A rebalance. began_ns: when the request that caused it was sent; noticed_ns: when a member
+    """A rebalance. started_ns: when the request that caused it was sent; noticed_ns: when a member
     first learnt of it. member_id, client_id: who caused it, None where that is not known. stops:
     whether consumption stands still, as members give up all that they have; None until it ends.
     stopped_ns: for how long, from when a member learnt of it.
     """
 
-    def __init__(self, began: GroupEvent) -> None:
-        self.began_ns = began.row.time_ns
-        self.noticed_ns = self.began_ns if began.noticed_ns is None else began.noticed_ns
-        self.reason = began.reason
-        self.member_id = began.member_id
-        self.client_id = began.client_id
+    def __init__(self, started: GroupEvent) -> None:
+        self.started_ns = started.row.time_ns
+        self.noticed_ns = self.started_ns if started.noticed_ns is None else started.noticed_ns
+        self.reason = started.reason
+        self.member_id = started.member_id
+        self.client_id = started.client_id
         self.stopped_ns: int | None = None
         self.ended_ns: int | None = None
         self.duration_ns: int | None = None
         self.generation: int | None = None
         self.members: int | None = None
-        self.stops: bool | None = None
+        self.stops_consumption: bool | None = None
 
     def end(self, ended: GroupEvent, assignor: str | None) -> None:
         """Take the happening that ends it; assignor: that of the group."""
@@ -217,20 +217,20 @@ class Rebalance:
         self.duration_ns = ended.duration_ns
         self.generation = ended.generation
         self.members = ended.members
-        self.stops = ended.protocol is Protocol.CLASSIC and assignor not in COOPERATIVE
-        if self.stops:
+        self.stops_consumption = ended.protocol is Protocol.CLASSIC and assignor not in COOPERATIVE
+        if self.stops_consumption:
             self.stopped_ns = max(0, ended.row.time_ns - self.noticed_ns)
 
     def json(self) -> dict[str, Any]:
         """Make the JSON form."""
         return {
-            "started": time_text(self.began_ns),
+            "started": time_text(self.started_ns),
             "reason": self.reason,
             "member_id": self.member_id,
             "client_id": self.client_id,
             "ended": None if self.ended_ns is None else time_text(self.ended_ns),
             "duration_ns": self.duration_ns,
-            "stops_consumption": self.stops,
+            "stops_consumption": self.stops_consumption,
             "stopped_ns": self.stopped_ns,
             "generation": self.generation,
             "members": self.members,
@@ -247,20 +247,20 @@ class GroupHistory:
         self.protocol: Protocol | None = None
         self.assignors: dict[str, None] = {}
         self.members: dict[str, Member] = {}
-        self.most_members = self.events = self.commits = self.stopped_ns = 0
+        self.max_members = self.events = self.commits = self.stopped_ns = 0
         self.rebalances: list[Rebalance] = []
         self.failures: Counter[int] = Counter()
         self.committed = Offsets()
         self.committing: dict[tuple[str | None, str | None], Commits] = {}
         self._first: list[TimelineEvent | Commits] = []
-        self._last: deque[TimelineEvent | Commits] = deque(maxlen=KEPT)
+        self._last: deque[TimelineEvent | Commits] = deque(maxlen=MAX_ENTRIES)
 
     # -- what happened
 
-    def note(self, entry: TimelineEvent | Commits) -> None:
+    def add(self, entry: TimelineEvent | Commits) -> None:
         """Put an entry into the timeline."""
         self.events += 1
-        if len(self._first) < KEPT:
+        if len(self._first) < MAX_ENTRIES:
             self._first.append(entry)
         else:
             self._last.append(entry)
@@ -273,7 +273,7 @@ class GroupHistory:
         return sorted([*self._first, *self._last], key=lambda entry: entry.time_ns)
 
     @property
-    def left_out(self) -> int:
+    def omitted(self) -> int:
         """Entries between the first and the last ones kept."""
         return self.events - len(self._first) - len(self._last)
 
@@ -314,7 +314,7 @@ class GroupHistory:
             "protocol": None if self.protocol is None else self.protocol.value,
             "assignors": list(self.assignors),
             "members": [member.json() for member in self.members.values()],
-            "max_members": self.most_members,
+            "max_members": self.max_members,
             "first_generation": None if self.generations is None else self.generations[0],
             "last_generation": None if self.generations is None else self.generations[1],
             "rebalances": [one.json() for one in self.rebalances],
@@ -330,7 +330,7 @@ class GroupHistory:
         return {
             **self.json(),
             "timeline": [entry.json() for entry in self.timeline],
-            "left_out": self.left_out,
+            "left_out": self.omitted,
         }
 
 

@@ -26,22 +26,22 @@ class Quantiles:
     latency, count as one. least, most: exact; None while there is no value.
     """
 
-    __slots__ = ("_buckets", "_not_positive", "count", "least", "most")
+    __slots__ = ("_buckets", "_not_positive", "count", "max", "min")
 
     def __init__(self) -> None:
         self.count = 0
-        self.least: int | None = None
-        self.most: int | None = None
+        self.min: int | None = None
+        self.max: int | None = None
         self._not_positive = 0
         self._buckets: Counter[int] = Counter()
 
     def add(self, value: int) -> None:
         """Take a value."""
         self.count += 1
-        if self.least is None or value < self.least:
-            self.least = value
-        if self.most is None or value > self.most:
-            self.most = value
+        if self.min is None or value < self.min:
+            self.min = value
+        if self.max is None or value > self.max:
+            self.max = value
         if value > 0:
             self._buckets[ceil(log(value) / _LOG_GROWTH)] += 1
         else:
@@ -51,15 +51,15 @@ class Quantiles:
         """Give the least value that at least this share of the values does not exceed; None without
         values.
         """
-        if self.least is None or self.most is None:
+        if self.min is None or self.max is None:
             return None
         rank = max(1, ceil(share * self.count))
         passed = self._not_positive
         if rank <= passed:
-            return min(self.least, 0)
+            return min(self.min, 0)
         for bucket in sorted(self._buckets):
             passed += self._buckets[bucket]
             if rank <= passed:
                 middle = round(2 * _GROWTH**bucket / (_GROWTH + 1))
-                return min(max(middle, self.least), self.most)
-        return self.most
+                return min(max(middle, self.min), self.max)
+        return self.max

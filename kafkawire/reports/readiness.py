@@ -93,18 +93,18 @@ def judge(clients: Clients, releases: Releases, target: str) -> Judgement:
     """Hold the clients of a capture against a release."""
     made = Judgement([], [], [])
     for client in clients.all:
-        reason = _unjudged(client)
+        reason = _not_judged_reason(client)
         refused = () if reason else _refused(client, clients, releases, target)
         kind = made.unjudged if reason else made.not_ready if refused else made.ready
         kind.append(Verdict(client, refused, reason))
-    for unread, count in clients.unread.most_common():
+    for connections, count in clients.undecoded.most_common():
         many = "a connection" if count == 1 else f"{count} connections"
-        reason = f"{many} to {unread.broker}: {unread.reason}"
-        made.unjudged.append(Verdict(Client(None, unread.address, None), reason=reason))
+        reason = f"{many} to {connections.broker}: {connections.reason}"
+        made.unjudged.append(Verdict(Client(None, connections.address, None), reason=reason))
     return made
 
 
-def _unjudged(client: Client) -> str:
+def _not_judged_reason(client: Client) -> str:
     """Say why a client cannot be judged; nothing if it can."""
     keys = {call.api_key for call in client.calls}
     if keys & BROKERS:
@@ -141,9 +141,9 @@ def no_longer(api_name: str, version: int, releases: Releases, target: str) -> b
 
 def _offered(client: Client, clients: Clients, api_key: int) -> int | None:
     """Say the newest version that the brokers a client spoke to take, where they said so."""
-    told = [
+    offered = [
         clients.offers[broker][api_key]
         for broker in client.brokers
         if api_key in clients.offers.get(broker, {})
     ]
-    return max(told, default=None)
+    return max(offered, default=None)

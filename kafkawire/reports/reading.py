@@ -1,9 +1,9 @@
 """A capture being read, once, by all who listen.
 
-Law: each row, exchange and end is told once, to one tally after the other.
+Law: each row, exchange and end is told once, to one collector after the other.
 
     captures --> rows ------.
-           `--> exchanges --+--> tallies
+           `--> exchanges --+--> collectors
            `--> ends -------'
 """
 
@@ -35,7 +35,7 @@ class Collector:
     def row(self, found: Located) -> None:
         """Take the next row."""
 
-    def exchange(self, exchange: Exchange, said: Entities) -> None:
+    def exchange(self, exchange: Exchange, entities: Entities) -> None:
         """Take the next exchange, with what both sides mention."""
 
     def ended(self, connection: Ended) -> None:
@@ -52,18 +52,18 @@ class Reading:
         self.watch = watch
         self.refused = refused
 
-    def read(self, *tallies: Collector) -> None:
+    def read(self, *collectors: Collector) -> None:
         """Read all of it, once, and tell these."""
         pairs = Exchanges()
         for item in self.context.located():
             if isinstance(item, Located):
-                for tally in tallies:
-                    tally.row(item)
-                self._tell(tallies, pairs.take(item))
+                for collector in collectors:
+                    collector.row(item)
+                self._report(collectors, pairs.take(item))
             else:
-                self._tell(tallies, pairs.end(item.connection))
-                for tally in tallies:
-                    tally.ended(item)
+                self._report(collectors, pairs.end(item.connection))
+                for collector in collectors:
+                    collector.ended(item)
 
     def name_topics(self) -> None:
         """Look up topics that have no name so far, in what is still to be read."""
@@ -71,10 +71,10 @@ class Reading:
         self.context.name_topics()
         self.watch.again = False
 
-    def _tell(self, tallies: Iterable[Collector], exchanges: Iterable[Exchange]) -> None:
+    def _report(self, collectors: Iterable[Collector], exchanges: Iterable[Exchange]) -> None:
         for exchange in exchanges:
-            said = Entities(self.context.names)
-            said.add(exchange.request)
-            said.add(exchange.response)
-            for tally in tallies:
-                tally.exchange(exchange, said)
+            entities = Entities(self.context.names)
+            entities.add(exchange.request)
+            entities.add(exchange.response)
+            for collector in collectors:
+                collector.exchange(exchange, entities)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkawire.capture.tables.arrow import values
-from kafkawire.capture.tables.arrow.arrays import laid_out, repeated_texts, texts
+from kafkawire.capture.tables.arrow.arrays import from_column, repeated_texts, texts
 from kafkawire.records import BatchBuilder, RecordBatches
 from tests.twins import twin
 
@@ -34,13 +34,13 @@ def both(name: str, *given: Any) -> Any:
 
 @given(TEXTS)
 def test_texts(some: list[str | None]) -> None:
-    assert laid_out(pa.string(), both("texts", some)).to_pylist() == some
+    assert from_column(pa.string(), both("texts", some)).to_pylist() == some
 
 
 @given(st.lists(st.tuples(st.none() | st.text(max_size=20), st.integers(0, 40))))
 def test_repeated(some: list[tuple[str | None, int]]) -> None:
     counts = array("q", [count for _, count in some]).tobytes()
-    made = laid_out(pa.string(), both("repeated", [text for text, _ in some], counts))
+    made = from_column(pa.string(), both("repeated", [text for text, _ in some], counts))
     made.validate(full=True)
     assert made.to_pylist() == [text for text, count in some for _ in range(count)]
 
@@ -56,7 +56,7 @@ def test_viewed(some: list[bytes | None]) -> None:
         return  # such a column has no memory
     valid = column.valid if column.nulls else bytearray()
     made = both("viewed", column.words, valid, columns.rows, columns.buffers)
-    assert laid_out(pa.binary(), made).to_pylist() == some
+    assert from_column(pa.binary(), made).to_pylist() == some
 
 
 @pytest.mark.parametrize("module", [values, TWIN], ids=["as built", "python"])

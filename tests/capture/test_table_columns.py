@@ -24,8 +24,12 @@ from kafkawire.capture.tables.context import Context
 from kafkawire.capture.tables.extraction.body_facts import BodyFacts, body_facts_of
 from kafkawire.capture.tables.extraction.body_reader import Reader
 from kafkawire.capture.tables.extraction.entities import SPECIAL
-from kafkawire.capture.tables.extraction.messages import Head
-from kafkawire.capture.tables.extraction.record_batches import Broken, Carried, batches_in
+from kafkawire.capture.tables.extraction.messages import MessageFormat
+from kafkawire.capture.tables.extraction.record_batches import (
+    CorruptRecords,
+    RecordsField,
+    batches_in,
+)
 from kafkawire.errors import DecodeError
 from kafkawire.messages import REGISTRY
 from kafkawire.primitives import MessageInfo
@@ -119,7 +123,7 @@ def test_a_table_that_is_not_there() -> None:
         tables.read_tables(FILES[0], ["exchanges", "offsets"])
 
 
-# -- notes of bodies, against those of decoded messages
+# -- facts of bodies, against those of decoded messages
 
 API_SIDES = [
     (info, is_request)
@@ -129,10 +133,10 @@ API_SIDES = [
 ]
 
 
-def heads(info: MessageInfo, is_request: bool) -> Iterator[tuple[Head, dict[str, Any]]]:
+def formats(info: MessageInfo, is_request: bool) -> Iterator[tuple[MessageFormat, dict[str, Any]]]:
     for row in by_message("messages").get(info.name, []):
         asked = InFlightRequest(info.api_key or 0, row["version"], 1, None, 1, 1)
-        yield Head(asked, is_request), row
+        yield MessageFormat(asked, is_request), row
 
 
 def decoded(info: MessageInfo, is_request: bool, version: int, data: bytes) -> Row | None:
@@ -148,52 +152,54 @@ def decoded(info: MessageInfo, is_request: bool, version: int, data: bytes) -> R
     )  # fmt: skip
 
 
-def told(notes: BodyFacts, is_request: bool) -> list[Any]:
-    session = notes.session
+def told(facts: BodyFacts, is_request: bool) -> list[Any]:
+    session = facts.session
     return [
-        notes.status,
-        {topic.key for topic in notes.topics},
-        list(dict.fromkeys(topic.name or topic.id_text for topic in notes.topics)),
-        notes.groups,
-        notes.transactional_ids,
-        notes.error_codes,
-        notes.throttle_time_ms,
-        [(topic.key, numbers) for topic, numbers in notes.partitions] if is_request else None,
-        [(one.topic.key, one.partition, one.data) for one in notes.fields],
+        facts.status,
+        {topic.key for topic in facts.topics},
+        list(dict.fromkeys(topic.name or topic.id_text for topic in facts.topics)),
+        facts.groups,
+        facts.transactional_ids,
+        facts.error_codes,
+        facts.throttle_time_ms,
+        [(topic.key, numbers) for topic, numbers in facts.partitions] if is_request else None,
+        [(one.topic.key, one.partition, one.data) for one in facts.fields],
         session and (session.id, session.error_code),
         session and is_request and (session.epoch, list(session.listed), session.forgotten),
     ]
 
 
-def noted(head: Head, names: TopicNames, data: bytes, is_request: bool) -> BodyFacts | None:
-    """Take notes, a second time where nulls have to be allowed first."""
-    layout = head.layout
+def extracted(
+    format: MessageFormat, names: TopicNames, data: bytes, is_request: bool
+) -> BodyFacts | None:
+    """Extract facts, a second time where nulls have to be allowed first."""
+    layout = format.layout
     assert layout is not None
     for _ in range(2):
         reader = Reader(names, True)
-        notes = reader.read(layout, data, 0, 1 << 20, is_request, head.is_fetch)
-        if notes is not None:
-            return notes
-        for step in reader.doubts:
-            step.nulls = True
+        facts = reader.read(layout, data, 0, 1 << 20, is_request, format.is_fetch)
+        if facts is not None:
+            return facts
+        for step in reader.unproven_nulls:
+            step.allows_null = True
     return None
 
 
-def test_notes_of_vectors_are_those_of_their_messages() -> None:
+def test_facts_of_vectors_are_those_of_their_messages() -> None:
     taken = count = 0
     for info, is_request in API_SIDES:
-        for head, row in heads(info, is_request):
+        for format, row in formats(info, is_request):
             count += 1
             data = bytes.fromhex(row["hex"])
             opened = decoded(info, is_request, row["version"], data)
-            if head.layout is None or opened is None:
+            if format.layout is None or opened is None:
                 continue
             names, other = TopicNames(), TopicNames()
-            notes = noted(head, names, data, is_request)
-            if notes is not None:
+            facts = extracted(format, names, data, is_request)
+            if facts is not None:
                 taken += 1
                 other.learn(opened.message, row["version"])  # type: ignore[arg-type]
-                assert told(notes, is_request) == told(
+                assert told(facts, is_request) == told(
                     body_facts_of(opened, other, True), is_request
                 ), row
                 assert known(names) == known(other)
@@ -204,12 +210,12 @@ def known(names: TopicNames) -> dict[bytes, str | None]:
     return {id: topic.name for id, topic in names._by_id.items() if topic.name}
 
 
-def test_no_notes_of_what_the_decoder_refuses() -> None:
+def test_no_facts_of_a_body_that_the_decoder_refuses() -> None:
     refused = 0
     for info, is_request in API_SIDES:
-        for head, row in list(heads(info, is_request))[::25]:
+        for format, row in list(formats(info, is_request))[::25]:
             data = bytes.fromhex(row["hex"])
-            if head.layout is None or len(data) > 300:
+            if format.layout is None or len(data) > 300:
                 continue
             for cut in (*range(len(data)), len(data) + 1):
                 bad = (data + b"\0")[:cut]
@@ -218,21 +224,22 @@ def test_no_notes_of_what_the_decoder_refuses() -> None:
                     names = TopicNames()
                     reader = Reader(names, True)
                     assert (
-                        reader.read(head.layout, bad, 0, 1 << 20, is_request, head.is_fetch) is None
+                        reader.read(format.layout, bad, 0, 1 << 20, is_request, format.is_fetch)
+                        is None
                     )
                     assert known(names) == {}, (row, cut)
     assert refused > 500
 
 
-def test_most_apis_are_noted_without_decoding() -> None:
+def test_most_apis_are_read_without_decoding() -> None:
     """What is left to the decoder has a struct that stands alone, or a meaning that another field
     says.
     """
     left = {
         info.name
         for info, is_request in API_SIDES
-        for head, row in heads(info, is_request)
-        if head.layout is None
+        for format, row in formats(info, is_request)
+        if format.layout is None
         and (info.api_key, "request" if is_request else "response") not in SPECIAL
     }
     assert left <= {
@@ -257,8 +264,8 @@ def test_most_apis_are_noted_without_decoding() -> None:
 # -- records of many fields at once
 
 
-def fields_of(path: Path) -> list[Carried]:
-    found: list[Carried] = []
+def fields_of(path: Path) -> list[RecordsField]:
+    found: list[RecordsField] = []
     context = Context(Traffic([path]))
     for item in context.traffic.sealed():
         if not isinstance(item, Ended) and isinstance(item.item, RawFrame):
@@ -267,17 +274,17 @@ def fields_of(path: Path) -> list[Carried]:
     return found
 
 
-def one_by_one(fields: Iterable[Carried]) -> list[tuple[int, bytes | None]]:
+def one_by_one(fields: Iterable[RecordsField]) -> list[tuple[int, bytes | None]]:
     return [
         (record.offset, record.value)
         for field in fields
         for found in batches_in(field)
-        if not isinstance(found, Broken)
+        if not isinstance(found, CorruptRecords)
         for record in found[1]
     ]
 
 
-def at_once(fields: Iterable[Carried]) -> list[tuple[int, bytes | None]]:
+def at_once(fields: Iterable[RecordsField]) -> list[tuple[int, bytes | None]]:
     columns = RecordColumns(lambda: None)
     for field in fields:
         columns.fields.add(

@@ -294,7 +294,7 @@ def test_names_that_come_after_the_commit_still_tell_its_lag(tmp_path: Path) -> 
 def test_of_a_long_life_the_middle_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group_life, "KEPT", 3)
+    monkeypatch.setattr(group_life, "MAX_ENTRIES", 3)
     story = Story()
     for generation in range(1, 8):
         joined(story, "m1", generation, ["m1"])

@@ -57,7 +57,7 @@ def _section(name: str, table: Table) -> str:
             "",
             f"## {name}",
             "",
-            f"One row: {table.says[0].lower()}{table.says[1:]}",
+            f"One row: {table.description[0].lower()}{table.description[1:]}",
             "",
             "| column | type | |",
             "| --- | --- | --- |",
@@ -69,7 +69,7 @@ def _section(name: str, table: Table) -> str:
 
 def _rows(table: Table) -> Iterator[str]:
     for column in table.columns:
-        yield f"| `{column.name}` | {type_text(column.type)} | {column.says} |"
+        yield f"| `{column.name}` | {type_text(column.type)} | {column.description} |"
 
 
 def type_text(type: Any) -> str:

@@ -1,10 +1,10 @@
-"""Several tables of a capture in one pass.
+"""Reads several tables of a capture in one pass.
 
-Law: each message is opened at most once, whatever tables want it; a table's rows are those that it
-has alone.
+Law: each message is decoded at most once, however many tables need it; a table has the same rows as
+when it is read alone.
 
-    traffic --> [Told] --.-- sealed --> `passes` --> exchanges, records
-                         `-- opened --> the makers of the other tables' rows
+    traffic --> [LocatedItem] --.-- raw frames ------> `passes` --> exchanges, records
+                                `-- decoded rows ----> row makers of the other tables
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .passes import EXCHANGES, RECORDS, Columnar
 
 Values = tuple[Any, ...]
 Take = Callable[[Located | Ended | None], Iterable[Values]]
-"""Takes the next row of a capture, or its end; gives the rows of a table that it makes."""
+"""Handles the next row of a capture, or its end (None); returns the rows of a table."""
 
 
 def _messages(context: Context) -> Take:
@@ -42,10 +42,10 @@ def _connections(context: Context) -> Take:
 
 
 def _group_events(context: Context) -> Take:
-    told = group_events.GroupEvents(context)
+    events = group_events.GroupEvents(context)
 
     def take(item: Located | Ended | None) -> Iterable[Values]:
-        return () if item is None else group_events.events(told.take(item), context)
+        return () if item is None else group_events.events(events.take(item), context)
 
     return take
 
@@ -71,11 +71,11 @@ MAKERS: Final[dict[str, tuple[Columns, Callable[[Context], Take]]]] = {
     "group_events": (group_events.COLUMNS, _group_events),
     "problems": (problems.COLUMNS, _problems),
 }
-"""The tables whose rows come one by one."""
+"""The tables that are made row by row."""
 
 
 class Rows:
-    """The rows of a table that wait for their batch."""
+    """Collects the rows of a table into batches."""
 
     def __init__(self, name: str, context: Context, size: int) -> None:
         self.name = name
@@ -86,11 +86,11 @@ class Rows:
         self._rows: list[Values] = []
 
     def take(self, item: Located | Ended | None) -> None:
-        """Take the next row of the capture, or its end."""
+        """Handle the next row of the capture, or its end (None)."""
         self._rows += self._take(item)
 
     def batches(self, *, last: bool = False) -> Iterator[pa.RecordBatch]:
-        """Give the batches that are full; the last one, too."""
+        """Return full batches; with `last`, also the incomplete one."""
         count = len(self._rows)
         if not last:
             count -= count % self._size
@@ -99,25 +99,25 @@ class Rows:
             yield from batches(self._columns, rows, self._size, self._context.name_topics)
 
 
-def together(
+def read_together(
     context: Context, names: Sequence[str], size: int
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Read tables together; each batch comes with its table's name."""
+    """Read several tables in one pass; each batch comes with its table's name."""
     wanted = frozenset({EXCHANGES, RECORDS} & set(names))
     columnar = Columnar(context, wanted, size)
     rows = [Rows(name, context, size) for name in names if name in MAKERS]
-    for batch in _pieces(context, size):
+    for batch in _small_batches(context, size):
         if not rows:
             columnar.take(batch)
-        for told in batch if rows else ():
+        for located in batch if rows else ():
             item: Located | Ended
-            if isinstance(told, Ended):
-                item = told
-                columnar.end(told)
+            if isinstance(located, Ended):
+                item = located
+                columnar.end(located)
             else:
-                item = context.opened(told)
+                item = context.decode(located)
                 if wanted:
-                    columnar.hear(told, item.row)
+                    columnar.add(located, item.row)
             for each in rows:
                 each.take(item)
         yield from columnar.batches()
@@ -132,8 +132,8 @@ def together(
             yield each.name, found
 
 
-def _pieces(context: Context, size: int) -> Iterator[list[LocatedItem | Ended]]:
-    """Read no more at a time than may fill a batch, so that rows that are watched do not wait."""
+def _small_batches(context: Context, size: int) -> Iterator[list[LocatedItem | Ended]]:
+    """Yield items in lists no longer than a batch, so that live rows are not delayed."""
     for batch in context.traffic.batches():
         if len(batch) <= size:
             yield batch

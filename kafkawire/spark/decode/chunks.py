@@ -24,7 +24,7 @@ from ...capture.frames.decoding import RawFrame
 from ...capture.frames.serialised import LocatedItem, SerialisedFrames, pack, unpack
 from ...capture.rows import Row
 from ...capture.tables.extraction.messages import Extractor
-from ...capture.tables.passes import EXCHANGES, Columnar, has_a_place
+from ...capture.tables.passes import EXCHANGES, Columnar, is_exchange_message
 from ...messages.api_key import ApiKey
 from ..plan.facts import Facts
 from .chunk_rows import Memory, Portion, await_again
@@ -94,7 +94,7 @@ class Cutting:
         item = told.item
         if not isinstance(item, RawFrame) or (asked := item.asked) is None or item.body < 0:
             row = self._opened(told)
-            if told.connection is not None and has_a_place(row):
+            if told.connection is not None and is_exchange_message(row):
                 number, length = row.correlation_id, row.length
                 if row.direction == "request":
                     self._asks(told.connection, Asking(row.packet, number, length, told, row))
@@ -105,7 +105,7 @@ class Cutting:
         kind = (asked.api_key << 16 | asked.api_version & 0xFFFF) << 1 | is_request
         silent = self._silent.get(kind)
         if silent is None:
-            names = self._hearing.head(asked, is_request).names
+            names = self._hearing.format_of(asked, is_request).names
             silent = self._silent[kind] = not names and asked.api_key != ApiKey.FETCH
         opened = None if silent else self._opened(told)
         connection, packet, number = told.connection or 0, asked.packet, asked.correlation_id

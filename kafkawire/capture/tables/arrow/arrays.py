@@ -22,33 +22,33 @@ Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
-def bitmap(there: Any) -> pa.Buffer | None:
+def bitmap(valid: Any) -> pa.Buffer | None:
     """Make Arrow's bitmap of what is not null; None where nothing is."""
-    if there.all():
+    if valid.all():
         return None
-    return pa.py_buffer(np.packbits(there, bitorder="little"))
+    return pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
-def held(type: pa.DataType, values: Any, there: bytes) -> pa.Array:
-    """Make the array of numbers that stand in memory; there: a byte for each, 0 for null."""
-    mask = np.frombuffer(there, np.bool_)
+def nullable_numbers(type: pa.DataType, values: Any, valid: bytes) -> pa.Array:
+    """Make the array of numbers that stand in memory; valid: a byte for each, 0 for null."""
+    mask = np.frombuffer(valid, np.bool_)
     return pa.Array.from_buffers(type, len(mask), [bitmap(mask), pa.py_buffer(values)])
 
 
-def whole(type: pa.DataType, values: Any) -> pa.Array:
+def numbers(type: pa.DataType, values: Any) -> pa.Array:
     """Make the array of numbers none of which is null."""
     return pa.Array.from_buffers(type, len(values), [None, pa.py_buffer(values)])
 
 
-def flags(values: Any) -> pa.Array:
+def booleans(values: Any) -> pa.Array:
     """Make the array of an array of truth values."""
     bits = pa.py_buffer(np.packbits(values, bitorder="little"))
     return pa.Array.from_buffers(BOOL, len(values), [None, bits])
 
 
-def flags_there(values: bytes, there: bytes) -> pa.Array:
-    """Make the array of truth values, a byte each; there: 0 for null."""
-    mask = np.frombuffer(there, np.bool_)
+def nullable_booleans(values: bytes, valid: bytes) -> pa.Array:
+    """Make the array of truth values, a byte each; valid: 0 for null."""
+    mask = np.frombuffer(valid, np.bool_)
     bits = pa.py_buffer(np.packbits(np.frombuffer(values, np.bool_), bitorder="little"))
     return pa.Array.from_buffers(BOOL, len(mask), [bitmap(mask), bits])
 
@@ -59,7 +59,7 @@ def texts(values: list[str | None]) -> pa.Array:
         made = in_memory.texts(values)
     except UnicodeEncodeError:  # text that was no UTF-8 on the wire, and kept all the same
         made = in_memory.texts([printable(value) for value in values])
-    return laid_out(TEXT, made)
+    return from_column(TEXT, made)
 
 
 def repeated_texts(values: list[str | None], counts: Int64s) -> pa.Array:
@@ -69,18 +69,18 @@ def repeated_texts(values: list[str | None], counts: Int64s) -> pa.Array:
         made = in_memory.repeated(values, times)
     except UnicodeEncodeError:
         made = in_memory.repeated([printable(value) for value in values], times)
-    return laid_out(TEXT, made)
+    return from_column(TEXT, made)
 
 
-def viewed(type: pa.DataType, column: Views, rows: int, buffers: list[bytes]) -> pa.Array:
+def from_views(type: pa.DataType, column: Views, rows: int, buffers: list[bytes]) -> pa.Array:
     """Make the array of bytes, or texts, that views see."""
     if column.nulls == rows:
         return pa.nulls(rows, type)
     valid = column.valid if column.nulls else bytearray()
-    return laid_out(type, in_memory.viewed(column.words, valid, rows, buffers))
+    return from_column(type, in_memory.viewed(column.words, valid, rows, buffers))
 
 
-def laid_out(type: pa.DataType, column: in_memory.Column) -> pa.Array:
+def from_column(type: pa.DataType, column: in_memory.Column) -> pa.Array:
     """Make the array of values that lie in memory as Arrow has them."""
     ends, data, valid = column
     bits = None if valid is None else pa.py_buffer(valid)
@@ -94,7 +94,7 @@ def lists(type: pa.DataType, ends: Any, items: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(type, rows, [None, pa.py_buffer(ends)], children=[items])
 
 
-def nothing(type: pa.DataType, rows: int, inner: pa.Array) -> pa.Array:
+def empty_lists(type: pa.DataType, rows: int, inner: pa.Array) -> pa.Array:
     """Make the array of empty lists."""
     return lists(type, np.zeros(rows + 1, np.int32), inner)
 
@@ -121,11 +121,11 @@ def _shown(time_us: Int64s) -> pa.Array:
 def topic_lists(type: pa.DataType, ends: bytes, topics: list[Any]) -> pa.Array:
     """Make lists of the names of topics; one without a name goes by its id."""
     names = {topic: topic.name or topic.id_text or "" for topic in dict.fromkeys(topics)}
-    said = [names[topic] for topic in topics]
+    named = [names[topic] for topic in topics]
     if len(set(names.values())) == len(names):
-        return lists(type, ends, texts(said))
+        return lists(type, ends, texts(named))
     cuts = np.frombuffer(ends, np.int32).tolist()
-    each = [list(dict.fromkeys(said[a:b])) for a, b in pairwise(cuts)]
+    each = [list(dict.fromkeys(named[a:b])) for a, b in pairwise(cuts)]
     new = np.zeros(len(cuts), np.int32)
     np.cumsum([len(one) for one in each], out=new[1:])
     return lists(type, new, texts(list(chain.from_iterable(each))))
@@ -144,6 +144,6 @@ def topic_partition_lists(
     children = [
         texts([topic.name for topic, _ in groups]),
         texts([ids[topic] for topic, _ in groups]),
-        lists(struct.field("partitions").type, inner_ends, whole(INT32, partitions)),
+        lists(struct.field("partitions").type, inner_ends, numbers(INT32, partitions)),
     ]
     return lists(type, ends, pa.Array.from_buffers(struct, len(groups), [None], children=children))

@@ -16,35 +16,35 @@ from ..extraction.body_facts import NONE
 
 @final
 class Numbers:
-    """A column of numbers as Arrow has it, and a byte for each that says whether it is there."""
+    """A column of numbers as Arrow has it, and a byte for each that says whether it is valid."""
 
     def __init__(self) -> None:
         self.values: BytesWriter = BytesWriter()
-        self.there: BytesWriter = BytesWriter()
+        self.valid: BytesWriter = BytesWriter()
 
     def put64(self, value: i64) -> None:
         write_i64_le(self.values, value)
-        self.there.append(1)
+        self.valid.append(1)
 
     def put32(self, value: i64) -> None:
         if value == NONE:
             self.none32()
         else:
             write_i32_le(self.values, i32(value))
-            self.there.append(1)
+            self.valid.append(1)
 
     def put16(self, value: i64) -> None:
-        there = value != NONE
-        write_i16_le(self.values, i16(value if there else 0))
-        self.there.append(there)
+        valid = value != NONE
+        write_i16_le(self.values, i16(value if valid else 0))
+        self.valid.append(valid)
 
     def none64(self) -> None:
         write_i64_le(self.values, 0)
-        self.there.append(0)
+        self.valid.append(0)
 
     def none32(self) -> None:
         write_i32_le(self.values, 0)
-        self.there.append(0)
+        self.valid.append(0)
 
 
 @final
@@ -62,7 +62,7 @@ class Lists:
             self.items += items
         write_i32_le(self.ends, i32(len(self.items)))
 
-    def put_both(self, first: list[Any], second: list[Any]) -> None:
+    def put_union(self, first: list[Any], second: list[Any]) -> None:
         """Add what both sides say, each once."""
         items = self.items
         if first:

@@ -45,9 +45,9 @@ def viewed(views: bytearray, valid: bytearray, rows: int, buffers: list[bytes]) 
     """
     if rows > len(views) // 16 or 0 < len(valid) < (rows + 7) // 8:
         raise ValueError(f"there is no memory of {rows} rows")
-    there = [not valid or valid[row >> 3] >> (row & 7) & 1 for row in range(rows)]
+    present = [not valid or valid[row >> 3] >> (row & 7) & 1 for row in range(rows)]
     values: list[bytes | None] = [
-        _seen(views, row, buffers) if is_there else None for row, is_there in enumerate(there)
+        _seen(views, row, buffers) if is_present else None for row, is_present in enumerate(present)
     ]
     return _column(values)
 
@@ -70,6 +70,6 @@ def _column(values: list[bytes | None]) -> Column:
     np.cumsum(sizes, out=ends[1:])
     valid = None
     if None in values:
-        there = np.array([value is not None for value in values], np.bool_)
-        valid = bytearray(np.packbits(there, bitorder="little"))
+        present = np.array([value is not None for value in values], np.bool_)
+        valid = bytearray(np.packbits(present, bitorder="little"))
     return bytearray(ends), bytearray().join(value or b"" for value in values), valid

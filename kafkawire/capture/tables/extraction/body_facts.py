@@ -21,7 +21,7 @@ from ...rows import Row, Status
 from ..columns import partitions_of
 from .entities import Entities
 from .partition_fields import requested_partitions
-from .record_batches import Carried, carried
+from .record_batches import RecordsField, records_fields
 
 OK: Final = Status.OK.value
 
@@ -35,7 +35,7 @@ NO_TOPICS: Final[list[Topic]] = []
 NO_TEXTS: Final[list[str]] = []
 NO_CODES: Final[list[int]] = []
 NO_GROUPS: Final[Groups] = []
-NO_FIELDS: Final[list[Carried]] = []
+NO_FIELDS: Final[list[RecordsField]] = []
 """Nothing, shared by all notes that have none; never added to."""
 
 
@@ -70,7 +70,7 @@ class BodyFacts:
         self.throttle_time_ms: i64 = NONE
         self.partitions: Groups = NO_GROUPS
         self.session: Session | None = None
-        self.fields: list[Carried] = NO_FIELDS
+        self.fields: list[RecordsField] = NO_FIELDS
 
 
 def body_facts_of(row: Row, names: TopicNames, records: bool) -> BodyFacts:
@@ -79,18 +79,18 @@ def body_facts_of(row: Row, names: TopicNames, records: bool) -> BodyFacts:
     message = row.message
     if message is None:
         return made
-    said = Entities(names)
-    said.add(row)
-    made.topics = list(said.topics.values())
-    made.groups = list(said.groups)
-    made.transactional_ids = list(said.transactional_ids)
-    made.error_codes = list(said.error_codes)
-    if said.throttle_time_ms is not None:
-        made.throttle_time_ms = said.throttle_time_ms
+    entities = Entities(names)
+    entities.add(row)
+    made.topics = list(entities.topics.values())
+    made.groups = list(entities.groups)
+    made.transactional_ids = list(entities.transactional_ids)
+    made.error_codes = list(entities.error_codes)
+    if entities.throttle_time_ms is not None:
+        made.throttle_time_ms = entities.throttle_time_ms
     if row.direction == "request":
         made.partitions = partitions_of(requested_partitions(row, names))
     if records:
-        made.fields = list(carried(row, names))
+        made.fields = list(records_fields(row, names))
     if isinstance(message, FetchRequest):
         session = made.session = Session(message.session_id, message.session_epoch, 0)
         for key, wanted in listed_by(message, names).items():

@@ -2,7 +2,7 @@
 nobody asks for them.
 
 Law: what is taken has the value that the decoder gives it; what is not plain (a varint too long, a
-length out of bounds) is Odd.
+length out of bounds) is NeedsDecoder.
 
     INT16 INT32   two or four bytes                  UUID    sixteen
     UVARINT       seven bits a byte, lowest first
@@ -26,7 +26,7 @@ SHORT: Final = 48
 """Bytes of text that are looked at one by one."""
 
 
-class Odd(ValueError):
+class NeedsDecoder(ValueError):
     """What is left to the decoder."""
 
 
@@ -34,7 +34,7 @@ class BodyValues:
     """A body that is being read.
 
     pos: what is read next, up to `end`. elements: how many elements of arrays may still come.
-    flexible: whether lengths are UVARINTs. doubts: nulls not yet known to be taken by the decoder.
+    flexible: whether lengths are UVARINTs. unproven_nulls: nulls not yet known to be taken by the decoder.
     """
 
     def __init__(self) -> None:
@@ -43,13 +43,13 @@ class BodyValues:
         self.end: i64 = 0
         self.elements: i64 = 0
         self.flexible: bool = False
-        self.doubts: list[Step] = []
+        self.unproven_nulls: list[Step] = []
 
     def start(self, data: bytes, pos: int, elements: int, flexible: bool) -> None:
         """Begin to read another body."""
         self.data, self.pos, self.end, self.elements = data, pos, len(data), elements
         self.flexible = flexible
-        self.doubts = []
+        self.unproven_nulls = []
 
     def int16(self) -> i64:
         p = self.pos
@@ -71,19 +71,19 @@ class BodyValues:
         while byte > 127:
             shift += 7
             if shift > 28:
-                raise Odd
+                raise NeedsDecoder
             byte = data[p]
             p += 1
             value |= (byte & 0x7F) << shift
         if value > MAX_INT32:
-            raise Odd
+            raise NeedsDecoder
         self.pos = p
         return value
 
     def uuid(self) -> bytes:
         p = self.pos
         if p + 16 > self.end:
-            raise Odd
+            raise NeedsDecoder
         self.pos = p + 16
         return self.data[p : p + 16]
 
@@ -93,14 +93,14 @@ class BodyValues:
         if self.flexible:
             n = self.uvarint() - 1
             if n > MAX_STRING:
-                raise Odd
+                raise NeedsDecoder
         else:
             n = self.int16()
         if n < 0:
             self.null(step)
             return -1
         if n > self.end - self.pos:
-            raise Odd
+            raise NeedsDecoder
         self.pos += n
         return n
 
@@ -113,7 +113,7 @@ class BodyValues:
             return shared_name(self.data, p, n)
         return self.data[p : p + n].decode("utf-8")
 
-    def pass_text(self, step: Step | None) -> None:
+    def skip_text(self, step: Step | None) -> None:
         """Go behind a string, if it is UTF-8."""
         n = self.text_size(step)
         if n <= 0:
@@ -129,19 +129,19 @@ class BodyValues:
             p = stop - n
         data[p : p + n].decode("utf-8")
 
-    def blob_size(self, step: Step | None) -> i64:
+    def bytes_size(self, step: Step | None) -> i64:
         """Read the length of bytes and go behind them; -1 for null."""
         n = self.uvarint() - 1 if self.flexible else self.int32()
         if n < 0:
             self.null(step)
             return -1
         if n > self.end - self.pos:
-            raise Odd
+            raise NeedsDecoder
         self.pos += n
         return n
 
-    def pass_blob(self, step: Step | None) -> None:
-        self.blob_size(step)
+    def skip_bytes(self, step: Step | None) -> None:
+        self.bytes_size(step)
 
     def count(self, step: Step) -> i64:
         """Read the length of an array; below zero for null."""
@@ -151,11 +151,11 @@ class BodyValues:
             return -1
         self.elements -= n + 1  # an array is an object, as a struct is (Limits)
         if n > self.end - self.pos or self.elements < 0:
-            raise Odd
+            raise NeedsDecoder
         return n
 
     def null(self, step: Step | None) -> None:
         if step is None:
-            raise Odd
-        if not step.nulls:
-            self.doubts.append(step)
+            raise NeedsDecoder
+        if not step.allows_null:
+            self.unproven_nulls.append(step)

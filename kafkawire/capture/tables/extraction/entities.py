@@ -102,7 +102,7 @@ def _plan(cls: type[Structure], version: int) -> tuple[_Step, ...]:
     for row in cls.__fields__:
         if not row.first <= version <= row.last:
             continue
-        note = role(cls.__name__, row)
+        note = recorder_of(cls.__name__, row)
         kind = row.type.removeprefix("[]")
         if note is not None:
             steps.append(_Step(row.attribute, _each(note) if row.type != kind else note, ()))
@@ -141,7 +141,7 @@ UNMARKED_GROUPS: Final = frozenset(
 """Structs whose `group_id` Kafka's schemas do not mark as one: the state of share groups."""
 
 
-def role(owner: str, row: FieldRow) -> Callable[[Entities, Any], None] | None:
+def recorder_of(owner: str, row: FieldRow) -> Callable[[Entities, Any], None] | None:
     """Return how a field of the struct `owner` is noted; None for one that says nothing here."""
     note = ENTITIES.get(row.entity_type)
     if note is not None:

@@ -14,7 +14,7 @@ from ...exchanges.topic_ids import Topic
 from ...rows import Row
 
 
-class What(StrEnum):
+class EventType(StrEnum):
     """Kinds of happenings."""
 
     JOINED = "joined"
@@ -67,7 +67,7 @@ class GroupEvent(NamedTuple):
     row: Row
     protocol: Protocol
     group_id: str
-    what: What
+    type: EventType
     member_id: str | None = None
     group_instance_id: str | None = None
     generation: int | None = None
@@ -84,12 +84,12 @@ class GroupEvent(NamedTuple):
 
 def refused(about: GroupEvent, code: int) -> GroupEvent:
     """Say that the broker refused: the member is none, or something else is wrong."""
-    what = What.REMOVED if code in REMOVED else What.FAILED
+    what = EventType.REMOVED if code in REMOVED else EventType.FAILED
     api = about.exchange.told.api_name
     reason = f"{api} answered {ErrorCode.name_of(code)}"
-    return about._replace(what=what, error_code=code, reason=reason)
+    return about._replace(type=what, error_code=code, reason=reason)
 
 
-def text(value: Any) -> str | None:
+def or_none(value: Any) -> str | None:
     """Take a text that may be empty for none."""
     return value or None

@@ -14,9 +14,9 @@ from ....messages.api_key import ApiKey
 from ....records import Batch, Budget, Record, RecordBatches
 from ...exchanges.topic_ids import Topic, TopicNames
 from ...rows import Row
-from .partition_fields import spoken
+from .partition_fields import partition_references
 
-CARRIERS: Final = frozenset(
+RECORDS_MESSAGES: Final = frozenset(
     {
         (ApiKey.PRODUCE, "request"),
         (ApiKey.FETCH, "response"),
@@ -26,7 +26,7 @@ CARRIERS: Final = frozenset(
 """The messages that carry records of partitions."""
 
 
-class Carried(NamedTuple):
+class RecordsField(NamedTuple):
     """The records field of a partition."""
 
     topic: Topic
@@ -34,7 +34,7 @@ class Carried(NamedTuple):
     data: bytes
 
 
-class Broken(NamedTuple):
+class CorruptRecords(NamedTuple):
     """What could not be read of a records field."""
 
     topic: Topic
@@ -42,17 +42,17 @@ class Broken(NamedTuple):
     error: WireError
 
 
-def carried(row: Row | None, names: TopicNames) -> Iterator[Carried]:
+def records_fields(row: Row | None, names: TopicNames) -> Iterator[RecordsField]:
     """Give the records fields of a message that are not empty, in wire order."""
-    if row is None or (row.api_key, row.direction) not in CARRIERS:
+    if row is None or (row.api_key, row.direction) not in RECORDS_MESSAGES:
         return
-    for one in spoken(row, names):
-        data = getattr(one.what, "records", None)
+    for one in partition_references(row, names):
+        data = getattr(one.struct, "records", None)
         if data:
-            yield Carried(one.topic, one.partition, data)
+            yield RecordsField(one.topic, one.partition, data)
 
 
-def batches_in(field: Carried) -> Iterator[tuple[Batch, list[Record]] | Broken]:
+def batches_in(field: RecordsField) -> Iterator[tuple[Batch, list[Record]] | CorruptRecords]:
     """Read the batches of a field: of a broken one the records before the fault, then the fault.
 
     Where lengths still lead on, the next batches are read.
@@ -61,17 +61,17 @@ def batches_in(field: Carried) -> Iterator[tuple[Batch, list[Record]] | Broken]:
     budget = Budget(found.limits)
     faults: list[WireError] = []
     for batch in found.batches(faults):
-        yield from broken(field, faults)
+        yield from corrupt_records(field, faults)
         records = batch.records(budget, faults=faults)
         if records or not faults:
             yield batch, records
-        yield from broken(field, faults)
-    yield from broken(field, faults)
+        yield from corrupt_records(field, faults)
+    yield from corrupt_records(field, faults)
 
 
-def broken(field: Carried, faults: list[WireError]) -> list[Broken]:
+def corrupt_records(field: RecordsField, faults: list[WireError]) -> list[CorruptRecords]:
     """Take the faults met so far out of their list."""
-    made = [Broken(field.topic, field.partition, fault) for fault in faults]
+    made = [CorruptRecords(field.topic, field.partition, fault) for fault in faults]
     faults.clear()
     return made
 
@@ -83,7 +83,7 @@ class Count(NamedTuple):
     records: int | None
 
 
-def count(field: Carried) -> Count:
+def count(field: RecordsField) -> Count:
     """Count what a field holds, by headers alone where they say it."""
     batches, records = 0, 0
     found = RecordBatches(field.data)

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from ...engine import Located
 from ...exchanges.exchanges import Exchange
-from ..extraction.group_event import GroupEvent, What
+from ..extraction.group_event import EventType, GroupEvent
 
 Key = tuple[int, int, int | None]
 """Connection, packet and correlation id of a request."""
@@ -124,7 +124,7 @@ def started(cause: Cause, shown: GroupEvent) -> GroupEvent:
     return shown._replace(
         exchange=cause.exchange,
         row=cause.exchange.told,
-        what=What.REBALANCE_STARTED,
+        type=EventType.REBALANCE_STARTED,
         member_id=cause.member_id,
         client_id=cause.exchange.told.client_id,
         group_instance_id=cause.group_instance_id,
@@ -139,7 +139,7 @@ def started(cause: Cause, shown: GroupEvent) -> GroupEvent:
 def started_unseen(shown: GroupEvent, reason: str = NOT_CAPTURED) -> GroupEvent:
     """Make the start of a rebalance whose cause is no request in the capture."""
     return shown._replace(
-        what=What.REBALANCE_STARTED,
+        type=EventType.REBALANCE_STARTED,
         member_id=None,
         client_id=None,
         group_instance_id=None,

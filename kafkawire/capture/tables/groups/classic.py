@@ -21,7 +21,7 @@ from ...exchanges.exchanges import Exchange
 from ...exchanges.topic_ids import Topic
 from ...rows import Row
 from ..context import Context
-from ..extraction.group_event import GroupEvent, Protocol, What, refused, text
+from ..extraction.group_event import EventType, GroupEvent, Protocol, or_none, refused
 from .causes import NOT_CAPTURED, cause_of, started, started_unseen
 from .classic_members import Group, Member, kind_of_join, subscription_of
 
@@ -50,14 +50,16 @@ class ClassicGroups:
         if item.row.api_key == ApiKey.JOIN_GROUP:
             self._join_sent(self._group(message.group_id), item, message)
         elif item.row.api_key == ApiKey.LEAVE_GROUP:
-            gone = message.members or [message]
-            reasons = [text(getattr(one, "reason", None)) for one in gone]
-            what = "a member leaves" if len(gone) == 1 else f"{len(gone)} members leave"
+            leaving = message.members or [message]
+            reasons = [or_none(getattr(one, "reason", None)) for one in leaving]
+            what = "a member leaves" if len(leaving) == 1 else f"{len(leaving)} members leave"
             cause = cause_of(
                 item,
                 f"{what}: {reasons[0]}" if reasons[0] else what,
-                text(gone[0].member_id) if len(gone) == 1 else None,
-                text(getattr(gone[0], "group_instance_id", None)) if len(gone) == 1 else None,
+                or_none(leaving[0].member_id) if len(leaving) == 1 else None,
+                or_none(getattr(leaving[0], "group_instance_id", None))
+                if len(leaving) == 1
+                else None,
                 True,
             )
             self._group(message.group_id).causes.sent(cause)
@@ -66,13 +68,13 @@ class ClassicGroups:
         what, certain = kind_of_join(group, message, item.row.body_version or 0)
         if group.moved:
             what += " after the coordinator moved"
-        why = text(message.reason)
+        why = or_none(message.reason)
         group.causes.sent(
             cause_of(
                 item,
                 f"{what}: {why}" if why else what,
-                text(message.member_id),
-                text(message.group_instance_id),
+                or_none(message.member_id),
+                or_none(message.group_instance_id),
                 certain,
             )
         )
@@ -93,9 +95,9 @@ class ClassicGroups:
             response,
             Protocol.CLASSIC,
             message.group_id,
-            What.FAILED,
-            member_id=text(message.member_id),
-            group_instance_id=text(getattr(message, "group_instance_id", None)),
+            EventType.FAILED,
+            member_id=or_none(message.member_id),
+            group_instance_id=or_none(getattr(message, "group_instance_id", None)),
             generation=getattr(message, "generation_id", None),
             client_id=exchange.told.client_id,
         )
@@ -150,32 +152,32 @@ class ClassicGroups:
     # -- API by API
 
     def _join(
-        self, group: Group, about: GroupEvent, request: Any, answer: Any
+        self, group: Group, about: GroupEvent, request: Any, response: Any
     ) -> Iterator[GroupEvent]:
-        if answer is None or answer.error_code:
+        if response is None or response.error_code:
             group.causes.refused(about.exchange)
-            if answer is not None and answer.error_code != ErrorCode.MEMBER_ID_REQUIRED:
-                yield from self._refuse(about, answer.error_code)
+            if response is not None and response.error_code != ErrorCode.MEMBER_ID_REQUIRED:
+                yield from self._refuse(about, response.error_code)
             return
         group.protocol_type = request.protocol_type
         about = about._replace(
-            member_id=answer.member_id,
-            generation=answer.generation_id,
-            assignor=text(answer.protocol_name),
-            members=len(answer.members) or None,
-            reason=text(request.reason),
+            member_id=response.member_id,
+            generation=response.generation_id,
+            assignor=or_none(response.protocol_name),
+            members=len(response.members) or None,
+            reason=or_none(request.reason),
         )
-        if answer.generation_id != group.generation:
+        if response.generation_id != group.generation:
             yield from self._new_generation(group, about)
         group.causes.refused(about.exchange)
-        group.leader = text(answer.leader)
-        group.joined.add(answer.member_id)
+        group.leader = or_none(response.leader)
+        group.joined.add(response.member_id)
         member = group.seen(about)
-        group.add(answer.member_id, text(request.group_instance_id))
+        group.add(response.member_id, or_none(request.group_instance_id))
         member.subscription = subscription_of(request)
         member.session_timeout_ns = max(request.session_timeout_ms, 0) * 1_000_000
-        yield about._replace(what=What.JOINED)
-        yield from self._missing(group, about, answer)
+        yield about._replace(type=EventType.JOINED)
+        yield from self._missing(group, about, response)
 
     def _new_generation(self, group: Group, about: GroupEvent) -> Iterator[GroupEvent]:
         group.generation = about.generation or 0
@@ -196,34 +198,34 @@ class ClassicGroups:
             start = started(cause, about)
         yield start._replace(noticed_ns=about.exchange.told.time_ns)
 
-    def _missing(self, group: Group, about: GroupEvent, answer: Any) -> Iterator[GroupEvent]:
-        """Say who is gone: the leader is told all members of the generation."""
-        if not answer.members:
+    def _missing(self, group: Group, about: GroupEvent, response: Any) -> Iterator[GroupEvent]:
+        """Say who is leaving: the leader is told all members of the generation."""
+        if not response.members:
             return
-        here = {member.member_id: member.group_instance_id for member in answer.members}
-        reason = f"not in generation {answer.generation_id}"
-        for gone in sorted(group.members.keys() - here.keys()):
-            member = group.remove(gone) or Member()
+        here = {member.member_id: member.group_instance_id for member in response.members}
+        reason = f"not in generation {response.generation_id}"
+        for leaving in sorted(group.members.keys() - here.keys()):
+            member = group.remove(leaving) or Member()
             yield about._replace(
-                what=What.REMOVED,
-                member_id=gone,
+                type=EventType.REMOVED,
+                member_id=leaving,
                 client_id=member.client_id,
                 group_instance_id=member.instance,
                 reason=reason,
             )
         for member_id, instance in here.items():
-            group.add(member_id, text(instance))
+            group.add(member_id, or_none(instance))
 
     def _sync(
-        self, group: Group, about: GroupEvent, request: Any, answer: Any
+        self, group: Group, about: GroupEvent, request: Any, response: Any
     ) -> Iterator[GroupEvent]:
-        if answer is None or answer.error_code:
-            if answer is not None:
-                yield from self._refuse(about, answer.error_code)
+        if response is None or response.error_code:
+            if response is not None:
+                yield from self._refuse(about, response.error_code)
             return
         partitions = self._assignment(group, about.row)
-        about = about._replace(assignor=text(request.protocol_name))
-        yield about._replace(what=What.ASSIGNED, partitions=partitions)
+        about = about._replace(assignor=or_none(request.protocol_name))
+        yield about._replace(type=EventType.ASSIGNED, partitions=partitions)
         group.seen(about)
         group.synced.add(request.member_id)
         if group.started is not None and group.joined and group.synced >= group.joined:
@@ -231,7 +233,7 @@ class ClassicGroups:
             group.started = None
             group.causes.ended(group.generation_ns)
             yield about._replace(
-                what=What.REBALANCE_ENDED,
+                type=EventType.REBALANCE_ENDED,
                 member_id=None,
                 group_instance_id=None,
                 members=len(group.members),
@@ -239,12 +241,12 @@ class ClassicGroups:
             )
 
     def _heartbeat(
-        self, group: Group, about: GroupEvent, _request: Any, answer: Any
+        self, group: Group, about: GroupEvent, _request: Any, response: Any
     ) -> Iterator[GroupEvent]:
-        if answer is None:
+        if response is None:
             return
-        if answer.error_code:
-            yield from self._refuse(about, answer.error_code)
+        if response.error_code:
+            yield from self._refuse(about, response.error_code)
             return
         if about.member_id is not None:
             group.seen(about)
@@ -252,22 +254,22 @@ class ClassicGroups:
             group.causes.stable(about.exchange.told.time_ns)
 
     def _leave(
-        self, group: Group, about: GroupEvent, request: Any, answer: Any
+        self, group: Group, about: GroupEvent, request: Any, response: Any
     ) -> Iterator[GroupEvent]:
-        if answer is not None and answer.error_code:
+        if response is not None and response.error_code:
             group.causes.refused(about.exchange)
-            yield from self._refuse(about, answer.error_code)
+            yield from self._refuse(about, response.error_code)
             return
         group.causes.settle(about.exchange)
         for member in request.members or [request]:
             known = group.remove(member.member_id)
             yield about._replace(
-                what=What.LEFT,
-                member_id=text(member.member_id),
+                type=EventType.LEFT,
+                member_id=or_none(member.member_id),
                 client_id=about.client_id if known is None else known.client_id,
-                group_instance_id=text(getattr(member, "group_instance_id", None)),
+                group_instance_id=or_none(getattr(member, "group_instance_id", None)),
                 generation=group.generation if group.generation >= 0 else None,
-                reason=text(getattr(member, "reason", None)),
+                reason=or_none(getattr(member, "reason", None)),
             )
 
     def _refuse(self, about: GroupEvent, code: int) -> Iterator[GroupEvent]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 from zlib import crc32
 
-from ..extraction.group_event import GroupEvent, text
+from ..extraction.group_event import GroupEvent, or_none
 from .causes import Causes
 
 MEMBER_ID_REQUIRED: Final = 4
@@ -90,7 +90,7 @@ def kind_of_join(group: Group, request: Any, version: int) -> tuple[str, bool]:
     """Say what a JoinGroup is for, and whether it starts a rebalance of a stable group for certain
     (a member that rejoins and changes nothing is told the generation that there is).
     """
-    instance, member = text(request.group_instance_id), group.members.get(request.member_id)
+    instance, member = or_none(request.group_instance_id), group.members.get(request.member_id)
     if not request.member_id and instance:
         if instance in group.instances:
             return f"static member {instance} is replaced", False

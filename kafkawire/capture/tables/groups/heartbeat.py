@@ -18,7 +18,7 @@ from ...engine import Located
 from ...exchanges.exchanges import Exchange
 from ...exchanges.topic_ids import Topic
 from ..context import Context
-from ..extraction.group_event import GroupEvent, Protocol, What, refused, text
+from ..extraction.group_event import EventType, GroupEvent, Protocol, or_none, refused
 from .causes import Causes, cause_of, started, started_unseen
 
 PROTOCOLS: Final[dict[int, Protocol]] = {
@@ -75,7 +75,7 @@ class HeartbeatGroups:
         what = None if protocol is None or message is None else _kind_of_beat(message)
         if protocol is None or what is None:
             return
-        cause = cause_of(item, what, text(message.member_id), _instance(message), True)
+        cause = cause_of(item, what, or_none(message.member_id), _instance(message), True)
         self._group(protocol, message.group_id).causes.sent(cause)
 
     def take(self, exchange: Exchange) -> Iterator[GroupEvent]:
@@ -89,26 +89,26 @@ class HeartbeatGroups:
         if response is None or response.message is None:
             group.causes.settle(exchange)
             return
-        answer: Any = response.message
+        reply: Any = response.message
         about = GroupEvent(
             exchange,
             response,
             protocol,
             message.group_id,
-            What.FAILED,
-            member_id=text(answer.member_id) or text(message.member_id),
+            EventType.FAILED,
+            member_id=or_none(reply.member_id) or or_none(message.member_id),
             group_instance_id=_instance(message),
-            generation=answer.member_epoch,
-            assignor=text(getattr(message, "server_assignor", None)),
+            generation=reply.member_epoch,
+            assignor=or_none(getattr(message, "server_assignor", None)),
             client_id=exchange.told.client_id,
         )
-        if answer.error_code:
+        if reply.error_code:
             group.causes.refused(exchange)
-            yield refused(about._replace(generation=message.member_epoch), answer.error_code)
+            yield refused(about._replace(generation=message.member_epoch), reply.error_code)
         elif message.member_epoch < 0:
             yield from self._leave(group, about, message.member_epoch)
         else:
-            yield from self._beat(group, about, message, answer)
+            yield from self._beat(group, about, message, reply)
 
     def _group(self, protocol: Protocol, group_id: str) -> _Group:
         return self._groups.setdefault((protocol, group_id), _Group())
@@ -122,12 +122,12 @@ class HeartbeatGroups:
         group.at(about.member_id or "", None)
         group.causes.settle(about.exchange)
         reason = "static member, may come back" if epoch == STATIC_LEAVE else None
-        yield about._replace(what=What.LEFT, reason=reason)
+        yield about._replace(type=EventType.LEFT, reason=reason)
 
     def _beat(
-        self, group: _Group, about: GroupEvent, request: Any, answer: Any
+        self, group: _Group, about: GroupEvent, request: Any, response: Any
     ) -> Iterator[GroupEvent]:
-        member, epoch = about.member_id or "", answer.member_epoch
+        member, epoch = about.member_id or "", response.member_epoch
         if not group.epoch and request.member_epoch == epoch:
             group.epoch = epoch  # seen from the middle of its life: nothing has changed just now
         if epoch > group.epoch:
@@ -149,24 +149,24 @@ class HeartbeatGroups:
         group.at(member, epoch)
         group.causes.settle(about.exchange)
         if request.member_epoch == 0:
-            yield about._replace(what=What.JOINED, members=len(group.members))
-        partitions = self._assignment(answer)
+            yield about._replace(type=EventType.JOINED, members=len(group.members))
+        partitions = self._assignment(response)
         if partitions is not None:
-            yield about._replace(what=What.ASSIGNED, partitions=partitions)
+            yield about._replace(type=EventType.ASSIGNED, partitions=partitions)
         if group.started is not None and group.is_settled:
             duration = about.row.time_ns - group.started
             group.started = None
             yield about._replace(
-                what=What.REBALANCE_ENDED,
+                type=EventType.REBALANCE_ENDED,
                 member_id=None,
                 group_instance_id=None,
                 members=len(group.members),
                 duration_ns=duration,
             )
 
-    def _assignment(self, answer: Any) -> list[tuple[Topic, list[int]]] | None:
-        """Read the assignment in an answer; None for none, or one of tasks instead of topics."""
-        assignment = getattr(answer, "assignment", None)
+    def _assignment(self, response: Any) -> list[tuple[Topic, list[int]]] | None:
+        """Read the assignment in an response; None for none, or one of tasks instead of topics."""
+        assignment = getattr(response, "assignment", None)
         if assignment is None:
             return None
         names = self._context.names
@@ -188,6 +188,6 @@ def _kind_of_beat(request: Any) -> str | None:
 
 
 def _instance(request: Any) -> str | None:
-    return text(
+    return or_none(
         getattr(request, "instance_id", None) or getattr(request, "group_instance_id", None)
     )
