@@ -1,7 +1,7 @@
-"""What was asked, how often, with what outcome, and how long it took.
+"""Counts requests, responses, errors and latencies by API.
 
-Law: each request and each response is counted once, also where the other is not in the capture; a
-Produce that asks for no acknowledgment lacks none.
+Law: each request and each response is counted once, even if the other is not in the capture; a
+Produce request with acks=0 expects no response.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from .reading import Collector
 
 
 class Api:
-    """What is known of one kind of call.
+    """The counts of one API, or of one API and group (version, client or broker).
 
-    unanswered: requests without the response they want; alone: responses without a request. errors:
-    responses with an error code in them, of whatever depth; codes: how many responses have each.
+    without_response: requests whose response is not in the capture; without_request: the opposite.
+    errors: responses that contain an error code at any depth; codes: responses by error code.
     """
 
     def __init__(self, api_key: int | None, api_name: str | None, group: str | None) -> None:
@@ -45,7 +45,7 @@ class Api:
 
     @property
     def error_rate(self) -> float:
-        """Errors by response."""
+        """Share of responses with errors."""
         return self.errors / self.responses if self.responses else 0.0
 
     def take(self, exchange: Exchange, entities: Entities) -> None:
@@ -71,7 +71,7 @@ class Api:
             self.max_throttle_time_ms = max(self.max_throttle_time_ms, entities.throttle_time_ms)
 
     def json(self) -> dict[str, Any]:
-        """Make the JSON form."""
+        """Return the JSON form."""
         return {
             "api_key": self.api_key,
             "api_name": self.api_name,
@@ -103,12 +103,12 @@ def expects_no_response(exchange: Exchange) -> bool:
 
 
 BY: Final[dict[str, Callable[[Exchange], str | None]]] = {
-    "api": lambda exchange: None,  # noqa: ARG005  # the API is always told apart
+    "api": lambda exchange: None,  # noqa: ARG005  # every group has its own API
     "version": lambda exchange: _version(exchange.told.api_version),
     "client": lambda exchange: exchange.told.client_id,
     "broker": lambda exchange: exchange.broker,
 }
-"""What calls can be told apart by, besides their API."""
+"""What requests can be grouped by, besides their API."""
 
 
 def _version(version: int | None) -> str | None:
@@ -116,21 +116,21 @@ def _version(version: int | None) -> str | None:
 
 
 class ApiTotals(NamedTuple):
-    """Of all calls: the names of their APIs, and how many responses have no request."""
+    """Of all APIs: the names of those with requests, and the responses without a request."""
 
     api_names: set[str]
     responses_without_request: int
 
 
 class Apis(Collector):
-    """The calls of a capture, by API and by one thing more."""
+    """Collects the requests of a capture, by API and group."""
 
     def __init__(self, by: str = "api") -> None:
         self._group_of = BY[by]
         self._found: dict[tuple[int | None, str | None], Api] = {}
 
     def exchange(self, exchange: Exchange, entities: Entities) -> None:
-        """Take the next exchange."""
+        """Count the next exchange."""
         told = exchange.told
         key = told.api_key, self._group_of(exchange)
         found = self._found.get(key)
@@ -139,7 +139,7 @@ class Apis(Collector):
         found.take(exchange, entities)
 
     def totals(self) -> ApiTotals:
-        """Return what is totals below the list of calls."""
+        """Return the totals of all APIs."""
         found = self._found.values()
         return ApiTotals(
             {one.name for one in found if one.requests}, sum(one.without_request for one in found)
@@ -147,7 +147,7 @@ class Apis(Collector):
 
     @property
     def all(self) -> list[Api]:
-        """Give what was found, by key, the busiest of an API first; what no API is comes last."""
+        """Return the counts by API key, then by number of requests; unknown APIs last."""
         return sorted(
             self._found.values(),
             key=lambda one: (

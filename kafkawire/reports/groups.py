@@ -1,10 +1,10 @@
-"""The groups of a capture: what happened to each, put together while the capture is read.
+"""Collects the histories of the groups of a capture.
 
-Law: whoever heartbeats is a member, also where its joining is not in the capture; a member is known
-by requests that it sends for itself, not by those that others send about it.
+Law: a client that sends heartbeats is a member, even if its join is not in the capture; a member is
+identified by its own requests, not by those of others about it.
 
-    happenings --.
-    heartbeats --+--> lives          watermarks --> lag at commit
+    group events --.
+    heartbeats ----+--> histories          watermarks --> lag at commit
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ HEARTBEATS: Final[dict[int, str]] = {
     ApiKey.SHARE_GROUP_HEARTBEAT: "member_epoch",
     ApiKey.STREAMS_GROUP_HEARTBEAT: "member_epoch",
 }
-"""Requests that members send for themselves all the time, and what their generation is called."""
+"""Requests that members send periodically -> field of their generation or epoch."""
 
 LEAVING: Final = frozenset({EventType.LEFT, EventType.REMOVED})
 
 
 class Groups(Collector):
-    """The groups of a capture.
+    """Collects the histories of the groups of a capture.
 
-    clients, watermarks: tallies that are told before this one.
+    clients, watermarks: collectors that handle each exchange before this one.
     """
 
     def __init__(self, reading: Reading, clients: Clients, watermarks: Watermarks) -> None:
@@ -50,32 +50,32 @@ class Groups(Collector):
 
     @property
     def all(self) -> list[GroupHistory]:
-        """Give the groups by name."""
+        """Return the groups by id."""
         return sorted(self._histories.values(), key=lambda history: history.group_id)
 
     def missing(self, group_ids: Iterable[str]) -> list[str]:
-        """List those of the ids that no group in the capture has."""
+        """List the group ids that are not in the capture."""
         return [group_id for group_id in group_ids if group_id not in self._histories]
 
     def chosen(self, group_ids: Iterable[str]) -> list[GroupHistory]:
-        """List the groups of these ids that are in the capture, by name."""
+        """List the groups with these ids, by id."""
         return [self._histories[one] for one in sorted({*group_ids} & self._histories.keys())]
 
     def row(self, found: Located) -> None:
-        """Take the next row."""
+        """Handle the next row."""
         self._events.requested(found)
 
     def exchange(self, exchange: Exchange, entities: Entities) -> None:
-        """Take the next exchange."""
+        """Handle the next exchange."""
         if not entities.error_codes or list(entities.error_codes) == [
             ErrorCode.REBALANCE_IN_PROGRESS
         ]:
-            self._heartbeat(exchange)  # whoever is told of a rebalance is a member, too
+            self._heartbeat(exchange)  # only members get this error
         for one in self._events.take(exchange):
             self._take(one)
 
     def _heartbeat(self, exchange: Exchange) -> None:
-        """Take note of a member that is shown by the answer to its heartbeat."""
+        """Note the member of an accepted heartbeat."""
         generation = HEARTBEATS.get(exchange.told.api_key or -1)
         request, response = exchange.request, exchange.response
         if generation is None or request is None or response is None:
@@ -87,7 +87,7 @@ class Groups(Collector):
         member.in_generation(getattr(message, generation))
         member.in_generation(getattr(response.message, generation, None))
 
-    # -- happenings
+    # -- events
 
     def _take(self, one: GroupEvent) -> None:
         history = self._history(one.group_id)
@@ -100,8 +100,8 @@ class Groups(Collector):
             history.protocol = one.protocol
         if one.assignor is not None:
             history.assignors.pop(one.assignor, None)
-            history.assignors[one.assignor] = None  # the last one is that which is in use
-        self._note_member(history, one)
+            history.assignors[one.assignor] = None  # the last one is in use
+        self._update_member(history, one)
         if one.type is EventType.REBALANCE_STARTED:
             history.rebalances.append(Rebalance(one))
         elif one.type is EventType.REBALANCE_ENDED and history.open_rebalance is not None:
@@ -109,11 +109,11 @@ class Groups(Collector):
         history.max_members = max(history.max_members, one.members or 0)
         history.add(_timeline_event(one, history))
 
-    def _note_member(self, history: GroupHistory, one: GroupEvent) -> None:
-        """Bring up to date what is known of the member that a happening is about."""
+    def _update_member(self, history: GroupHistory, one: GroupEvent) -> None:
+        """Update the member of an event."""
         if one.member_id is None:
             return
-        if one.type in LEAVING:  # the request may be an administrator's, or another member's
+        if one.type in LEAVING:  # an administrator or another member may have sent the request
             member = history.members.get(one.member_id)
             if member is not None:
                 member.left_by, member.left_ns, member.reason = (
@@ -125,7 +125,7 @@ class Groups(Collector):
         if one.type in (
             EventType.FAILED,
             EventType.REBALANCE_STARTED,
-        ):  # it may be no member, or not yet
+        ):  # not a member, or not yet
             return
         member = self._member(history, one.member_id, one.exchange)
         member.group_instance_id = one.group_instance_id or member.group_instance_id
@@ -158,7 +158,7 @@ class Groups(Collector):
             history.add(commits)
         commits.add(one.row.time_ns, partitions)
 
-    # -- who
+    # -- members
 
     def _history(self, group_id: str) -> GroupHistory:
         found = self._histories.get(group_id)
@@ -177,14 +177,14 @@ class Groups(Collector):
 
 
 def _client_of(one: GroupEvent, member: Member | None) -> str | None:
-    """Name the client that a happening is about, where it is about one."""
+    """Return the client id of an event, if it is about one client."""
     if member is not None:
         return member.client_id
     return one.client_id if one.type in (EventType.FAILED, EventType.REBALANCE_STARTED) else None
 
 
-def _refusal(one: GroupEvent) -> str:
-    return f"{one.exchange.told.api_name} answered {ErrorCode.name_of(one.error_code or 0)}"
+def _failure(one: GroupEvent) -> str:
+    return f"{one.exchange.told.api_name} failed with {ErrorCode.name_of(one.error_code or 0)}"
 
 
 def _timeline_event(one: GroupEvent, history: GroupHistory) -> TimelineEvent:
@@ -198,7 +198,7 @@ def _timeline_event(one: GroupEvent, history: GroupHistory) -> TimelineEvent:
         one.generation,
         one.members,
         one.assignor,
-        one.reason or (_refusal(one) if one.type is EventType.FAILED else None),
+        one.reason or (_failure(one) if one.type is EventType.FAILED else None),
         None if one.error_code == ErrorCode.NONE else one.error_code,
         one.duration_ns,
         history.rebalances[-1].stops_consumption if ended and history.rebalances else None,

@@ -1,7 +1,7 @@
-"""Topics by what was written to them and read from them.
+"""Counts what was produced to topics and fetched from them.
 
-Law: bytes and records are those on the wire, of whole batches, whether the broker took them or not;
-a topic that is called by id in one place and by name in another is one topic.
+Law: bytes and records are those on the wire, of complete batches, whether the broker accepted them
+or not; a topic that is referred to by id and by name is one topic.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ DIRECTIONS: Final[dict[tuple[int | None, str], str]] = {
     (ApiKey.FETCH, "response"): FETCHED,
     (ApiKey.SHARE_FETCH, "response"): FETCHED,
 }
-"""Messages that carry records, and which direction."""
+"""Messages that contain records -> direction."""
 
 WITH_ERRORS: Final = frozenset({(ApiKey.PRODUCE, "response"), *DIRECTIONS})
-"""Messages that say of a partition what went wrong."""
+"""Messages with records or error codes of partitions."""
 
 
 class Amount:
-    """Records in one direction."""
+    """Counts of records in one direction."""
 
     def __init__(self) -> None:
         self.bytes = self.batches = self.records = 0
         self.clients: dict[str, None] = {}
 
     def add(self, other: Amount) -> None:
-        """Add what another has."""
+        """Add the counts of another."""
         self.bytes += other.bytes
         self.batches += other.batches
         self.records += other.records
         self.clients |= other.clients
 
     def json(self) -> dict[str, Any]:
-        """Make the JSON form."""
+        """Return the JSON form."""
         return {
             "bytes": self.bytes,
             "batches": self.batches,
@@ -62,7 +62,7 @@ class Amount:
 
 
 class Topic:
-    """What is known of one topic. name: None where the capture does not tell it."""
+    """What is known of one topic. name: None if it is not in the capture."""
 
     def __init__(self, name: str | None, topic_id: str | None) -> None:
         self.name = name
@@ -74,7 +74,7 @@ class Topic:
 
     @property
     def label(self) -> str:
-        """What to call it."""
+        """The name, or else the id."""
         return self.name or self.topic_id or ""
 
     @property
@@ -86,7 +86,7 @@ class Topic:
         return sum(direction.records for direction in self.directions.values())
 
     def add(self, other: Topic) -> None:
-        """Add what another has: they are the same one."""
+        """Add the counts of the same topic."""
         self.topic_id = self.topic_id or other.topic_id
         for name, direction in self.directions.items():
             direction.add(other.directions[name])
@@ -95,7 +95,7 @@ class Topic:
         self.codes.update(other.codes)
 
     def json(self) -> dict[str, Any]:
-        """Make the JSON form."""
+        """Return the JSON form."""
         return {
             "topic": self.name,
             "topic_id": self.topic_id,
@@ -109,7 +109,7 @@ class Topic:
 
 
 class Topics(Collector):
-    """The topics of a capture. broken: told of batches that cannot be read."""
+    """Collects the topics of a capture. on_corrupt: called for each corrupt batch."""
 
     def __init__(self, names: TopicNames, on_corrupt: Callable[[Located, int, str], None]) -> None:
         self._names = names
@@ -117,7 +117,7 @@ class Topics(Collector):
         self._found: dict[object, tuple[Any, Topic]] = {}
 
     def row(self, found: Located) -> None:
-        """Take the next row."""
+        """Count the next row."""
         row = found.row
         direction = DIRECTIONS.get((row.api_key, row.direction))
         if row.message is None or (
@@ -137,7 +137,7 @@ class Topics(Collector):
                 self._count(topic, topic.directions[direction or ""], found, one, data)
 
     def _topic(self, one: PartitionReference) -> Topic:
-        """Get a topic's tally; what it is called is looked up at the end."""
+        """Return the counts of a topic; its name is looked up at the end."""
         found = self._found.get(one.topic.key)
         if found is None:
             found = self._found[one.topic.key] = one.topic, Topic(None, None)
@@ -146,31 +146,31 @@ class Topics(Collector):
     def _count(
         self, topic: Topic, direction: Amount, found: Located, one: PartitionReference, data: bytes
     ) -> None:
-        """Count records by the headers of their batches, where these say it."""
+        """Count records, from batch headers if possible."""
         row: Row = found.row
         direction.bytes += len(data)
         if row.client_id is not None:
             direction.clients[row.client_id] = None
         batches = RecordBatches(data)
         budget = Budget(batches.limits)
-        faults: list[WireError] = []
-        for batch in batches.batches(faults):
+        errors: list[WireError] = []
+        for batch in batches.batches(errors):
             direction.batches += 1
             try:
                 topic.codecs[batch.compression.name.lower()] += 1
             except WireError as error:
-                faults.append(error)
+                errors.append(error)
                 continue
             known = batch.records_count
-            direction.records += known if known >= 0 else len(batch.records(budget, faults=faults))
-        for fault in faults:
-            self._on_corrupt(found, len(data), f"{one.topic.name}-{one.partition}: {fault}")
+            direction.records += known if known >= 0 else len(batch.records(budget, faults=errors))
+        for error in errors:
+            self._on_corrupt(found, len(data), f"{one.topic.name}-{one.partition}: {error}")
 
     @property
     def all(self) -> list[Topic]:
-        """Give the topics, the one with the most bytes first."""
+        """Return the topics, the one with the most bytes first."""
         made: dict[str, Topic] = {}
-        for known, tally in self._found.values():
+        for known, counts in self._found.values():
             topic = Topic(known.name, known.id_text)
-            made.setdefault(topic.label, topic).add(tally)
+            made.setdefault(topic.label, topic).add(counts)
         return sorted(made.values(), key=lambda topic: (-topic.bytes, -topic.records, topic.label))

@@ -1,6 +1,6 @@
-"""How far partitions are written, as brokers told it last: what a committed offset lags behind.
+"""Tracks the end offsets of partitions, to compute the lag of committed offsets.
 
-Law: a high watermark counts from the response that told it on, for commits after it; what was never
+Law: an end offset applies to commits after the response that reports it; an end that was never
 reported is unknown, not zero.
 """
 
@@ -18,26 +18,26 @@ from kafkawire.messages.api_key import ApiKey
 from .reading import Collector, Reading
 
 LATEST: Final = -1
-"""The timestamp with which ListOffsets asks for the end."""
+"""The timestamp with which ListOffsets requests the end offset."""
 
 READ_COMMITTED: Final = 1
-"""Who reads so is told the last stable offset for the end."""
+"""With this isolation level, ListOffsets returns the last stable offset as the end."""
 
 
 class Watermarks(Collector):
-    """The high watermarks told so far; partitions bound their number.
+    """Collects the last reported end offset of each partition.
 
-    Topics go by name, by id while their names are not known.
+    Topics are stored by name, or by id while the name is unknown.
     """
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._ends: dict[object, dict[int, int]] = {}
-        self._unnamed = 0  # topics in it that go by id
-        self._caught_up = 0  # names learnt so far that were looked at
+        self._unnamed = 0  # topics stored by id
+        self._caught_up = 0  # learned names handled so far
 
     def exchange(self, exchange: Exchange, _: Entities) -> None:
-        """Take the next exchange."""
+        """Handle the next exchange."""
         response = exchange.response
         if response is None or response.message is None:
             return
@@ -77,7 +77,7 @@ class Watermarks(Collector):
         known[partition] = offset
 
     def lag(self, topic: Topic, partition: int, offset: int) -> int | None:
-        """Return how far a committed offset is behind the end; None where the end is not known."""
+        """Return the lag of a committed offset; None if the end offset is unknown."""
         known = self._find(topic, partition)
         if known is None and (topic.name is None or self._unnamed):
             self._reading.name_topics()  # ids whose names come later in the capture
@@ -89,7 +89,7 @@ class Watermarks(Collector):
         return self._ends.get(topic.name or topic.id, {}).get(partition)
 
     def _catch_up(self) -> None:
-        """Put what was told of an id to the topic's name, once that is known."""
+        """Move ends stored by topic id to the topic name, once it is known."""
         names = self._reading.context.names
         while self._caught_up < len(names.named):
             id = names.named[self._caught_up]

@@ -99,11 +99,13 @@ def test_a_classic_group_from_its_first_member_to_its_last(tmp_path: Path) -> No
         for partitions in ([0, 1], [0], [1])
     ]
     assert found[4]["client_id"] is None
-    assert found[4]["reason"] == ("the cause is not in the capture; a Heartbeat response shows it")
+    assert found[4]["reason"] == (
+        "the cause is not in the capture; noticed in a Heartbeat response"
+    )
     assert found[10]["reason"] == "bye"
     assert (found[11]["error"], found[11]["reason"]) == (
         "UNKNOWN_MEMBER_ID",
-        "Heartbeat answered UNKNOWN_MEMBER_ID",
+        "Heartbeat failed with UNKNOWN_MEMBER_ID",
     )
     assert {row["protocol"] for row in found} == {"classic"}
 
@@ -357,7 +359,7 @@ def test_who_left_and_changed_nothing_is_no_cause(tmp_path: Path) -> None:
     sent = group.join(B, "b", metadata="AAE=")
     group.beat(A, "a", 1, REBALANCING)
     (start,) = group.starts(tmp_path)
-    assert told([start], *CAUSE) == [(sent, "b", "a member rejoins with another subscription")]
+    assert told([start], *CAUSE) == [(sent, "b", "a member rejoins with a new subscription")]
 
 
 def test_a_leader_that_rejoins_causes_a_rebalance(tmp_path: Path) -> None:
@@ -388,7 +390,7 @@ def test_a_session_that_ends_causes_a_rebalance(tmp_path: Path) -> None:
     assert told([start], "packet", "member_id", "client_id") == [
         (len(group.packets), "b", "tester")
     ]
-    assert start["reason"] == "session timeout: the member's last request was 0.0 s before"
+    assert start["reason"] == "session timeout: last request of the member 0.0 s earlier"
 
 
 def test_a_static_member_that_is_replaced(tmp_path: Path) -> None:

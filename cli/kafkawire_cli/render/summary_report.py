@@ -42,7 +42,7 @@ class Summary:
         self.groups = Groups(captures, self.clients, self.watermarks)
         self.payload = Payload()
         self.problems = Problems(captures)
-        self.topics = Topics(captures.context.names, self.problems.broken)
+        self.topics = Topics(captures.context.names, self.problems.corrupt_records)
 
     def read(self) -> None:
         """Read the capture, once."""

@@ -56,7 +56,7 @@ def topics(
         from kafkawire.reports.problems import Problems
         from kafkawire.reports.topics import Topics
 
-        tally = Topics(captures.context.names, Problems(captures).broken)
+        tally = Topics(captures.context.names, Problems(captures).corrupt_records)
         captures.read(tally)
     found = tally.all
     if sort is Sort.RECORDS:

@@ -31,7 +31,7 @@ BATCH_ROWS: Final = 4096
 
 
 class Table(NamedTuple):
-    """A table: what one row describes, its columns, and what makes rows of decoded messages."""
+    """A table: its description, its columns, and what builds its rows of decoded messages."""
 
     description: str
     columns: Columns
@@ -44,22 +44,31 @@ class Table(NamedTuple):
 
 
 TABLES: Final[dict[str, Table]] = {
-    "exchanges": Table("A request with its response.", exchanges.COLUMNS, exchanges.rows),
+    "exchanges": Table(
+        "One row per exchange: a request with its response.", exchanges.COLUMNS, exchanges.rows
+    ),
     "messages": Table(
-        "A message (request or response), its body as JSON.", messages.COLUMNS, messages.rows
+        "One row per message (request or response), its body as JSON.",
+        messages.COLUMNS,
+        messages.rows,
     ),
-    "records": Table("A record that was produced or fetched.", records.COLUMNS, records.rows),
+    "records": Table(
+        "One row per record that was produced or fetched.", records.COLUMNS, records.rows
+    ),
     "partitions": Table(
-        "A partition that a request or its response refers to.", partitions.COLUMNS, partitions.rows
+        "One row per exchange and partition that its request or response refers to.",
+        partitions.COLUMNS,
+        partitions.rows,
     ),
-    "connections": Table("A TCP connection.", connections.COLUMNS, connections.rows),
+    "connections": Table("One row per TCP connection.", connections.COLUMNS, connections.rows),
     "group_events": Table(
-        "An event of a consumer group or one of its members.",
+        "One row per event of a group or one of its members.",
         group_events.COLUMNS,
         group_events.rows,
     ),
     "problems": Table(
-        "A message or bytes that were not decoded, missing from the capture, or contradictory.",
+        "One row per problem: messages or bytes that were not decoded, are missing from the "
+        "capture, or contradict each other.",
         problems.COLUMNS,
         problems.rows,
     ),
@@ -83,8 +92,8 @@ def read(
 
     source: a path, a binary stream, or several paths that are read as one capture in the order of
     their first packets. ports, brokers: ports of brokers, and brokers as `address:port`, where they
-    are known. secrets: whether credentials are shown. watch: reports progress. reassembly: limits of
-    TCP reassembly.
+    are known. secrets: whether credentials are shown. watch: reports progress. reassembly: limits
+    of TCP reassembly.
 
     Topic ids are resolved to names from anywhere in the capture: files are read a second time if
     needed; in a stream, only names seen so far are known.

@@ -26,7 +26,7 @@ COLUMNS: Final[Columns] = (
     Column("correlation_id", INT32, "Correlation id."),
     Column("client_id", TEXT, "Client id; for a response, that of its request."),
     Column("length", INT32, "Size of the message, without the 4-byte size field."),
-    Column("status", TEXT, "Decoding status; `ok` if every byte was decoded."),
+    Column("status", TEXT, "Decoding status; `ok` if decoded completely, byte for byte."),
     Column("error", TEXT, "Why it was not decoded completely."),
     Column("request_packet", INT64, "For a response: number of the last packet of its request."),
     Column(

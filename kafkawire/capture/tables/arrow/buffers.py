@@ -1,7 +1,6 @@
-"""Columns while they are filled: numbers as Arrow has them in memory, lists by their ends.
+"""Collects values of columns in Arrow's memory layout: numbers, and lists with their offsets.
 
-Law: what is put is never looked at again here; `arrays` makes arrays of it without copying values
-one by one.
+Law: buffers are append-only; `arrays` builds arrays of them without copying value by value.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from ..extraction.body_facts import NONE
 
 @final
 class Numbers:
-    """A column of numbers as Arrow has it, and a byte for each that says whether it is valid."""
+    """A column of numbers in Arrow's layout, with one byte per value: 1 if valid, 0 if null."""
 
     def __init__(self) -> None:
         self.values: BytesWriter = BytesWriter()
@@ -49,7 +48,7 @@ class Numbers:
 
 @final
 class Lists:
-    """A column of lists: where each ends, and what is in all of them."""
+    """A column of lists: the end of each, and the elements of all."""
 
     def __init__(self) -> None:
         self.ends: BytesWriter = BytesWriter()
@@ -63,7 +62,7 @@ class Lists:
         write_i32_le(self.ends, i32(len(self.items)))
 
     def put_union(self, first: list[Any], second: list[Any]) -> None:
-        """Add what both sides say, each once."""
+        """Add the distinct elements of two lists."""
         items = self.items
         if first:
             if second and first is not second:

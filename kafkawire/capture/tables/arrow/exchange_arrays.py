@@ -1,4 +1,4 @@
-"""Record batches of `ExchangeColumns`."""
+"""Builds record batches of `ExchangeColumns`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ TEXTS: Final = (
 
 
 def exchange_batch(filled: ExchangeValues) -> pa.RecordBatch:
-    """Make a record batch of what was filled, at least a row."""
+    """Build a record batch of at least one row."""
     made = {name: _numbers(name, getattr(filled, name)) for name in NUMBERS}
     made |= {name: texts(getattr(filled, name)) for name in TEXTS}
     made["time"] = _times(filled.time_ns)

@@ -1,10 +1,9 @@
-"""The `exchanges` table filled column by column from what is message of messages, without decoding
-most of them.
+"""Builds the `exchanges` table column by column from extracted messages, most of them undecoded.
 
-Law: row for row what `exchanges.rows` makes of the decoded messages (a test holds one against the
-other for every capture); pairing is as in `capture.exchanges`.
+Law: rows equal those that `exchanges.rows` builds of decoded messages (a test compares them for
+every capture); requests and responses are paired as in `capture.exchanges`.
 
-    Heard --by connection--> request, response --> columns --> record batches
+    ExtractedMessage --by connection--> request, response --> columns --> record batches
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from .buffers import Lists, Numbers
 
 NUMBER: Final = (1 << 40) - 1
 NO_FACTS: Final = BodyFacts(OK)
-"""What a message says that is not there."""
+"""Facts of a missing message."""
 
 
 @final
 class SessionPartitions:
-    """Partitions of a fetch session that has not changed since, and their topics."""
+    """Partitions and topics of a fetch session, until it changes."""
 
     def __init__(self, wanted: object, topics: list[Topic], groups: Groups) -> None:
         self.wanted: object = wanted
@@ -40,7 +39,7 @@ class SessionPartitions:
 
 @final
 class PendingRequests:
-    """The requests of one connection that may still be answered."""
+    """The requests of one connection without a response so far."""
 
     def __init__(self, connection: int, client: str, broker: str) -> None:
         self.connection: i64 = connection
@@ -52,7 +51,7 @@ class PendingRequests:
 
 @final
 class ExchangeValues:
-    """Values of columns, so far."""
+    """Values of the columns, one per row."""
 
     def __init__(self) -> None:
         self.rows: int = 0
@@ -87,7 +86,7 @@ class ExchangeValues:
 
 @final
 class ExchangeColumns:
-    """Exchanges of a capture as values of columns. filled: what was not taken away yet."""
+    """Collects the exchanges of a capture as column values. filled: rows not returned yet."""
 
     def __init__(self, traffic: Traffic) -> None:
         self.traffic: Traffic = traffic
@@ -100,7 +99,7 @@ class ExchangeColumns:
         self.filled: ExchangeValues = ExchangeValues()
 
     def take_values(self) -> ExchangeValues:
-        """Take the rows away."""
+        """Return the rows, and start new ones."""
         filled = self.filled
         self.filled = ExchangeValues()
         return filled
@@ -108,7 +107,7 @@ class ExchangeColumns:
     # -- pairing
 
     def take(self, connection: int, client: str, broker: str, message: ExtractedMessage) -> None:
-        """Take the next message of a connection."""
+        """Handle the next message of a connection."""
         pending = self.open.get(connection)
         if pending is None:
             pending = self.open[connection] = PendingRequests(connection, client, broker)
@@ -139,20 +138,20 @@ class ExchangeColumns:
         self.add(pending, None, message)
 
     def add_without_response(self, pending: PendingRequests) -> None:
-        """Give up the oldest request."""
+        """Add the oldest request as an exchange without a response."""
         request = pending.requests.pop(0)
         pending.bytes -= request.length
         self.add(pending, request, None)
 
     def end(self, connection: int) -> None:
-        """Take that nothing more comes of a connection."""
+        """Handle the end of a connection."""
         pending = self.open.pop(connection, None)
         if pending is not None:
             while pending.requests:
                 self.add_without_response(pending)
 
     def finish(self) -> None:
-        """Take that nothing more comes."""
+        """Handle the end of the capture."""
         for connection in list(self.open):
             self.end(connection)
 
@@ -247,7 +246,7 @@ class ExchangeColumns:
             filled.latency_ns.put64(response.time_ns - response.request_ns)
 
     def file(self, packet: i64) -> str:
-        """Name the file that a packet is in."""
+        """Return the name of a packet's file."""
         index = packet >> 40
         if index != self.file_index:
             self.file_index = index
@@ -259,7 +258,7 @@ class ExchangeColumns:
     def session_partitions(
         self, connection: int, sent: Session, received: Session | None
     ) -> tuple[SessionPartitions, bool]:
-        """Say what a Fetch asks for, as its session knows."""
+        """Return the partitions of a Fetch and its session, and whether all are known."""
         wanted, complete = self.sessions.turn(
             connection,
             sent.id,
@@ -270,14 +269,14 @@ class ExchangeColumns:
         )
         partitions = self.by_session.get((connection, sent.id))
         if partitions is None or partitions.wanted is not wanted:
-            partitions = session_partitions(wanted)
+            partitions = grouped_by_topic(wanted)
             if len(self.by_session) >= MAX_SESSIONS:
                 self.by_session.clear()
             self.by_session[connection, sent.id] = partitions
         return partitions, complete
 
 
-def session_partitions(wanted: dict[tuple[object, int], tuple[Topic, int]]) -> SessionPartitions:
+def grouped_by_topic(wanted: dict[tuple[object, int], tuple[Topic, int]]) -> SessionPartitions:
     """Group partitions by topic."""
     found: dict[object, tuple[Topic, list[int]]] = {}
     for (key, number), (topic, _) in wanted.items():
@@ -289,4 +288,4 @@ def session_partitions(wanted: dict[tuple[object, int], tuple[Topic, int]]) -> S
     return SessionPartitions(wanted, topics, list(found.values()) if found else NO_GROUPS)
 
 
-assert FILE_BITS == 40  # written out above, where compiled code wants a number
+assert FILE_BITS == 40  # a literal above, as compiled code needs a constant

@@ -1,11 +1,11 @@
-"""The `records` table column by column: records of many fields decoded into one set of columns,
-without an object for each.
+"""Builds the `records` table column by column: the records of many fields are decoded into one set
+of columns, without an object per record.
 
-Law: row for row what `records.rows` makes of decoded records; fields that are read together with a
-broken batch are left to it.
+Law: rows equal those that `records.rows` builds of decoded records; fields decoded together with a
+corrupt batch are decoded again one by one.
 
     Fields --runs--> offsets, timestamps, views of keys and values
-       `--`--> what a field or a batch says, repeated for its records
+       `--`--> values of a field or a batch, repeated for its records
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ BATCH_FIELDS: Final = {
 
 
 class RecordColumns:
-    """Collects records fields, and makes batches of the records in them.
+    """Collects records fields, and builds record batches of the records in them.
 
     secrets: whether records of the metadata topic are shown.
     """
@@ -75,11 +75,11 @@ class RecordColumns:
         self.fields = Fields()
 
     def is_full(self, rows: int) -> bool:
-        """Whether valid is enough for a batch of so many rows."""
+        """Whether there is enough for a batch of that many rows."""
         return self.fields.bytes >= FIELD_BYTES or len(self.fields) >= rows
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Make batches of all that was taken, of any number of rows."""
+        """Build batches of all collected fields, of any number of rows."""
         fields, self.fields = self.fields, Fields()
         if not len(fields):
             return
@@ -95,12 +95,12 @@ class RecordColumns:
 
 
 def _one_by_one(fields: Fields, secrets: bool) -> Iterator[pa.RecordBatch]:
-    """Read each batch for itself; what is broken costs itself."""
+    """Decode each batch by itself; a corrupt one affects no other."""
     sink = Sink(COLUMNS)
-    numbers = {name: _as_numpy(getattr(fields, name), dtype) for name, dtype in NUMBERS.items()}
+    columns = {name: _as_numpy(getattr(fields, name), dtype) for name, dtype in NUMBERS.items()}
     for at, field in enumerate(fields.fields):
         packet, time_ns, connection, correlation_id, partition = (
-            int(values[at]) if valid[at] else None for values, valid in numbers.values()
+            int(values[at]) if valid[at] else None for values, valid in columns.values()
         )
         where = (
             fields.file[at],
@@ -128,7 +128,7 @@ def _one_by_one(fields: Fields, secrets: bool) -> Iterator[pa.RecordBatch]:
 
 
 def _batch(fields: Fields, found: Runs) -> pa.RecordBatch:
-    """Make a batch of records."""
+    """Build a batch of records."""
     columns = found.columns
     rows = columns.rows
     counts = np.frombuffer(found.count.getvalue(), np.int64)
@@ -152,7 +152,7 @@ def _batch(fields: Fields, found: Runs) -> pa.RecordBatch:
 
 
 def _of_batches(found: Runs, counts: Int64s) -> dict[str, pa.Array]:
-    """Make the columns of what batches say."""
+    """Build the columns of batch values."""
     made = {}
     for name, dtype in BATCH_FIELDS.items():
         values = np.frombuffer(getattr(found, name).getvalue(), dtype)
@@ -166,7 +166,7 @@ def _of_batches(found: Runs, counts: Int64s) -> dict[str, pa.Array]:
 
 
 def _of_fields(fields: Fields, counts: Int64s) -> dict[str, pa.Array]:
-    """Make the columns that say where records come from."""
+    """Build the columns of where records were found."""
     made = {}
     for name, dtype in NUMBERS.items():
         values, valid = _as_numpy(getattr(fields, name), dtype)
@@ -191,7 +191,7 @@ def _as_numpy(column: Numbers, dtype: npt.DTypeLike) -> tuple[Any, Any]:
 
 
 def _headers(columns: Columns) -> pa.Array:
-    """Make the lists of headers."""
+    """Build the lists of headers."""
     count = columns.headers
     header = HEADERS.value_type
     if not count:

@@ -1,10 +1,10 @@
-"""Notes taken of a body's bytes, without the message.
+"""Extracts facts from the bytes of a body, without decoding the message.
 
-Law: they are the notes that `notes_of` takes of the decoded message, or none: what is not simple
-(tagged fields, a null that the decoder has not been seen to take, anything wrong) is left to the
-decoder.
+Law: the facts equal those that `body_facts_of` extracts from the decoded message, or there are
+none: what is not simple (tagged fields, a null that the decoder has not accepted before, any error)
+is left to the decoder.
 
-    bytes, Layout --> Notes; and names of topic ids, for TopicNames
+    bytes, Layout --> BodyFacts; and names of topic ids, for TopicNames
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from .record_batches import RecordsField
 
 @final
 class Reader(BodyValues):
-    """Takes notes of bodies, one after the other. records: whether of records, too."""
+    """Reads bodies one after the other. records: whether to include records fields."""
 
     def __init__(self, names: TopicNames, records: bool) -> None:
         super().__init__()
@@ -80,10 +80,9 @@ class Reader(BodyValues):
         is_request: bool,
         is_fetch: bool,
     ) -> BodyFacts | None:
-        """Take notes of the body that begins at `start`; None where it is left to the decoder.
+        """Extract the facts of the body at `start`; None if it is left to the decoder.
 
-        asks: whether it is a request, so that its partitions are noted. is_fetch: whether it speaks
-        of a fetch session.
+        is_request: whether to collect partitions. is_fetch: whether there is a fetch session.
         """
         self.is_request, self.is_fetch = is_request, is_fetch
         self.start(data, start, elements, layout.flexible)
@@ -193,7 +192,7 @@ class Reader(BodyValues):
     def structs(self, step: Step, topic: Topic | None) -> None:
         n = self.count(step)
         if n > 0 and step.role != NO_ROLE:
-            raise NeedsDecoder  # partitions that a fetch session is to forget
+            raise NeedsDecoder  # partitions that a fetch session is to remove
         inner = step.inner
         assert inner is not None
         while n > 0:
@@ -214,7 +213,7 @@ class Reader(BodyValues):
             n -= 1
 
     def numbers_of(self, step: Step, name: str | None, id: bytes | None) -> None:
-        """Read the partitions of a topic, which are but numbers."""
+        """Read the partitions of a topic as an array of numbers."""
         n = self.count(step)
         if n <= 0:
             return
@@ -231,7 +230,7 @@ class Reader(BodyValues):
         if found is None:
             found = self.partitions[key] = topic, []
         elif self.is_fetch:
-            raise NeedsDecoder  # a session has its partitions in the order in which they are listed
+            raise NeedsDecoder  # a session keeps its partitions in the order of the request
         self.numbers = found[1]
 
     def topic(self, name: str | None, id: bytes | None) -> Topic:
@@ -246,7 +245,7 @@ class Reader(BodyValues):
         return found
 
     def items(self, step: Step) -> None:
-        """Read an array of values."""
+        """Read an array of primitive values."""
         n = self.count(step)
         if step.op == FIXED_ITEMS:
             if n > 0:
@@ -294,7 +293,7 @@ class Reader(BodyValues):
             self.session_epoch = value
 
     def records_field(self, step: Step, topic: Topic | None) -> None:
-        """Read records."""
+        """Read a records field."""
         n = self.bytes_size(step)
         if n > 0 and self.records and topic is not None:
             if not self.fields:

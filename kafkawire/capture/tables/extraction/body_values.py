@@ -1,13 +1,12 @@
-"""A body's bytes, read value by value: the primitive types of the protocol, without objects where
-nobody asks for them.
+"""Reads primitive values of the protocol from the bytes of a body, creating few objects.
 
-Law: what is taken has the value that the decoder gives it; what is not plain (a varint too long, a
-length out of bounds) is NeedsDecoder.
+Law: a value equals that of the decoder; what is not simple (a varint too long, a length out of
+bounds) raises NeedsDecoder.
 
     INT16 INT32   two or four bytes                  UUID    sixteen
     UVARINT       seven bits a byte, lowest first
-    STRING BYTES ARRAY   the length, then so much    null    a length of -1
-                         length + 1 as UVARINT, where the version is flexible
+    STRING BYTES ARRAY   the length, then the content    null    a length of -1
+                         length + 1 as UVARINT in flexible versions
 """
 
 from __future__ import annotations
@@ -23,18 +22,19 @@ from .layouts import Step
 MAX_STRING: Final = 0x7FFF
 MAX_INT32: Final = 0x7FFFFFFF
 SHORT: Final = 48
-"""Bytes of text that are looked at one by one."""
+"""Length up to which a string is checked for ASCII byte by byte."""
 
 
 class NeedsDecoder(ValueError):
-    """What is left to the decoder."""
+    """The body is left to the decoder."""
 
 
 class BodyValues:
     """A body that is being read.
 
-    pos: what is read next, up to `end`. elements: how many elements of arrays may still come.
-    flexible: whether lengths are UVARINTs. unproven_nulls: nulls not yet known to be taken by the decoder.
+    pos: the next byte to read, up to `end`. elements: how many array elements are still allowed.
+    flexible: whether lengths are UVARINTs. unproven_nulls: fields whose nulls the decoder is not
+    yet known to accept.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class BodyValues:
         self.unproven_nulls: list[Step] = []
 
     def start(self, data: bytes, pos: int, elements: int, flexible: bool) -> None:
-        """Begin to read another body."""
+        """Start reading a body."""
         self.data, self.pos, self.end, self.elements = data, pos, len(data), elements
         self.flexible = flexible
         self.unproven_nulls = []
@@ -88,7 +88,7 @@ class BodyValues:
         return self.data[p : p + 16]
 
     def text_size(self, step: Step | None) -> i64:
-        """Read the length of a string and go behind it; -1 for null."""
+        """Read the length of a string and skip it; -1 for null."""
         n: i64
         if self.flexible:
             n = self.uvarint() - 1
@@ -114,7 +114,7 @@ class BodyValues:
         return self.data[p : p + n].decode("utf-8")
 
     def skip_text(self, step: Step | None) -> None:
-        """Go behind a string, if it is UTF-8."""
+        """Skip a string; it must be UTF-8."""
         n = self.text_size(step)
         if n <= 0:
             return
@@ -130,7 +130,7 @@ class BodyValues:
         data[p : p + n].decode("utf-8")
 
     def bytes_size(self, step: Step | None) -> i64:
-        """Read the length of bytes and go behind them; -1 for null."""
+        """Read the length of bytes and skip them; -1 for null."""
         n = self.uvarint() - 1 if self.flexible else self.int32()
         if n < 0:
             self.null(step)
@@ -144,7 +144,7 @@ class BodyValues:
         self.bytes_size(step)
 
     def count(self, step: Step) -> i64:
-        """Read the length of an array; below zero for null."""
+        """Read the length of an array; -1 for null."""
         n = self.uvarint() - 1 if self.flexible else self.int32()
         if n < 0:
             self.null(step)

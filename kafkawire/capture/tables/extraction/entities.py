@@ -1,11 +1,11 @@
-"""What a message speaks of: topics, groups, transactional ids, error codes, throttling.
+"""Finds the entities in a message: topics, groups, transactional ids, error codes, throttling.
 
-Law: what a field identifies is the entity type that its schema gives it, and a field without one
-identifies nothing, whatever its name; topic ids, which have none, and error codes go by name.
+Law: a field identifies an entity by the entity type in its schema; a field without one identifies
+nothing, whatever its name. Topic ids, which have no entity type, and error codes go by name.
 
-    topic       entity type topicName, and uuid fields called topic_id
+    topic       entity type topicName, and uuid fields named topic_id
     group       entity type groupId
-    error       int16 fields that end in error_code
+    error       int16 fields whose names end in error_code
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ...rows import Row
 
 
 class Entities:
-    """What an exchange speaks of, each once, in the order of first mention."""
+    """The distinct entities of an exchange, in order of first occurrence."""
 
     def __init__(self, names: TopicNames) -> None:
         self._names = names
@@ -32,31 +32,31 @@ class Entities:
         self.throttle_time_ms: int | None = None
 
     def add(self, row: Row | None) -> None:
-        """Take what a row's message says, if it was decoded."""
+        """Add the entities of a row's message, if it was decoded."""
         if row is None or row.message is None or row.body_version is None:
             return
         self.take(row.message, row.body_version, row.api_key, row.direction)
 
     def take(self, message: Message, version: int, api_key: int | None, direction: str) -> None:
-        """Take what a message says, at the version that it is written in."""
+        """Add the entities of a message of that version."""
         self._walk(message, _plan(type(message), version))
         special = SPECIAL.get((api_key, direction))
         if special is not None:
             special(self, message)
 
     def topic(self, name: str | None, id: bytes | None = None) -> None:
-        """Note a topic."""
+        """Add a topic."""
         found = self._names.topic(name, id)
         if found.name or found.id:
             self.topics[found.key] = found
 
     def group(self, name: str) -> None:
-        """Note a group."""
+        """Add a group."""
         if name:
             self.groups[name] = None
 
     def transactional_id(self, name: str) -> None:
-        """Note a transactional producer."""
+        """Add a transactional id."""
         if name:
             self.transactional_ids[name] = None
 
@@ -94,7 +94,7 @@ _plans: Final[dict[tuple[type[Structure], int], tuple[_Step, ...]]] = {}
 
 
 def _plan(cls: type[Structure], version: int) -> tuple[_Step, ...]:
-    """Find the fields of a structure, at that version, that say something, and the way to them."""
+    """Find the fields of a structure that identify entities at a version, and the paths to them."""
     made = _plans.get((cls, version))
     if made is not None:
         return made
@@ -127,7 +127,7 @@ ENTITIES: Final[dict[str, Callable[[Entities, Any], None]]] = {
     "groupId": Entities.group,
     "transactionalId": Entities.transactional_id,
 }
-"""Entity type of a field -> how its value is noted."""
+"""Entity type of a field -> what adds its value."""
 
 UNMARKED_GROUPS: Final = frozenset(
     {
@@ -138,11 +138,11 @@ UNMARKED_GROUPS: Final = frozenset(
         "ReadShareGroupStateSummaryRequest",
     }
 )
-"""Structs whose `group_id` Kafka's schemas do not mark as one: the state of share groups."""
+"""Structs whose `group_id` has no entity type in Kafka's schemas: the state of share groups."""
 
 
 def recorder_of(owner: str, row: FieldRow) -> Callable[[Entities, Any], None] | None:
-    """Return how a field of the struct `owner` is noted; None for one that says nothing here."""
+    """Return what adds the value of a field of the struct `owner`; None if it is no entity."""
     note = ENTITIES.get(row.entity_type)
     if note is not None:
         return note
@@ -156,27 +156,27 @@ def recorder_of(owner: str, row: FieldRow) -> Callable[[Entities, Any], None] | 
     return Entities._throttled if name == "throttle_time_ms" else None
 
 
-# -- fields whose meaning another field says
+# -- fields whose meaning depends on another field
 
 COORDINATOR_OF: Final = {0: Entities.group, 1: Entities.transactional_id}
-"""What a FindCoordinator's key is, by its key_type; 2 is a group with topic id and partition."""
+"""key_type of a FindCoordinator -> what adds the key; 2 is a group with topic id and partition."""
 
 TOPIC_RESOURCE: Final = 2
-"""The resource type of topics, in the messages about configurations."""
+"""The resource type of topics, in messages about configurations."""
 
 
-def _coordinator(mentions: Entities, message: Message) -> None:
+def _coordinator(entities: Entities, message: Message) -> None:
     note = COORDINATOR_OF.get(getattr(message, "key_type", 0))
     if note is not None:
         for key in [getattr(message, "key", ""), *getattr(message, "coordinator_keys", [])]:
-            note(mentions, key)
+            note(entities, key)
 
 
 def _resources(attribute: str) -> Callable[[Entities, Message], None]:
-    def note(mentions: Entities, message: Message) -> None:
+    def note(entities: Entities, message: Message) -> None:
         for resource in getattr(message, attribute) or ():
             if resource.resource_type == TOPIC_RESOURCE:
-                mentions.topic(resource.resource_name)
+                entities.topic(resource.resource_name)
 
     return note
 

@@ -1,11 +1,11 @@
-"""Which fields of a body tables look at, found once for each message and version.
+"""Finds the fields of a body that tables need, once for each message and version.
 
-Law: a layout leads over every byte of a body as the decoder does; where that takes more than is
-here (a struct that stands alone, fields whose meaning another one says), it is not simple, and the
-message is decoded.
+Law: a layout covers every byte of a body as the decoder does; where steps do not suffice (a struct
+outside an array, fields whose meaning depends on another), it is not simple, and the message is
+decoded.
 
-    class, version --once--> Layout: a Step a field in wire order; fields that say nothing and are
-                             of fixed size together make one Step
+    class, version --once--> Layout: one Step per field in wire order; adjacent fields of fixed size
+                             that are not needed are one Step
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ ROLES: Final[dict[Callable[[Entities, Any], None], int]] = {
     Entities._error: ERROR,
     Entities._throttled: THROTTLE,
 }
-"""How a field is noted of a decoded message -> what it is called here."""
+"""What adds the entity of a decoded field -> its role here."""
 
 
 SESSION: Final = {
@@ -79,14 +79,14 @@ SESSION: Final = {
     ("FetchResponse", "session_id"): SESSION_ID,
     ("FetchResponse", "error_code"): FETCH_ERROR,
 }
-"""What messages say of fetch sessions (KIP-227); FETCH_ERROR is an error code like any other, too."""
+"""Fields of fetch sessions (KIP-227); FETCH_ERROR is added to the error codes, too."""
 
 
 @final
 class Step:
-    """A field, or several of fixed size. size: theirs, or that of an element. is_name, is_id:
-    whether it names the topic that its struct is about. is_partitions: whether it lists partitions
-    of that topic. allows_null: whether the decoder is known to take a null here.
+    """A field, or several of fixed size. size: their size, or that of an element. is_name, is_id:
+    whether it identifies the topic of its struct. is_partitions: whether it lists partitions of
+    that topic. allows_null: whether the decoder is known to accept a null here.
     """
 
     def __init__(self, op: int, size: int, role: int, inner: Layout | None) -> None:
@@ -102,9 +102,9 @@ class Step:
 
 @final
 class Layout:
-    """The fields of a struct at a version. simple: whether it can be read here at all; flexible:
-    whether lengths are varints and tags follow; names_topic: whether what names a topic in it is
-    kept for what stands behind; states: whether it says which name an id has.
+    """The fields of a struct at a version. simple: whether it can be read without the decoder;
+    flexible: whether lengths are varints and tagged fields follow; names_topic: whether it has the
+    topic of fields behind it; states: whether it maps a topic id to a name.
     """
 
     def __init__(
@@ -169,14 +169,14 @@ class Layout:
         return Step(FIXED_ITEMS, SIZES.get(kind, 0), NO_ROLE, None)
 
     def _add(self, step: Step) -> None:
-        """Add a step, to the last one if both only skip."""
+        """Add a step, merged with the last one if both only skip."""
         if step.op == SKIP and self.steps and self.steps[-1].op == SKIP:
             self.steps[-1].size += step.size
         else:
             self.steps.append(step)
 
     def fixed_size(self) -> int:
-        """Bytes of a struct that is nothing but fields to skip; 0 for any other."""
+        """Return the size of a struct of which every field is skipped; 0 for any other."""
         if self.flexible or not self.simple or len(self.steps) != 1 or self.steps[0].op != SKIP:
             return 0
         return int(self.steps[0].size)
@@ -189,7 +189,7 @@ def _has_topic_id(cls: type[Structure], version: int) -> bool:
 
 
 def _names_of(cls: type[Structure], version: int, walks: list[_PathWalk]) -> set[str]:
-    """Find the fields that name the topic a struct is about."""
+    """Find the fields that name the topic of a struct."""
     here = {row.attribute for row in cls.__fields__ if row.first <= version <= row.last}
     names = {walk.path.name for walk in walks if walk.is_topic and walk.path.name in here}
     if "topic_id" in here:
@@ -199,8 +199,8 @@ def _names_of(cls: type[Structure], version: int, walks: list[_PathWalk]) -> set
 
 @final
 class _PathWalk:
-    """How far a struct is on the way to partitions: at which of the way's attributes, in the topic
-    struct, or in a partition's.
+    """A position on the path to partitions: at one of its attributes, in a topic struct, or in a
+    partition struct.
     """
 
     def __init__(self, path: PartitionPath, at: int, has_records: bool) -> None:
@@ -211,17 +211,17 @@ class _PathWalk:
         self.is_partition = at > len(path.attributes)
 
     def leads(self, attribute: str) -> bool:
-        """Whether the way goes on behind a field."""
+        """Whether the path continues in a field."""
         if self.is_topic:
             return attribute == self.path.partitions
         return not self.is_partition and self.path.attributes[self.at] == attribute
 
     def next(self) -> _PathWalk:
-        """Take the next step."""
+        """Return the next position."""
         return _PathWalk(self.path, self.at + 1, self.has_records)
 
     def role_of(self, row: FieldRow, role: int) -> int:
-        """Say what a field is on this way, if it is anything."""
+        """Return the role of a field on this path, else `role`."""
         if self.is_partition and row.attribute == self.path.number:
             return NUMBER
         if self.is_partition and self.has_records and row.type == "records":
@@ -234,7 +234,7 @@ class _PathWalk:
 def layout_of(
     cls: type[Structure], api_key: int, is_request: bool, version: int, flexible: bool
 ) -> Layout | None:
-    """Make the layout of a message; None where it is not simple."""
+    """Build the layout of a message; None if it is not simple."""
     direction = "request" if is_request else "response"
     if (api_key, direction) in SPECIAL:
         return None
@@ -249,8 +249,8 @@ def layout_of(
 
 
 def _in_order(layout: Layout, within: bool) -> bool:
-    """Whether each thing is role before what it is needed for: a topic before its partitions, a
-    partition before its records.
+    """Whether fields come in a usable order: a topic before its partitions, a partition before its
+    records.
     """
     seen_partition = within
     for step in layout.steps:

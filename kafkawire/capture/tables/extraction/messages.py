@@ -1,10 +1,10 @@
-"""Messages as tables hear them: what their headers say, and notes of their bodies.
+"""Extracts what tables need from messages: header fields, and facts of bodies.
 
-Law: what is heard of a frame is what its row says once it is opened; a frame is opened only where
-its bytes alone do not tell, and bodies that are alike and name no topics are read once.
+Law: the result equals that of the decoded row; a frame is decoded only if its bytes do not suffice,
+and equal bodies that name no topics are read once.
 
-    Sealed --Layout--> Notes --.
-       `---opened--> Row ------+--> Heard
+    RawFrame --Layout--> BodyFacts --.
+        `---decoded--> Row ----------+--> ExtractedMessage
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ LENIENT: Final = Status.LENIENT.value
 FETCH: Final = int(ApiKey.FETCH)
 
 CACHED_BODY_BYTES: Final = 1 << 10
-"""The longest body that is remembered."""
+"""Size of the largest body that is cached."""
 
 CACHED_BODIES: Final = 1 << 8
-"""Bodies of an API's requests or responses at a version that are remembered."""
+"""Cached bodies of the requests or responses of an API at a version, at most."""
 
 
 @final
 @mypyc_attr(acyclic=True)
 class ExtractedMessage:
-    """A message: as in Row, and what its body says. NONE stands for numbers that are not there,
-    NO_TIME for times; request_packet, request_ns: of a response.
+    """A message: fields as in Row, and the facts of its body. NONE stands for missing numbers,
+    NO_TIME for missing times; request_packet, request_ns: of a response.
     """
 
     def __init__(
@@ -78,11 +78,11 @@ class ExtractedMessage:
 
 @final
 class MessageFormat:
-    """What is known of an API's requests or responses at a version.
+    """How the requests or responses of an API at a version are read.
 
-    layout: how bodies are read, None where they are opened. has_records: whether there may be records;
-    names: whether topics may be named. tagged, simple_if_zero: as in `row_text`. kept: notes of
-    bodies.
+    layout: how bodies are read, None if they are decoded. has_records: whether there may be
+    records; names: whether topic ids may be mapped to names. tagged, simple_if_zero: as in
+    `row_text`. cache: facts by body.
     """
 
     def __init__(self, asked: InFlightRequest, is_request: bool) -> None:
@@ -108,7 +108,7 @@ class MessageFormat:
 
 @final
 class Extractor:
-    """Hears the messages of one capture. records: whether those that messages carry, too."""
+    """Extracts the messages of one capture. records: whether to include records fields."""
 
     def __init__(self, names: TopicNames, limits: Limits, records: bool) -> None:
         self.names: TopicNames = names
@@ -118,7 +118,7 @@ class Extractor:
         self.formats: dict[int, MessageFormat] = {}
 
     def format_of(self, asked: InFlightRequest, is_request: bool) -> MessageFormat:
-        """Look up what is known of a message, as far as its header tells."""
+        """Return the format of a message, by its API and version."""
         number = (asked.api_key << 16 | asked.api_version & 0xFFFF) << 1 | is_request
         found = self.formats.get(number)
         if found is None:
@@ -126,7 +126,7 @@ class Extractor:
         return found
 
     def extract(self, raw: RawFrame, row: Row | None = None) -> ExtractedMessage:
-        """Hear a frame; row: what it is, if it was opened already."""
+        """Extract a frame; row: its row, if it is already decoded."""
         asked = raw.asked
         if asked is None or raw.body < 0:
             return self.row(raw.open(self.limits) if row is None else row)
@@ -135,7 +135,8 @@ class Extractor:
         frame = raw.frame
         at: i64 = raw.body
         facts: BodyFacts | None = None
-        if format.names or len(frame) - at > CACHED_BODY_BYTES:  # names are stated each time anew
+        # names must be learned from each message
+        if format.names or len(frame) - at > CACHED_BODY_BYTES:
             facts = self.frame_facts(format, raw, row)
         else:
             body = frame[at:]
@@ -171,7 +172,7 @@ class Extractor:
         )
 
     def frame_facts(self, format: MessageFormat, raw: RawFrame, row: Row | None) -> BodyFacts:
-        """Take notes of a frame's body."""
+        """Extract the facts of a frame's body."""
         reader = self.reader
         reader.unproven_nulls = []
         layout = format.layout
@@ -193,20 +194,20 @@ class Extractor:
             if row is None:
                 row = raw.open(self.limits)
             if row.status is Status.OK:
-                for step in reader.unproven_nulls:  # all nulls that were met may be there
+                for step in reader.unproven_nulls:  # the decoder accepts all these nulls
                     step.allows_null = True
             facts = self.row_facts(row)
         return facts
 
     def row_facts(self, row: Row) -> BodyFacts:
-        """Take notes of a row, and learn the names that it states."""
-        is_guess = row.status is Status.GUESSED  # a guess is shown, not built upon
+        """Extract the facts of a row, and learn the topic names in it."""
+        is_guess = row.status is Status.GUESSED  # a guess may be wrong
         if row.message is not None and row.body_version is not None and not is_guess:
             self.names.learn(row.message, row.body_version)
         return body_facts_of(row, self.names, self.records)
 
     def row(self, row: Row) -> ExtractedMessage:
-        """Hear what is a row already."""
+        """Extract a decoded row."""
         facts = self.row_facts(row)
         request_ns = row.request_time_ns
         return ExtractedMessage(

@@ -1,9 +1,9 @@
-"""Where messages speak of partitions, API by API, and what their fields say of one.
+"""Finds the partitions in messages, and the fields of each, by API.
 
-Law: one row here is all that an API needs to appear in the `partitions` table and in the
+Law: one entry here is all that an API needs to appear in the `partitions` table and in the
 `partitions` column of `exchanges`.
 
-    message --way--> topic struct (name, id) --partitions--> partition struct, or a bare number
+    message --attributes--> topic struct (name, id) --partitions--> partition struct, or a number
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ...rows import Row
 
 
 class PartitionPath(NamedTuple):
-    """A way to partitions.
+    """A path to partitions.
 
-    way: attributes that lead from the message to its topic structs. partitions: the list in a topic
-    struct. number: the partition's number in a partition struct; "" where the list holds numbers.
-    name: the topic's name; the id, where there is one, is `topic_id` everywhere.
+    attributes: from the message to its topic structs. partitions: the list in a topic struct.
+    number: the partition number in a partition struct; "" if the list holds numbers. name: the
+    topic name; the topic id, if any, is always `topic_id`.
     """
 
     attributes: tuple[str, ...]
@@ -32,7 +32,7 @@ class PartitionPath(NamedTuple):
 
 
 class PartitionReference(NamedTuple):
-    """A partition that a message speaks of; what: its struct, None where there is but a number."""
+    """A partition in a message; struct: its struct, None if the message has only its number."""
 
     topic: Topic
     partition: int
@@ -70,7 +70,7 @@ REQUESTS: Final[dict[int, tuple[PartitionPath, ...]]] = {
     ),
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: (PartitionPath(("topics",), name="topic_name"),),
 }
-"""API key -> where its request speaks of partitions."""
+"""API key -> paths to the partitions of its request."""
 
 RESPONSES: Final[dict[int, tuple[PartitionPath, ...]]] = {
     ApiKey.PRODUCE: (PartitionPath(("responses",), "partition_responses", "index"),),
@@ -101,11 +101,11 @@ RESPONSES: Final[dict[int, tuple[PartitionPath, ...]]] = {
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (PartitionPath(("groups", "topics"), name="topic_name"),),
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: (PartitionPath(("responses",), name="topic_name"),),
 }
-"""API key -> where its response speaks of partitions."""
+"""API key -> paths to the partitions of its response."""
 
 
 def partition_references(row: Row | None, names: TopicNames) -> Iterator[PartitionReference]:
-    """Give the partitions that a message speaks of, in wire order."""
+    """Yield the partitions in a message, in wire order."""
     if row is None or row.message is None or row.api_key is None:
         return
     paths = REQUESTS if row.direction == "request" else RESPONSES
@@ -132,11 +132,11 @@ def _topics(
 
 
 def requested_partitions(row: Row | None, names: TopicNames) -> list[tuple[Topic, int]]:
-    """List the (topic, partition) pairs that a request asks for."""
+    """List the (topic, partition) pairs of a request."""
     return [(one.topic, one.partition) for one in partition_references(row, names)]
 
 
-# -- what the fields of a partition say: attribute -> column of the `partitions` table
+# -- attribute of a partition struct -> column of the `partitions` table
 
 REQUEST_FIELDS: Final = {
     "fetch_offset": "request_offset",
@@ -172,7 +172,7 @@ RESPONSE_FIELDS: Final = {
 
 
 def partition_columns(struct: Structure, version: int, direction: str) -> dict[str, Any]:
-    """Read what a partition struct says, by column; only fields that the version has."""
+    """Return the fields of a partition struct, by column; only those of the version."""
     table = REQUEST_FIELDS if direction == "request" else RESPONSE_FIELDS
     return {
         table[row.attribute]: getattr(struct, row.attribute)

@@ -1,7 +1,7 @@
-"""Record batches that messages carry: which, in which partition, and what is wrong with them.
+"""Reads the record batches in messages, and reports corrupt ones.
 
-Law: a batch that cannot be read costs what follows in it, never the message around it; what a field
-of records may cost is bounded.
+Law: a corrupt batch loses its own remaining records, never the message around it; the cost of
+decoding a records field is bounded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RECORDS_MESSAGES: Final = frozenset(
         (ApiKey.SHARE_FETCH, "response"),
     }
 )
-"""The messages that carry records of partitions."""
+"""The messages that contain records, by API key and direction."""
 
 
 class RecordsField(NamedTuple):
@@ -35,7 +35,7 @@ class RecordsField(NamedTuple):
 
 
 class CorruptRecords(NamedTuple):
-    """What could not be read of a records field."""
+    """A corrupt part of a records field."""
 
     topic: Topic
     partition: int
@@ -43,7 +43,7 @@ class CorruptRecords(NamedTuple):
 
 
 def records_fields(row: Row | None, names: TopicNames) -> Iterator[RecordsField]:
-    """Give the records fields of a message that are not empty, in wire order."""
+    """Yield the non-empty records fields of a message, in wire order."""
     if row is None or (row.api_key, row.direction) not in RECORDS_MESSAGES:
         return
     for one in partition_references(row, names):
@@ -53,38 +53,38 @@ def records_fields(row: Row | None, names: TopicNames) -> Iterator[RecordsField]
 
 
 def batches_in(field: RecordsField) -> Iterator[tuple[Batch, list[Record]] | CorruptRecords]:
-    """Read the batches of a field: of a broken one the records before the fault, then the fault.
+    """Read the batches of a field: of a corrupt one the records before the error, then the error.
 
-    Where lengths still lead on, the next batches are read.
+    Later batches are read if their start is known.
     """
     found = RecordBatches(field.data)
     budget = Budget(found.limits)
-    faults: list[WireError] = []
-    for batch in found.batches(faults):
-        yield from corrupt_records(field, faults)
-        records = batch.records(budget, faults=faults)
-        if records or not faults:
+    errors: list[WireError] = []
+    for batch in found.batches(errors):
+        yield from corrupt_records(field, errors)
+        records = batch.records(budget, faults=errors)
+        if records or not errors:
             yield batch, records
-        yield from corrupt_records(field, faults)
-    yield from corrupt_records(field, faults)
+        yield from corrupt_records(field, errors)
+    yield from corrupt_records(field, errors)
 
 
-def corrupt_records(field: RecordsField, faults: list[WireError]) -> list[CorruptRecords]:
-    """Take the faults met so far out of their list."""
-    made = [CorruptRecords(field.topic, field.partition, fault) for fault in faults]
-    faults.clear()
+def corrupt_records(field: RecordsField, errors: list[WireError]) -> list[CorruptRecords]:
+    """Return the errors found so far, and clear the list."""
+    made = [CorruptRecords(field.topic, field.partition, error) for error in errors]
+    errors.clear()
     return made
 
 
 class Count(NamedTuple):
-    """Batches and records of a field; records is None where a batch could not be read."""
+    """Batches and records of a field; records is None if a batch is corrupt."""
 
     batches: int
     records: int | None
 
 
 def count(field: RecordsField) -> Count:
-    """Count what a field holds, by headers alone where they say it."""
+    """Count the batches and records of a field, from batch headers if possible."""
     batches, records = 0, 0
     found = RecordBatches(field.data)
     budget = Budget(found.limits)

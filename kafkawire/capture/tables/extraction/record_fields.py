@@ -1,10 +1,9 @@
-"""Records fields, and the batches in them, as columns: a row for each field, a row for each batch.
+"""Collects records fields and their batches as columns: one row per field, one row per batch.
 
-Law: a batch whose records cannot be read stops all that are read together, with its error; nothing
-of them is to be used then.
+Law: a corrupt batch fails all batches that are decoded together; their results are then discarded.
 
     Fields: where each field was found      Runs: Columns of records, and for each batch its field,
-                                                  its number of records and what its header says
+                                                  its number of records and its header values
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from ..arrow.buffers import Numbers
 from .record_batches import RecordsField
 
 DECOMPRESSED_BYTES: Final = 1 << 25
-"""Bytes of decompressed batches after which rows are given."""
+"""Decompressed bytes after which rows are returned."""
 
 
 @final
 class Fields:
-    """Records fields and where they were found: a value of each column for each field."""
+    """Records fields and where they were found, one value per column and field."""
 
     def __init__(self) -> None:
         self.fields: list[RecordsField] = []
@@ -63,7 +62,7 @@ class Fields:
         client_id: str | None,
         correlation_id: i64,
     ) -> None:
-        """Add a field; NONE and NO_TIME stand for what is not there."""
+        """Add a field; NONE and NO_TIME stand for missing values."""
         self.fields.append(field)
         self.bytes += len(field.data)
         self.file.append(file)
@@ -86,12 +85,12 @@ class Fields:
 
 
 _names: Final[dict[int, tuple[str, str]]] = {}
-"""Magic and the last four bits of attributes -> timestamp type and codec in words."""
+"""Magic and the last four bits of attributes -> names of timestamp type and codec."""
 
 
 @final
 class Runs:
-    """Records, and what each of their batches says. opened: bytes that were decompressed."""
+    """Records, and header values of their batches. decompressed: bytes decompressed so far."""
 
     def __init__(self, data: bytes) -> None:
         self.columns: Columns = Columns(data)
@@ -136,7 +135,7 @@ class Runs:
 
 
 def batch_names(batch: Batch) -> tuple[str, str]:
-    """Name a batch's timestamp type and codec."""
+    """Return the names of a batch's timestamp type and codec."""
     number = batch.magic << 4 | batch.attributes & 0xF
     found = _names.get(number)
     if found is None:
@@ -146,8 +145,9 @@ def batch_names(batch: Batch) -> tuple[str, str]:
 
 
 def runs(fields: list[RecordsField]) -> Iterator[Runs]:
-    """Read all batches of fields as if they were of one field, as many as DECOMPRESSED_BYTES allow at a
-    time. Raises WireError where one cannot be read.
+    """Decode the batches of all fields together, up to DECOMPRESSED_BYTES at a time.
+
+    Raises WireError for a corrupt batch.
     """
     data, ends = join_whole_batches(fields)
     made = Runs(data)
@@ -169,7 +169,7 @@ def runs(fields: list[RecordsField]) -> Iterator[Runs]:
 
 
 def join_whole_batches(fields: list[RecordsField]) -> tuple[bytes, list[int]]:
-    """Put the whole batches of fields behind one another; say where each field ends."""
+    """Concatenate the complete batches of fields; also return the end of each field."""
     pieces: list[bytes] = []
     ends: list[int] = []
     end = 0

@@ -1,10 +1,10 @@
-"""The life of classic groups: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
+"""Tracks classic groups: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
 
-Law: a rebalance starts with the request that caused it (see `causes`), and is known by the first
-message that shows it (a join that ends in a new generation, a response REBALANCE_IN_PROGRESS); it
-ends when every member seen to join has its assignment.
+Law: a rebalance starts with the request that caused it (see `causes`), and is noticed by the first
+message that shows it (a JoinGroup response with a new generation, a REBALANCE_IN_PROGRESS error).
+It ends when every member that was seen joining has its assignment.
 
-    stable --27 or a join--> preparing --JoinGroup responses--> syncing --all synced--> stable
+    stable --error 27 or a join--> preparing --JoinGroup responses--> syncing --all synced--> stable
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ COORDINATOR_MOVED: Final = frozenset(
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     }
 )
-"""Error codes that send members to look for another coordinator."""
+"""Error codes that make members look up the coordinator again."""
 
 
 class ClassicGroups:
-    """The classic groups of a capture; their members' number bounds the memory."""
+    """Tracks the classic groups of a capture. Memory grows with the number of members."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._groups: dict[str, Group] = {}
 
     def requested(self, item: Located) -> None:
-        """Note a request that may cause a rebalance when it is sent."""
+        """Note a request that may cause a rebalance, when it is sent."""
         message: Any = item.row.message
         if message is None:
             return
@@ -80,10 +80,10 @@ class ClassicGroups:
         )
 
     def take(self, exchange: Exchange) -> Iterator[GroupEvent]:
-        """Take an exchange; say what it shows."""
+        """Handle an exchange; yield its events."""
         request, response = exchange.request, exchange.response
-        told = HANDLERS.get(exchange.told.api_key or 0)
-        if told is None or request is None or request.message is None:
+        handler = HANDLERS.get(exchange.told.api_key or 0)
+        if handler is None or request is None or request.message is None:
             return
         message: Any = request.message
         group = self._group(message.group_id)
@@ -103,17 +103,17 @@ class ClassicGroups:
         )
         if getattr(response.message, "error_code", 0) in COORDINATOR_MOVED:
             group.moved = True
-        yield from told(self, group, about, message, response.message)
+        yield from handler(self, group, about, message, response.message)
 
     def alive(self, about: GroupEvent) -> None:
-        """Take a request that the coordinator took of a member: its session goes on."""
+        """Note that the coordinator accepted a request of a member: its session continues."""
         group = self._groups.get(about.group_id)
         if group is not None and about.member_id in group.members:
             group.seen(about)
 
     def in_progress(self, about: GroupEvent) -> Iterator[GroupEvent]:
-        """Take a response REBALANCE_IN_PROGRESS, to whatever request of a member: it notices a
-        rebalance that something else caused.
+        """Handle REBALANCE_IN_PROGRESS in the response to any request of a member: the member
+        notices a rebalance with another cause.
         """
         group = self._group(about.group_id)
         if about.member_id is not None:
@@ -133,15 +133,15 @@ class ClassicGroups:
         else:
             group.started = now_ns
             api = about.exchange.told.api_name
-            reason = f"{NOT_CAPTURED}; a {api} response shows it"
+            reason = f"{NOT_CAPTURED}; noticed in a {api} response"
             yield started_unseen(about, reason)
 
     def _expired(self, group: Group, about: GroupEvent, member_id: str) -> GroupEvent:
-        """Make the start of a rebalance by the end of a session: no request shows that."""
+        """Make the event of a rebalance that starts with a session timeout."""
         member = group.members[member_id]
         group.started = about.row.time_ns
         silent = (about.row.time_ns - member.seen_ns) / 1e9
-        reason = f"session timeout: the member's last request was {silent:.1f} s before"
+        reason = f"session timeout: last request of the member {silent:.1f} s earlier"
         return started_unseen(about, reason)._replace(
             member_id=member_id, client_id=member.client_id, group_instance_id=member.instance
         )
@@ -155,7 +155,7 @@ class ClassicGroups:
         self, group: Group, about: GroupEvent, request: Any, response: Any
     ) -> Iterator[GroupEvent]:
         if response is None or response.error_code:
-            group.causes.refused(about.exchange)
+            group.causes.rejected(about.exchange)
             if response is not None and response.error_code != ErrorCode.MEMBER_ID_REQUIRED:
                 yield from self._refuse(about, response.error_code)
             return
@@ -169,7 +169,7 @@ class ClassicGroups:
         )
         if response.generation_id != group.generation:
             yield from self._new_generation(group, about)
-        group.causes.refused(about.exchange)
+        group.causes.rejected(about.exchange)
         group.leader = or_none(response.leader)
         group.joined.add(response.member_id)
         member = group.seen(about)
@@ -186,7 +186,7 @@ class ClassicGroups:
         group.moved = False
         if group.started is not None:
             return
-        # who left an empty group caused no rebalance of it
+        # a member that left an empty group caused no rebalance
         others = any(member_id != about.member_id for member_id in group.members)
         cause = group.causes.first(settled=others)
         group.started = about.row.time_ns if cause is None else cause.sent[0]
@@ -199,7 +199,7 @@ class ClassicGroups:
         yield start._replace(noticed_ns=about.exchange.told.time_ns)
 
     def _missing(self, group: Group, about: GroupEvent, response: Any) -> Iterator[GroupEvent]:
-        """Say who is leaving: the leader is told all members of the generation."""
+        """Say who is leaving: the leader's response lists the generation."""
         if not response.members:
             return
         here = {member.member_id: member.group_instance_id for member in response.members}
@@ -257,7 +257,7 @@ class ClassicGroups:
         self, group: Group, about: GroupEvent, request: Any, response: Any
     ) -> Iterator[GroupEvent]:
         if response is not None and response.error_code:
-            group.causes.refused(about.exchange)
+            group.causes.rejected(about.exchange)
             yield from self._refuse(about, response.error_code)
             return
         group.causes.settle(about.exchange)
@@ -279,7 +279,7 @@ class ClassicGroups:
             yield refused(about, code)
 
     def _assignment(self, group: Group, row: Row) -> list[tuple[Topic, list[int]]] | None:
-        """Read a member's assignment; None where it is of no kind that names topics."""
+        """Decode a member's assignment; None if its format has no topics."""
         message: Any = row.message
         limits = self._context.limits
         found = embedded_payloads(message, row.body_version or 0, limits=limits)
@@ -301,4 +301,4 @@ HANDLERS: Final[dict[int, _Handler]] = {
     ApiKey.HEARTBEAT: ClassicGroups._heartbeat,
     ApiKey.LEAVE_GROUP: ClassicGroups._leave,
 }
-"""API key -> what an exchange of it shows."""
+"""API key -> handler of its exchanges."""

@@ -1,10 +1,11 @@
-"""The life of groups whose members only heartbeat: consumer (KIP-848), share (KIP-932) and streams
+"""Tracks groups with heartbeat-based protocols: consumer (KIP-848), share (KIP-932) and streams
 (KIP-1071) groups.
 
-Law: the member epoch tells all: 0 asks to join, a negative one leaves, and the broker raises it
-when the group changes. A rebalance starts with the first raised epoch and ends when every member
-seen has it; members go on consuming what they keep meanwhile. It starts with the request that made
-the broker raise it: of a member that joins, leaves or subscribes to something else (see `causes`).
+Law: the member epoch shows the state: 0 joins, a negative epoch leaves, and the broker raises the
+epoch when the group changes. A rebalance is noticed by the first raised epoch and ends when every
+known member has that epoch; members continue to consume the partitions they keep. It starts with
+the request that made the broker raise the epoch: of a member that joins, leaves or changes its
+subscription (see `causes`).
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ PROTOCOLS: Final[dict[int, Protocol]] = {
 }
 
 SUBSCRIPTION: Final = ("subscribed_topic_names", "subscribed_topic_regex", "topology")
-"""Fields of heartbeats that say what a member subscribes to; null where that has not changed."""
+"""Fields of heartbeats with the subscription; null if unchanged."""
 
 STATIC_LEAVE: Final = -2
-"""The epoch of a static member that leaves and may come back."""
+"""Member epoch with which a static member leaves temporarily."""
 
 
 class _Group:
-    """What is known of a group: its highest epoch, and each member's."""
+    """What is known of a group: its highest epoch, and that of each member."""
 
     def __init__(self) -> None:
         self.epoch = 0
@@ -45,7 +46,7 @@ class _Group:
         self._at: Counter[int] = Counter()  # members by epoch
 
     def at(self, member_id: str, epoch: int | None) -> None:
-        """Note a member's epoch; None where it left."""
+        """Set the epoch of a member; None if it left."""
         before = self.members.pop(member_id, None)
         if before is not None:
             self._at[before] -= 1
@@ -62,24 +63,24 @@ class _Group:
 
 
 class HeartbeatGroups:
-    """The groups of a capture; their members' number bounds the memory."""
+    """Tracks the groups of a capture. Memory grows with the number of members."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._groups: dict[tuple[Protocol, str], _Group] = {}
 
     def requested(self, item: Located) -> None:
-        """Note a request that may cause a rebalance when it is sent."""
+        """Note a request that may cause a rebalance, when it is sent."""
         message: Any = item.row.message
         protocol = PROTOCOLS.get(item.row.api_key or 0)
-        what = None if protocol is None or message is None else _kind_of_beat(message)
+        what = None if protocol is None or message is None else _cause_of_heartbeat(message)
         if protocol is None or what is None:
             return
         cause = cause_of(item, what, or_none(message.member_id), _instance(message), True)
         self._group(protocol, message.group_id).causes.sent(cause)
 
     def take(self, exchange: Exchange) -> Iterator[GroupEvent]:
-        """Take an exchange; say what it shows."""
+        """Handle an exchange; yield its events."""
         protocol = PROTOCOLS.get(exchange.told.api_key or 0)
         request, response = exchange.request, exchange.response
         if protocol is None or request is None or request.message is None:
@@ -103,41 +104,41 @@ class HeartbeatGroups:
             client_id=exchange.told.client_id,
         )
         if reply.error_code:
-            group.causes.refused(exchange)
+            group.causes.rejected(exchange)
             yield refused(about._replace(generation=message.member_epoch), reply.error_code)
         elif message.member_epoch < 0:
             yield from self._leave(group, about, message.member_epoch)
         else:
-            yield from self._beat(group, about, message, reply)
+            yield from self._heartbeat(group, about, message, reply)
 
     def _group(self, protocol: Protocol, group_id: str) -> _Group:
         return self._groups.setdefault((protocol, group_id), _Group())
 
     def protocol_of(self, group_id: str) -> Protocol:
-        """Say which protocol a group uses: classic, unless its members were seen to heartbeat."""
+        """Return the protocol of a group: classic, unless heartbeats of another were seen."""
         seen = (p for p in PROTOCOLS.values() if (p, group_id) in self._groups)
         return next(seen, Protocol.CLASSIC)
 
     def _leave(self, group: _Group, about: GroupEvent, epoch: int) -> Iterator[GroupEvent]:
         group.at(about.member_id or "", None)
         group.causes.settle(about.exchange)
-        reason = "static member, may come back" if epoch == STATIC_LEAVE else None
+        reason = "static member, may rejoin" if epoch == STATIC_LEAVE else None
         yield about._replace(type=EventType.LEFT, reason=reason)
 
-    def _beat(
+    def _heartbeat(
         self, group: _Group, about: GroupEvent, request: Any, response: Any
     ) -> Iterator[GroupEvent]:
         member, epoch = about.member_id or "", response.member_epoch
         if not group.epoch and request.member_epoch == epoch:
-            group.epoch = epoch  # seen from the middle of its life: nothing has changed just now
+            group.epoch = epoch  # the capture began later: nothing changed now
         if epoch > group.epoch:
             group.epoch = epoch
             if group.started is None:
                 cause = group.causes.first()
                 if cause is None:
                     group.started = about.exchange.told.time_ns
-                    began = about._replace(row=about.exchange.told)
-                    yield started_unseen(began)._replace(noticed_ns=about.row.time_ns)
+                    start = about._replace(row=about.exchange.told)
+                    yield started_unseen(start)._replace(noticed_ns=about.row.time_ns)
                 else:
                     group.started = cause.sent[0]
                     if cause.exchange.told.packet == about.exchange.told.packet:
@@ -176,8 +177,8 @@ class HeartbeatGroups:
         ]
 
 
-def _kind_of_beat(request: Any) -> str | None:
-    """Say why a heartbeat may make the broker raise the group's epoch; None where it does not."""
+def _cause_of_heartbeat(request: Any) -> str | None:
+    """Return why a heartbeat may make the broker raise the group epoch; None if it does not."""
     if request.member_epoch == 0:
         return "a member joins"
     if request.member_epoch < 0:
