@@ -61,10 +61,10 @@ class Finding(NamedTuple):
     text: str
 
     @property
-    def is_fault(self) -> bool:
+    def is_error(self) -> bool:
         """Whether it is an error, not a note."""
         return self.rule not in NOTE_RULES
 
     def __str__(self) -> str:
-        kind = "" if self.is_fault else "note: "
+        kind = "" if self.is_error else "note: "
         return f"{self.file}:{self.position}: {kind}{self.text} [{self.rule}]"

@@ -176,8 +176,8 @@ def _compare_offset(file: LogFile, entry: OffsetIndexEntry, walk: SpanWalk) -> F
     if span is None or span.position != entry.position:
         text = f"entry {entry.entry}: no batch starts at position {entry.position} of the segment"
         return Finding(file.path, at, Rule.INDEX_POSITION, text)
-    holds = f"entry {entry.entry}: offset {entry.offset}, but the batch at position {entry.position} has offsets"
-    text = f"{holds} {span.base_offset}-{span.last_offset}"
+    text = f"entry {entry.entry}: offset {entry.offset}, but the batch at position"
+    text = f"{text} {entry.position} has offsets {span.base_offset}-{span.last_offset}"
     if entry.offset < span.base_offset:
         return Finding(file.path, at, Rule.INDEX_OFFSET, text)
     if entry.offset > span.last_offset:

@@ -48,7 +48,7 @@ class Api:
         """Share of responses with errors."""
         return self.errors / self.responses if self.responses else 0.0
 
-    def take(self, exchange: Exchange, entities: Entities) -> None:
+    def add(self, exchange: Exchange, entities: Entities) -> None:
         """Count an exchange."""
         request, response = exchange.request, exchange.response
         if request is not None:
@@ -131,12 +131,12 @@ class Apis(Collector):
 
     def exchange(self, exchange: Exchange, entities: Entities) -> None:
         """Count the next exchange."""
-        told = exchange.told
-        key = told.api_key, self._group_of(exchange)
+        header = exchange.told
+        key = header.api_key, self._group_of(exchange)
         found = self._found.get(key)
         if found is None:
-            found = self._found[key] = Api(told.api_key, told.api_name, key[1])
-        found.take(exchange, entities)
+            found = self._found[key] = Api(header.api_key, header.api_name, key[1])
+        found.add(exchange, entities)
 
     def totals(self) -> ApiTotals:
         """Return the totals of all APIs."""

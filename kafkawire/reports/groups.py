@@ -71,8 +71,8 @@ class Groups(Collector):
             ErrorCode.REBALANCE_IN_PROGRESS
         ]:
             self._heartbeat(exchange)  # only members get this error
-        for one in self._events.take(exchange):
-            self._take(one)
+        for one in self._events.handle(exchange):
+            self._add_event(one)
 
     def _heartbeat(self, exchange: Exchange) -> None:
         """Note the member of an accepted heartbeat."""
@@ -89,10 +89,10 @@ class Groups(Collector):
 
     # -- events
 
-    def _take(self, one: GroupEvent) -> None:
+    def _add_event(self, one: GroupEvent) -> None:
         history = self._history(one.group_id)
         if one.type is EventType.COMMITTED:
-            self._committed(history, one)
+            self._add_commit(history, one)
             return
         if one.type is EventType.FAILED and one.error_code is not None:
             history.failures[one.error_code] += 1
@@ -137,7 +137,7 @@ class Groups(Collector):
         elif one.type is EventType.ASSIGNED:
             member.partitions = one.partitions
 
-    def _committed(self, history: GroupHistory, one: GroupEvent) -> None:
+    def _add_commit(self, history: GroupHistory, one: GroupEvent) -> None:
         client_id = one.exchange.told.client_id
         if one.member_id is not None:
             member = self._member(history, one.member_id, one.exchange)

@@ -47,7 +47,7 @@ class Problem:
 
 
 class Problems(Collector):
-    """Collects the problems of a capture by kind: a row's status, or `records` for a corrupt batch."""
+    """Collects problems by kind, which is a row's status, or `records` for a corrupt batch."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading

@@ -163,8 +163,8 @@ class Topics(Collector):
                 continue
             known = batch.records_count
             direction.records += known if known >= 0 else len(batch.records(budget, faults=errors))
-        for error in errors:
-            self._on_corrupt(found, len(data), f"{one.topic.name}-{one.partition}: {error}")
+        for corruption in errors:
+            self._on_corrupt(found, len(data), f"{one.topic.name}-{one.partition}: {corruption}")
 
     @property
     def all(self) -> list[Topic]:

@@ -105,7 +105,7 @@ def test_a_negative_offset_before_garbage(offset: int, tmp_path: Path) -> None:
     rows, findings = both(path)
     assert len(rows) == 3
     assert [found.rule for found in findings if found.position == len(bad)] == [Rule.BATCH_LENGTH]
-    assert f"the next batch is at {len(bad) + len(GARBAGE)}" in str(findings)
+    assert f"next batch at {len(bad) + len(GARBAGE)}" in str(findings)
 
 
 def test_the_search_covers_an_int64_and_no_more() -> None:

@@ -105,7 +105,7 @@ def test_every_bit_of_a_batch_under_the_checksum_is_found(tmp_path: Path) -> Non
         raw[bit // 8] ^= 1 << bit % 8
         path.write_bytes(raw)
         made, found = both(path)
-        assert any(each.is_fault and each.position == 0 for each in found), bit
+        assert any(each.is_error and each.position == 0 for each in found), bit
         last = made[-1]
         assert isinstance(last, RecordRow), bit
         assert (last.offset, last.crc_valid) == (BASE + 1, True), bit
@@ -119,7 +119,7 @@ def test_a_length_with_any_bit_flipped_hides_no_other_batch(tmp_path: Path) -> N
         raw[len(parts[0]) + 8 + bit // 8] ^= 1 << bit % 8
         path.write_bytes(raw)
         made, found = both(path)
-        assert any(each.is_fault for each in found), bit
+        assert any(each.is_error for each in found), bit
         sure = [row.offset for row in made if isinstance(row, RecordRow) and row.crc_valid]
         assert sure == [BASE, BASE + 2, BASE + 3], bit
 

@@ -70,7 +70,7 @@ def test_without_a_segment_nothing_is_compared_and_that_is_said(
 ) -> None:
     partition.segment.unlink()
     (found,) = findings(partition.file(suffix))
-    assert (found.rule, found.is_fault) == (Rule.NO_SEGMENT, False)
+    assert (found.rule, found.is_error) == (Rule.NO_SEGMENT, False)
     assert findings(partition.file(suffix), verify=False) == []
 
 
@@ -86,7 +86,7 @@ def test_an_offset_before_the_batch_it_points_at(partition: Partition) -> None:
     path = partition.file("index")
     rewrite(path, 8, INDEX_ENTRY.pack(23, partition.batches[6].position))
     assert rules(path) == [(Rule.INDEX_OFFSET, 8)]
-    assert findings(path)[0].text.endswith("has 124-126")
+    assert findings(path)[0].text.endswith("has offsets 124-126")
 
 
 def test_offsets_beyond_their_batches_are_one_note(partition: Partition) -> None:
@@ -98,7 +98,7 @@ def test_offsets_beyond_their_batches_are_one_note(partition: Partition) -> None
             path, (at // 3 - 1) * 8, INDEX_ENTRY.pack(second.last_offset - BASE, first.position)
         )
     (found,) = findings(path)
-    assert (found.rule, found.is_fault) == (Rule.INDEX_BEYOND, False)
+    assert (found.rule, found.is_error) == (Rule.INDEX_BEYOND, False)
     assert "(2 such entries)" in found.text
 
 

@@ -106,7 +106,7 @@ def test_a_tail_still_being_written_is_a_note(tmp_path: Path, left: int) -> None
     path = segment(tmp_path, batch(BASE), batch(BASE + 3)[:left])
     (found,) = findings(path)
     assert (found.rule, found.position) == (Rule.ACTIVE_TAIL, len(batch(BASE)))
-    assert not found.is_fault
+    assert not found.is_error
     assert offsets(path) == [BASE, BASE + 1, BASE + 2]
 
 
@@ -114,7 +114,7 @@ def test_a_cut_segment_with_a_later_one_beside_it_is_a_fault(tmp_path: Path) -> 
     path = segment(tmp_path, batch(BASE), batch(BASE + 3)[:60])
     (tmp_path / f"{BASE + 6:020}.log").write_bytes(batch(BASE + 6))
     (found,) = findings(path)
-    assert (found.rule, found.is_fault) == (Rule.CUT, True)
+    assert (found.rule, found.is_error) == (Rule.CUT, True)
 
 
 def test_a_wrong_checksum_is_said_and_the_records_are_still_shown(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_offsets_that_go_back(tmp_path: Path) -> None:
     path = segment(tmp_path, batch(BASE + 3), batch(BASE))
     (found,) = findings(path)
     assert found.rule is Rule.OFFSET_ORDER
-    assert found.text == f"offset {BASE} after offset {BASE + 5}"
+    assert found.text == f"base offset {BASE} after offset {BASE + 5}"
     assert findings(path, verify=False) == []
 
 
@@ -175,7 +175,7 @@ def test_behind_a_wrong_length_reading_goes_on_at_the_next_batch(
     broken[8:12] = length.to_bytes(4, "big", signed=True)
     path = segment(tmp_path, parts[0], bytes(broken), *parts[2:])
     made, found = both(path)
-    assert any(one.is_fault and one.position == len(parts[0]) for one in found)
+    assert any(one.is_error and one.position == len(parts[0]) for one in found)
     assert [row.offset for row in made if isinstance(row, RecordRow)] == [
         *range(BASE, BASE + 3),
         *range(BASE + 6, BASE + 12),
@@ -186,7 +186,7 @@ def test_what_comes_before_the_first_batch_is_skipped(tmp_path: Path) -> None:
     path = segment(tmp_path, b"\xff" * 1000, batch(BASE))
     (found,) = findings(path)
     assert (found.rule, found.position) == (Rule.BATCH_LENGTH, 0)
-    assert "1000 bytes skipped, the next batch is at 1000" in found.text
+    assert "1000 bytes skipped, next batch at 1000" in found.text
     assert len(records(path)) == 3
 
 

@@ -114,9 +114,8 @@ def calls(shown: Shown[Api], noted: ApiTotals, by: By = By.API, *, longest: bool
 def _notes(noted: ApiTotals) -> list[str]:
     notes = [f"{name} waits {what}." for name, what in WAITS.items() if name in noted.api_names]
     if noted.responses_without_request:
-        notes.append(
-            f"{plural(noted.responses_without_request, 'response')} without a request in the capture."
-        )
+        count = plural(noted.responses_without_request, "response")
+        notes.append(f"{count} without a request in the capture.")
     return [" ".join(notes)] if notes else []
 
 

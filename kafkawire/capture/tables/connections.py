@@ -90,7 +90,7 @@ class _ConnectionStats:
         self.bytes = {"request": 0, "response": 0}
         self.gaps = self.gap_bytes = self.other_bytes = self.problems = 0
 
-    def take(self, row: Row) -> None:
+    def handle(self, row: Row) -> None:
         """Count the next row."""
         if row.is_message:
             self._message(row)
@@ -182,12 +182,12 @@ class Connections:
         self._context = context
         self._open: dict[int, _ConnectionStats] = {}
 
-    def take(self, item: Located | Ended) -> list[tuple[Any, ...]]:
+    def handle(self, item: Located | Ended) -> list[tuple[Any, ...]]:
         """Handle the next row; return the connection's own row when it has ended."""
         if not isinstance(item, Located):
             return [self._open.pop(item.connection, _ConnectionStats()).row(item, self._context)]
         if item.connection is not None:
-            self._open.setdefault(item.connection, _ConnectionStats()).take(item.row)
+            self._open.setdefault(item.connection, _ConnectionStats()).handle(item.row)
         return []
 
 
@@ -195,4 +195,4 @@ def rows(context: Context) -> Iterator[tuple[Any, ...]]:
     """Build the rows of the table."""
     made = Connections(context)
     for item in context.located():
-        yield from made.take(item)
+        yield from made.handle(item)

@@ -124,7 +124,7 @@ def _row(exchange: Exchange, fetch: InFlightRequest | None, context: Context) ->
 
 def exchange_columns(exchange: Exchange, context: Context) -> tuple[Any, ...]:
     """Build the EXCHANGE columns of an exchange."""
-    told, response = exchange.told, exchange.response
+    header, response = exchange.told, exchange.response
     ends = exchange.connection, exchange.client, exchange.broker
     if exchange.request is None:
         where: tuple[Any, ...] = (None, None, None, None, *ends)
@@ -133,11 +133,11 @@ def exchange_columns(exchange: Exchange, context: Context) -> tuple[Any, ...]:
     response_packet = (None, None) if response is None else context.traffic.place(response.packet)
     return (
         *where,
-        told.api_key,
-        told.api_name,
-        told.api_version,
-        told.correlation_id,
-        told.client_id,
+        header.api_key,
+        header.api_name,
+        header.api_version,
+        header.correlation_id,
+        header.client_id,
         *response_packet,
     )
 

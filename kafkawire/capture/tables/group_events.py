@@ -134,15 +134,15 @@ class Groups:
         self._others = HeartbeatGroups(context)
 
     def requested(self, item: Located) -> None:
-        """Handle a request when it is sent: its response may wait for a rebalance that it causes."""
+        """Handle a request when it is sent, before the response: it may cause a rebalance."""
         if item.row.direction == "request" and item.connection is not None:
             self._classic.requested(item)
             self._others.requested(item)
 
-    def take(self, exchange: Exchange) -> Iterator[GroupEvent]:
+    def handle(self, exchange: Exchange) -> Iterator[GroupEvent]:
         """Handle an exchange; yield its events."""
-        yield from self._classic.take(exchange)
-        yield from self._others.take(exchange)
+        yield from self._classic.handle(exchange)
+        yield from self._others.handle(exchange)
         yield from _commit(exchange, self._context, self._classic, self._others)
 
 
@@ -150,7 +150,7 @@ def group_events_of(context: Context) -> Iterator[GroupEvent]:
     """Yield the group events of a capture, in the order of the messages that show them."""
     groups = GroupEvents(context)
     for item in context.located():
-        yield from groups.take(item)
+        yield from groups.handle(item)
 
 
 class GroupEvents:
@@ -160,7 +160,7 @@ class GroupEvents:
         self._groups = Groups(context)
         self._pairs = Exchanges()
 
-    def take(self, item: Located | Ended) -> Iterator[GroupEvent]:
+    def handle(self, item: Located | Ended) -> Iterator[GroupEvent]:
         """Handle the next row; yield its events."""
         if not isinstance(item, Located):
             found = self._pairs.end(item.connection)
@@ -168,7 +168,7 @@ class GroupEvents:
             self._groups.requested(item)
             found = self._pairs.take(item)
         for exchange in found:
-            yield from self._groups.take(exchange)
+            yield from self._groups.handle(exchange)
 
 
 def _commit(

@@ -24,36 +24,36 @@ from .context import Context
 from .passes import EXCHANGES, RECORDS, Columnar
 
 Values = tuple[Any, ...]
-Take = Callable[[Located | Ended | None], Iterable[Values]]
+RowMaker = Callable[[Located | Ended | None], Iterable[Values]]
 """Handles the next row of a capture, or its end (None); returns the rows of a table."""
 
 
-def _messages(context: Context) -> Take:
+def _messages(context: Context) -> RowMaker:
     return lambda item: () if item is None else messages.rows_of(item, context)
 
 
-def _problems(context: Context) -> Take:
+def _problems(context: Context) -> RowMaker:
     return lambda item: () if item is None else problems.rows_of(item, context)
 
 
-def _connections(context: Context) -> Take:
+def _connections(context: Context) -> RowMaker:
     made = connections.Connections(context)
-    return lambda item: () if item is None else made.take(item)
+    return lambda item: () if item is None else made.handle(item)
 
 
-def _group_events(context: Context) -> Take:
+def _group_events(context: Context) -> RowMaker:
     events = group_events.GroupEvents(context)
 
-    def take(item: Located | Ended | None) -> Iterable[Values]:
-        return () if item is None else group_events.events(events.take(item), context)
+    def handle(item: Located | Ended | None) -> Iterable[Values]:
+        return () if item is None else group_events.events(events.handle(item), context)
 
-    return take
+    return handle
 
 
-def _partitions(context: Context) -> Take:
+def _partitions(context: Context) -> RowMaker:
     pairs, sessions = Exchanges(), FetchSessions(context.names)
 
-    def take(item: Located | Ended | None) -> Iterator[Values]:
+    def handle(item: Located | Ended | None) -> Iterator[Values]:
         if item is None:
             found = pairs.finish()
         else:
@@ -61,10 +61,10 @@ def _partitions(context: Context) -> Take:
         for exchange in found:
             yield from partitions.rows_of(exchange, sessions, context)
 
-    return take
+    return handle
 
 
-MAKERS: Final[dict[str, tuple[Columns, Callable[[Context], Take]]]] = {
+MAKERS: Final[dict[str, tuple[Columns, Callable[[Context], RowMaker]]]] = {
     "messages": (messages.COLUMNS, _messages),
     "partitions": (partitions.COLUMNS, _partitions),
     "connections": (connections.COLUMNS, _connections),
@@ -80,14 +80,14 @@ class Rows:
     def __init__(self, name: str, context: Context, size: int) -> None:
         self.name = name
         self._columns, maker = MAKERS[name]
-        self._take = maker(context)
+        self._make_rows = maker(context)
         self._context = context
         self._size = size
         self._rows: list[Values] = []
 
-    def take(self, item: Located | Ended | None) -> None:
+    def handle(self, item: Located | Ended | None) -> None:
         """Handle the next row of the capture, or its end (None)."""
-        self._rows += self._take(item)
+        self._rows += self._make_rows(item)
 
     def batches(self, *, last: bool = False) -> Iterator[pa.RecordBatch]:
         """Return full batches; with `last`, also the incomplete one."""
@@ -108,7 +108,7 @@ def read_together(
     rows = [Rows(name, context, size) for name in names if name in MAKERS]
     for batch in _small_batches(context, size):
         if not rows:
-            columnar.take(batch)
+            columnar.handle(batch)
         for located in batch if rows else ():
             item: Located | Ended
             if isinstance(located, Ended):
@@ -119,7 +119,7 @@ def read_together(
                 if wanted:
                     columnar.add(located, item.row)
             for each in rows:
-                each.take(item)
+                each.handle(item)
         yield from columnar.batches()
         for each in rows:
             for found in each.batches():
@@ -127,7 +127,7 @@ def read_together(
     columnar.finish()
     yield from columnar.batches(last=True)
     for each in rows:
-        each.take(None)
+        each.handle(None)
         for found in each.batches(last=True):
             yield each.name, found
 

@@ -41,7 +41,7 @@ class Columnar:
             RecordColumns(context.name_topics, context.secrets) if RECORDS in tables else None
         )
 
-    def take(self, batch: list[LocatedItem | Ended]) -> None:
+    def handle(self, batch: list[LocatedItem | Ended]) -> None:
         """Handle some items, not decoded yet."""
         for located in batch:
             if isinstance(located, Ended):
@@ -59,9 +59,11 @@ class Columnar:
         message = self._extract(located, row)
         if message is None:
             return
-        pairs = self._exchanges
-        if pairs is not None and located.connection is not None:
-            pairs.take(located.connection, located.client or "", located.broker or "", message)
+        exchanges = self._exchanges
+        if exchanges is not None and located.connection is not None:
+            exchanges.handle(
+                located.connection, located.client or "", located.broker or "", message
+            )
         if message.facts.fields and self._records is not None:
             self._add_fields(located, message, self._records.fields)
 
@@ -114,7 +116,7 @@ class Columnar:
 
 
 def is_exchange_message(row: Row) -> bool:
-    """Whether a row is a request or response, complete or truncated, that is part of an exchange."""
+    """Whether a row is a request or response of an exchange, complete or truncated."""
     if row.status is Status.TRUNCATED:
         return row.correlation_id is not None
     return row.is_message and row.status not in NO_HEADER

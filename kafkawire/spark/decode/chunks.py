@@ -200,13 +200,13 @@ def columns(
     if table == EXCHANGES:
         for one in chunk.sessions:
             again = [each for each in (one.request, one.response) if each is not None]
-            made.take([LocatedItem(one.connection, one.client, one.broker, row) for row in again])
+            made.handle([LocatedItem(one.connection, one.client, one.broker, row) for row in again])
         for _ in made.batches(last=True):
             pass  # those that remind are in other chunks
-        made.take([*chunk.requests])
+        made.handle([*chunk.requests])
     told = items(chunk)
     for at in range(0, len(told), rows):
-        made.take(told[at : at + rows])
+        made.handle(told[at : at + rows])
         yield from (batch for _, batch in made.batches())
     yield from (batch for _, batch in made.batches(last=True))
 

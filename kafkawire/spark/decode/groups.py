@@ -103,6 +103,6 @@ def event_rows(batches: Iterable[pa.RecordBatch], context: Context) -> Iterator[
         for row in of_group:
             told = pickle.loads(row["item"])
             if isinstance(told, Exchange):
-                yield from events(groups.take(told), context)
+                yield from events(groups.handle(told), context)
             else:
                 groups.requested(told)

@@ -55,7 +55,7 @@ def _tell(
         groups = groups or (load(state, **here) if state else Groups(context))
         told = pickle.loads(row["item"])
         if isinstance(told, Exchange):
-            out.rows(GROUPS, events(groups.take(told), context))
+            out.rows(GROUPS, events(groups.handle(told), context))
             last_ns = max(last_ns, told.told.time_ns)
         else:
             groups.requested(told)

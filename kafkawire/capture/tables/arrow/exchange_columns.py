@@ -106,7 +106,7 @@ class ExchangeColumns:
 
     # -- pairing
 
-    def take(self, connection: int, client: str, broker: str, message: ExtractedMessage) -> None:
+    def handle(self, connection: int, client: str, broker: str, message: ExtractedMessage) -> None:
         """Handle the next message of a connection."""
         pending = self.open.get(connection)
         if pending is None:

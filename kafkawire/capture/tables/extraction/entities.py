@@ -35,9 +35,11 @@ class Entities:
         """Add the entities of a row's message, if it was decoded."""
         if row is None or row.message is None or row.body_version is None:
             return
-        self.take(row.message, row.body_version, row.api_key, row.direction)
+        self.add_message(row.message, row.body_version, row.api_key, row.direction)
 
-    def take(self, message: Message, version: int, api_key: int | None, direction: str) -> None:
+    def add_message(
+        self, message: Message, version: int, api_key: int | None, direction: str
+    ) -> None:
         """Add the entities of a message of that version."""
         self._walk(message, _plan(type(message), version))
         special = SPECIAL.get((api_key, direction))
@@ -65,8 +67,8 @@ class Entities:
             value = getattr(struct, step.attribute)
             if not value and value != 0:
                 continue
-            if step.note is not None:
-                step.note(self, value)
+            if step.add is not None:
+                step.add(self, value)
             elif isinstance(value, list):
                 for one in value:
                     self._walk(one, step.inner)
@@ -86,7 +88,7 @@ class Entities:
 
 class _Step(NamedTuple):
     attribute: str
-    note: Callable[[Entities, Any], None] | None
+    add: Callable[[Entities, Any], None] | None
     inner: tuple[Any, ...]
 
 
@@ -102,10 +104,10 @@ def _plan(cls: type[Structure], version: int) -> tuple[_Step, ...]:
     for row in cls.__fields__:
         if not row.first <= version <= row.last:
             continue
-        note = recorder_of(cls.__name__, row)
+        add = recorder_of(cls.__name__, row)
         kind = row.type.removeprefix("[]")
-        if note is not None:
-            steps.append(_Step(row.attribute, _each(note) if row.type != kind else note, ()))
+        if add is not None:
+            steps.append(_Step(row.attribute, _each(add) if row.type != kind else add, ()))
         elif kind[0].isupper():
             inner = _plan(getattr(sys.modules[cls.__module__], kind), version)
             if inner:
@@ -114,12 +116,12 @@ def _plan(cls: type[Structure], version: int) -> tuple[_Step, ...]:
     return _plans[cls, version]
 
 
-def _each(note: Callable[[Entities, Any], None]) -> Callable[[Entities, Any], None]:
-    def note_all(self: Entities, values: list[Any]) -> None:
+def _each(add: Callable[[Entities, Any], None]) -> Callable[[Entities, Any], None]:
+    def add_all(self: Entities, values: list[Any]) -> None:
         for value in values:
-            note(self, value)
+            add(self, value)
 
-    return note_all
+    return add_all
 
 
 ENTITIES: Final[dict[str, Callable[[Entities, Any], None]]] = {
@@ -143,9 +145,9 @@ UNMARKED_GROUPS: Final = frozenset(
 
 def recorder_of(owner: str, row: FieldRow) -> Callable[[Entities, Any], None] | None:
     """Return what adds the value of a field of the struct `owner`; None if it is no entity."""
-    note = ENTITIES.get(row.entity_type)
-    if note is not None:
-        return note
+    add = ENTITIES.get(row.entity_type)
+    if add is not None:
+        return add
     name, kind = row.attribute, row.type.removeprefix("[]")
     if kind == "string":
         return Entities.group if name == "group_id" and owner in UNMARKED_GROUPS else None
@@ -166,19 +168,19 @@ TOPIC_RESOURCE: Final = 2
 
 
 def _coordinator(entities: Entities, message: Message) -> None:
-    note = COORDINATOR_OF.get(getattr(message, "key_type", 0))
-    if note is not None:
+    add = COORDINATOR_OF.get(getattr(message, "key_type", 0))
+    if add is not None:
         for key in [getattr(message, "key", ""), *getattr(message, "coordinator_keys", [])]:
-            note(entities, key)
+            add(entities, key)
 
 
 def _resources(attribute: str) -> Callable[[Entities, Message], None]:
-    def note(entities: Entities, message: Message) -> None:
+    def add(entities: Entities, message: Message) -> None:
         for resource in getattr(message, attribute) or ():
             if resource.resource_type == TOPIC_RESOURCE:
                 entities.topic(resource.resource_name)
 
-    return note
+    return add
 
 
 SPECIAL: Final[dict[tuple[int | None, str], Callable[[Entities, Message], None]]] = {

@@ -83,7 +83,7 @@ class GroupEvent(NamedTuple):
     noticed_ns: int | None = None
 
 
-def refused(about: GroupEvent, code: int) -> GroupEvent:
+def error_event(about: GroupEvent, code: int) -> GroupEvent:
     """Make the event of an error response: the member was removed, or its request failed."""
     type = EventType.REMOVED if code in REMOVED else EventType.FAILED
     api = about.exchange.told.api_name

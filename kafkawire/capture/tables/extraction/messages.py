@@ -85,8 +85,8 @@ class MessageFormat:
     `row_text`. cache: facts by body.
     """
 
-    def __init__(self, asked: InFlightRequest, is_request: bool) -> None:
-        key, version = asked.api_key, asked.api_version
+    def __init__(self, in_flight: InFlightRequest, is_request: bool) -> None:
+        key, version = in_flight.api_key, in_flight.api_version
         known = api(key)
         side = known.request if is_request else known.response
         self.api_name: str | None = known.name
@@ -117,21 +117,21 @@ class Extractor:
         self.reader: Reader = Reader(names, records)
         self.formats: dict[int, MessageFormat] = {}
 
-    def format_of(self, asked: InFlightRequest, is_request: bool) -> MessageFormat:
+    def format_of(self, in_flight: InFlightRequest, is_request: bool) -> MessageFormat:
         """Return the format of a message, by its API and version."""
-        number = (asked.api_key << 16 | asked.api_version & 0xFFFF) << 1 | is_request
+        number = (in_flight.api_key << 16 | in_flight.api_version & 0xFFFF) << 1 | is_request
         found = self.formats.get(number)
         if found is None:
-            found = self.formats[number] = MessageFormat(asked, is_request)
+            found = self.formats[number] = MessageFormat(in_flight, is_request)
         return found
 
     def extract(self, raw: RawFrame, row: Row | None = None) -> ExtractedMessage:
         """Extract a frame; row: its row, if it is already decoded."""
-        asked = raw.asked
-        if asked is None or raw.body < 0:
+        in_flight = raw.asked
+        if in_flight is None or raw.body < 0:
             return self.row(raw.open(self.limits) if row is None else row)
         is_request = raw.is_request
-        format = self.format_of(asked, is_request)
+        format = self.format_of(in_flight, is_request)
         frame = raw.frame
         at: i64 = raw.body
         facts: BodyFacts | None = None
@@ -153,18 +153,18 @@ class Extractor:
         request_packet: i64 = NONE
         request_ns: i64 = NONE
         if not is_request:
-            request_packet = asked.packet
-            request_ns = asked.time_ns
+            request_packet = in_flight.packet
+            request_ns = in_flight.time_ns
         return ExtractedMessage(
             is_request,
             raw.packet,
             raw.time_ns,
             len(frame),
-            asked.api_key,
+            in_flight.api_key,
             format.api_name,
-            asked.api_version,
-            asked.correlation_id,
-            asked.client_id,
+            in_flight.api_version,
+            in_flight.correlation_id,
+            in_flight.client_id,
             request_packet,
             request_ns,
             status,

@@ -115,8 +115,8 @@ class Causes:
 
 
 def _key(exchange: Exchange) -> Key:
-    told = exchange.told
-    return exchange.connection, told.packet, told.correlation_id
+    header = exchange.told
+    return exchange.connection, header.packet, header.correlation_id
 
 
 def started(cause: Cause, shown: GroupEvent) -> GroupEvent:

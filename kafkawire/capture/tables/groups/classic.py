@@ -21,7 +21,7 @@ from ...exchanges.exchanges import Exchange
 from ...exchanges.topic_ids import Topic
 from ...rows import Row
 from ..context import Context
-from ..extraction.group_event import EventType, GroupEvent, Protocol, or_none, refused
+from ..extraction.group_event import EventType, GroupEvent, Protocol, error_event, or_none
 from .causes import NOT_CAPTURED, cause_of, started, started_unseen
 from .classic_members import Group, Member, kind_of_join, subscription_of
 
@@ -79,7 +79,7 @@ class ClassicGroups:
             )
         )
 
-    def take(self, exchange: Exchange) -> Iterator[GroupEvent]:
+    def handle(self, exchange: Exchange) -> Iterator[GroupEvent]:
         """Handle an exchange; yield its events."""
         request, response = exchange.request, exchange.response
         handler = HANDLERS.get(exchange.told.api_key or 0)
@@ -276,7 +276,7 @@ class ClassicGroups:
         if code == ErrorCode.REBALANCE_IN_PROGRESS:
             yield from self.in_progress(about)
         else:
-            yield refused(about, code)
+            yield error_event(about, code)
 
     def _assignment(self, group: Group, row: Row) -> list[tuple[Topic, list[int]]] | None:
         """Decode a member's assignment; None if its format has no topics."""

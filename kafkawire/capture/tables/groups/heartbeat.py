@@ -19,7 +19,7 @@ from ...engine import Located
 from ...exchanges.exchanges import Exchange
 from ...exchanges.topic_ids import Topic
 from ..context import Context
-from ..extraction.group_event import EventType, GroupEvent, Protocol, or_none, refused
+from ..extraction.group_event import EventType, GroupEvent, Protocol, error_event, or_none
 from .causes import Causes, cause_of, started, started_unseen
 
 PROTOCOLS: Final[dict[int, Protocol]] = {
@@ -79,7 +79,7 @@ class HeartbeatGroups:
         cause = cause_of(item, what, or_none(message.member_id), _instance(message), True)
         self._group(protocol, message.group_id).causes.sent(cause)
 
-    def take(self, exchange: Exchange) -> Iterator[GroupEvent]:
+    def handle(self, exchange: Exchange) -> Iterator[GroupEvent]:
         """Handle an exchange; yield its events."""
         protocol = PROTOCOLS.get(exchange.told.api_key or 0)
         request, response = exchange.request, exchange.response
@@ -105,7 +105,7 @@ class HeartbeatGroups:
         )
         if reply.error_code:
             group.causes.rejected(exchange)
-            yield refused(about._replace(generation=message.member_epoch), reply.error_code)
+            yield error_event(about._replace(generation=message.member_epoch), reply.error_code)
         elif message.member_epoch < 0:
             yield from self._leave(group, about, message.member_epoch)
         else:
