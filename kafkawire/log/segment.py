@@ -174,11 +174,11 @@ class SegmentReader:
         yield from self._records(StoredBatch(position, batch, True if self._verify else None, []))
 
     def _records(self, stored: StoredBatch) -> Iterator[StoredBatch | Finding]:
-        faults: list[WireError] = []
-        stored = stored._replace(records=stored.batch.records(faults=faults))
+        errors: list[WireError] = []
+        stored = stored._replace(records=stored.batch.records(faults=errors))
         yield stored
-        for fault in faults:
-            yield self._finding(stored.position, Rule.RECORDS, str(fault))
+        for error in errors:
+            yield self._finding(stored.position, Rule.RECORDS, str(error))
         if self._verify:
             yield from self._offsets(stored)
         if stored.crc_valid is not False:

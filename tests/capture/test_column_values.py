@@ -26,7 +26,7 @@ NO_UTF8: Final = "not \udcff text"
 
 
 def both(name: str, *given: Any) -> Any:
-    """Lay out values by both, which must agree."""
+    """Call both versions, which must agree."""
     made = getattr(values, name)(*given)
     assert made == getattr(TWIN, name)(*given)
     return made
@@ -70,13 +70,13 @@ def test_viewed(some: list[bytes | None]) -> None:
         pack("<i12x", -1),
     ],
 )
-def test_a_view_of_nothing(module: ModuleType, view: bytes) -> None:
+def test_a_view_out_of_range(module: ModuleType, view: bytes) -> None:
     with pytest.raises(ValueError, match="view in row 0 out of range"):
         module.viewed(bytearray(view), bytearray(), 1, [bytes(20)])
 
 
 @pytest.mark.parametrize("module", [values, TWIN], ids=["as built", "python"])
-def test_memory_that_is_not_there(module: ModuleType) -> None:
+def test_buffers_that_are_too_small(module: ModuleType) -> None:
     with pytest.raises(ValueError, match="buffers too small for 2 rows"):
         module.viewed(bytearray(16), bytearray(), 2, [b""])
     with pytest.raises(ValueError, match="buffers too small for 9 rows"):
@@ -84,14 +84,14 @@ def test_memory_that_is_not_there(module: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("module", [values, TWIN], ids=["as built", "python"])
-def test_columns_end_at_2_gib(module: ModuleType) -> None:
+def test_columns_above_2_gib_are_rejected(module: ModuleType) -> None:
     with pytest.raises(OverflowError):
         module.repeated(["x" * (1 << 20)], array("q", [1 << 11]).tobytes())
     with pytest.raises(OverflowError):
         module.repeated(["x"], array("q", [-1]).tobytes())
 
 
-def test_text_that_is_no_utf8() -> None:
+def test_invalid_utf8() -> None:
     counts = pa.array([2, 1]).to_numpy()
     assert texts([NO_UTF8, None]).to_pylist() == ["not \\udcff text", None]
     shown = ["not \\udcff text", "not \\udcff text", None]

@@ -1,5 +1,5 @@
-"""`exchanges` and `records` filled column by column, and tables read together: row for row what
-decoded messages give, each table alone.
+"""Compares `exchanges` and `records` built column by column, and tables read together, with the
+rows of decoded messages, each table read alone.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ def named(files: Sequence[Path]) -> str:
     return files[0].name if len(files) == 1 else f"{len(files)} files"
 
 
-def plain(files: Sequence[Path], name: str) -> pa.Table:
-    """A table made of decoded messages, a row at a time."""
+def by_rows(files: Sequence[Path], name: str) -> pa.Table:
+    """A table built of decoded messages, row by row."""
     table = tables.TABLES[name]
     context = Context(Traffic(list(files)))
     found = list(batches(table.columns, table.rows(context), 512, context.name_topics))
     return pa.Table.from_batches(found, schema=table.schema)
 
 
-def alone(files: Sequence[Path], name: str) -> pa.Table:
+def read_alone(files: Sequence[Path], name: str) -> pa.Table:
     found = list(tables.read(list(files), name))
     for batch in found:
         batch.validate(full=True)
@@ -64,7 +64,9 @@ def alone(files: Sequence[Path], name: str) -> pa.Table:
     return pa.Table.from_batches(found, schema=tables.TABLES[name].schema)
 
 
-def together(files: Sequence[Path], names: Sequence[str], **options: Any) -> dict[str, pa.Table]:
+def read_together(
+    files: Sequence[Path], names: Sequence[str], **options: Any
+) -> dict[str, pa.Table]:
     found: dict[str, list[pa.RecordBatch]] = {name: [] for name in names}
     for name, batch in tables.read_tables(list(files), names, **options):
         found[name].append(batch)
@@ -84,41 +86,41 @@ def differences(one: pa.Table, other: pa.Table) -> Iterator[tuple[int, str, Any,
 
 
 @pytest.mark.parametrize("files", SETS, ids=named)
-def test_columns_are_the_rows_of_decoded_messages(files: list[Path]) -> None:
-    both = together(files, COLUMNAR)
+def test_columns_equal_rows_of_decoded_messages(files: list[Path]) -> None:
+    both = read_together(files, COLUMNAR)
     for name in COLUMNAR:
-        want = plain(files, name)
-        assert list(differences(alone(files, name), want)) == []
+        want = by_rows(files, name)
+        assert list(differences(read_alone(files, name), want)) == []
         assert list(differences(both[name], want)) == []
 
 
 @pytest.mark.parametrize("files", [*SETS[:6], *SETS[-2:]], ids=named)
-def test_all_tables_together_are_each_alone(files: list[Path]) -> None:
+def test_tables_read_together_equal_tables_read_alone(files: list[Path]) -> None:
     names = [*tables.TABLES, "records"]
-    for name, found in together(files, names).items():
-        assert list(differences(found, alone(files, name))) == [], name
+    for name, found in read_together(files, names).items():
+        assert list(differences(found, read_alone(files, name))) == [], name
 
 
-def test_one_pass_reads_a_capture_once_where_names_are_known_in_time() -> None:
+def test_a_capture_is_read_once_if_topic_names_come_first() -> None:
     (file,) = (path for path in FILES if path.name.startswith("kcat-kf"))
     read: list[int] = []
-    together([file], list(tables.TABLES), watch=lambda size, _: read.append(size))
+    read_together([file], list(tables.TABLES), watch=lambda size, _: read.append(size))
     assert sum(read) == file.stat().st_size
 
 
-def test_names_learnt_late_are_looked_up_once_for_all_tables() -> None:
-    """A tail of a capture whose names come behind their ids: two passes, whatever is asked for."""
+def test_late_topic_names_are_looked_up_once_for_all_tables() -> None:
+    """A tail of a capture whose names come behind their ids: two passes, for any tables."""
     (file,) = (path for path in FILES if path.name.startswith("ck-848"))
-    want = {name: plain([file], name) for name in COLUMNAR}
+    want = {name: by_rows([file], name) for name in COLUMNAR}
     assert None not in want["records"].column("topic").to_pylist()
     read: list[int] = []
-    small = together([file], COLUMNAR, batch_rows=1, watch=lambda size, _: read.append(size))
+    small = read_together([file], COLUMNAR, batch_rows=1, watch=lambda size, _: read.append(size))
     for name in COLUMNAR:
         assert list(differences(small[name], want[name])) == []
     assert sum(read) in (file.stat().st_size, 2 * file.stat().st_size)
 
 
-def test_a_table_that_is_not_there() -> None:
+def test_an_unknown_table() -> None:
     with pytest.raises(KeyError, match="offsets"):
         tables.read_tables(FILES[0], ["exchanges", "offsets"])
 
@@ -152,7 +154,7 @@ def decoded(info: MessageInfo, is_request: bool, version: int, data: bytes) -> R
     )  # fmt: skip
 
 
-def told(facts: BodyFacts, is_request: bool) -> list[Any]:
+def comparable(facts: BodyFacts, is_request: bool) -> list[Any]:
     session = facts.session
     return [
         facts.status,
@@ -199,7 +201,7 @@ def test_facts_of_vectors_are_those_of_their_messages() -> None:
             if facts is not None:
                 taken += 1
                 other.learn(opened.message, row["version"])  # type: ignore[arg-type]
-                assert told(facts, is_request) == told(
+                assert comparable(facts, is_request) == comparable(
                     body_facts_of(opened, other, True), is_request
                 ), row
                 assert known(names) == known(other)
@@ -232,9 +234,7 @@ def test_no_facts_of_a_body_that_the_decoder_refuses() -> None:
 
 
 def test_most_apis_are_read_without_decoding() -> None:
-    """What is left to the decoder has a struct that stands alone, or a meaning that another field
-    says.
-    """
+    """Others have a struct outside an array, or a field whose meaning depends on another."""
     left = {
         info.name
         for info, is_request in API_SIDES
@@ -310,7 +310,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("what", BROKEN)
 @pytest.mark.parametrize("name", ["ck-txn", "fg-max-v0.11.0"])
-def test_a_broken_field_among_good_ones(name: str, what: str) -> None:
+def test_a_corrupt_field_among_valid_ones(name: str, what: str) -> None:
     found = [path for path in FILES if path.name == f"{name}.pcap"]
     if not found:
         missing(f"{name}.pcap, which is beside the repository,")

@@ -29,12 +29,12 @@ LAST_TIME: Final = 253_402_300_799_999_999
 
 
 def list_of(element: pa.DataType) -> pa.DataType:
-    """Make the type of a list, as Spark names its child."""
+    """Build the type of a list, as Spark names its child."""
     return pa.list_(pa.field("element", element))
 
 
 def struct_of(**fields: pa.DataType) -> pa.DataType:
-    """Make the type of a struct."""
+    """Build the type of a struct."""
     return pa.struct([pa.field(name, type) for name, type in fields.items()])
 
 

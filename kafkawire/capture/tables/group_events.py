@@ -195,7 +195,7 @@ def _commit(
         for one in partition_references(request, context.names)
     ]
     codes = {code for *_, code in offsets}
-    about = GroupEvent(
+    event = GroupEvent(
         exchange,
         response,
         others.protocol_of(message.group_id),
@@ -209,7 +209,7 @@ def _commit(
         client_id=exchange.told.client_id,
     )
     if codes == {ErrorCode.REBALANCE_IN_PROGRESS}:
-        yield from classic.in_progress(about._replace(offsets=None))
-    elif about.type is EventType.COMMITTED:
-        classic.alive(about)
-    yield about
+        yield from classic.in_progress(event._replace(offsets=None))
+    elif event.type is EventType.COMMITTED:
+        classic.alive(event)
+    yield event

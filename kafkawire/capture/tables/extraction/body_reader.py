@@ -181,7 +181,7 @@ class Reader(BodyValues):
                 self.numbers_of(step, name, id)
             else:
                 self.items(step)
-        if layout.states and name and id is not None and id != ZERO:
+        if layout.maps_topic_id and name and id is not None and id != ZERO:
             self.topic_ids.append((name, id))
         if self.flexible:
             p = self.pos

@@ -83,12 +83,12 @@ class GroupEvent(NamedTuple):
     noticed_ns: int | None = None
 
 
-def error_event(about: GroupEvent, code: int) -> GroupEvent:
+def error_event(event: GroupEvent, code: int) -> GroupEvent:
     """Make the event of an error response: the member was removed, or its request failed."""
     type = EventType.REMOVED if code in REMOVED else EventType.FAILED
-    api = about.exchange.told.api_name
+    api = event.exchange.told.api_name
     reason = f"{api} failed with {ErrorCode.name_of(code)}"
-    return about._replace(type=type, error_code=code, reason=reason)
+    return event._replace(type=type, error_code=code, reason=reason)
 
 
 def or_none(value: Any) -> str | None:

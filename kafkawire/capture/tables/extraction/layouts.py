@@ -104,7 +104,7 @@ class Step:
 class Layout:
     """The fields of a struct at a version. simple: whether it can be read without the decoder;
     flexible: whether lengths are varints and tagged fields follow; names_topic: whether it has the
-    topic of fields behind it; states: whether it maps a topic id to a name.
+    topic of fields behind it; maps_topic_id: whether it maps a topic id to a name.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Layout:
         self.steps: list[Step] = []
         here = [row for row in cls.__fields__ if row.tag < 0 and row.first <= version <= row.last]
         names = _names_of(cls, version, walks)
-        self.states: bool = len(names) == 1 and _has_topic_id(cls, version)
+        self.maps_topic_id: bool = len(names) == 1 and _has_topic_id(cls, version)
         self.names_topic: bool = len(names) > 0 or any(walk.is_topic for walk in walks)
         if len(names) > 1:
             self.simple = False

@@ -90,7 +90,7 @@ class ClassicGroups:
         if response is None:
             group.causes.settle(exchange)
             return
-        about = GroupEvent(
+        event = GroupEvent(
             exchange,
             response,
             Protocol.CLASSIC,
@@ -103,46 +103,46 @@ class ClassicGroups:
         )
         if getattr(response.message, "error_code", 0) in COORDINATOR_MOVED:
             group.moved = True
-        yield from handler(self, group, about, message, response.message)
+        yield from handler(self, group, event, message, response.message)
 
-    def alive(self, about: GroupEvent) -> None:
+    def alive(self, event: GroupEvent) -> None:
         """Note that the coordinator accepted a request of a member: its session continues."""
-        group = self._groups.get(about.group_id)
-        if group is not None and about.member_id in group.members:
-            group.seen(about)
+        group = self._groups.get(event.group_id)
+        if group is not None and event.member_id in group.members:
+            group.seen(event)
 
-    def in_progress(self, about: GroupEvent) -> Iterator[GroupEvent]:
+    def in_progress(self, event: GroupEvent) -> Iterator[GroupEvent]:
         """Handle REBALANCE_IN_PROGRESS in the response to any request of a member: the member
         notices a rebalance with another cause.
         """
-        group = self._group(about.group_id)
-        if about.member_id is not None:
-            group.seen(about)
+        group = self._group(event.group_id)
+        if event.member_id is not None:
+            group.seen(event)
         if group.started is not None:
             return
-        now_ns = about.row.time_ns
+        now_ns = event.row.time_ns
         cause = group.causes.first()
-        expired = group.expired(now_ns, about.member_id)
+        expired = group.expired(now_ns, event.member_id)
         if expired is not None and (
             cause is None or not cause.certain or expired[1] < cause.sent[0]
         ):
-            yield self._expired(group, about, expired[0])
+            yield self._expired(group, event, expired[0])
         elif cause is not None:
             group.started = cause.sent[0]
-            yield started(cause, about)
+            yield started(cause, event)
         else:
             group.started = now_ns
-            api = about.exchange.told.api_name
+            api = event.exchange.told.api_name
             reason = f"{NOT_CAPTURED}; noticed in a {api} response"
-            yield started_unseen(about, reason)
+            yield started_unseen(event, reason)
 
-    def _expired(self, group: Group, about: GroupEvent, member_id: str) -> GroupEvent:
+    def _expired(self, group: Group, event: GroupEvent, member_id: str) -> GroupEvent:
         """Make the event of a rebalance that starts with a session timeout."""
         member = group.members[member_id]
-        group.started = about.row.time_ns
-        silent = (about.row.time_ns - member.seen_ns) / 1e9
+        group.started = event.row.time_ns
+        silent = (event.row.time_ns - member.seen_ns) / 1e9
         reason = f"session timeout: last request of the member {silent:.1f} s earlier"
-        return started_unseen(about, reason)._replace(
+        return started_unseen(event, reason)._replace(
             member_id=member_id, client_id=member.client_id, group_instance_id=member.instance
         )
 
@@ -152,15 +152,15 @@ class ClassicGroups:
     # -- API by API
 
     def _join(
-        self, group: Group, about: GroupEvent, request: Any, response: Any
+        self, group: Group, event: GroupEvent, request: Any, response: Any
     ) -> Iterator[GroupEvent]:
         if response is None or response.error_code:
-            group.causes.rejected(about.exchange)
+            group.causes.rejected(event.exchange)
             if response is not None and response.error_code != ErrorCode.MEMBER_ID_REQUIRED:
-                yield from self._refuse(about, response.error_code)
+                yield from self._refuse(event, response.error_code)
             return
         group.protocol_type = request.protocol_type
-        about = about._replace(
+        event = event._replace(
             member_id=response.member_id,
             generation=response.generation_id,
             assignor=or_none(response.protocol_name),
@@ -168,37 +168,37 @@ class ClassicGroups:
             reason=or_none(request.reason),
         )
         if response.generation_id != group.generation:
-            yield from self._new_generation(group, about)
-        group.causes.rejected(about.exchange)
+            yield from self._new_generation(group, event)
+        group.causes.rejected(event.exchange)
         group.leader = or_none(response.leader)
         group.joined.add(response.member_id)
-        member = group.seen(about)
+        member = group.seen(event)
         group.add(response.member_id, or_none(request.group_instance_id))
         member.subscription = subscription_of(request)
         member.session_timeout_ns = max(request.session_timeout_ms, 0) * 1_000_000
-        yield about._replace(type=EventType.JOINED)
-        yield from self._missing(group, about, response)
+        yield event._replace(type=EventType.JOINED)
+        yield from self._missing(group, event, response)
 
-    def _new_generation(self, group: Group, about: GroupEvent) -> Iterator[GroupEvent]:
-        group.generation = about.generation or 0
-        group.generation_ns = about.row.time_ns
+    def _new_generation(self, group: Group, event: GroupEvent) -> Iterator[GroupEvent]:
+        group.generation = event.generation or 0
+        group.generation_ns = event.row.time_ns
         group.joined, group.synced = set(), set()
         group.moved = False
         if group.started is not None:
             return
         # a member that left an empty group caused no rebalance
-        others = any(member_id != about.member_id for member_id in group.members)
+        others = any(member_id != event.member_id for member_id in group.members)
         cause = group.causes.first(settled=others)
-        group.started = about.row.time_ns if cause is None else cause.sent[0]
+        group.started = event.row.time_ns if cause is None else cause.sent[0]
         if cause is None:
-            start = started_unseen(about)
-        elif cause.exchange.told.packet == about.exchange.told.packet:
-            start = started(cause._replace(member_id=about.member_id), about)
+            start = started_unseen(event)
+        elif cause.exchange.told.packet == event.exchange.told.packet:
+            start = started(cause._replace(member_id=event.member_id), event)
         else:
-            start = started(cause, about)
-        yield start._replace(noticed_ns=about.exchange.told.time_ns)
+            start = started(cause, event)
+        yield start._replace(noticed_ns=event.exchange.told.time_ns)
 
-    def _missing(self, group: Group, about: GroupEvent, response: Any) -> Iterator[GroupEvent]:
+    def _missing(self, group: Group, event: GroupEvent, response: Any) -> Iterator[GroupEvent]:
         """Say who is leaving: the leader's response lists the generation."""
         if not response.members:
             return
@@ -206,7 +206,7 @@ class ClassicGroups:
         reason = f"not in generation {response.generation_id}"
         for leaving in sorted(group.members.keys() - here.keys()):
             member = group.remove(leaving) or Member()
-            yield about._replace(
+            yield event._replace(
                 type=EventType.REMOVED,
                 member_id=leaving,
                 client_id=member.client_id,
@@ -217,22 +217,22 @@ class ClassicGroups:
             group.add(member_id, or_none(instance))
 
     def _sync(
-        self, group: Group, about: GroupEvent, request: Any, response: Any
+        self, group: Group, event: GroupEvent, request: Any, response: Any
     ) -> Iterator[GroupEvent]:
         if response is None or response.error_code:
             if response is not None:
-                yield from self._refuse(about, response.error_code)
+                yield from self._refuse(event, response.error_code)
             return
-        partitions = self._assignment(group, about.row)
-        about = about._replace(assignor=or_none(request.protocol_name))
-        yield about._replace(type=EventType.ASSIGNED, partitions=partitions)
-        group.seen(about)
+        partitions = self._assignment(group, event.row)
+        event = event._replace(assignor=or_none(request.protocol_name))
+        yield event._replace(type=EventType.ASSIGNED, partitions=partitions)
+        group.seen(event)
         group.synced.add(request.member_id)
         if group.started is not None and group.joined and group.synced >= group.joined:
-            duration = about.row.time_ns - group.started
+            duration = event.row.time_ns - group.started
             group.started = None
             group.causes.ended(group.generation_ns)
-            yield about._replace(
+            yield event._replace(
                 type=EventType.REBALANCE_ENDED,
                 member_id=None,
                 group_instance_id=None,
@@ -241,42 +241,42 @@ class ClassicGroups:
             )
 
     def _heartbeat(
-        self, group: Group, about: GroupEvent, _request: Any, response: Any
+        self, group: Group, event: GroupEvent, _request: Any, response: Any
     ) -> Iterator[GroupEvent]:
         if response is None:
             return
         if response.error_code:
-            yield from self._refuse(about, response.error_code)
+            yield from self._refuse(event, response.error_code)
             return
-        if about.member_id is not None:
-            group.seen(about)
+        if event.member_id is not None:
+            group.seen(event)
         if group.started is None:
-            group.causes.stable(about.exchange.told.time_ns)
+            group.causes.stable(event.exchange.told.time_ns)
 
     def _leave(
-        self, group: Group, about: GroupEvent, request: Any, response: Any
+        self, group: Group, event: GroupEvent, request: Any, response: Any
     ) -> Iterator[GroupEvent]:
         if response is not None and response.error_code:
-            group.causes.rejected(about.exchange)
-            yield from self._refuse(about, response.error_code)
+            group.causes.rejected(event.exchange)
+            yield from self._refuse(event, response.error_code)
             return
-        group.causes.settle(about.exchange)
+        group.causes.settle(event.exchange)
         for member in request.members or [request]:
             known = group.remove(member.member_id)
-            yield about._replace(
+            yield event._replace(
                 type=EventType.LEFT,
                 member_id=or_none(member.member_id),
-                client_id=about.client_id if known is None else known.client_id,
+                client_id=event.client_id if known is None else known.client_id,
                 group_instance_id=or_none(getattr(member, "group_instance_id", None)),
                 generation=group.generation if group.generation >= 0 else None,
                 reason=or_none(getattr(member, "reason", None)),
             )
 
-    def _refuse(self, about: GroupEvent, code: int) -> Iterator[GroupEvent]:
+    def _refuse(self, event: GroupEvent, code: int) -> Iterator[GroupEvent]:
         if code == ErrorCode.REBALANCE_IN_PROGRESS:
-            yield from self.in_progress(about)
+            yield from self.in_progress(event)
         else:
-            yield error_event(about, code)
+            yield error_event(event, code)
 
     def _assignment(self, group: Group, row: Row) -> list[tuple[Topic, list[int]]] | None:
         """Decode a member's assignment; None if its format has no topics."""

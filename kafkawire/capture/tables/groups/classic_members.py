@@ -48,11 +48,11 @@ class Group:
         self.causes = Causes()
         self.moved = False
 
-    def seen(self, about: GroupEvent) -> Member:
+    def seen(self, event: GroupEvent) -> Member:
         """Note that a member is alive; return it."""
-        found = self.add(about.member_id or "")
-        found.client_id = found.client_id or about.client_id
-        found.seen_ns = max(found.seen_ns, about.row.time_ns)
+        found = self.add(event.member_id or "")
+        found.client_id = found.client_id or event.client_id
+        found.seen_ns = max(found.seen_ns, event.row.time_ns)
         return found
 
     def add(self, member_id: str, instance: str | None = None) -> Member:

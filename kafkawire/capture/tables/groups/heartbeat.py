@@ -91,7 +91,7 @@ class HeartbeatGroups:
             group.causes.settle(exchange)
             return
         reply: Any = response.message
-        about = GroupEvent(
+        event = GroupEvent(
             exchange,
             response,
             protocol,
@@ -105,11 +105,11 @@ class HeartbeatGroups:
         )
         if reply.error_code:
             group.causes.rejected(exchange)
-            yield error_event(about._replace(generation=message.member_epoch), reply.error_code)
+            yield error_event(event._replace(generation=message.member_epoch), reply.error_code)
         elif message.member_epoch < 0:
-            yield from self._leave(group, about, message.member_epoch)
+            yield from self._leave(group, event, message.member_epoch)
         else:
-            yield from self._heartbeat(group, about, message, reply)
+            yield from self._heartbeat(group, event, message, reply)
 
     def _group(self, protocol: Protocol, group_id: str) -> _Group:
         return self._groups.setdefault((protocol, group_id), _Group())
@@ -119,16 +119,16 @@ class HeartbeatGroups:
         seen = (p for p in PROTOCOLS.values() if (p, group_id) in self._groups)
         return next(seen, Protocol.CLASSIC)
 
-    def _leave(self, group: _Group, about: GroupEvent, epoch: int) -> Iterator[GroupEvent]:
-        group.at(about.member_id or "", None)
-        group.causes.settle(about.exchange)
+    def _leave(self, group: _Group, event: GroupEvent, epoch: int) -> Iterator[GroupEvent]:
+        group.at(event.member_id or "", None)
+        group.causes.settle(event.exchange)
         reason = "static member, may rejoin" if epoch == STATIC_LEAVE else None
-        yield about._replace(type=EventType.LEFT, reason=reason)
+        yield event._replace(type=EventType.LEFT, reason=reason)
 
     def _heartbeat(
-        self, group: _Group, about: GroupEvent, request: Any, response: Any
+        self, group: _Group, event: GroupEvent, request: Any, response: Any
     ) -> Iterator[GroupEvent]:
-        member, epoch = about.member_id or "", response.member_epoch
+        member, epoch = event.member_id or "", response.member_epoch
         if not group.epoch and request.member_epoch == epoch:
             group.epoch = epoch  # the capture began later: nothing changed now
         if epoch > group.epoch:
@@ -136,28 +136,28 @@ class HeartbeatGroups:
             if group.started is None:
                 cause = group.causes.first()
                 if cause is None:
-                    group.started = about.exchange.told.time_ns
-                    start = about._replace(row=about.exchange.told)
-                    yield started_unseen(start)._replace(noticed_ns=about.row.time_ns)
+                    group.started = event.exchange.told.time_ns
+                    start = event._replace(row=event.exchange.told)
+                    yield started_unseen(start)._replace(noticed_ns=event.row.time_ns)
                 else:
                     group.started = cause.sent[0]
-                    if cause.exchange.told.packet == about.exchange.told.packet:
-                        cause = cause._replace(member_id=about.member_id)
-                    yield started(cause, about)
-            group.causes.ended(about.exchange.told.time_ns)
+                    if cause.exchange.told.packet == event.exchange.told.packet:
+                        cause = cause._replace(member_id=event.member_id)
+                    yield started(cause, event)
+            group.causes.ended(event.exchange.told.time_ns)
         else:
-            group.causes.stable(about.exchange.told.time_ns)
+            group.causes.stable(event.exchange.told.time_ns)
         group.at(member, epoch)
-        group.causes.settle(about.exchange)
+        group.causes.settle(event.exchange)
         if request.member_epoch == 0:
-            yield about._replace(type=EventType.JOINED, members=len(group.members))
+            yield event._replace(type=EventType.JOINED, members=len(group.members))
         partitions = self._assignment(response)
         if partitions is not None:
-            yield about._replace(type=EventType.ASSIGNED, partitions=partitions)
+            yield event._replace(type=EventType.ASSIGNED, partitions=partitions)
         if group.started is not None and group.is_settled:
-            duration = about.row.time_ns - group.started
+            duration = event.row.time_ns - group.started
             group.started = None
-            yield about._replace(
+            yield event._replace(
                 type=EventType.REBALANCE_ENDED,
                 member_id=None,
                 group_instance_id=None,
