@@ -1,6 +1,6 @@
 /* Copies values into Arrow's memory layout: the C version of `values.py`, ten times as fast.
 
-   Law: what is made is what `values.py` makes, to the byte. Nothing is read outside of what is given.
+   Law: the result equals that of `values.py`, byte for byte. Nothing is read outside the arguments.
 
        ends    0 | where each value ends: int32        data    the values behind one another
        valid   a bit a value, lowest first; None where none is null */
@@ -69,7 +69,7 @@ static PyObject *result(Column *made, int ok)
     return found;
 }
 
-/* Find a text's UTF-8, of length -1 for None; NULL with an error where it has none. */
+/* Return the UTF-8 of a string, of length -1 for None; NULL with an error if it is not encodable. */
 static const char *utf8(PyObject *text, Py_ssize_t *size)
 {
     if (text == Py_None) {

@@ -199,7 +199,7 @@ class ClassicGroups:
         yield start._replace(noticed_ns=event.exchange.told.time_ns)
 
     def _missing(self, group: Group, event: GroupEvent, response: Any) -> Iterator[GroupEvent]:
-        """Say who is leaving: the leader's response lists the generation."""
+        """Yield removed members: the leader's response lists those of the generation."""
         if not response.members:
             return
         here = {member.member_id: member.group_instance_id for member in response.members}

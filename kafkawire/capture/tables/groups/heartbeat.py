@@ -166,7 +166,7 @@ class HeartbeatGroups:
             )
 
     def _assignment(self, response: Any) -> list[tuple[Topic, list[int]]] | None:
-        """Read the assignment in an response; None for none, or one of tasks instead of topics."""
+        """Return the assignment in a response; None for none, or one of tasks (streams)."""
         assignment = getattr(response, "assignment", None)
         if assignment is None:
             return None
