@@ -68,7 +68,7 @@ class Portion(Context):
         """Give the items."""
         return iter(self.items)
 
-    def carriers(self, wanted: Collection[tuple[int | None, str]]) -> Iterator[Located]:
+    def records_messages(self, wanted: Collection[tuple[int | None, str]]) -> Iterator[Located]:
         """Give the requests and responses of some APIs."""
         for item in self.items:
             if isinstance(item, Located) and (item.row.api_key, item.row.direction) in wanted:
