@@ -1,7 +1,7 @@
-"""The files a broker keeps: segments, indexes, snapshots, checkpoints.
+"""Reads the files of a broker's log directory: segments, indexes, snapshots, checkpoints.
 
-Law: a file is read a piece at a time and in constant memory; what is wrong with it is a `Finding`
-between the rows, never an exception.
+Law: a file is read in chunks and in constant memory; an error in its content is a `Finding` between
+the rows, never an exception.
 
     from pathlib import Path
     from kafkawire.log import Finding, read, recognise

@@ -1,7 +1,7 @@
-"""Rows of files as Arrow record batches. The only importer of pyarrow here.
+"""Converts rows to Arrow record batches. The only module here that imports pyarrow.
 
-Law: a column is a field of the row, of the type its annotation says; `file` comes first, and what
-is decoded stands as JSON text beside the raw bytes.
+Law: each field of the row is a column, with the type of its annotation; `file` comes first, and
+decoded keys and values are JSON strings beside the raw bytes.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ TYPES: Final[dict[Any, pa.Field]] = {
     bytes | None: pa.field("", pa.binary()),
     Headers: pa.field("", pa.list_(pa.field("item", HEADER, nullable=False)), nullable=False),
 }
-"""Annotation -> what the column is."""
+"""Annotation -> Arrow field."""
 
 MESSAGES: Final = (pa.field("key_message", pa.string()), pa.field("value_message", pa.string()))
-"""The columns that stand for `RecordRow.decoded`: JSON texts."""
+"""The columns of `RecordRow.decoded`: JSON strings."""
 
 
 def schema(row: type[Row]) -> pa.Schema:
-    """Make the schema of a kind of rows."""
+    """Return the schema of a row type."""
     hints = get_type_hints(row)
     fields = [TYPES[hints[name]].with_name(name) for name in row._fields if name != "decoded"]
     messages = MESSAGES if row is RecordRow else ()
@@ -45,10 +45,9 @@ def schema(row: type[Row]) -> pa.Schema:
 def record_batch(
     kind: type[Row], rows: Sequence[tuple[str, Row]], *, secrets: bool = True
 ) -> pa.RecordBatch:
-    """Make a record batch of rows of one kind, each with the file it is from.
+    """Build a record batch of rows of one type, each with its file.
 
-    secrets: whether secrets of the metadata log are shown; their length stands in their place
-    otherwise.
+    secrets: whether secrets of the metadata log are shown; else they are replaced by their size.
     """
     return pa.RecordBatch.from_pylist(
         [{"file": file} | _columns(row, secrets) for file, row in rows], schema=schema(kind)

@@ -1,13 +1,13 @@
-"""What a file in a broker's log directory is, told by its name and its folder's.
+"""Recognises files of a broker's log directory by their name and their directory's name.
 
-Law: names are Kafka's, and only names decide: an index has no magic to look for.
+Law: names are Kafka's, and only names are used: index files have no magic number.
 
-    topic-3/00000000000000000042.log            record batches from offset 42 on
+    topic-3/00000000000000000042.log            record batches, base offset 42
                                 .index .timeindex .txnindex
-                                .snapshot        what producers had written up to offset 42
+                                .snapshot        producer state up to offset 42
             leader-epoch-checkpoint  partition.metadata
-    __cluster_metadata-0/00000000000000000042-0000000007.checkpoint      a snapshot: record batches
-    *-offset-checkpoint  meta.properties  bootstrap.checkpoint
+    __cluster_metadata-0/00000000000000000042-0000000007.checkpoint      metadata snapshot: record
+    batches *-offset-checkpoint  meta.properties  bootstrap.checkpoint
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..protocol.log_types import TOPICS, InternalLog
 
 
 class FileKind(StrEnum):
-    """Kinds of files."""
+    """Kinds of files in a log directory."""
 
     SEGMENT = "segment"
     METADATA_SNAPSHOT = "metadata-snapshot"
@@ -37,7 +37,7 @@ class FileKind(StrEnum):
     QUORUM_STATE = "quorum-state"
 
 
-OF_BATCHES: Final = frozenset({FileKind.SEGMENT, FileKind.METADATA_SNAPSHOT})
+RECORD_BATCH_KINDS: Final = frozenset({FileKind.SEGMENT, FileKind.METADATA_SNAPSHOT})
 """Kinds that hold record batches."""
 
 _NAMES: Final = (
@@ -54,20 +54,20 @@ _NAMES: Final = (
     (re.compile(r"quorum-state()"), FileKind.QUORUM_STATE),
 )
 MAX_INT64: Final = 0x7FFF_FFFF_FFFF_FFFF
-_IN_PASSING: Final = re.compile(r"\.(?:deleted|cleaned|swap|part|tmp)$")
-"""What Kafka appends to a file that it is about to delete or to put in another's place."""
+_TRANSIENT_SUFFIX: Final = re.compile(r"\.(?:deleted|cleaned|swap|part|tmp)$")
+"""Suffixes of files that Kafka is about to delete or to rename."""
 
 _PARTITION: Final = re.compile(r"(.+)-(\d+)(?:\.[0-9a-zA-Z_-]+-(?:delete|future|stray))?")
 
-NO_CONTENT: Final = frozenset({".lock", ".kafka_cleanshutdown"})
-"""Files of Kafka's whose being there is all they say."""
+EMPTY_MARKERS: Final = frozenset({".lock", ".kafka_cleanshutdown"})
+"""Marker files of Kafka without content."""
 
 
 class LogFile(NamedTuple):
-    """A file and what it is.
+    """A file and its kind.
 
-    base_offset: the offset in its name; None where there is none.
-    topic, partition: those of its folder; None where the folder is no partition's.
+    base_offset: the offset in its name, if any.
+    topic, partition: those of its directory; None if it is not a partition directory.
     """
 
     path: Path
@@ -78,14 +78,14 @@ class LogFile(NamedTuple):
 
     @property
     def log(self) -> InternalLog | None:
-        """Which of Kafka's own logs the file's records are from; None for anybody's."""
+        """Which of Kafka's internal logs the file belongs to; None for any other topic."""
         if self.kind is FileKind.METADATA_SNAPSHOT:
             return InternalLog.METADATA
         return None if self.topic is None else TOPICS.get(self.topic)
 
     @property
     def is_active(self) -> bool:
-        """Whether no later segment stands beside this one: Kafka may still write to it."""
+        """Whether this is the last segment of its directory: Kafka may still append to it."""
         if self.base_offset is None:
             return True
         siblings = (recognise(path) for path in self.path.parent.glob("*.log"))
@@ -98,15 +98,15 @@ class LogFile(NamedTuple):
 
     @property
     def segment(self) -> Path:
-        """The segment that an index belongs to."""
-        name = _IN_PASSING.sub("", self.path.name)
+        """The segment of an index."""
+        name = _TRANSIENT_SUFFIX.sub("", self.path.name)
         rest = self.path.name[len(name) :]
         return self.path.with_name(Path(name).stem + ".log" + rest)
 
 
 def recognise(path: Path) -> LogFile | None:
-    """Tell what a file is; None where its name is none of Kafka's."""
-    name = _IN_PASSING.sub("", path.name)
+    """Recognise a file by its name; None if it is not a Kafka file name."""
+    name = _TRANSIENT_SUFFIX.sub("", path.name)
     folder = _PARTITION.fullmatch(path.absolute().parent.name)
     topic, partition = (folder[1], int(folder[2])) if folder else (None, None)
     for pattern, kind in _NAMES:
@@ -117,15 +117,15 @@ def recognise(path: Path) -> LogFile | None:
 
 
 def _offset(digits: str | None) -> int | None:
-    """Read the offset in a name; None where there is none, or more than an int64 can hold."""
+    """Parse the offset in a name; None if missing or larger than int64."""
     offset = int(digits) if digits else None
     return None if offset is not None and offset > MAX_INT64 else offset
 
 
 def walk(folder: Path) -> Iterator[Path]:
-    """Yield the files under a folder, sorted by name, a folder's own files before its folders'."""
+    """Yield the files under a directory, sorted by name, its own files before subdirectories."""
     entries = sorted(folder.iterdir())
-    yield from (path for path in entries if path.is_file() and path.name not in NO_CONTENT)
+    yield from (path for path in entries if path.is_file() and path.name not in EMPTY_MARKERS)
     for path in entries:
         if path.is_dir() and not path.is_symlink():
             yield from walk(path)

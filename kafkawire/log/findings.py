@@ -1,7 +1,7 @@
-"""What is wrong with a file, as values.
+"""Describes errors in files as values.
 
-Law: content never raises: a broken file gives what can be read, then a finding that says where
-reading went wrong and by which rule.
+Law: content never raises: of a corrupt file, rows are read up to the error, then a finding gives
+the position of the error and the violated rule.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 
 class Rule(StrEnum):
-    """What was expected and is not so."""
+    """Rules that a finding can violate."""
 
     # record batches
     BATCH_LENGTH = "batch-length"
@@ -46,12 +46,14 @@ class Rule(StrEnum):
     UNREADABLE = "unreadable"
 
 
-NOTES: Final = frozenset({Rule.ACTIVE_TAIL, Rule.INDEX_BEYOND, Rule.NO_SEGMENT, Rule.UNKNOWN_FILE})
-"""Rules whose findings are worth saying, but no fault of the file."""
+NOTE_RULES: Final = frozenset(
+    {Rule.ACTIVE_TAIL, Rule.INDEX_BEYOND, Rule.NO_SEGMENT, Rule.UNKNOWN_FILE}
+)
+"""Rules whose findings are notes, not errors."""
 
 
 class Finding(NamedTuple):
-    """One thing found. position: the byte (of a text file, the line from 1 on) it is about."""
+    """An error or a note. position: the byte, in a text file the line from 1."""
 
     file: Path
     position: int
@@ -59,10 +61,10 @@ class Finding(NamedTuple):
     text: str
 
     @property
-    def is_fault(self) -> bool:
-        """Whether something is wrong; what is not is a note."""
-        return self.rule not in NOTES
+    def is_error(self) -> bool:
+        """Whether it is an error, not a note."""
+        return self.rule not in NOTE_RULES
 
     def __str__(self) -> str:
-        kind = "" if self.is_fault else "note: "
+        kind = "" if self.is_error else "note: "
         return f"{self.file}:{self.position}: {kind}{self.text} [{self.rule}]"

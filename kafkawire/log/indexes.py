@@ -1,7 +1,7 @@
-"""Indexes of a segment: offsets, times, aborted transactions.
+"""Reads the indexes of a segment: offset, time and transaction index.
 
-Law: an entry has a fixed size; zero entries at the end are room that Kafka took in advance. What an
-index says is compared with the segment beside it, both walked once.
+Law: entries have a fixed size; zero entries at the end are space that Kafka preallocates. An index
+is checked against its segment; both are read once.
 
     .index      relative offset: int32 | position: int32
     .timeindex  timestamp: int64 | relative offset: int32
@@ -25,11 +25,11 @@ TIME_ENTRY: Final = Struct(">qi")
 ABORTED: Final = Struct(">hqqqq")
 ABORTED_VERSION: Final = 0
 ENTRIES: Final = 4096
-"""Entries read at a time."""
+"""Number of entries read at a time."""
 
 
 class OffsetIndexEntry(NamedTuple):
-    """Where to begin reading for an offset. position: the byte in the segment."""
+    """The position of an offset. position: the byte in the segment."""
 
     entry: int
     offset: int
@@ -37,7 +37,7 @@ class OffsetIndexEntry(NamedTuple):
 
 
 class TimeIndexEntry(NamedTuple):
-    """The latest timestamp so far, and the offset it is at."""
+    """The largest timestamp so far, and its offset."""
 
     entry: int
     timestamp: int
@@ -45,7 +45,7 @@ class TimeIndexEntry(NamedTuple):
 
 
 class AbortedTransaction(NamedTuple):
-    """A transaction that readers of committed records pass over. last_offset: of its marker."""
+    """A transaction that read_committed consumers skip. last_offset: of its marker."""
 
     entry: int
     version: int
@@ -58,7 +58,7 @@ class AbortedTransaction(NamedTuple):
 def read_offset_index(
     file: LogFile, stream: BinaryIO, *, verify: bool = True
 ) -> Iterator[OffsetIndexEntry | Finding]:
-    """Read an .index; offsets are absolute, relative ones where the name does not say the base."""
+    """Read an .index; offsets are absolute if the file name has a base offset, else relative."""
     base = file.base_offset or 0
     before = OffsetIndexEntry(-1, base - 1, -1)
     beyond: list[Finding] = []
@@ -133,7 +133,8 @@ def read_transaction_index(
         if before is not None and entry.last_offset <= before.last_offset:
             yield _disorder(file, ABORTED, entry, before)
         elif entry.first_offset > entry.last_offset:
-            text = f"entry {number}: from offset {entry.first_offset} to {entry.last_offset}"
+            text = f"entry {number}: first offset {entry.first_offset} after last offset"
+            text = f"{text} {entry.last_offset}"
             yield Finding(file.path, at, Rule.ENTRY_ORDER, text)
         before = entry
     yield from _ending(file, stream, ABORTED, False)
@@ -142,7 +143,7 @@ def read_transaction_index(
 def entries(
     stream: BinaryIO, layout: Struct, *, zeros_end: bool
 ) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield whole entries with their numbers. zeros_end: leave out zero entries at the end."""
+    """Yield whole entries with their numbers. zeros_end: skip zero entries at the end."""
     zero = (0,) * len(layout.unpack(bytes(layout.size)))
     number = zeros = 0
     while chunk := stream.read(layout.size * ENTRIES):
@@ -162,7 +163,7 @@ def entries(
 
 
 def _segment(file: LogFile, stack: ExitStack) -> SpanWalk | None:
-    """Open the segment beside an index; None if there is none."""
+    """Open the segment of an index; None if it does not exist."""
     try:
         return SpanWalk(stack.enter_context(file.segment.open("rb")))
     except OSError:
@@ -173,15 +174,15 @@ def _compare_offset(file: LogFile, entry: OffsetIndexEntry, walk: SpanWalk) -> F
     at = entry.entry * OFFSET_ENTRY.size
     span = walk.until(lambda span: span.position >= entry.position)
     if span is None or span.position != entry.position:
-        text = f"entry {entry.entry}: no batch begins at {entry.position} in the segment"
+        text = f"entry {entry.entry}: no batch starts at position {entry.position} of the segment"
         return Finding(file.path, at, Rule.INDEX_POSITION, text)
-    holds = f"entry {entry.entry}: offset {entry.offset}, the batch at {entry.position} has"
-    text = f"{holds} {span.base_offset}-{span.last_offset}"
+    text = f"entry {entry.entry}: offset {entry.offset}, but the batch at position"
+    text = f"{text} {entry.position} has offsets {span.base_offset}-{span.last_offset}"
     if entry.offset < span.base_offset:
         return Finding(file.path, at, Rule.INDEX_OFFSET, text)
     if entry.offset > span.last_offset:
-        # an append of several batches (replication, compaction) was entered under its last offset;
-        # a reader that begins too early misses nothing
+        # an append of several batches (replication, compaction) is indexed by its last offset;
+        # a reader that starts too early misses nothing
         return Finding(file.path, at, Rule.INDEX_BEYOND, text)
     return None
 
@@ -190,15 +191,15 @@ def _compare_time(file: LogFile, entry: TimeIndexEntry, walk: SpanWalk) -> Itera
     at = entry.entry * TIME_ENTRY.size
     span = walk.until(lambda span: span.last_offset >= entry.offset)
     if span is None or span.base_offset > entry.offset:
-        text = f"entry {entry.entry}: no batch in the segment holds offset {entry.offset}"
+        text = f"entry {entry.entry}: no batch in the segment has offset {entry.offset}"
         yield Finding(file.path, at, Rule.TIME_OFFSET, text)
         return
-    said = f"entry {entry.entry}: timestamp {entry.timestamp}, the batch with offset"
+    text = f"entry {entry.entry}: timestamp {entry.timestamp}, but the batch with offset"
     if span.max_timestamp != entry.timestamp:
-        text = f"{said} {entry.offset} has {span.max_timestamp}"
+        text = f"{text} {entry.offset} has {span.max_timestamp}"
         yield Finding(file.path, at, Rule.TIME_TIMESTAMP, text)
     elif walk.latest_before > entry.timestamp:
-        text = f"entry {entry.entry}: timestamp {entry.timestamp}, a batch before it has"
+        text = f"entry {entry.entry}: timestamp {entry.timestamp}, but an earlier batch has"
         yield Finding(file.path, at, Rule.TIME_TIMESTAMP, f"{text} {walk.latest_before}")
 
 
@@ -222,8 +223,8 @@ def _beyond_int64(
 def _plain(entry: OffsetIndexEntry | TimeIndexEntry | AbortedTransaction) -> str:
     values = entry._asdict()
     number = values.pop("entry")
-    said = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in values.items())
-    return f"entry {number} ({said})" if number >= 0 else "the beginning"
+    text = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in values.items())
+    return f"entry {number} ({text})" if number >= 0 else "the start"
 
 
 def _ending(
@@ -232,8 +233,8 @@ def _ending(
     size = os.fstat(stream.fileno()).st_size
     rest = size % layout.size
     if rest:
-        text = f"{rest} bytes at the end are no entry of {layout.size}"
+        text = f"incomplete entry at the end: {rest} of {layout.size} bytes"
         yield Finding(file.path, size - rest, Rule.ENTRY_SIZE, text)
     if without_segment:
-        text = f"without {file.segment.name} beside it, its entries are not compared"
+        text = f"segment {file.segment.name} not found: entries not checked against it"
         yield Finding(file.path, 0, Rule.NO_SEGMENT, text)

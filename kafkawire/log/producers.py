@@ -1,6 +1,6 @@
-"""Producer snapshots: what idempotent producers had last written to a partition.
+"""Reads producer snapshots: the state of idempotent producers of a partition.
 
-Law: entries are read one by one; whether the checksum holds is known, and said, at the end.
+Law: entries are read one by one; a wrong checksum is reported at the end.
 
     version: int16 (1) | crc: uint32, CRC-32C of what follows | count: int32 | entry*
     entry   the fields of the schema's ProducerEntry
@@ -26,7 +26,7 @@ ENTRY: Final = Struct(">" + "".join(WIDTHS[row.type] for row in ProducerEntry.__
 
 
 class ProducerState(NamedTuple):
-    """What one producer last wrote. current_txn_first_offset: -1 outside a transaction."""
+    """The last write of a producer. current_txn_first_offset: -1 outside a transaction."""
 
     entry: int
     producer_id: int
@@ -47,13 +47,15 @@ def read_producer_snapshot(
     first = HEAD.size + COUNT.size
     head = stream.read(first)
     if len(head) < first:
-        text = f"{len(head)} bytes, less than a snapshot without producers"
+        text = f"file of {len(head)} bytes is too short for a producer snapshot"
         yield Finding(file.path, 0, Rule.ENTRY_SIZE, text)
         return
     version, stored = HEAD.unpack_from(head)
     (count,) = COUNT.unpack_from(head, HEAD.size)
     if version != VERSION:
-        yield Finding(file.path, 0, Rule.VERSION, f"version {version}, not {VERSION}")
+        yield Finding(
+            file.path, 0, Rule.VERSION, f"unsupported version {version}, expected {VERSION}"
+        )
         return
     crc = crc32c_function()
     computed = crc(head[HEAD.size :])
@@ -63,8 +65,8 @@ def read_producer_snapshot(
         yield ProducerState(number, *ENTRY.unpack(raw))
         number += 1
     if number != count or raw:
-        text = f"{count} producers by its count, {(size - first) / ENTRY.size:g} by its size"
+        text = f"count of {count} producers, but the file has {(size - first) / ENTRY.size:g}"
         yield Finding(file.path, HEAD.size, Rule.COUNT, text)
     elif verify and computed != stored:
-        text = f"the checksum is {computed:08x}, stored {stored:08x}"
+        text = f"checksum mismatch: computed {computed:08x}, stored {stored:08x}"
         yield Finding(file.path, 2, Rule.CRC, text)

@@ -1,7 +1,7 @@
-"""Any file of a broker's log directory, row by row.
+"""Reads any file of a broker's log directory row by row.
 
 Law: one record is one row, one entry is one row; findings come between the rows, where they were
-met.
+found.
 
     path -> recognise -> LogFile -> read -> RecordRow | OffsetIndexEntry | ... | Finding
 """
@@ -16,7 +16,7 @@ from ..protocol.log_records import LogRecord, decode_control_record, decode_log_
 from ..protocol.log_types import InternalLog
 from ..records import DEFAULT_RECORD_LIMITS, Batch, ControlType, Headers, Record, RecordLimits
 from ..records.compression import COMPRESSION_BITS, Compression
-from .files import OF_BATCHES, FileKind, LogFile
+from .files import RECORD_BATCH_KINDS, FileKind, LogFile
 from .findings import Finding, Rule
 from .indexes import (
     AbortedTransaction,
@@ -40,20 +40,20 @@ from .texts import (
 )
 
 TYPED_LIMITS: Final = Limits(max_elements=1_000_000)
-"""What one typed record may hold: Kafka's own are far smaller."""
+"""Limits of a decoded record of an internal log: Kafka's own are far smaller."""
 
 CODEC_NAMES: Final = {codec.value: codec.name.lower() for codec in Compression}
 CONTROL_NAMES: Final = {type.value: type.name for type in ControlType}
 
 
 class RecordRow(NamedTuple):
-    """One record with what its batch says of it.
+    """A record with the properties of its batch.
 
-    position: the byte of the file where the batch begins. base_offset: the batch's.
-    compression: the codec's name. crc_valid: None where it was not looked at.
-    sequence: the producer's for this record. Ids, epochs and sequences are -1 where there are none.
-    control: the type of a control record (COMMIT, ...), None for a client's.
-    decoded: key and value as messages, in the logs that Kafka itself writes and in control batches.
+    position: the byte of the file at which the batch starts. base_offset: the batch's.
+    compression: the codec's name. crc_valid: None if not checked.
+    sequence: that of the record. Ids, epochs and sequences are -1 for none.
+    control: the type of a control record (COMMIT, ...), else None.
+    decoded: key and value as messages, in internal logs and in control batches.
     """
 
     position: int
@@ -98,7 +98,7 @@ READERS: Final[dict[FileKind, Callable[..., Iterator[Row | Finding]]]] = {
     FileKind.PROPERTIES: read_properties,
     FileKind.QUORUM_STATE: read_quorum_state,
 }
-"""Kind of file -> what reads it, for all that hold no record batches."""
+"""Kind of file -> reader, for all kinds without record batches."""
 
 ROWS: Final[dict[FileKind, type[Row]]] = {
     FileKind.SEGMENT: RecordRow,
@@ -113,7 +113,7 @@ ROWS: Final[dict[FileKind, type[Row]]] = {
     FileKind.PROPERTIES: Property,
     FileKind.QUORUM_STATE: Property,
 }
-"""Kind of file -> what one of its rows is."""
+"""Kind of file -> row type."""
 
 
 def read(
@@ -123,15 +123,15 @@ def read(
     verify: bool = True,
     limits: RecordLimits = DEFAULT_RECORD_LIMITS,
 ) -> Iterator[Row | Finding]:
-    """Read a file: its rows, and what is found wrong between them.
+    """Read a file: its rows, with findings between them.
 
-    log: whose records those of a segment are (`file.log` says it by location); None leaves keys and
-        values as bytes, but for control records.
-    verify: check checksums, order, and an index against its segment. Without it, only what reading
-        itself stumbles over is found.
-    limits: what one batch may cost.
+    log: the internal log whose keys and values are decoded (`file.log` derives it from the path);
+        None leaves keys and values as bytes, except in control records.
+    verify: check checksums, order, and an index against its segment. Without it, only errors that
+        prevent reading are found.
+    limits: limits of decoding one batch.
 
-    Raises nothing on content; a file that cannot be opened or read is a finding too.
+    Never raises on content; a file that cannot be opened or read is a finding, too.
     """
     try:
         with file.path.open("rb", buffering=CHUNK) as stream:
@@ -147,7 +147,7 @@ def _rows(
     verify: bool,
     limits: RecordLimits,
 ) -> Iterator[Row | Finding]:
-    if file.kind not in OF_BATCHES:
+    if file.kind not in RECORD_BATCH_KINDS:
         yield from READERS[file.kind](file, stream, verify=verify)
         return
     for found in SegmentReader(file, stream, verify=verify, limits=limits):
@@ -159,7 +159,7 @@ def _rows(
 
 
 def record_row(stored: StoredBatch, record: Record, log: InternalLog | None) -> RecordRow:
-    """Put a record together with what its batch says of it."""
+    """Build the row of a record."""
     batch = stored.batch
     decoded = None
     if batch.control:
@@ -189,12 +189,12 @@ def record_row(stored: StoredBatch, record: Record, log: InternalLog | None) -> 
 
 
 def _compression(batch: Batch) -> str:
-    """Name the codec; a batch without records may name one that does not exist."""
+    """Return the name of the codec; a batch without records may have an unknown one."""
     code = batch.attributes & COMPRESSION_BITS
     return CODEC_NAMES.get(code, f"codec {code}")
 
 
 def _control(decoded: LogRecord | None) -> str:
-    """Name the type of a control record; `?` where its key does not say one."""
+    """Return the type of a control record; `?` if its key has none."""
     number = decoded.key.type if decoded is not None and decoded.key is not None else None
     return "?" if number is None else CONTROL_NAMES.get(number, str(number))

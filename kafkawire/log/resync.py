@@ -1,7 +1,7 @@
-"""Finds the next batch after bytes that are not a batch.
+"""Finds the next batch after corrupt bytes.
 
-Law: only a batch whose checksum holds is believed, and the search is bounded in bytes, candidates
-and bytes summed.
+Law: only a batch with a valid checksum is accepted, and the search is bounded in bytes, candidates
+and checksummed bytes.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from ..records.checksum import crc32c
 from .files import MAX_INT64
 
 SEARCHED: Final = 1 << 24
-"""Bytes searched; a batch is 1 MiB at most unless a broker is configured otherwise."""
+"""Maximum bytes searched; batches are at most 1 MiB by default."""
 CANDIDATES: Final = 10_000
 SUMMED: Final = 1 << 26
 
 FIRST_PIECE: Final = 1 << 12
 LARGEST_PIECE: Final = 1 << 20
-"""Bytes read at a time, at first and at most."""
+"""Bytes read at a time, initially and at most."""
 
 OFFSET_LENGTH: Final = Struct(">qi")
 STORED_CRC: Final = Struct(">I")
@@ -32,15 +32,14 @@ CRC_AT: Final = 17
 CRC_FROM: Final = 21
 
 REACH: Final = 0x7FFF_FFFF
-"""How far behind the last offset the next may be: an index's relative offsets are int32."""
+"""Largest accepted offset distance: relative offsets in an index are int32."""
 
 
 class Resynchronisation:
-    """Searches a file for its next batches; one stands for all searches in one file.
+    """Searches a file for the next batch; one object serves all searches in a file.
 
-    What a search reads is in proportion to how far it gets, and what candidates may cost to
-    checksum is SUMMED at first and then as much as the file was read further: so all searches
-    together take time linear in the file.
+    A search reads in proportion to its distance, and the budget for checksums of candidates is
+    SUMMED at first and grows by the bytes read since: all searches together take linear time.
     """
 
     def __init__(self, stream: BinaryIO, size: int) -> None:
@@ -50,17 +49,17 @@ class Resynchronisation:
         self._start = 0
 
     def next_batch(self, start: int, first_offset: int) -> int | None:
-        """Find where the next whole batch of magic 2 begins, from `start` on.
+        """Find the position of the next complete batch of magic 2, from `start` on.
 
-        first_offset: the least offset it may have, negative where a corrupt batch came before; the
-            most is as far as an int32 reaches.
+        first_offset: its smallest valid offset, negative after a corrupt batch; the largest is an
+            int32 further.
         """
         last_offset = min(first_offset + REACH, MAX_INT64)
         if first_offset > last_offset:
             return None
         self._left = min(SUMMED, self._left + start - self._start)
         self._start = start
-        # the upper half of an offset that close is one of two values
+        # the upper half of an offset in that range is one of two values
         halves = {
             (offset >> 32).to_bytes(4, "big", signed=True) for offset in (first_offset, last_offset)
         }
@@ -82,14 +81,14 @@ class Resynchronisation:
         return None
 
     def _candidates(self, pattern: re.Pattern[bytes], start: int) -> Iterator[tuple[int, bytes]]:
-        """Yield where the pattern matches, with the offset and length that stand there."""
+        """Yield the positions of matches, each with the bytes of its offset and length."""
         at, window = start, b""
         for piece in pieces(self._stream, start):
             window += piece
             for match in pattern.finditer(window):
                 found = match.start()
                 yield at + found, window[found : found + OFFSET_LENGTH.size]
-            rest = window[-TO_MAGIC + 1 :]  # a match may begin here and end in the next piece
+            rest = window[-TO_MAGIC + 1 :]  # a match may start here and end in the next chunk
             at += len(window) - len(rest)
             window = rest
             if at - start >= SEARCHED:
@@ -97,7 +96,7 @@ class Resynchronisation:
 
 
 def pieces(stream: BinaryIO, start: int) -> Iterator[bytes]:
-    """Read a file from `start` on in pieces that double, so that little is read in vain."""
+    """Read a file from `start` on in chunks that double in size, so that little is read in vain."""
     size = FIRST_PIECE
     while True:
         stream.seek(start)

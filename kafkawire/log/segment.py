@@ -1,10 +1,10 @@
-"""Record batches in a file: segments, and the snapshots of the metadata log.
+"""Reads files of record batches: segments, and snapshots of the metadata log.
 
-Law: one batch is in memory at a time. A batch whose checksum is wrong is still read as far as that
-goes, and says so; where lengths lead nowhere, reading goes on at the next sound batch.
+Law: one batch is in memory at a time. A batch with a wrong checksum is reported and read as far as
+possible; after an invalid length, reading continues at the next valid batch.
 
     (base offset: int64 | length: int32 | length bytes)*  [zero bytes: preallocated]
-                                                          [a cut batch: still being written]
+                                                          [incomplete batch: being written]
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from .resync import Resynchronisation, pieces
 LENGTH: Final = Struct(">i")
 LARGEST_MAGIC: Final = 2
 CHUNK: Final = 1 << 20
-"""Bytes read at a time."""
+"""Number of bytes read at a time."""
 
 
 class StoredBatch(NamedTuple):
-    """A batch and where it stands.
+    """A batch and its position.
 
-    crc_valid: None where it was not looked at. records: those before a fault, where the batch is
-    corrupt; a finding says where and why.
+    crc_valid: None if not checked. records: of a corrupt batch, those before the error; a finding
+    describes the error.
     """
 
     position: int
@@ -51,7 +51,7 @@ class StoredBatch(NamedTuple):
 class SegmentReader:
     """Reads a file of record batches; iterate it once.
 
-    verify: check checksums and offsets, not only what reading depends on.
+    verify: check checksums and offsets, not only what reading requires.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class SegmentReader:
                 yield found
         yield from self._snapshot_footer(last)
 
-    # -- the way through the file
+    # -- positions in the file
 
     def _read(self, position: int, size: int) -> bytes:
         self._stream.seek(position)
@@ -101,31 +101,33 @@ class SegmentReader:
         return all(piece.count(0) == len(piece) for piece in pieces(self._stream, position))
 
     def _problem(self, position: int, head: bytes) -> Finding | None:
-        """Say why no whole batch can stand here; None if one can."""
+        """Return why there is no complete batch here; None if there may be one."""
         left = self._size - position
         if len(head) >= LOG_OVERHEAD:
             (length,) = LENGTH.unpack_from(head, 8)
             if length < SMALLEST_LENGTH:
-                return self._finding(position, Rule.BATCH_LENGTH, f"a batch length of {length}")
+                return self._finding(position, Rule.BATCH_LENGTH, f"invalid batch length {length}")
             if length + LOG_OVERHEAD <= left:
                 return None
         rule = Rule.ACTIVE_TAIL if self._file.is_active else Rule.CUT
-        return self._finding(position, rule, f"the file ends inside a batch, {left} bytes into it")
+        return self._finding(
+            position, rule, f"incomplete batch at the end of the file: {left} bytes"
+        )
 
     def _skip(self, problem: Finding) -> Iterator[Finding]:
-        """Go on at the next sound batch, or end."""
+        """Continue at the next valid batch, or end."""
         start = problem.position
         found = self._resynchronisation.next_batch(start + 1, self._next_offset())
         if found is None:
             self._position = self._size
             if problem.rule is Rule.BATCH_LENGTH:
-                unread = f"; {self._size - start} bytes from here on are not read"
-                problem = problem._replace(text=problem.text + unread)
+                skipped = f"; remaining {self._size - start} bytes skipped"
+                problem = problem._replace(text=problem.text + skipped)
             yield problem
             return
         self._position = found
         rule = Rule.BATCH_LENGTH if problem.rule is Rule.ACTIVE_TAIL else problem.rule
-        text = f"{problem.text}; {found - start} bytes skipped, the next batch is at {found}"
+        text = f"{problem.text}; {found - start} bytes skipped, next batch at {found}"
         yield problem._replace(rule=rule, text=text)
 
     def _next_offset(self) -> int:
@@ -134,7 +136,7 @@ class SegmentReader:
         return self._file.base_offset or 0
 
     def _can_begin(self, position: int) -> bool:
-        """Whether the file ends there, or a batch may begin."""
+        """Whether the file ends there, or a batch may start."""
         if position == self._size:
             return True
         head = self._read(position, TO_MAGIC)
@@ -159,8 +161,8 @@ class SegmentReader:
             yield self._finding(position, Rule.BATCH_HEADER, str(error))
             return
         if self._verify and not batch.crc_valid:
-            text = f"the checksum is {batch.compute_crc():08x}, stored {batch.crc:08x}"
-            if not self._can_begin(position + size):  # then the length is not to be trusted
+            text = f"checksum mismatch: computed {batch.compute_crc():08x}, stored {batch.crc:08x}"
+            if not self._can_begin(position + size):  # then the length may be wrong, too
                 yield from self._skip(self._finding(position, Rule.CRC, text))
                 return
             yield self._finding(position, Rule.CRC, text)
@@ -168,15 +170,15 @@ class SegmentReader:
             yield from self._records(StoredBatch(position, batch, False, []))
             return
         if batch.magic == LARGEST_MAGIC:
-            batch.check_crcs = False  # once is enough; wrapped messages have checksums of their own
+            batch.check_crcs = False  # checked above; wrapped messages have their own checksums
         yield from self._records(StoredBatch(position, batch, True if self._verify else None, []))
 
     def _records(self, stored: StoredBatch) -> Iterator[StoredBatch | Finding]:
-        faults: list[WireError] = []
-        stored = stored._replace(records=stored.batch.records(faults=faults))
+        errors: list[WireError] = []
+        stored = stored._replace(records=stored.batch.records(faults=errors))
         yield stored
-        for fault in faults:
-            yield self._finding(stored.position, Rule.RECORDS, str(fault))
+        for error in errors:
+            yield self._finding(stored.position, Rule.RECORDS, str(error))
         if self._verify:
             yield from self._offsets(stored)
         if stored.crc_valid is not False:
@@ -185,21 +187,21 @@ class SegmentReader:
     def _offsets(self, stored: StoredBatch) -> Iterator[Finding]:
         base, last = stored.base_offset, stored.batch.last_offset
         if self._last_offset is not None and base <= self._last_offset:
-            text = f"offset {base} after offset {self._last_offset}"
+            text = f"base offset {base} after offset {self._last_offset}"
             yield self._finding(stored.position, Rule.OFFSET_ORDER, text)
         segment = self._file.base_offset if self._file.kind is FileKind.SEGMENT else None
         if segment is not None and base < segment:
-            text = f"offset {base} in a segment from offset {segment} on"
+            text = f"offset {base} in a segment with base offset {segment}"
             yield self._finding(stored.position, Rule.SEGMENT_OFFSET, text)
         before = base - 1
         for record in stored.records:
             if not before < record.offset <= last:
-                text = f"record offset {record.offset} after {before}, in a batch {base}-{last}"
+                text = f"record offset {record.offset} after {before}, in a batch of {base}-{last}"
                 yield self._finding(stored.position, Rule.RECORD_OFFSETS, text)
                 return
             before = record.offset
         if last < base:
-            text = f"a batch from offset {base} to {last}"
+            text = f"base offset {base} after last offset {last}"
             yield self._finding(stored.position, Rule.RECORD_OFFSETS, text)
 
     def _finding(self, position: int, rule: Rule, text: str) -> Finding:
@@ -209,13 +211,13 @@ class SegmentReader:
 
     def _snapshot_header(self, first: StoredBatch) -> Iterator[Finding]:
         if self._is_snapshot and not _is_control(first, ControlType.SNAPSHOT_HEADER, 0):
-            yield self._finding(0, Rule.SNAPSHOT_HEADER, "the snapshot begins without its header")
+            yield self._finding(0, Rule.SNAPSHOT_HEADER, "snapshot header missing")
 
     def _snapshot_footer(self, last: StoredBatch | None) -> Iterator[Finding]:
         if self._is_snapshot and (
             last is None or not _is_control(last, ControlType.SNAPSHOT_FOOTER, -1)
         ):
-            text = "the snapshot ends without its footer"
+            text = "snapshot footer missing"
             yield self._finding(self._size, Rule.SNAPSHOT_FOOTER, text)
 
     @property
@@ -224,7 +226,7 @@ class SegmentReader:
 
 
 def _is_control(stored: StoredBatch, type: ControlType, index: int) -> bool:
-    """Whether the batch's record at an index is a control record of that type."""
+    """Whether the record at an index of the batch is a control record of that type."""
     if not stored.batch.control or not stored.records:
         return False
     key = stored.records[index].key

@@ -1,6 +1,6 @@
-"""Where the batches of a segment stand, from their headers alone.
+"""Finds the positions of batches in a segment from their headers.
 
-Law: only forward, one header in memory; the walk ends where no batch begins.
+Law: reads forward only, with one header in memory; ends at the first invalid batch.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ LENGTH: Final = Struct(">i")
 
 
 class Span(NamedTuple):
-    """A batch: the byte it begins at, its offsets, its latest timestamp.
+    """A batch: its position, its offsets, its largest timestamp.
 
-    base_offset: in magic 0 and 1, where the header does not say it, the one after the last batch.
+    base_offset: in magic 0 and 1, whose header lacks it, the offset after the previous batch.
     """
 
     position: int
@@ -33,7 +33,7 @@ class Span(NamedTuple):
 
 
 def spans(stream: BinaryIO) -> Iterator[Span]:
-    """Walk over the headers of a segment's batches."""
+    """Yield the spans of a segment's batches."""
     size = os.fstat(stream.fileno()).st_size
     position = index = 0
     after = 0
@@ -58,10 +58,10 @@ def spans(stream: BinaryIO) -> Iterator[Span]:
 
 
 class SpanWalk:
-    """A walk over spans that stops where it is told.
+    """A cursor over spans that advances up to a condition.
 
-    current: the span it stands at; None past the last.
-    latest_before: the latest timestamp of the spans before that.
+    current: the current span; None after the last.
+    latest_before: the largest timestamp of the spans before it.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -70,7 +70,7 @@ class SpanWalk:
         self.latest_before = NO_TIMESTAMP
 
     def until(self, reached: Callable[[Span], bool]) -> Span | None:
-        """Go on to the first span, from the current one on, that satisfies the condition."""
+        """Advance to the first span, from the current one on, that satisfies a condition."""
         while self.current is not None and not reached(self.current):
             self.latest_before = max(self.latest_before, self.current.max_timestamp)
             self.current = next(self._spans, None)

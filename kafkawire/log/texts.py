@@ -1,12 +1,12 @@
-"""Kafka's files of text: checkpoints, partition.metadata, meta.properties, quorum-state.
+"""Reads Kafka's text files: checkpoints, partition.metadata, meta.properties, quorum-state.
 
-Law: a line that cannot be read is a finding and the next one is read; no line is longer in memory
-than `LONGEST`.
+Law: an invalid line is a finding, and reading continues with the next one; lines are limited to
+`MAX_LINE_BYTES`.
 
     *-offset-checkpoint      0 | count | (topic partition offset)*
     leader-epoch-checkpoint  0 | count | (epoch start-offset)*
     partition.metadata       version: 0 | topic_id: 22 characters of base64
-    meta.properties          key=value, as Java writes properties
+    meta.properties          key=value, Java properties format
     quorum-state             one JSON object
 """
 
@@ -21,14 +21,14 @@ from ..protocol.json_form import uuid_bytes
 from .files import LogFile
 from .findings import Finding, Rule
 
-LONGEST: Final = 1 << 16
+MAX_LINE_BYTES: Final = 1 << 16
 VERSION: Final = "0"
 INT32: Final = 0x7FFF_FFFF
 INT64: Final = 0x7FFF_FFFF_FFFF_FFFF
 
 
 class PartitionOffset(NamedTuple):
-    """What a checkpoint says of one partition: recovered, cleaned, replicated to, or begun at."""
+    """An entry of a checkpoint: recovery point, cleaner offset, high watermark or log start."""
 
     line: int
     topic: str
@@ -37,7 +37,7 @@ class PartitionOffset(NamedTuple):
 
 
 class LeaderEpoch(NamedTuple):
-    """The offset at which an epoch's leader began to write."""
+    """The start offset of a leader epoch."""
 
     line: int
     epoch: int
@@ -45,7 +45,7 @@ class LeaderEpoch(NamedTuple):
 
 
 class Property(NamedTuple):
-    """One key with its value, as text."""
+    """A key and its value, as strings."""
 
     line: int
     key: str
@@ -53,18 +53,18 @@ class Property(NamedTuple):
 
 
 def lines(file: LogFile, stream: BinaryIO) -> Iterator[tuple[int, str] | Finding]:
-    """Yield lines with their numbers from 1 on, without their ends."""
+    """Yield line numbers from 1, and lines without line ends."""
     number = 0
-    while raw := stream.readline(LONGEST):
+    while raw := stream.readline(MAX_LINE_BYTES):
         number += 1
-        if len(raw) == LONGEST:
-            text = f"a line of more than {LONGEST} bytes"
-            yield Finding(file.path, number, Rule.LINE, f"{text}; nothing after it is read")
+        if len(raw) == MAX_LINE_BYTES:
+            text = f"line longer than {MAX_LINE_BYTES} bytes"
+            yield Finding(file.path, number, Rule.LINE, f"{text}; rest of the file skipped")
             return
         try:
             yield number, raw.decode("utf-8").rstrip("\r\n")
         except UnicodeDecodeError as error:
-            yield Finding(file.path, number, Rule.LINE, f"not UTF-8: {error.reason}")
+            yield Finding(file.path, number, Rule.LINE, f"invalid UTF-8: {error.reason}")
 
 
 # -- checkpoints
@@ -73,7 +73,7 @@ def lines(file: LogFile, stream: BinaryIO) -> Iterator[tuple[int, str] | Finding
 def read_offsets(
     file: LogFile, stream: BinaryIO, *, verify: bool = True
 ) -> Iterator[PartitionOffset | Finding]:
-    """Read a checkpoint of offsets, one row a partition."""
+    """Read an offset checkpoint, one row per partition."""
     for found in _checkpoint(file, stream, _partition_offset, verify):
         if isinstance(found, PartitionOffset | Finding):
             yield found
@@ -82,7 +82,7 @@ def read_offsets(
 def read_leader_epochs(
     file: LogFile, stream: BinaryIO, *, verify: bool = True
 ) -> Iterator[LeaderEpoch | Finding]:
-    """Read a leader-epoch-checkpoint; epochs and their offsets increase."""
+    """Read a leader-epoch-checkpoint; epochs and their offsets must increase."""
     before: LeaderEpoch | None = None
     for found in _checkpoint(file, stream, _leader_epoch, verify):
         if isinstance(found, LeaderEpoch):
@@ -111,7 +111,7 @@ def _leader_epoch(line: int, words: list[str]) -> LeaderEpoch:
 
 def _number(text: str, most: int) -> int:
     if re.fullmatch(r"-?[0-9]{1,19}", text) is None or not -most - 1 <= int(text) <= most:
-        raise ValueError(f"{text!r} is no number of that size")
+        raise ValueError(f"not a number in range: {text!r}")
     return int(text)
 
 
@@ -133,7 +133,10 @@ def _checkpoint(
             if number == 1:
                 if text != VERSION:
                     yield Finding(
-                        file.path, 1, Rule.VERSION, f"version {text[:40]!r}, not {VERSION}"
+                        file.path,
+                        1,
+                        Rule.VERSION,
+                        f"unsupported version {text[:40]!r}, expected {VERSION}",
                     )
                     return
             elif number == 2:
@@ -142,9 +145,9 @@ def _checkpoint(
                 yield make(number, text.split())
                 rows += 1
         except ValueError:
-            yield Finding(file.path, number, Rule.LINE, f"{text[:80]!r} cannot be read")
+            yield Finding(file.path, number, Rule.LINE, f"invalid entry {text[:80]!r}")
     if verify and number and rows != count:
-        text = f"{rows} entries, {'no count' if count is None else count} in the second line"
+        text = f"expected {'no count' if count is None else count} entries, found {rows}"
         yield Finding(file.path, min(number, 2), Rule.COUNT, text)
 
 
@@ -154,7 +157,7 @@ def _checkpoint(
 def read_partition_metadata(
     file: LogFile, stream: BinaryIO, *, verify: bool = True
 ) -> Iterator[Property | Finding]:
-    """Read a partition.metadata: its version and the topic's id."""
+    """Read a partition.metadata: its version and the topic id."""
     wanted: dict[str, Callable[[str], bool]] = {
         "version": lambda text: text == VERSION,
         "topic_id": _is_uuid,
@@ -165,7 +168,7 @@ def read_partition_metadata(
 def read_properties(
     file: LogFile, stream: BinaryIO, *, verify: bool = True
 ) -> Iterator[Property | Finding]:
-    """Read a meta.properties; a version 0 is from the time of ZooKeeper."""
+    """Read a meta.properties; version 0 is that of ZooKeeper clusters."""
     wanted: dict[str, Callable[[str], bool]] = {"version": lambda text: text in ("0", "1")}
     pattern = re.compile(r"\s*((?:[^\s:=\\]|\\.)+)\s*[:=]?\s*(.*)")
     for found in _pairs(file, stream, pattern, wanted if verify else {}):
@@ -182,7 +185,7 @@ def _is_uuid(text: str) -> bool:
 
 
 def _unescaped(text: str) -> str:
-    """Take Java's escapes off: a backslash before a character that would mean something."""
+    """Resolve the escape sequences of Java properties."""
     named = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
     def plain(match: re.Match[str]) -> str:
@@ -192,7 +195,7 @@ def _unescaped(text: str) -> str:
         return named.get(escaped, escaped)
 
     made = re.sub(r"\\(u[0-9a-fA-F]{4}|.)", plain, text)
-    # Java escapes halves of a pair one by one
+    # Java escapes the two surrogates of a pair separately
     return made.encode("utf-16-be", "surrogatepass").decode("utf-16-be", "replace")
 
 
@@ -213,33 +216,35 @@ def _pairs(
             continue
         match = pattern.fullmatch(text)
         if match is None:
-            yield Finding(file.path, number, Rule.LINE, f"{text[:80]!r} is no key with a value")
+            yield Finding(
+                file.path, number, Rule.LINE, f"expected key=value or key: value, got {text[:80]!r}"
+            )
             continue
         yield Property(number, match[1], match[2])
         seen.add(match[1])
         if match[1] in wanted and not wanted[match[1]](match[2]):
             text = f"{match[1]} {match[2][:40]!r}"
-            yield Finding(file.path, number, Rule.VERSION, f"{text} is not known")
+            yield Finding(file.path, number, Rule.VERSION, f"unsupported {text}")
     for key in wanted.keys() - seen:
-        yield Finding(file.path, number, Rule.MISSING, f"no {key}")
+        yield Finding(file.path, number, Rule.MISSING, f"missing {key}")
 
 
 def read_quorum_state(
     file: LogFile, stream: BinaryIO, *, verify: bool = True
 ) -> Iterator[Property | Finding]:
-    """Read a quorum-state; values are JSON texts."""
+    """Read a quorum-state; values are JSON strings."""
     try:
-        state = json.loads(stream.read(LONGEST))
+        state = json.loads(stream.read(MAX_LINE_BYTES))
     except (ValueError, RecursionError) as error:
-        yield Finding(file.path, 1, Rule.LINE, f"no JSON: {error}")
+        yield Finding(file.path, 1, Rule.LINE, f"invalid JSON: {error}")
         return
     if not isinstance(state, dict):
-        yield Finding(file.path, 1, Rule.LINE, "no JSON object")
+        yield Finding(file.path, 1, Rule.LINE, "not a JSON object")
         return
     for key, value in state.items():
-        # half a surrogate pair, which JSON can escape, is no text
+        # JSON can escape a lone surrogate, which UTF-8 cannot encode
         name = key.encode("utf-8", "backslashreplace").decode("utf-8")
         yield Property(1, name, json.dumps(value))
     if verify and state.get("data_version") not in (0, 1):
-        text = f"data_version {state.get('data_version')!r} is not known"
+        text = f"unsupported data_version {state.get('data_version')!r}"
         yield Finding(file.path, 1, Rule.VERSION, text)

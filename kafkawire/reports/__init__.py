@@ -1,5 +1,5 @@
-"""What is counted while a capture is read: one tally a question, all of them in one pass.
+"""Computes reports about a capture: one collector per report, all in one pass.
 
-Law: what a tally keeps grows with what it tells of (clients, topics, groups), never with the length
-of the capture.
+Law: the memory of a collector grows with the number of clients, topics or groups, never with the
+length of the capture.
 """

@@ -1,7 +1,7 @@
-"""What was asked, how often, with what outcome, and how long it took.
+"""Counts requests, responses, errors and latencies by API.
 
-Law: each request and each response is counted once, also where the other is not in the capture; a
-Produce that asks for no acknowledgment lacks none.
+Law: each request and each response is counted once, even if the other is not in the capture; a
+Produce request with acks=0 expects no response.
 """
 
 from __future__ import annotations
@@ -21,19 +21,21 @@ from .reading import Collector
 
 
 class Api:
-    """What is known of one kind of call.
+    """The counts of one API, or of one API and group (version, client or broker).
 
-    unanswered: requests without the response they want; alone: responses without a request. errors:
-    responses with an error code in them, of whatever depth; codes: how many responses have each.
+    without_response: requests whose response is not in the capture; without_request: the opposite.
+    errors: responses that contain an error code at any depth; codes: responses by error code.
     """
 
-    def __init__(self, api_key: int | None, api_name: str | None, of: str | None) -> None:
+    def __init__(self, api_key: int | None, api_name: str | None, group: str | None) -> None:
         self.api_key = api_key
         self.api_name = api_name
-        self.of = of
-        self.requests = self.responses = self.unanswered = self.alone = self.errors = 0
+        self.group = group
+        self.requests = self.responses = self.without_response = self.without_request = (
+            self.errors
+        ) = 0
         self.request_bytes = self.response_bytes = 0
-        self.throttled = self.most_throttled = 0
+        self.throttled = self.max_throttle_time_ms = 0
         self.codes: Counter[int] = Counter()
         self.latency = Quantiles()
 
@@ -43,18 +45,18 @@ class Api:
 
     @property
     def error_rate(self) -> float:
-        """Errors by response."""
+        """Share of responses with errors."""
         return self.errors / self.responses if self.responses else 0.0
 
-    def take(self, exchange: Exchange, said: Entities) -> None:
+    def add(self, exchange: Exchange, entities: Entities) -> None:
         """Count an exchange."""
         request, response = exchange.request, exchange.response
         if request is not None:
             self.requests += 1
             self.request_bytes += request.length + 4
-            self.unanswered += response is None and not wants_no_answer(exchange)
+            self.without_response += response is None and not expects_no_response(exchange)
         else:
-            self.alone += 1
+            self.without_request += 1
         if response is None:
             return
         self.responses += 1
@@ -62,37 +64,37 @@ class Api:
         latency = since(response.request_time_ns, response.time_ns)
         if latency is not None:
             self.latency.add(latency)
-        self.errors += bool(said.error_codes)
-        self.codes.update(list(said.error_codes))
-        if said.throttle_time_ms:
+        self.errors += bool(entities.error_codes)
+        self.codes.update(list(entities.error_codes))
+        if entities.throttle_time_ms:
             self.throttled += 1
-            self.most_throttled = max(self.most_throttled, said.throttle_time_ms)
+            self.max_throttle_time_ms = max(self.max_throttle_time_ms, entities.throttle_time_ms)
 
     def json(self) -> dict[str, Any]:
-        """Make the JSON form."""
+        """Return the JSON form."""
         return {
             "api_key": self.api_key,
             "api_name": self.api_name,
             "requests": self.requests,
             "responses": self.responses,
-            "unanswered": self.unanswered,
-            "alone": self.alone,
+            "unanswered": self.without_response,
+            "alone": self.without_request,
             "errors": self.errors,
             "error_rate": self.error_rate,
             "error_codes": {ErrorCode.name_of(code): n for code, n in self.codes.most_common()},
             "request_bytes": self.request_bytes,
             "response_bytes": self.response_bytes,
-            "min_ns": self.latency.least,
+            "min_ns": self.latency.min,
             "p50_ns": self.latency.at(0.5),
             "p95_ns": self.latency.at(0.95),
             "p99_ns": self.latency.at(0.99),
-            "max_ns": self.latency.most,
+            "max_ns": self.latency.max,
             "throttled": self.throttled,
-            "max_throttle_time_ms": self.most_throttled,
+            "max_throttle_time_ms": self.max_throttle_time_ms,
         }
 
 
-def wants_no_answer(exchange: Exchange) -> bool:
+def expects_no_response(exchange: Exchange) -> bool:
     """Whether the request is a Produce with acks=0."""
     request = exchange.request
     if request is None or request.api_key != ApiKey.PRODUCE:
@@ -101,55 +103,57 @@ def wants_no_answer(exchange: Exchange) -> bool:
 
 
 BY: Final[dict[str, Callable[[Exchange], str | None]]] = {
-    "api": lambda exchange: None,  # noqa: ARG005  # the API is always told apart
+    "api": lambda exchange: None,  # noqa: ARG005  # every group has its own API
     "version": lambda exchange: _version(exchange.main_row.api_version),
     "client": lambda exchange: exchange.main_row.client_id,
     "broker": lambda exchange: exchange.broker,
 }
-"""What calls can be told apart by, besides their API."""
+"""What requests can be grouped by, besides their API."""
 
 
 def _version(version: int | None) -> str | None:
     return None if version is None else f"v{version}"
 
 
-class Noted(NamedTuple):
-    """Of all calls: the names of their APIs, and how many responses have no request."""
+class ApiTotals(NamedTuple):
+    """Of all APIs: the names of those with requests, and the responses without a request."""
 
-    names: set[str]
-    alone: int
+    api_names: set[str]
+    responses_without_request: int
 
 
 class Apis(Collector):
-    """The calls of a capture, by API and by one thing more."""
+    """Collects the requests of a capture, by API and group."""
 
     def __init__(self, by: str = "api") -> None:
-        self._of = BY[by]
+        self._group_of = BY[by]
         self._found: dict[tuple[int | None, str | None], Api] = {}
 
-    def exchange(self, exchange: Exchange, said: Entities) -> None:
-        """Take the next exchange."""
-        told = exchange.main_row
-        key = told.api_key, self._of(exchange)
+    def exchange(self, exchange: Exchange, entities: Entities) -> None:
+        """Count the next exchange."""
+        header = exchange.main_row
+        key = header.api_key, self._group_of(exchange)
         found = self._found.get(key)
         if found is None:
-            found = self._found[key] = Api(told.api_key, told.api_name, key[1])
-        found.take(exchange, said)
+            found = self._found[key] = Api(header.api_key, header.api_name, key[1])
+        found.add(exchange, entities)
 
-    def notes(self) -> Noted:
-        """Return what is noted below the list of calls."""
+    def totals(self) -> ApiTotals:
+        """Return the totals of all APIs."""
         found = self._found.values()
-        return Noted({one.name for one in found if one.requests}, sum(one.alone for one in found))
+        return ApiTotals(
+            {one.name for one in found if one.requests}, sum(one.without_request for one in found)
+        )
 
     @property
     def all(self) -> list[Api]:
-        """Give what was found, by key, the busiest of an API first; what no API is comes last."""
+        """Return the counts by API key, then by number of requests; unknown APIs last."""
         return sorted(
             self._found.values(),
             key=lambda one: (
                 one.api_key is None,
                 one.api_key or 0,
                 -one.requests,
-                one.of or "",
+                one.group or "",
             ),
         )

@@ -1,9 +1,9 @@
-"""Clients: who asked what, in which versions, with which software, from where.
+"""Identifies the clients of a capture: client ids, addresses, software, requests and versions.
 
-Law: a client is a client id at an address with a software; a connection that does not say its
-software counts to the one that the same client id and address is known to have, if that is one.
+Law: a client is a client id, an address and a software; a connection of unknown software is counted
+for the software of the same client id and address, if there is exactly one.
 
-    connection --its end--> what each client id did on it --> client
+    connection --end--> counts by client id --> client
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .reading import Collector
 
 
 class Software(NamedTuple):
-    """What a client says it is, in ApiVersions v3+ (KIP-511)."""
+    """The client software in ApiVersions v3+ (KIP-511)."""
 
     name: str
     version: str
@@ -42,7 +42,7 @@ class Call(NamedTuple):
 
 
 class Client:
-    """What one client did."""
+    """The counts of one client."""
 
     __slots__ = (
         "address", "brokers", "calls", "client_id", "connections", "errors", "first_ns", "groups",
@@ -64,7 +64,7 @@ class Client:
         self.first_ns = self.last_ns = NO_TIME
 
     def add(self, other: Client) -> None:
-        """Add what another did: they are the same one."""
+        """Add the counts of the same client."""
         self.connections += other.connections
         self.requests += other.requests
         self.responses += other.responses
@@ -80,14 +80,14 @@ class Client:
         self.first_ns = min(known, default=NO_TIME)
 
     def apis(self) -> dict[str, list[int]]:
-        """Give the versions used of each API, by key."""
+        """Return the versions used of each API, by key."""
         made: dict[str, list[int]] = {}
         for call in sorted(self.calls, key=lambda call: (call.api_key, call.api_version)):
             made.setdefault(call.api_name or f"key {call.api_key}", []).append(call.api_version)
         return made
 
     def who(self) -> dict[str, Any]:
-        """Say who it is, in the JSON form."""
+        """Return the identity of the client, in the JSON form."""
         return {
             "client_id": self.client_id,
             "software_name": None if self.software is None else self.software.name,
@@ -96,7 +96,7 @@ class Client:
         }
 
     def json(self) -> dict[str, Any]:
-        """Make the JSON form."""
+        """Return the JSON form."""
         return {
             **self.who(),
             "connections": self.connections,
@@ -117,7 +117,7 @@ class Client:
 
 
 class Connection:
-    """What a connection that goes on has said so far."""
+    """What is known of an open connection."""
 
     __slots__ = ("address", "broker", "clients", "mechanism", "software")
 
@@ -129,54 +129,54 @@ class Connection:
         self.clients: dict[str | None, Client] = {}
 
     def client(self, client_id: str | None) -> Client:
-        """Get what one client id did on it."""
+        """Return the counts of a client id on this connection."""
         found = self.clients.get(client_id)
         if found is None:
             found = self.clients[client_id] = Client(client_id, self.address, None)
         return found
 
-    def told_software(self, message: Any) -> None:
-        """Take an ApiVersions request."""
+    def set_software(self, message: Any) -> None:
+        """Note the software of an ApiVersions request."""
         if message.client_software_name:
             self.software = Software(message.client_software_name, message.client_software_version)
 
-    def told_mechanism(self, message: Any) -> None:
-        """Take a SaslHandshake request."""
+    def set_mechanism(self, message: Any) -> None:
+        """Note the mechanism of a SaslHandshake request."""
         self.mechanism = message.mechanism
 
 
-LEARN: Final[dict[int, Callable[[Connection, Any], None]]] = {
-    ApiKey.API_VERSIONS: Connection.told_software,
-    ApiKey.SASL_HANDSHAKE: Connection.told_mechanism,
+LEARNERS: Final[dict[int, Callable[[Connection, Any], None]]] = {
+    ApiKey.API_VERSIONS: Connection.set_software,
+    ApiKey.SASL_HANDSHAKE: Connection.set_mechanism,
 }
-"""API key -> what its requests say of their connection."""
+"""API key -> what notes the connection's properties in its requests."""
 
 
-class Unread(NamedTuple):
-    """Connections of which no request could be read: from where, to which broker, and why."""
+class UndecodedConnections(NamedTuple):
+    """Connections without a decoded request: client address, broker, and the reason."""
 
     address: str
     broker: str
     reason: str
 
 
-NO_REQUEST: Final = "no request of it is in the capture"
-NO_KAFKA: Final = "nothing in it was recognised as Kafka"
+NO_REQUEST: Final = "no requests captured"
+NO_KAFKA: Final = "no Kafka protocol detected"
 NOT_RECOGNISED: Final = "not recognised"
-"""How the engine names a protocol that it does not know."""
+"""The engine's name of an unknown protocol."""
 
 
 class Clients(Collector):
-    """The clients of a capture. connections: how many there were by protocol, None for those that
-    sent nothing. unread: those of which no request was read. offers: of each broker the versions
-    that it says it takes.
+    """Collects the clients of a capture. connections: number by protocol, None for those without
+    data. undecoded: connections without a decoded request. offers: of each broker, the highest
+    supported version of each API.
     """
 
     def __init__(self) -> None:
         self.connections: Counter[str | None] = Counter()
         self.brokers: Counter[str] = Counter()
         self.reset = 0
-        self.unread: Counter[Unread] = Counter()
+        self.undecoded: Counter[UndecodedConnections] = Counter()
         self.offers: dict[str, dict[int, int]] = {}
         self.first_ns = self.last_ns = NO_TIME
         self._open: dict[int, Connection] = {}
@@ -184,12 +184,12 @@ class Clients(Collector):
         self._found: dict[tuple[str | None, str, Software | None], Client] = {}
 
     def software(self, connection: int) -> Software | None:
-        """Say what the client of a connection that goes on has said it is."""
+        """Return the client software of an open connection, if known."""
         found = self._open.get(connection)
         return None if found is None else found.software
 
     def row(self, found: Located) -> None:
-        """Take the next row."""
+        """Count the next row."""
         row = found.row
         if found.connection is None or found.client is None or found.broker is None:
             return
@@ -207,21 +207,21 @@ class Clients(Collector):
             client.responses += 1
             client.response_bytes += row.length + 4
 
-    def exchange(self, exchange: Exchange, said: Entities) -> None:
-        """Take the next exchange."""
+    def exchange(self, exchange: Exchange, entities: Entities) -> None:
+        """Count the next exchange."""
         here = self._open.get(exchange.connection)
         if here is None or exchange.request is None:
             return
         client = here.client(exchange.main_row.client_id)
-        client.errors += bool(said.error_codes)
-        client.groups |= said.groups
+        client.errors += bool(entities.error_codes)
+        client.groups |= entities.groups
         if exchange.main_row.api_key == ApiKey.API_VERSIONS and exchange.response is not None:
             offered = getattr(exchange.response.message, "api_keys", None)
             if offered:
                 self.offers[exchange.broker] = {one.api_key: one.max_version for one in offered}
 
     def ended(self, connection: Ended) -> None:
-        """Take the end of a connection."""
+        """Count a connection when it ends."""
         here = self._open.pop(connection.connection, None)
         other = self._others.pop(connection.connection, None)
         self.connections["kafka" if here is not None else other] += 1
@@ -230,7 +230,7 @@ class Clients(Collector):
         if here is not None:
             self.brokers[connection.broker] += 1
         if here is None or not any(client.requests for client in here.clients.values()):
-            self._unread(connection, here, other)
+            self._add_undecoded(connection, here, other)
             return
         for client in here.clients.values():
             self._add(client, here, connection)
@@ -248,16 +248,18 @@ class Clients(Collector):
         else:
             known.add(client)
 
-    def _unread(self, connection: Ended, here: Connection | None, other: str | None) -> None:
+    def _add_undecoded(self, connection: Ended, here: Connection | None, other: str | None) -> None:
         if not connection.captured_bytes:
-            return  # nobody said anything
+            return  # no data
         if here is not None:
             reason = NO_REQUEST
         elif other is None or other == NOT_RECOGNISED:
             reason = NO_KAFKA
         else:
-            reason = f"it speaks {other}"
-        self.unread[Unread(host(connection.client), connection.broker, reason)] += 1
+            reason = f"protocol is {other}"
+        self.undecoded[
+            UndecodedConnections(host(connection.client), connection.broker, reason)
+        ] += 1
 
     def _time(self, connection: Ended) -> None:
         self.last_ns = max(self.last_ns, connection.last_ns)
@@ -266,7 +268,7 @@ class Clients(Collector):
 
     @property
     def all(self) -> list[Client]:
-        """Give the clients, by client id, address and software."""
+        """Return the clients, by client id, address and software."""
         named: dict[tuple[str | None, str], list[Client]] = {}
         for (client_id, address, software), client in self._found.items():
             if software is not None:
@@ -293,7 +295,7 @@ def _copy(client: Client) -> Client:
 
 
 def _request(here: Connection, row: Row) -> None:
-    """Count a request; of a cut one the header is enough, of one without a header there is none."""
+    """Count a request, by its header; truncated ones, too."""
     if row.status is Status.SASL_TOKEN:
         return
     client = here.client(row.client_id)
@@ -301,11 +303,11 @@ def _request(here: Connection, row: Row) -> None:
     client.request_bytes += row.length + 4
     if row.api_key is not None and row.api_version is not None:
         client.calls[Call(row.api_key, row.api_name, row.api_version)] += 1
-    learn = LEARN.get(row.api_key or 0)
+    learn = LEARNERS.get(row.api_key or 0)
     if learn is not None and row.message is not None:
         learn(here, row.message)
 
 
 def host(end: str) -> str:
-    """Take the port off `address:port`."""
+    """Return the address of `address:port`."""
     return end.rpartition(":")[0].strip("[]")

@@ -1,7 +1,7 @@
-"""One group: its members, its rebalances, what was committed, and all of it in order.
+"""The history of one group: members, rebalances, commits, and a timeline of its events.
 
-Law: commits of a member between two other things that happened are one entry; of a long life the
-beginning and the end are kept, and how much is left out is counted.
+Law: commits of a member between two other events are one entry; of a long timeline the first and
+the last entries are kept, and the omitted ones are counted.
 """
 
 from __future__ import annotations
@@ -11,21 +11,22 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from kafkawire.capture.exchanges.topic_ids import Topic
-from kafkawire.capture.tables.extraction.group_event import GroupEvent, Protocol, What
+from kafkawire.capture.tables.extraction.group_event import EventType, GroupEvent, Protocol
 from kafkawire.protocol.error_code import ErrorCode
 
 from ..capture.rows import time_text
 from .clients import Software
 
-KEPT: Final = 1000
-"""Entries kept of the beginning of a life, and as many of its end."""
+MAX_ENTRIES: Final = 1000
+"""Entries kept of the beginning of a timeline, and as many of its end."""
 
 COOPERATIVE: Final = frozenset({"cooperative-sticky", "compatible", "sessioned", "stream"})
-"""Assignors of classic groups with which members go on with what they keep (KIP-429, KIP-415)."""
+"""Assignors of classic groups that rebalance incrementally: members keep consuming (KIP-429,
+KIP-415)."""
 
 
 class Partition(NamedTuple):
-    """A committed partition; lag: None where the end of the partition is not known."""
+    """A committed offset; lag: None if the end offset of the partition is unknown."""
 
     topic: Topic
     partition: int
@@ -34,8 +35,8 @@ class Partition(NamedTuple):
 
 
 class Offsets:
-    """The last commit of each partition. lag: how far all of them together are behind, kept up to
-    date with each commit; None while it is not known of any.
+    """The last committed offset of each partition. lag: total of all partitions, None while that of
+    every partition is unknown.
     """
 
     def __init__(self) -> None:
@@ -43,7 +44,7 @@ class Offsets:
         self._lag = self._known = 0
 
     def add(self, one: Partition) -> None:
-        """Take a commit of a partition."""
+        """Add a committed offset."""
         key = one.topic.key, one.partition
         before = self._last.get(key)
         if before is not None and before.lag is not None:
@@ -66,8 +67,8 @@ class Offsets:
 
 
 class Commits:
-    """Commits of one member in a row. last: of each partition the last one; most_lag: what that was
-    behind at most.
+    """Consecutive commits of one member. last: the last of each partition; max_lag: the highest
+    total lag after a commit.
     """
 
     def __init__(self, member_id: str | None, client_id: str | None, time_ns: int) -> None:
@@ -75,45 +76,45 @@ class Commits:
         self.client_id = client_id
         self.time_ns = self.until_ns = time_ns
         self.count = 0
-        self.most_lag: int | None = None
+        self.max_lag: int | None = None
         self.last = Offsets()
 
     def add(self, time_ns: int, committed: list[Partition]) -> None:
-        """Take the next commit."""
+        """Add a commit."""
         self.count += 1
         self.until_ns = time_ns
         for one in committed:
             self.last.add(one)
         if self.lag is not None:
-            self.most_lag = max(self.most_lag or 0, self.lag)
+            self.max_lag = max(self.max_lag or 0, self.lag)
 
     @property
     def lag(self) -> int | None:
-        """How far all partitions together are behind."""
+        """The total lag of all partitions."""
         return self.last.lag
 
     def json(self) -> dict[str, Any]:
-        """Make the JSON form."""
+        """Return the JSON form."""
         return {
             "time": time_text(self.time_ns),
-            "event": What.COMMITTED.value,
+            "event": EventType.COMMITTED.value,
             "member_id": self.member_id,
             "client_id": self.client_id,
             "commits": self.count,
             "until": time_text(self.until_ns),
             "lag": self.lag,
-            "max_lag": self.most_lag,
+            "max_lag": self.max_lag,
             "offsets": offsets_json(self.last),
         }
 
 
 class TimelineEvent(NamedTuple):
-    """Something that happened, other than a commit. stops, stopped_ns: of the end of a rebalance,
-    as there.
+    """An event other than a commit. stops_consumption, stopped_ns: for the end of a rebalance, as
+    in `Rebalance`.
     """
 
     time_ns: int
-    event: What
+    event: EventType
     member_id: str | None
     client_id: str | None
     generation: int | None
@@ -122,12 +123,12 @@ class TimelineEvent(NamedTuple):
     reason: str | None
     error_code: int | None
     duration_ns: int | None
-    stops: bool | None
+    stops_consumption: bool | None
     stopped_ns: int | None
     partitions: list[tuple[Topic, list[int]]] | None
 
     def json(self) -> dict[str, Any]:
-        """Make the JSON form."""
+        """Return the JSON form."""
         code = self.error_code
         return {
             "time": time_text(self.time_ns),
@@ -140,14 +141,14 @@ class TimelineEvent(NamedTuple):
             "reason": self.reason,
             "error": None if code is None else ErrorCode.name_of(code),
             "duration_ns": self.duration_ns,
-            "stops_consumption": self.stops,
+            "stops_consumption": self.stops_consumption,
             "stopped_ns": self.stopped_ns,
             "partitions": None if self.partitions is None else assigned_json(self.partitions),
         }
 
 
 class Member:
-    """A member, or a client that only commits. joined_ns: None where it was there before."""
+    """A member, or a client that only commits. joined_ns: None if it joined before the capture."""
 
     def __init__(self, member_id: str, client_id: str | None, address: str) -> None:
         self.member_id = member_id
@@ -158,21 +159,21 @@ class Member:
         self.first_generation: int | None = None
         self.last_generation: int | None = None
         self.joined_ns: int | None = None
-        self.gone_ns: int | None = None
-        self.gone: What | None = None
+        self.left_ns: int | None = None
+        self.left_by: EventType | None = None
         self.reason: str | None = None
         self.commits = 0
         self.partitions: list[tuple[Topic, list[int]]] | None = None
 
     def in_generation(self, generation: int | None) -> None:
-        """Note a generation, or an epoch, that it is in."""
+        """Note a generation, or an epoch, of the member."""
         if generation is not None and generation >= 0:
             if self.first_generation is None:
                 self.first_generation = generation
             self.last_generation = generation
 
     def json(self) -> dict[str, Any]:
-        """Make the JSON form."""
+        """Return the JSON form."""
         return {
             "member_id": self.member_id,
             "group_instance_id": self.group_instance_id,
@@ -183,8 +184,8 @@ class Member:
             "joined": None if self.joined_ns is None else time_text(self.joined_ns),
             "first_generation": self.first_generation,
             "last_generation": self.last_generation,
-            "left": None if self.gone_ns is None else time_text(self.gone_ns),
-            "how": None if self.gone is None else self.gone.value,
+            "left": None if self.left_ns is None else time_text(self.left_ns),
+            "how": None if self.left_by is None else self.left_by.value,
             "reason": self.reason,
             "commits": self.commits,
             "partitions": None if self.partitions is None else assigned_json(self.partitions),
@@ -192,45 +193,45 @@ class Member:
 
 
 class Rebalance:
-    """A rebalance. began_ns: when the request that caused it was sent; noticed_ns: when a member
-    first learnt of it. member_id, client_id: who caused it, None where that is not known. stops:
-    whether consumption stands still, as members give up all that they have; None until it ends.
-    stopped_ns: for how long, from when a member learnt of it.
+    """A rebalance. started_ns: when the request that caused it was sent; noticed_ns: when a member
+    first learned of it. member_id, client_id: who caused it, None if unknown. stops_consumption:
+    whether members revoke all partitions and stop consuming (eager rebalancing); None until it
+    ends. stopped_ns: for how long, from when a member learned of it.
     """
 
-    def __init__(self, began: GroupEvent) -> None:
-        self.began_ns = began.row.time_ns
-        self.noticed_ns = self.began_ns if began.noticed_ns is None else began.noticed_ns
-        self.reason = began.reason
-        self.member_id = began.member_id
-        self.client_id = began.client_id
+    def __init__(self, started: GroupEvent) -> None:
+        self.started_ns = started.row.time_ns
+        self.noticed_ns = self.started_ns if started.noticed_ns is None else started.noticed_ns
+        self.reason = started.reason
+        self.member_id = started.member_id
+        self.client_id = started.client_id
         self.stopped_ns: int | None = None
         self.ended_ns: int | None = None
         self.duration_ns: int | None = None
         self.generation: int | None = None
         self.members: int | None = None
-        self.stops: bool | None = None
+        self.stops_consumption: bool | None = None
 
     def end(self, ended: GroupEvent, assignor: str | None) -> None:
-        """Take the happening that ends it; assignor: that of the group."""
+        """Handle the event that ends the rebalance; assignor: that of the group."""
         self.ended_ns = ended.row.time_ns
         self.duration_ns = ended.duration_ns
         self.generation = ended.generation
         self.members = ended.members
-        self.stops = ended.protocol is Protocol.CLASSIC and assignor not in COOPERATIVE
-        if self.stops:
+        self.stops_consumption = ended.protocol is Protocol.CLASSIC and assignor not in COOPERATIVE
+        if self.stops_consumption:
             self.stopped_ns = max(0, ended.row.time_ns - self.noticed_ns)
 
     def json(self) -> dict[str, Any]:
-        """Make the JSON form."""
+        """Return the JSON form."""
         return {
-            "started": time_text(self.began_ns),
+            "started": time_text(self.started_ns),
             "reason": self.reason,
             "member_id": self.member_id,
             "client_id": self.client_id,
             "ended": None if self.ended_ns is None else time_text(self.ended_ns),
             "duration_ns": self.duration_ns,
-            "stops_consumption": self.stops,
+            "stops_consumption": self.stops_consumption,
             "stopped_ns": self.stopped_ns,
             "generation": self.generation,
             "members": self.members,
@@ -238,8 +239,8 @@ class Rebalance:
 
 
 class GroupHistory:
-    """A group. protocol: None where only commits were seen. stopped_ns: how long consumption stood
-    still in all rebalances together.
+    """The history of a group. protocol: None if only commits were seen. stopped_ns: how long
+    consumption was stopped in all rebalances together.
     """
 
     def __init__(self, group_id: str) -> None:
@@ -247,20 +248,20 @@ class GroupHistory:
         self.protocol: Protocol | None = None
         self.assignors: dict[str, None] = {}
         self.members: dict[str, Member] = {}
-        self.most_members = self.events = self.commits = self.stopped_ns = 0
+        self.max_members = self.events = self.commits = self.stopped_ns = 0
         self.rebalances: list[Rebalance] = []
         self.failures: Counter[int] = Counter()
         self.committed = Offsets()
         self.committing: dict[tuple[str | None, str | None], Commits] = {}
         self._first: list[TimelineEvent | Commits] = []
-        self._last: deque[TimelineEvent | Commits] = deque(maxlen=KEPT)
+        self._last: deque[TimelineEvent | Commits] = deque(maxlen=MAX_ENTRIES)
 
-    # -- what happened
+    # -- timeline
 
-    def note(self, entry: TimelineEvent | Commits) -> None:
-        """Put an entry into the timeline."""
+    def add(self, entry: TimelineEvent | Commits) -> None:
+        """Add an entry to the timeline."""
         self.events += 1
-        if len(self._first) < KEPT:
+        if len(self._first) < MAX_ENTRIES:
             self._first.append(entry)
         else:
             self._last.append(entry)
@@ -269,24 +270,24 @@ class GroupHistory:
 
     @property
     def timeline(self) -> list[TimelineEvent | Commits]:
-        """Give the entries kept, by time: a request that began something is told of late."""
+        """The kept entries, by time: the cause of a rebalance is found after later events."""
         return sorted([*self._first, *self._last], key=lambda entry: entry.time_ns)
 
     @property
-    def left_out(self) -> int:
-        """Entries between the first and the last ones kept."""
+    def omitted(self) -> int:
+        """Number of entries dropped between the first and the last ones."""
         return self.events - len(self._first) - len(self._last)
 
-    # -- what it comes to
+    # -- summary
 
     @property
     def open_rebalance(self) -> Rebalance | None:
-        """The rebalance that goes on."""
+        """The rebalance in progress, if any."""
         last = self.rebalances[-1] if self.rebalances else None
         return last if last is not None and last.ended_ns is None else None
 
     def end_rebalance(self, ended: GroupEvent) -> None:
-        """Take the happening that ends the rebalance that goes on."""
+        """Handle the event that ends the rebalance in progress."""
         last = self.rebalances[-1]
         last.end(ended, next(reversed(self.assignors), None))
         self.stopped_ns += last.stopped_ns or 0
@@ -304,17 +305,17 @@ class GroupHistory:
 
     @property
     def lag(self) -> int | None:
-        """Lag of all partitions together, each at its last commit."""
+        """Total lag of all partitions, each at its last commit."""
         return self.committed.lag
 
     def json(self) -> dict[str, Any]:
-        """Make the JSON form of what it comes to."""
+        """Return the JSON form of the summary."""
         return {
             "group_id": self.group_id,
             "protocol": None if self.protocol is None else self.protocol.value,
             "assignors": list(self.assignors),
             "members": [member.json() for member in self.members.values()],
-            "max_members": self.most_members,
+            "max_members": self.max_members,
             "first_generation": None if self.generations is None else self.generations[0],
             "last_generation": None if self.generations is None else self.generations[1],
             "rebalances": [one.json() for one in self.rebalances],
@@ -326,16 +327,16 @@ class GroupHistory:
         }
 
     def json_with_timeline(self) -> dict[str, Any]:
-        """Make the JSON form of everything."""
+        """Return the JSON form of the summary and the timeline."""
         return {
             **self.json(),
             "timeline": [entry.json() for entry in self.timeline],
-            "left_out": self.left_out,
+            "left_out": self.omitted,
         }
 
 
 def offsets_json(partitions: Iterable[Partition]) -> list[dict[str, Any]]:
-    """Make the JSON form of committed offsets."""
+    """Return the JSON form of committed offsets."""
     return [
         {
             "topic": one.topic.name,
@@ -349,7 +350,7 @@ def offsets_json(partitions: Iterable[Partition]) -> list[dict[str, Any]]:
 
 
 def assigned_json(partitions: Iterable[tuple[Topic, list[int]]]) -> list[dict[str, Any]]:
-    """Make the JSON form of an assignment."""
+    """Return the JSON form of an assignment."""
     return [
         {"topic": topic.name, "topic_id": topic.id_text, "partitions": numbers}
         for topic, numbers in partitions

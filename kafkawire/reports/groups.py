@@ -1,10 +1,10 @@
-"""The groups of a capture: what happened to each, put together while the capture is read.
+"""Collects the histories of the groups of a capture.
 
-Law: whoever heartbeats is a member, also where its joining is not in the capture; a member is known
-by requests that it sends for itself, not by those that others send about it.
+Law: a client that sends heartbeats is a member, even if its join is not in the capture; a member is
+identified by its own requests, not by those of others about it.
 
-    happenings --.
-    heartbeats --+--> lives          watermarks --> lag at commit
+    group events --.
+    heartbeats ----+--> histories          watermarks --> lag at commit
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final
 from kafkawire.capture.engine import Located
 from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.tables.extraction.entities import Entities
-from kafkawire.capture.tables.extraction.group_event import GroupEvent, What
+from kafkawire.capture.tables.extraction.group_event import EventType, GroupEvent
 from kafkawire.capture.tables.group_events import Groups as GroupEvents
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.error_code import ErrorCode
@@ -25,174 +25,183 @@ from .group import Commits, GroupHistory, Member, Partition, Rebalance, Timeline
 from .reading import Collector, Reading
 from .watermarks import Watermarks
 
-BEATS: Final[dict[int, str]] = {
+HEARTBEATS: Final[dict[int, str]] = {
     ApiKey.HEARTBEAT: "generation_id",
     ApiKey.CONSUMER_GROUP_HEARTBEAT: "member_epoch",
     ApiKey.SHARE_GROUP_HEARTBEAT: "member_epoch",
     ApiKey.STREAMS_GROUP_HEARTBEAT: "member_epoch",
 }
-"""Requests that members send for themselves all the time, and what their generation is called."""
+"""Requests that members send periodically -> field of their generation or epoch."""
 
-GONE: Final = frozenset({What.LEFT, What.REMOVED})
+LEAVING: Final = frozenset({EventType.LEFT, EventType.REMOVED})
 
 
 class Groups(Collector):
-    """The groups of a capture.
+    """Collects the histories of the groups of a capture.
 
-    clients, watermarks: tallies that are told before this one.
+    clients, watermarks: collectors that handle each exchange before this one.
     """
 
     def __init__(self, reading: Reading, clients: Clients, watermarks: Watermarks) -> None:
-        self._happenings = GroupEvents(reading.context)
+        self._events = GroupEvents(reading.context)
         self._clients = clients
         self._watermarks = watermarks
-        self._lives: dict[str, GroupHistory] = {}
+        self._histories: dict[str, GroupHistory] = {}
 
     @property
     def all(self) -> list[GroupHistory]:
-        """Give the groups by name."""
-        return sorted(self._lives.values(), key=lambda life: life.group_id)
+        """Return the groups by id."""
+        return sorted(self._histories.values(), key=lambda history: history.group_id)
 
     def missing(self, group_ids: Iterable[str]) -> list[str]:
-        """List those of the ids that no group in the capture has."""
-        return [group_id for group_id in group_ids if group_id not in self._lives]
+        """List the group ids that are not in the capture."""
+        return [group_id for group_id in group_ids if group_id not in self._histories]
 
     def chosen(self, group_ids: Iterable[str]) -> list[GroupHistory]:
-        """List the groups of these ids that are in the capture, by name."""
-        return [self._lives[one] for one in sorted({*group_ids} & self._lives.keys())]
+        """List the groups with these ids, by id."""
+        return [self._histories[one] for one in sorted({*group_ids} & self._histories.keys())]
 
     def row(self, found: Located) -> None:
-        """Take the next row."""
-        self._happenings.requested(found)
+        """Handle the next row."""
+        self._events.requested(found)
 
-    def exchange(self, exchange: Exchange, said: Entities) -> None:
-        """Take the next exchange."""
-        if not said.error_codes or list(said.error_codes) == [ErrorCode.REBALANCE_IN_PROGRESS]:
-            self._beat(exchange)  # whoever is told of a rebalance is a member, too
-        for one in self._happenings.take(exchange):
-            self._take(one)
+    def exchange(self, exchange: Exchange, entities: Entities) -> None:
+        """Handle the next exchange."""
+        if not entities.error_codes or list(entities.error_codes) == [
+            ErrorCode.REBALANCE_IN_PROGRESS
+        ]:
+            self._heartbeat(exchange)  # only members get this error
+        for one in self._events.handle(exchange):
+            self._add_event(one)
 
-    def _beat(self, exchange: Exchange) -> None:
-        """Take note of a member that is shown by the answer to its heartbeat."""
-        generation = BEATS.get(exchange.main_row.api_key or -1)
+    def _heartbeat(self, exchange: Exchange) -> None:
+        """Note the member of an accepted heartbeat."""
+        generation = HEARTBEATS.get(exchange.main_row.api_key or -1)
         request, response = exchange.request, exchange.response
         if generation is None or request is None or response is None:
             return
         message: Any = request.message
         if message is None or not message.member_id or getattr(message, generation) <= 0:
             return
-        member = self._member(self._life(message.group_id), message.member_id, exchange)
+        member = self._member(self._history(message.group_id), message.member_id, exchange)
         member.in_generation(getattr(message, generation))
         member.in_generation(getattr(response.message, generation, None))
 
-    # -- happenings
+    # -- events
 
-    def _take(self, one: GroupEvent) -> None:
-        life = self._life(one.group_id)
-        if one.what is What.COMMITTED:
-            self._committed(life, one)
+    def _add_event(self, one: GroupEvent) -> None:
+        history = self._history(one.group_id)
+        if one.type is EventType.COMMITTED:
+            self._add_commit(history, one)
             return
-        if one.what is What.FAILED and one.error_code is not None:
-            life.failures[one.error_code] += 1
-        if one.what is not What.FAILED or one.offsets is None:
-            life.protocol = one.protocol
+        if one.type is EventType.FAILED and one.error_code is not None:
+            history.failures[one.error_code] += 1
+        if one.type is not EventType.FAILED or one.offsets is None:
+            history.protocol = one.protocol
         if one.assignor is not None:
-            life.assignors.pop(one.assignor, None)
-            life.assignors[one.assignor] = None  # the last one is that which is in use
-        self._note_member(life, one)
-        if one.what is What.REBALANCE_STARTED:
-            life.rebalances.append(Rebalance(one))
-        elif one.what is What.REBALANCE_ENDED and life.open_rebalance is not None:
-            life.end_rebalance(one)
-        life.most_members = max(life.most_members, one.members or 0)
-        life.note(_moment(one, life))
+            history.assignors.pop(one.assignor, None)
+            history.assignors[one.assignor] = None  # the last one is in use
+        self._update_member(history, one)
+        if one.type is EventType.REBALANCE_STARTED:
+            history.rebalances.append(Rebalance(one))
+        elif one.type is EventType.REBALANCE_ENDED and history.open_rebalance is not None:
+            history.end_rebalance(one)
+        history.max_members = max(history.max_members, one.members or 0)
+        history.add(_timeline_event(one, history))
 
-    def _note_member(self, life: GroupHistory, one: GroupEvent) -> None:
-        """Bring up to date what is known of the member that a happening is about."""
+    def _update_member(self, history: GroupHistory, one: GroupEvent) -> None:
+        """Update the member of an event."""
         if one.member_id is None:
             return
-        if one.what in GONE:  # the request may be an administrator's, or another member's
-            member = life.members.get(one.member_id)
+        if one.type in LEAVING:  # an administrator or another member may have sent the request
+            member = history.members.get(one.member_id)
             if member is not None:
-                member.gone, member.gone_ns, member.reason = one.what, one.row.time_ns, one.reason
+                member.left_by, member.left_ns, member.reason = (
+                    one.type,
+                    one.row.time_ns,
+                    one.reason,
+                )
             return
-        if one.what in (What.FAILED, What.REBALANCE_STARTED):  # it may be no member, or not yet
+        if one.type in (
+            EventType.FAILED,
+            EventType.REBALANCE_STARTED,
+        ):  # not a member, or not yet
             return
-        member = self._member(life, one.member_id, one.exchange)
+        member = self._member(history, one.member_id, one.exchange)
         member.group_instance_id = one.group_instance_id or member.group_instance_id
         member.in_generation(one.generation)
-        if one.what is What.JOINED:
-            member.gone = member.gone_ns = member.reason = None
+        if one.type is EventType.JOINED:
+            member.left_by = member.left_ns = member.reason = None
             if member.joined_ns is None:
                 member.joined_ns = one.row.time_ns
-        elif one.what is What.ASSIGNED:
+        elif one.type is EventType.ASSIGNED:
             member.partitions = one.partitions
 
-    def _committed(self, life: GroupHistory, one: GroupEvent) -> None:
+    def _add_commit(self, history: GroupHistory, one: GroupEvent) -> None:
         client_id = one.exchange.main_row.client_id
         if one.member_id is not None:
-            member = self._member(life, one.member_id, one.exchange)
+            member = self._member(history, one.member_id, one.exchange)
             member.commits += 1
             member.in_generation(one.generation)
-        life.commits += 1
+        history.commits += 1
         partitions = [
             Partition(topic, partition, offset, self._watermarks.lag(topic, partition, offset))
             for topic, partition, offset, code in one.offsets or ()
             if not code
         ]
         for at in partitions:
-            life.committed.add(at)
+            history.committed.add(at)
         who = one.member_id, client_id
-        commits = life.committing.get(who)
+        commits = history.committing.get(who)
         if commits is None:
-            commits = life.committing[who] = Commits(*who, one.row.time_ns)
-            life.note(commits)
+            commits = history.committing[who] = Commits(*who, one.row.time_ns)
+            history.add(commits)
         commits.add(one.row.time_ns, partitions)
 
-    # -- who
+    # -- members
 
-    def _life(self, group_id: str) -> GroupHistory:
-        found = self._lives.get(group_id)
+    def _history(self, group_id: str) -> GroupHistory:
+        found = self._histories.get(group_id)
         if found is None:
-            found = self._lives[group_id] = GroupHistory(group_id)
+            found = self._histories[group_id] = GroupHistory(group_id)
         return found
 
-    def _member(self, life: GroupHistory, member_id: str, exchange: Exchange) -> Member:
-        member = life.members.get(member_id)
+    def _member(self, history: GroupHistory, member_id: str, exchange: Exchange) -> Member:
+        member = history.members.get(member_id)
         if member is None:
             member = Member(member_id, exchange.main_row.client_id, host(exchange.client))
-            life.members[member_id] = member
+            history.members[member_id] = member
         if member.software is None:
             member.software = self._clients.software(exchange.connection)
         return member
 
 
-def _whose(one: GroupEvent, member: Member | None) -> str | None:
-    """Name the client that a happening is about, where it is about one."""
+def _client_of(one: GroupEvent, member: Member | None) -> str | None:
+    """Return the client id of an event, if it is about one client."""
     if member is not None:
         return member.client_id
-    return one.client_id if one.what in (What.FAILED, What.REBALANCE_STARTED) else None
+    return one.client_id if one.type in (EventType.FAILED, EventType.REBALANCE_STARTED) else None
 
 
-def _refusal(one: GroupEvent) -> str:
-    return f"{one.exchange.main_row.api_name} answered {ErrorCode.name_of(one.error_code or 0)}"
+def _failure(one: GroupEvent) -> str:
+    return f"{one.exchange.main_row.api_name} failed with {ErrorCode.name_of(one.error_code or 0)}"
 
 
-def _moment(one: GroupEvent, life: GroupHistory) -> TimelineEvent:
-    member = life.members.get(one.member_id or "")
-    ended = one.what is What.REBALANCE_ENDED
+def _timeline_event(one: GroupEvent, history: GroupHistory) -> TimelineEvent:
+    member = history.members.get(one.member_id or "")
+    ended = one.type is EventType.REBALANCE_ENDED
     return TimelineEvent(
         one.row.time_ns,
-        one.what,
+        one.type,
         one.member_id,
-        _whose(one, member),
+        _client_of(one, member),
         one.generation,
         one.members,
         one.assignor,
-        one.reason or (_refusal(one) if one.what is What.FAILED else None),
+        one.reason or (_failure(one) if one.type is EventType.FAILED else None),
         None if one.error_code == ErrorCode.NONE else one.error_code,
         one.duration_ns,
-        life.rebalances[-1].stops if ended and life.rebalances else None,
-        life.rebalances[-1].stopped_ns if ended and life.rebalances else None,
+        history.rebalances[-1].stops_consumption if ended and history.rebalances else None,
+        history.rebalances[-1].stopped_ns if ended and history.rebalances else None,
         one.partitions,
     )

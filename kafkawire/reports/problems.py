@@ -1,7 +1,7 @@
-"""What was not understood, not there, or contradictory, and what became of every payload byte.
+"""Counts problems by kind, and classifies every payload byte.
 
 Law: captured = messages + truncated + unparsed + other protocols + discarded + conflicting +
-repeated + unaccounted, and nothing is unaccounted for.
+repeated + unaccounted, and unaccounted is 0.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from .reading import Collector, Reading
 
 SIZE: Final = 4
 NO_PROBLEM: Final = frozenset({Status.OK, Status.SASL_TOKEN, Status.OTHER_PROTOCOL})
-"""Rows that are as they should be, or none of our business."""
+"""Statuses of rows without a problem, or of other protocols."""
 
 
 class Example(NamedTuple):
-    """Where a kind of problem shows first, and what it says."""
+    """The first occurrence of a kind of problem, with its error."""
 
     file: str
     packet: int
@@ -29,7 +29,7 @@ class Example(NamedTuple):
 
 
 class Problem:
-    """A kind of problem. bytes: of the messages, the gaps, the runs concerned."""
+    """A kind of problem. bytes: of the affected messages, gaps or runs."""
 
     def __init__(self, kind: str, first: Example) -> None:
         self.kind = kind
@@ -37,7 +37,7 @@ class Problem:
         self.count = self.bytes = 0
 
     def json(self) -> dict[str, Any]:
-        """Make the JSON form."""
+        """Return the JSON form."""
         return {
             "kind": self.kind,
             "count": self.count,
@@ -47,25 +47,23 @@ class Problem:
 
 
 class Problems(Collector):
-    """The problems of a capture by kind, which is a row's status, or `records` for a batch that
-    cannot be read.
-    """
+    """Collects problems by kind, which is a row's status, or `records` for a corrupt batch."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._found: dict[str, Problem] = {}
 
     def row(self, found: Located) -> None:
-        """Take the next row."""
+        """Count the next row."""
         if found.row.status not in NO_PROBLEM:
-            self.note(found, found.row.status.value, found.row.length, found.row.error)
+            self.add(found, found.row.status.value, found.row.length, found.row.error)
 
-    def broken(self, found: Located, size: int, error: str) -> None:
-        """Take note of records that cannot be read."""
-        self.note(found, "records", size, error)
+    def corrupt_records(self, found: Located, size: int, error: str) -> None:
+        """Count a corrupt record batch."""
+        self.add(found, "records", size, error)
 
-    def note(self, found: Located, kind: str, size: int, error: str) -> None:
-        """Take note of a problem that a row shows."""
+    def add(self, found: Located, kind: str, size: int, error: str) -> None:
+        """Count a problem of a row."""
         problem = self._found.get(kind)
         if problem is None:
             place = self._reading.context.traffic.place(found.row.packet)
@@ -75,7 +73,7 @@ class Problems(Collector):
 
     @property
     def all(self) -> list[Problem]:
-        """Give the problems, the most frequent first."""
+        """Return the problems, the most frequent first."""
         return sorted(self._found.values(), key=lambda one: (-one.count, one.kind))
 
 
@@ -85,11 +83,11 @@ KINDS: Final = {
     Status.DISCARDED: "discarded",
     Status.CONFLICT: "conflicting",
 }
-"""Rows of captured bytes that are in no frame."""
+"""Statuses of captured bytes outside frames -> kind."""
 
 
 class Payload(Collector):
-    """What became of every payload byte. missing: bytes that were sent and not captured."""
+    """Classifies every payload byte. missing: bytes that were sent but not captured."""
 
     def __init__(self) -> None:
         self.captured = self.missing = 0
@@ -97,7 +95,7 @@ class Payload(Collector):
         self._ended = bytearray()  # by connection, 1 once it has ended
 
     def row(self, found: Located) -> None:
-        """Take the next row."""
+        """Count the next row."""
         row = found.row
         if row.status is Status.GAP:
             self.missing += row.length
@@ -106,11 +104,11 @@ class Payload(Collector):
         if not size:
             return
         self.bytes[kind] += size
-        if self._has_ended(found.connection):  # `Ended` could not count what comes after it
+        if self._has_ended(found.connection):  # not included in `Ended.captured_bytes`
             self.captured += size
 
     def ended(self, connection: Ended) -> None:
-        """Take the end of a connection: it knows what was captured of it."""
+        """Add the captured bytes of a connection when it ends."""
         self.captured += connection.captured_bytes
         self.bytes["repeated"] += connection.repeated_bytes
         number = connection.connection
@@ -126,18 +124,18 @@ class Payload(Collector):
         )
 
     def kinds(self) -> dict[str, int]:
-        """Give the captured bytes by what became of them."""
+        """Return the captured bytes by kind."""
         kinds = ("messages", "truncated", *KINDS.values(), "repeated")
         known = {kind: self.bytes[kind] for kind in kinds}
         return {**known, "unaccounted": self.captured - sum(known.values())}
 
     def json(self) -> dict[str, int]:
-        """Make the JSON form."""
+        """Return the JSON form."""
         return {"captured": self.captured, **self.kinds(), "missing": self.missing}
 
 
 def _captured(row: Row) -> tuple[str, int]:
-    """Return the kind and the number of the captured bytes that a row stands for; 0 for none."""
+    """Return the kind and the number of the captured bytes of a row; 0 for none."""
     if row.is_message:
         return "messages", row.length + SIZE
     if row.status is Status.TRUNCATED:
@@ -147,5 +145,5 @@ def _captured(row: Row) -> tuple[str, int]:
 
 
 def truncated(row: Row) -> int:
-    """Count the captured bytes of a truncated row; of a cut frame, with its size."""
+    """Count the captured bytes of a truncated row, including the size field of a frame."""
     return len(row.raw) + (SIZE if row.length > len(row.raw) else 0)

@@ -1,7 +1,7 @@
-"""Quantiles of values that are too many to keep.
+"""Estimates quantiles in bounded memory.
 
-Law: a quantile is at most 1 % off, whatever the values and however many; what is kept grows with
-their range alone: nanoseconds up to a day are 1,600 buckets at most.
+Law: the relative error of a quantile is at most 1 %, whatever the values and however many; memory
+grows only with their range: nanoseconds up to a day take at most 1,600 buckets.
 
     bucket i counts values in (g^(i-1), g^i], g = 1.01/0.99, and stands for 2 g^i / (g + 1)
 
@@ -15,51 +15,51 @@ from math import ceil, log
 from typing import Final
 
 ERROR: Final = 0.01
-"""How far off a quantile is at most, relative to it."""
+"""Maximum relative error of a quantile."""
 
 _GROWTH: Final = (1 + ERROR) / (1 - ERROR)
 _LOG_GROWTH: Final = log(_GROWTH)
 
 
 class Quantiles:
-    """Counts of positive values by size; zero and less, which clocks of two taps can make of a
-    latency, count as one. least, most: exact; None while there is no value.
+    """A histogram of positive values with exponential buckets; values of zero and less (latencies
+    across two taps with different clocks) share one bucket. min, max: exact; None without values.
     """
 
-    __slots__ = ("_buckets", "_not_positive", "count", "least", "most")
+    __slots__ = ("_buckets", "_not_positive", "count", "max", "min")
 
     def __init__(self) -> None:
         self.count = 0
-        self.least: int | None = None
-        self.most: int | None = None
+        self.min: int | None = None
+        self.max: int | None = None
         self._not_positive = 0
         self._buckets: Counter[int] = Counter()
 
     def add(self, value: int) -> None:
-        """Take a value."""
+        """Add a value."""
         self.count += 1
-        if self.least is None or value < self.least:
-            self.least = value
-        if self.most is None or value > self.most:
-            self.most = value
+        if self.min is None or value < self.min:
+            self.min = value
+        if self.max is None or value > self.max:
+            self.max = value
         if value > 0:
             self._buckets[ceil(log(value) / _LOG_GROWTH)] += 1
         else:
             self._not_positive += 1
 
     def at(self, share: float) -> int | None:
-        """Give the least value that at least this share of the values does not exceed; None without
-        values.
+        """Return the smallest value that at least this share of the values does not exceed; None
+        without values.
         """
-        if self.least is None or self.most is None:
+        if self.min is None or self.max is None:
             return None
         rank = max(1, ceil(share * self.count))
         passed = self._not_positive
         if rank <= passed:
-            return min(self.least, 0)
+            return min(self.min, 0)
         for bucket in sorted(self._buckets):
             passed += self._buckets[bucket]
             if rank <= passed:
                 middle = round(2 * _GROWTH**bucket / (_GROWTH + 1))
-                return min(max(middle, self.least), self.most)
-        return self.most
+                return min(max(middle, self.min), self.max)
+        return self.max

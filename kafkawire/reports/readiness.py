@@ -1,8 +1,8 @@
-"""Clients held against a Kafka release.
+"""Checks whether clients are compatible with a Kafka release.
 
-Law: a call counts against a client only if an earlier release took it and the target does not; one
-that is newer than the target is the client's to negotiate. Who cannot be judged is said, with the
-reason.
+Law: a client is not ready only if it uses an API version that an earlier release supported and the
+target does not; versions newer than the target are negotiated down by the client. A client that
+cannot be checked is listed with the reason.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kafkawire_codegen.versions import Versions
 from .clients import Client, Clients
 
 HELLO: Final = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
-"""Calls that say nothing of what a client will use."""
+"""APIs of connection setup, which do not show what a client uses."""
 
 BROKERS: Final = frozenset(
     {
@@ -38,12 +38,12 @@ BROKERS: Final = frozenset(
         ApiKey.UPDATE_RAFT_VOTER,
     }
 )
-"""Calls that only brokers and controllers make: they are what is upgraded."""
+"""APIs that only brokers and controllers use: they are upgraded themselves."""
 
 
 class Call(NamedTuple):
-    """Calls that the target refuses. takes: the versions it takes, None for none of the API.
-    offered: the newest that the broker spoken to takes now, where it said so.
+    """Requests that the target does not support. takes: the supported versions, None if it does not
+    support the API. offered: the highest version of the current broker, None if unknown.
     """
 
     api_key: int
@@ -55,13 +55,13 @@ class Call(NamedTuple):
 
     @property
     def bound(self) -> bool:
-        """Whether the broker spoken to takes no version now that the target takes."""
+        """Whether the current broker and the target have no version in common."""
         if self.offered is None or self.takes is None:
             return False
         return self.offered < self.takes.low
 
     def json(self) -> dict[str, Any]:
-        """Make the JSON form."""
+        """Return the JSON form."""
         return {
             "api_key": self.api_key,
             "api_name": self.name,
@@ -74,7 +74,7 @@ class Call(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """A client and what is held against it. reason: why it could not be judged."""
+    """A client and its unsupported requests. reason: why it could not be checked."""
 
     client: Client
     refused: tuple[Call, ...] = ()
@@ -82,7 +82,7 @@ class Verdict(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """All clients."""
+    """The verdicts of all clients."""
 
     not_ready: list[Verdict]
     ready: list[Verdict]
@@ -90,27 +90,28 @@ class Judgement(NamedTuple):
 
 
 def judge(clients: Clients, releases: Releases, target: str) -> Judgement:
-    """Hold the clients of a capture against a release."""
+    """Check the clients of a capture against a release."""
     made = Judgement([], [], [])
     for client in clients.all:
-        reason = _unjudged(client)
+        reason = _not_judged_reason(client)
         refused = () if reason else _refused(client, clients, releases, target)
         kind = made.unjudged if reason else made.not_ready if refused else made.ready
         kind.append(Verdict(client, refused, reason))
-    for unread, count in clients.unread.most_common():
-        many = "a connection" if count == 1 else f"{count} connections"
-        reason = f"{many} to {unread.broker}: {unread.reason}"
-        made.unjudged.append(Verdict(Client(None, unread.address, None), reason=reason))
+    for connections, count in clients.undecoded.most_common():
+        many = "1 connection" if count == 1 else f"{count} connections"
+        reason = f"{many} to {connections.broker}: {connections.reason}"
+        made.unjudged.append(Verdict(Client(None, connections.address, None), reason=reason))
     return made
 
 
-def _unjudged(client: Client) -> str:
-    """Say why a client cannot be judged; nothing if it can."""
+def _not_judged_reason(client: Client) -> str:
+    """Return why a client cannot be checked; empty if it can."""
     keys = {call.api_key for call in client.calls}
     if keys & BROKERS:
-        return "a broker or a controller, which is what is upgraded"
+        return "a broker or controller, upgraded itself"
     if not keys - HELLO:
-        return "it called nothing but " + (" and ".join(client.apis()) or "what cannot be read")
+        apis = " and ".join(client.apis())
+        return f"only {apis} requests captured" if apis else "no requests decoded"
     return ""
 
 
@@ -131,7 +132,7 @@ def _refused(client: Client, clients: Clients, releases: Releases, target: str) 
 
 
 def no_longer(api_name: str, version: int, releases: Releases, target: str) -> bool:
-    """Whether a release does not take a version that one before it took."""
+    """Whether a release no longer supports a version that an earlier one did."""
     takes = releases.of(target).get(api_name)
     if takes is not None:
         return version < takes.low
@@ -140,10 +141,10 @@ def no_longer(api_name: str, version: int, releases: Releases, target: str) -> b
 
 
 def _offered(client: Client, clients: Clients, api_key: int) -> int | None:
-    """Say the newest version that the brokers a client spoke to take, where they said so."""
-    told = [
+    """Return the highest version that the brokers of a client support, None if unknown."""
+    offered = [
         clients.offers[broker][api_key]
         for broker in client.brokers
         if api_key in clients.offers.get(broker, {})
     ]
-    return max(told, default=None)
+    return max(offered, default=None)

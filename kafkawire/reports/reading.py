@@ -1,9 +1,9 @@
-"""A capture being read, once, by all who listen.
+"""Reads a capture once for any number of collectors.
 
-Law: each row, exchange and end is told once, to one tally after the other.
+Law: each row, exchange and end of a connection is passed once to each collector, in their order.
 
     captures --> rows ------.
-           `--> exchanges --+--> tallies
+           `--> exchanges --+--> collectors
            `--> ends -------'
 """
 
@@ -20,8 +20,8 @@ from kafkawire.capture.tables.extraction.entities import Entities
 
 
 class Watch(Protocol):
-    """Whoever follows how far reading is. packets, bytes: what was read so far. again: whether this
-    is a second reading of the same files, which does not count.
+    """Follows the progress of reading. packets, bytes: read so far. again: whether the files are
+    being read a second time, which does not count.
     """
 
     packets: int
@@ -30,21 +30,21 @@ class Watch(Protocol):
 
 
 class Collector:
-    """Something that counts while a capture is read; it overrides what it wants to hear."""
+    """Collects data while a capture is read; subclasses override the methods they need."""
 
     def row(self, found: Located) -> None:
-        """Take the next row."""
+        """Handle the next row."""
 
-    def exchange(self, exchange: Exchange, said: Entities) -> None:
-        """Take the next exchange, with what both sides mention."""
+    def exchange(self, exchange: Exchange, entities: Entities) -> None:
+        """Handle the next exchange, with the entities of both messages."""
 
     def ended(self, connection: Ended) -> None:
-        """Take the end of a connection, after its last row and exchange."""
+        """Handle the end of a connection, after its last row and exchange."""
 
 
 class Reading:
-    """A capture being read. context: names of topic ids, places of packets. watch: how far reading
-    is. refused: how many files were given that are no captures.
+    """A capture to read. context: topic names and packet positions. watch: progress of reading.
+    refused: number of given files that are not captures.
     """
 
     def __init__(self, traffic: Traffic, watch: Watch, refused: int = 0) -> None:
@@ -52,29 +52,29 @@ class Reading:
         self.watch = watch
         self.refused = refused
 
-    def read(self, *tallies: Collector) -> None:
-        """Read all of it, once, and tell these."""
+    def read(self, *collectors: Collector) -> None:
+        """Read the capture once, for these collectors."""
         pairs = Exchanges()
         for item in self.context.located():
             if isinstance(item, Located):
-                for tally in tallies:
-                    tally.row(item)
-                self._tell(tallies, pairs.take(item))
+                for collector in collectors:
+                    collector.row(item)
+                self._report(collectors, pairs.take(item))
             else:
-                self._tell(tallies, pairs.end(item.connection))
-                for tally in tallies:
-                    tally.ended(item)
+                self._report(collectors, pairs.end(item.connection))
+                for collector in collectors:
+                    collector.ended(item)
 
     def name_topics(self) -> None:
-        """Look up topics that have no name so far, in what is still to be read."""
+        """Look up names of unnamed topics in the rest of the capture."""
         self.watch.again = True
         self.context.name_topics()
         self.watch.again = False
 
-    def _tell(self, tallies: Iterable[Collector], exchanges: Iterable[Exchange]) -> None:
+    def _report(self, collectors: Iterable[Collector], exchanges: Iterable[Exchange]) -> None:
         for exchange in exchanges:
-            said = Entities(self.context.names)
-            said.add(exchange.request)
-            said.add(exchange.response)
-            for tally in tallies:
-                tally.exchange(exchange, said)
+            entities = Entities(self.context.names)
+            entities.add(exchange.request)
+            entities.add(exchange.response)
+            for collector in collectors:
+                collector.exchange(exchange, entities)

@@ -1,7 +1,7 @@
-"""Topics by what was written to them and read from them.
+"""Counts what was produced to topics and fetched from them.
 
-Law: bytes and records are those on the wire, of whole batches, whether the broker took them or not;
-a topic that is called by id in one place and by name in another is one topic.
+Law: bytes and records are those on the wire, of complete batches, whether the broker accepted them
+or not; a topic that is referred to by id and by name is one topic.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from typing import Any, Final
 from kafkawire.capture.engine import Located
 from kafkawire.capture.exchanges.topic_ids import TopicNames
 from kafkawire.capture.rows import Row
-from kafkawire.capture.tables.extraction.partition_fields import PartitionReference, spoken
+from kafkawire.capture.tables.extraction.partition_fields import (
+    PartitionReference,
+    partition_references,
+)
 from kafkawire.errors import WireError
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.error_code import ErrorCode
@@ -21,35 +24,35 @@ from kafkawire.records import Budget, RecordBatches
 
 from .reading import Collector
 
-WRITTEN: Final = "produced"
-READ: Final = "fetched"
-CARRIES: Final[dict[tuple[int | None, str], str]] = {
-    (ApiKey.PRODUCE, "request"): WRITTEN,
-    (ApiKey.FETCH, "response"): READ,
-    (ApiKey.SHARE_FETCH, "response"): READ,
+PRODUCED: Final = "produced"
+FETCHED: Final = "fetched"
+DIRECTIONS: Final[dict[tuple[int | None, str], str]] = {
+    (ApiKey.PRODUCE, "request"): PRODUCED,
+    (ApiKey.FETCH, "response"): FETCHED,
+    (ApiKey.SHARE_FETCH, "response"): FETCHED,
 }
-"""Messages that carry records, and which way."""
+"""Messages that contain records -> direction."""
 
-ANSWERS: Final = frozenset({(ApiKey.PRODUCE, "response"), *CARRIES})
-"""Messages that say of a partition what went wrong."""
+WITH_ERRORS: Final = frozenset({(ApiKey.PRODUCE, "response"), *DIRECTIONS})
+"""Messages with records or error codes of partitions."""
 
 
 class Amount:
-    """Records in one direction."""
+    """Counts of records in one direction."""
 
     def __init__(self) -> None:
         self.bytes = self.batches = self.records = 0
         self.clients: dict[str, None] = {}
 
     def add(self, other: Amount) -> None:
-        """Add what another has."""
+        """Add the counts of another."""
         self.bytes += other.bytes
         self.batches += other.batches
         self.records += other.records
         self.clients |= other.clients
 
     def json(self) -> dict[str, Any]:
-        """Make the JSON form."""
+        """Return the JSON form."""
         return {
             "bytes": self.bytes,
             "batches": self.batches,
@@ -59,69 +62,71 @@ class Amount:
 
 
 class Topic:
-    """What is known of one topic. name: None where the capture does not tell it."""
+    """What is known of one topic. name: None if it is not in the capture."""
 
     def __init__(self, name: str | None, topic_id: str | None) -> None:
         self.name = name
         self.topic_id = topic_id
-        self.ways = {WRITTEN: Amount(), READ: Amount()}
+        self.directions = {PRODUCED: Amount(), FETCHED: Amount()}
         self.partitions: set[int] = set()
         self.codecs: Counter[str] = Counter()
         self.codes: Counter[int] = Counter()
 
     @property
-    def said(self) -> str:
-        """What to call it."""
+    def label(self) -> str:
+        """The name, or else the id."""
         return self.name or self.topic_id or ""
 
     @property
     def bytes(self) -> int:
-        return sum(way.bytes for way in self.ways.values())
+        return sum(direction.bytes for direction in self.directions.values())
 
     @property
     def records(self) -> int:
-        return sum(way.records for way in self.ways.values())
+        return sum(direction.records for direction in self.directions.values())
 
     def add(self, other: Topic) -> None:
-        """Add what another has: they are the same one."""
+        """Add the counts of the same topic."""
         self.topic_id = self.topic_id or other.topic_id
-        for name, way in self.ways.items():
-            way.add(other.ways[name])
+        for name, direction in self.directions.items():
+            direction.add(other.directions[name])
         self.partitions |= other.partitions
         self.codecs.update(other.codecs)
         self.codes.update(other.codes)
 
     def json(self) -> dict[str, Any]:
-        """Make the JSON form."""
+        """Return the JSON form."""
         return {
             "topic": self.name,
             "topic_id": self.topic_id,
             "partitions": sorted(self.partitions),
             "bytes": self.bytes,
             "records": self.records,
-            **{name: way.json() for name, way in self.ways.items()},
+            **{name: direction.json() for name, direction in self.directions.items()},
             "codecs": dict(self.codecs.most_common()),
             "error_codes": {ErrorCode.name_of(code): n for code, n in self.codes.most_common()},
         }
 
 
 class Topics(Collector):
-    """The topics of a capture. broken: told of batches that cannot be read."""
+    """Collects the topics of a capture. on_corrupt: called for each corrupt batch."""
 
-    def __init__(self, names: TopicNames, broken: Callable[[Located, int, str], None]) -> None:
+    def __init__(self, names: TopicNames, on_corrupt: Callable[[Located, int, str], None]) -> None:
         self._names = names
-        self._broken = broken
+        self._on_corrupt = on_corrupt
         self._found: dict[object, tuple[Any, Topic]] = {}
 
     def row(self, found: Located) -> None:
-        """Take the next row."""
+        """Count the next row."""
         row = found.row
-        way = CARRIES.get((row.api_key, row.direction))
-        if row.message is None or (way is None and (row.api_key, row.direction) not in ANSWERS):
+        direction = DIRECTIONS.get((row.api_key, row.direction))
+        if row.message is None or (
+            direction is None and (row.api_key, row.direction) not in WITH_ERRORS
+        ):
             return
-        for one in spoken(row, self._names):
-            code = getattr(one.what, "error_code", 0)
-            data = b"" if way is None else getattr(one.what, "records", None)
+        for one in partition_references(row, self._names):
+            code = getattr(one.struct, "error_code", 0)
+            data = b"" if direction is None else getattr(one.struct, "records", None)
             if not code and not data:
                 continue
             topic = self._topic(one)
@@ -129,43 +134,43 @@ class Topics(Collector):
             if code:
                 topic.codes[code] += 1
             if data:
-                self._count(topic, topic.ways[way or ""], found, one, data)
+                self._count(topic, topic.directions[direction or ""], found, one, data)
 
     def _topic(self, one: PartitionReference) -> Topic:
-        """Get a topic's tally; what it is called is looked up at the end."""
+        """Return the counts of a topic; its name is looked up at the end."""
         found = self._found.get(one.topic.key)
         if found is None:
             found = self._found[one.topic.key] = one.topic, Topic(None, None)
         return found[1]
 
     def _count(
-        self, topic: Topic, way: Amount, found: Located, one: PartitionReference, data: bytes
+        self, topic: Topic, direction: Amount, found: Located, one: PartitionReference, data: bytes
     ) -> None:
-        """Count records by the headers of their batches, where these say it."""
+        """Count records, from batch headers if possible."""
         row: Row = found.row
-        way.bytes += len(data)
+        direction.bytes += len(data)
         if row.client_id is not None:
-            way.clients[row.client_id] = None
+            direction.clients[row.client_id] = None
         batches = RecordBatches(data)
         budget = Budget(batches.limits)
-        faults: list[WireError] = []
-        for batch in batches.batches(faults):
-            way.batches += 1
+        errors: list[WireError] = []
+        for batch in batches.batches(errors):
+            direction.batches += 1
             try:
                 topic.codecs[batch.compression.name.lower()] += 1
             except WireError as error:
-                faults.append(error)
+                errors.append(error)
                 continue
             known = batch.records_count
-            way.records += known if known >= 0 else len(batch.records(budget, faults=faults))
-        for fault in faults:
-            self._broken(found, len(data), f"{one.topic.name}-{one.partition}: {fault}")
+            direction.records += known if known >= 0 else len(batch.records(budget, faults=errors))
+        for corruption in errors:
+            self._on_corrupt(found, len(data), f"{one.topic.name}-{one.partition}: {corruption}")
 
     @property
     def all(self) -> list[Topic]:
-        """Give the topics, the one with the most bytes first."""
+        """Return the topics, the one with the most bytes first."""
         made: dict[str, Topic] = {}
-        for known, tally in self._found.values():
+        for known, counts in self._found.values():
             topic = Topic(known.name, known.id_text)
-            made.setdefault(topic.said, topic).add(tally)
-        return sorted(made.values(), key=lambda topic: (-topic.bytes, -topic.records, topic.said))
+            made.setdefault(topic.label, topic).add(counts)
+        return sorted(made.values(), key=lambda topic: (-topic.bytes, -topic.records, topic.label))

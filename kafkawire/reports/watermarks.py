@@ -1,7 +1,7 @@
-"""How far partitions are written, as brokers told it last: what a committed offset lags behind.
+"""Tracks the end offsets of partitions, to compute the lag of committed offsets.
 
-Law: a high watermark counts from the response that told it on, for commits after it; what was never
-told is unknown, not zero.
+Law: an end offset applies to commits after the response that reports it; an end that was never
+reported is unknown, not zero.
 """
 
 from __future__ import annotations
@@ -12,32 +12,32 @@ from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.exchanges.topic_ids import Topic
 from kafkawire.capture.rows import Row
 from kafkawire.capture.tables.extraction.entities import Entities
-from kafkawire.capture.tables.extraction.partition_fields import spoken
+from kafkawire.capture.tables.extraction.partition_fields import partition_references
 from kafkawire.messages.api_key import ApiKey
 
 from .reading import Collector, Reading
 
 LATEST: Final = -1
-"""The timestamp with which ListOffsets asks for the end."""
+"""The timestamp with which ListOffsets requests the end offset."""
 
 READ_COMMITTED: Final = 1
-"""Who reads so is told the last stable offset for the end."""
+"""With this isolation level, ListOffsets returns the last stable offset as the end."""
 
 
 class Watermarks(Collector):
-    """The high watermarks told so far; partitions bound their number.
+    """Collects the last reported end offset of each partition.
 
-    Topics go by name, by id while their names are not known.
+    Topics are stored by name, or by id while the name is unknown.
     """
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self._told: dict[object, dict[int, int]] = {}
-        self._unnamed = 0  # topics in it that go by id
-        self._caught_up = 0  # names learnt so far that were looked at
+        self._ends: dict[object, dict[int, int]] = {}
+        self._unnamed = 0  # topics stored by id
+        self._caught_up = 0  # learned names handled so far
 
     def exchange(self, exchange: Exchange, _: Entities) -> None:
-        """Take the next exchange."""
+        """Handle the next exchange."""
         response = exchange.response
         if response is None or response.message is None:
             return
@@ -47,56 +47,56 @@ class Watermarks(Collector):
             self._listed(exchange.request, response)
 
     def _fetched(self, response: Row) -> None:
-        for one in spoken(response, self._reading.context.names):
-            what: Any = one.what
-            if what.error_code == 0 and what.high_watermark >= 0:
-                self._tell(one.topic, one.partition, what.high_watermark)
+        for one in partition_references(response, self._reading.context.names):
+            struct: Any = one.struct
+            if struct.error_code == 0 and struct.high_watermark >= 0:
+                self._set(one.topic, one.partition, struct.high_watermark)
 
     def _listed(self, request: Row, response: Row) -> None:
-        asked: Any = request.message
-        if asked is None or asked.isolation_level == READ_COMMITTED:
+        message: Any = request.message
+        if message is None or message.isolation_level == READ_COMMITTED:
             return
         ends = {
             (one.topic.key, one.partition)
-            for one in spoken(request, self._reading.context.names)
-            if getattr(one.what, "timestamp", None) == LATEST
+            for one in partition_references(request, self._reading.context.names)
+            if getattr(one.struct, "timestamp", None) == LATEST
         }
-        for one in spoken(response, self._reading.context.names):
-            what: Any = one.what
-            offset = max([what.offset, *(what.old_style_offsets or ())])
-            if (one.topic.key, one.partition) in ends and what.error_code == 0 and offset >= 0:
-                self._tell(one.topic, one.partition, offset)
+        for one in partition_references(response, self._reading.context.names):
+            struct: Any = one.struct
+            offset = max([struct.offset, *(struct.old_style_offsets or ())])
+            if (one.topic.key, one.partition) in ends and struct.error_code == 0 and offset >= 0:
+                self._set(one.topic, one.partition, offset)
 
-    def _tell(self, topic: Topic, partition: int, offset: int) -> None:
+    def _set(self, topic: Topic, partition: int, offset: int) -> None:
         self._catch_up()
         where = topic.name or topic.id
-        told = self._told.get(where)
-        if told is None:
-            told = self._told[where] = {}
+        known = self._ends.get(where)
+        if known is None:
+            known = self._ends[where] = {}
             self._unnamed += topic.name is None
-        told[partition] = offset
+        known[partition] = offset
 
     def lag(self, topic: Topic, partition: int, offset: int) -> int | None:
-        """Return how far a committed offset is behind the end; None where the end is not known."""
-        told = self._find(topic, partition)
-        if told is None and (topic.name is None or self._unnamed):
+        """Return the lag of a committed offset; None if the end offset is unknown."""
+        known = self._find(topic, partition)
+        if known is None and (topic.name is None or self._unnamed):
             self._reading.name_topics()  # ids whose names come later in the capture
-            told = self._find(topic, partition)
-        return None if told is None else max(0, told - offset)
+            known = self._find(topic, partition)
+        return None if known is None else max(0, known - offset)
 
     def _find(self, topic: Topic, partition: int) -> int | None:
         self._catch_up()
-        return self._told.get(topic.name or topic.id, {}).get(partition)
+        return self._ends.get(topic.name or topic.id, {}).get(partition)
 
     def _catch_up(self) -> None:
-        """Put what was told of an id to the topic's name, once that is known."""
+        """Move ends stored by topic id to the topic name, once it is known."""
         names = self._reading.context.names
         while self._caught_up < len(names.named):
             id = names.named[self._caught_up]
             self._caught_up += 1
-            told = self._told.pop(id, None)
-            if told is not None:
+            ends = self._ends.pop(id, None)
+            if ends is not None:
                 self._unnamed -= 1
-                known = self._told.setdefault(names.topic(None, id).name, {})
-                for partition, offset in told.items():
+                known = self._ends.setdefault(names.topic(None, id).name, {})
+                for partition, offset in ends.items():
                     known.setdefault(partition, offset)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkawire.capture.tables.arrow import values
-from kafkawire.capture.tables.arrow.arrays import laid_out, repeated_texts, texts
+from kafkawire.capture.tables.arrow.arrays import from_column, repeated_texts, texts
 from kafkawire.records import BatchBuilder, RecordBatches
 from tests.twins import twin
 
@@ -26,7 +26,7 @@ NO_UTF8: Final = "not \udcff text"
 
 
 def both(name: str, *given: Any) -> Any:
-    """Lay out values by both, which must agree."""
+    """Call both versions, which must agree."""
     made = getattr(values, name)(*given)
     assert made == getattr(TWIN, name)(*given)
     return made
@@ -34,13 +34,13 @@ def both(name: str, *given: Any) -> Any:
 
 @given(TEXTS)
 def test_texts(some: list[str | None]) -> None:
-    assert laid_out(pa.string(), both("texts", some)).to_pylist() == some
+    assert from_column(pa.string(), both("texts", some)).to_pylist() == some
 
 
 @given(st.lists(st.tuples(st.none() | st.text(max_size=20), st.integers(0, 40))))
 def test_repeated(some: list[tuple[str | None, int]]) -> None:
     counts = array("q", [count for _, count in some]).tobytes()
-    made = laid_out(pa.string(), both("repeated", [text for text, _ in some], counts))
+    made = from_column(pa.string(), both("repeated", [text for text, _ in some], counts))
     made.validate(full=True)
     assert made.to_pylist() == [text for text, count in some for _ in range(count)]
 
@@ -56,7 +56,7 @@ def test_viewed(some: list[bytes | None]) -> None:
         return  # such a column has no memory
     valid = column.valid if column.nulls else bytearray()
     made = both("viewed", column.words, valid, columns.rows, columns.buffers)
-    assert laid_out(pa.binary(), made).to_pylist() == some
+    assert from_column(pa.binary(), made).to_pylist() == some
 
 
 @pytest.mark.parametrize("module", [values, TWIN], ids=["as built", "python"])
@@ -70,28 +70,28 @@ def test_viewed(some: list[bytes | None]) -> None:
         pack("<i12x", -1),
     ],
 )
-def test_a_view_of_nothing(module: ModuleType, view: bytes) -> None:
-    with pytest.raises(ValueError, match="the view in row 0 sees nothing"):
+def test_a_view_out_of_range(module: ModuleType, view: bytes) -> None:
+    with pytest.raises(ValueError, match="view in row 0 out of range"):
         module.viewed(bytearray(view), bytearray(), 1, [bytes(20)])
 
 
 @pytest.mark.parametrize("module", [values, TWIN], ids=["as built", "python"])
-def test_memory_that_is_not_there(module: ModuleType) -> None:
-    with pytest.raises(ValueError, match="no memory of 2 rows"):
+def test_buffers_that_are_too_small(module: ModuleType) -> None:
+    with pytest.raises(ValueError, match="buffers too small for 2 rows"):
         module.viewed(bytearray(16), bytearray(), 2, [b""])
-    with pytest.raises(ValueError, match="no memory of 9 rows"):
+    with pytest.raises(ValueError, match="buffers too small for 9 rows"):
         module.viewed(bytearray(9 * 16), bytearray(1), 9, [b""])
 
 
 @pytest.mark.parametrize("module", [values, TWIN], ids=["as built", "python"])
-def test_columns_end_at_2_gib(module: ModuleType) -> None:
+def test_columns_above_2_gib_are_rejected(module: ModuleType) -> None:
     with pytest.raises(OverflowError):
         module.repeated(["x" * (1 << 20)], array("q", [1 << 11]).tobytes())
     with pytest.raises(OverflowError):
         module.repeated(["x"], array("q", [-1]).tobytes())
 
 
-def test_text_that_is_no_utf8() -> None:
+def test_invalid_utf8() -> None:
     counts = pa.array([2, 1]).to_numpy()
     assert texts([NO_UTF8, None]).to_pylist() == ["not \\udcff text", None]
     shown = ["not \\udcff text", "not \\udcff text", None]

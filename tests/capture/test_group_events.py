@@ -1,4 +1,4 @@
-"""The life of groups as the `group_events` table tells it: stories by hand, and real recordings."""
+"""Tests the `group_events` table with handwritten and real captures."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def events(path: Path) -> Rows:
     return [row for b in tables.read(path, "group_events") for row in b.to_pylist()]
 
 
-def told(found: Rows, *names: str) -> list[tuple[Any, ...]]:
+def columns(found: Rows, *names: str) -> list[tuple[Any, ...]]:
     return [tuple(row[name] for name in names) for row in found]
 
 
@@ -43,8 +43,8 @@ def assignment(*partitions: int) -> str:
     return base64.b64encode(encode_versioned(value, 0)).decode()
 
 
-def joins(story: Story, member: str, generation: int, *members: str) -> Story:
-    """A member joins; told members, it is the leader."""
+def join(story: Story, member: str, generation: int, *members: str) -> Story:
+    """Let a member join; with members, it is the leader."""
     story.asks(
         "JoinGroup", 5, groupId="g", memberId=member, protocolType="consumer",
         protocols=[{"name": "range"}],
@@ -55,32 +55,32 @@ def joins(story: Story, member: str, generation: int, *members: str) -> Story:
     )  # fmt: skip
 
 
-def syncs(story: Story, member: str, generation: int, *partitions: int) -> Story:
+def sync(story: Story, member: str, generation: int, *partitions: int) -> Story:
     story.asks("SyncGroup", 3, groupId="g", memberId=member, generationId=generation)
     return story.answers("SyncGroup", 3, assignment=assignment(*partitions))
 
 
-def beats(story: Story, member: str, generation: int, error: int = 0) -> Story:
+def heartbeat(story: Story, member: str, generation: int, error: int = 0) -> Story:
     story.asks("Heartbeat", 3, groupId="g", memberId=member, generationId=generation)
     return story.answers("Heartbeat", 3, errorCode=error)
 
 
 def test_a_classic_group_from_its_first_member_to_its_last(tmp_path: Path) -> None:
     story = Story()
-    joins(story, "a", 1, "a")  # packets 3, 4
-    syncs(story, "a", 1, 0, 1)  # 5, 6
-    beats(story, "a", 1)
-    beats(story, "a", 1, REBALANCING)  # 9, 10
-    joins(story, "a", 2, "a", "b")  # 11, 12
-    joins(story, "b", 2)  # 13, 14
-    syncs(story, "a", 2, 0)  # 15, 16
-    syncs(story, "b", 2, 1)  # 17, 18
+    join(story, "a", 1, "a")  # packets 3, 4
+    sync(story, "a", 1, 0, 1)  # 5, 6
+    heartbeat(story, "a", 1)
+    heartbeat(story, "a", 1, REBALANCING)  # 9, 10
+    join(story, "a", 2, "a", "b")  # 11, 12
+    join(story, "b", 2)  # 13, 14
+    sync(story, "a", 2, 0)  # 15, 16
+    sync(story, "b", 2, 1)  # 17, 18
     story.asks("LeaveGroup", 5, groupId="g", members=[{"memberId": "b", "reason": "bye"}])
     story.answers("LeaveGroup", 5, members=[{"memberId": "b"}])  # 19, 20
-    beats(story, "a", 2, UNKNOWN_MEMBER)  # 21, 22
+    heartbeat(story, "a", 2, UNKNOWN_MEMBER)  # 21, 22
     found = events(story.save(tmp_path / "group.pcap"))
     names = ("packet", "event", "member_id", "generation", "duration_ns")
-    assert told(found, *names) == [
+    assert columns(found, *names) == [
         (3, "rebalance_started", "a", 1, None),
         (4, "joined", "a", 1, None),
         (6, "assigned", "a", 1, None),
@@ -99,32 +99,34 @@ def test_a_classic_group_from_its_first_member_to_its_last(tmp_path: Path) -> No
         for partitions in ([0, 1], [0], [1])
     ]
     assert found[4]["client_id"] is None
-    assert found[4]["reason"] == ("the cause is not in the capture; a Heartbeat response shows it")
+    assert found[4]["reason"] == (
+        "the cause is not in the capture; noticed in a Heartbeat response"
+    )
     assert found[10]["reason"] == "bye"
     assert (found[11]["error"], found[11]["reason"]) == (
         "UNKNOWN_MEMBER_ID",
-        "Heartbeat answered UNKNOWN_MEMBER_ID",
+        "Heartbeat failed with UNKNOWN_MEMBER_ID",
     )
     assert {row["protocol"] for row in found} == {"classic"}
 
 
 def test_a_member_that_is_not_in_the_new_generation_is_removed(tmp_path: Path) -> None:
     story = Story()
-    joins(story, "a", 1, "a", "b")
-    joins(story, "a", 2, "a")
-    found = events(story.save(tmp_path / "gone.pcap"))
-    (gone,) = [row for row in found if row["event"] == "removed"]
-    assert told([gone], "member_id", "reason") == [("b", "not in generation 2")]
+    join(story, "a", 1, "a", "b")
+    join(story, "a", 2, "a")
+    found = events(story.save(tmp_path / "removed.pcap"))
+    (removed,) = [row for row in found if row["event"] == "removed"]
+    assert columns([removed], "member_id", "reason") == [("b", "not in generation 2")]
 
 
-def test_asking_for_a_member_id_is_no_event(tmp_path: Path) -> None:
+def test_a_join_without_a_member_id_is_not_an_event(tmp_path: Path) -> None:
     story = Story()
     story.asks("JoinGroup", 5, groupId="g", protocolType="consumer")
     story.answers("JoinGroup", 5, errorCode=MEMBER_ID_REQUIRED, memberId="a")
     assert events(story.save(tmp_path / "none.pcap")) == []
 
 
-def test_a_request_without_an_answer_tells_nothing(tmp_path: Path) -> None:
+def test_a_request_without_a_response_is_not_an_event(tmp_path: Path) -> None:
     story = Story().sends(CLIENT, request("LeaveGroup", 4, 1, groupId="g"))
     assert events(story.save(tmp_path / "none.pcap")) == []
 
@@ -154,7 +156,7 @@ def test_commits(tmp_path: Path) -> None:
     ("api", "version", "protocol"),
     [("ConsumerGroupHeartbeat", 0, "consumer"), ("ShareGroupHeartbeat", 0, "share")],
 )
-def test_a_group_that_only_heartbeats(
+def test_a_group_with_a_heartbeat_protocol(
     tmp_path: Path, api: str, version: int, protocol: str
 ) -> None:
     story = Story()
@@ -175,7 +177,7 @@ def test_a_group_that_only_heartbeats(
     beat("a", 2, 0, error=25)  # 13, 14
     found = events(story.save(tmp_path / "group.pcap"))
     names = ("packet", "event", "member_id", "generation", "duration_ns")
-    assert told(found, *names) == [
+    assert columns(found, *names) == [
         (3, "rebalance_started", "a", 1, None),
         (4, "joined", "a", 1, None),
         (4, "assigned", "a", 1, None),
@@ -190,13 +192,13 @@ def test_a_group_that_only_heartbeats(
     assert {row["protocol"] for row in found} == {protocol}
 
 
-def test_a_group_seen_from_the_middle_of_its_life_does_not_rebalance(tmp_path: Path) -> None:
+def test_a_group_that_began_before_the_capture_does_not_rebalance(tmp_path: Path) -> None:
     story = Story()
     for asked, answered in ((5, 5), (5, 5), (5, 6)):
         story.asks("ConsumerGroupHeartbeat", 0, groupId="g", memberId="a", memberEpoch=asked)
         story.answers("ConsumerGroupHeartbeat", 0, memberId="a", memberEpoch=answered)
     found = events(story.save(tmp_path / "group.pcap"))
-    assert told(found, "packet", "event", "generation") == [
+    assert columns(found, "packet", "event", "generation") == [
         (7, "rebalance_started", 6),
         (8, "rebalance_ended", 6),
     ]
@@ -269,7 +271,7 @@ CAUSE = ("packet", "member_id", "reason")
 
 
 def test_a_new_member_causes_a_rebalance_before_others_notice(tmp_path: Path) -> None:
-    """Its JoinGroup waits for those whose heartbeats are responded to before."""
+    """Its JoinGroup response waits for the others, whose heartbeat responses come first."""
     group = Group().formed()
     first = group.join(C, "")
     group.responded(C, "JoinGroup", 5, errorCode=MEMBER_ID_REQUIRED, memberId="c")
@@ -285,7 +287,7 @@ def test_a_new_member_causes_a_rebalance_before_others_notice(tmp_path: Path) ->
         group.synced(who, member, 2)
     (start,) = group.starts(tmp_path)
     assert first < sent
-    assert told([start], *CAUSE) == [(sent, "c", "a member joins")]
+    assert columns([start], *CAUSE) == [(sent, "c", "a member joins")]
     assert (start["connection"], start["client"]) == (C, "10.0.0.1:50002")
 
 
@@ -305,15 +307,15 @@ def test_a_rebalance_lasts_from_its_cause(tmp_path: Path) -> None:
     assert end["duration_ns"] == end["time_ns"] - start["time_ns"]
 
 
-def test_a_member_id_that_is_required_first_is_no_cause(tmp_path: Path) -> None:
-    """A JoinGroup that is about to be refused so is in flight; the LeaveGroup is the cause."""
+def test_a_join_that_fails_with_member_id_required_is_not_a_cause(tmp_path: Path) -> None:
+    """A JoinGroup that fails with MEMBER_ID_REQUIRED is in flight; the LeaveGroup is the cause."""
     group = Group().formed()
     left = group.sent(B, "LeaveGroup", 5, members=[{"memberId": "b", "reason": "bye"}])
     group.responded(B, "LeaveGroup", 5, members=[{"memberId": "b"}])
     group.join(C, "")
     group.beat(A, "a", 1, REBALANCING)
     (start,) = group.starts(tmp_path)
-    assert told([start], *CAUSE) == [(left, "b", "a member leaves: bye")]
+    assert columns([start], *CAUSE) == [(left, "b", "a member leaves: bye")]
 
 
 def test_a_member_that_leaves_causes_a_rebalance(tmp_path: Path) -> None:
@@ -322,22 +324,22 @@ def test_a_member_that_leaves_causes_a_rebalance(tmp_path: Path) -> None:
     group.beat(A, "a", 1, REBALANCING)  # before the response to the LeaveGroup
     group.responded(B, "LeaveGroup", 1)
     (start,) = group.starts(tmp_path)
-    assert told([start], *CAUSE) == [(left, "b", "a member leaves")]
+    assert columns([start], *CAUSE) == [(left, "b", "a member leaves")]
 
 
-def test_who_removes_members_causes_a_rebalance(tmp_path: Path) -> None:
+def test_removing_members_causes_a_rebalance(tmp_path: Path) -> None:
     group = Group().formed()
     group.join(C, "c")
     group.responded(C, "JoinGroup", 5, errorCode=UNKNOWN_MEMBER, memberId="c")
-    gone = [{"memberId": "b"}, {"memberId": "d"}]
-    left = group.sent(C, "LeaveGroup", 5, members=gone)
-    group.responded(C, "LeaveGroup", 5, members=gone)
+    removed = [{"memberId": "b"}, {"memberId": "d"}]
+    left = group.sent(C, "LeaveGroup", 5, members=removed)
+    group.responded(C, "LeaveGroup", 5, members=removed)
     group.beat(A, "a", 1, REBALANCING)
     (start,) = group.starts(tmp_path)
-    assert told([start], *CAUSE) == [(left, None, "2 members leave")]
+    assert columns([start], *CAUSE) == [(left, None, "2 members leave")]
 
 
-def test_who_left_an_empty_group_does_not_cause_the_next_rebalance(tmp_path: Path) -> None:
+def test_leaving_an_empty_group_does_not_cause_the_next_rebalance(tmp_path: Path) -> None:
     group = Group().formed()
     for who, member in ((B, "b"), (A, "a")):
         group.sent(who, "LeaveGroup", 1, memberId=member)
@@ -345,11 +347,11 @@ def test_who_left_an_empty_group_does_not_cause_the_next_rebalance(tmp_path: Pat
     sent = group.join(C, "c")
     group.joined(C, "c", 3, "c")
     (start,) = group.starts(tmp_path)
-    assert told([start], *CAUSE) == [(sent, "c", "a member joins")]
+    assert columns([start], *CAUSE) == [(sent, "c", "a member joins")]
 
 
-def test_who_left_and_changed_nothing_is_no_cause(tmp_path: Path) -> None:
-    """Heartbeats that were sent afterwards were taken: the group stayed stable."""
+def test_a_leave_that_changes_nothing_is_not_a_cause(tmp_path: Path) -> None:
+    """Later heartbeats were accepted: the group stayed stable."""
     group = Group().formed()
     group.sent(C, "LeaveGroup", 1, memberId="c")
     group.responded(C, "LeaveGroup", 1)
@@ -357,7 +359,7 @@ def test_who_left_and_changed_nothing_is_no_cause(tmp_path: Path) -> None:
     sent = group.join(B, "b", metadata="AAE=")
     group.beat(A, "a", 1, REBALANCING)
     (start,) = group.starts(tmp_path)
-    assert told([start], *CAUSE) == [(sent, "b", "a member rejoins with another subscription")]
+    assert columns([start], *CAUSE) == [(sent, "b", "a member rejoins with a new subscription")]
 
 
 def test_a_leader_that_rejoins_causes_a_rebalance(tmp_path: Path) -> None:
@@ -365,30 +367,30 @@ def test_a_leader_that_rejoins_causes_a_rebalance(tmp_path: Path) -> None:
     sent = group.join(A, "a", version=8, reason="metadata has changed")
     group.beat(B, "b", 1, REBALANCING)
     (start,) = group.starts(tmp_path)
-    assert told([start], *CAUSE) == [(sent, "a", "the leader rejoins: metadata has changed")]
+    assert columns([start], *CAUSE) == [(sent, "a", "the leader rejoins: metadata has changed")]
 
 
-def test_a_follower_that_rejoins_and_changes_nothing_is_no_cause(tmp_path: Path) -> None:
+def test_a_follower_that_rejoins_without_changes_is_not_a_cause(tmp_path: Path) -> None:
     group = Group().formed()
     group.join(B, "b")
-    group.joined(B, "b", 1)  # told the generation that there is
+    group.joined(B, "b", 1)  # returns the current generation
     group.beat(A, "a", 1, REBALANCING)
     (start,) = group.starts(tmp_path)
     assert (start["member_id"], start["client_id"]) == (None, None)
     assert "not in the capture" in start["reason"]
 
 
-def test_a_session_that_ends_causes_a_rebalance(tmp_path: Path) -> None:
-    """No request shows that: the member that was silent for longer than its session is named."""
+def test_a_session_timeout_causes_a_rebalance(tmp_path: Path) -> None:
+    """No request shows it: the member without requests for its session timeout is the cause."""
     group = Group().formed(sessionTimeoutMs=6)
     for _ in range(3):
         group.beat(A, "a", 1)
     group.beat(A, "a", 1, REBALANCING)
     (start,) = group.starts(tmp_path)
-    assert told([start], "packet", "member_id", "client_id") == [
+    assert columns([start], "packet", "member_id", "client_id") == [
         (len(group.packets), "b", "tester")
     ]
-    assert start["reason"] == "session timeout: the member's last request was 0.0 s before"
+    assert start["reason"] == "session timeout: last request of the member 0.0 s earlier"
 
 
 def test_a_static_member_that_is_replaced(tmp_path: Path) -> None:
@@ -402,7 +404,7 @@ def test_a_static_member_that_is_replaced(tmp_path: Path) -> None:
     sent = group.join(C, "", groupInstanceId="i", metadata="AAE=")
     group.beat(A, "a", 1, REBALANCING)
     (start,) = group.starts(tmp_path)
-    assert told([start], "packet", "group_instance_id", "reason") == [
+    assert columns([start], "packet", "group_instance_id", "reason") == [
         (sent, "i", "static member i is replaced")
     ]
 
@@ -413,11 +415,11 @@ def test_a_coordinator_that_moves(tmp_path: Path) -> None:
     sent = group.join(C, "c")
     group.beat(A, "a", 1, REBALANCING)
     (start,) = group.starts(tmp_path)
-    assert told([start], *CAUSE) == [(sent, "c", "a member joins after the coordinator moved")]
+    assert columns([start], *CAUSE) == [(sent, "c", "a member joins after the coordinator moved")]
 
 
 @pytest.mark.parametrize("api", ["ConsumerGroupHeartbeat", "ShareGroupHeartbeat"])
-def test_who_leaves_causes_the_epoch_that_others_are_told(api: str, tmp_path: Path) -> None:
+def test_a_leave_raises_the_epoch_of_other_members(api: str, tmp_path: Path) -> None:
     story = Story()
     left = 0
     for member, sent, epoch in (("a", 0, 1), ("b", 0, 2), ("a", 1, 2), ("b", -1, -1), ("a", 2, 3)):
@@ -426,10 +428,10 @@ def test_who_leaves_causes_the_epoch_that_others_are_told(api: str, tmp_path: Pa
         story.answers(api, 0, memberId=member, memberEpoch=epoch)
     found = events(story.save(tmp_path / "group.pcap"))
     *_, last = [row for row in found if row["event"] == "rebalance_started"]
-    assert told([last], *CAUSE) == [(left, "b", "a member leaves")]
+    assert columns([last], *CAUSE) == [(left, "b", "a member leaves")]
 
 
-def test_an_epoch_that_no_request_raised(tmp_path: Path) -> None:
+def test_a_raised_epoch_without_a_captured_cause(tmp_path: Path) -> None:
     story = Story()
     for sent, epoch in ((0, 1), (1, 1), (1, 2)):
         story.asks("ConsumerGroupHeartbeat", 0, groupId="g", memberId="a", memberEpoch=sent)
@@ -444,7 +446,7 @@ def test_an_epoch_that_no_request_raised(tmp_path: Path) -> None:
 
 def test_a_real_classic_rebalance() -> None:
     found = events(FIXTURES / "captures" / "ck-group-range.pcap")
-    assert told(found, "event", "client_id", "generation", "members") == [
+    assert columns(found, "event", "client_id", "generation", "members") == [
         ("rebalance_started", "cons-A", 2, None),
         ("joined", "cons-A", 2, 1),
         ("assigned", "cons-A", 2, None),
@@ -464,7 +466,7 @@ def test_a_real_classic_rebalance() -> None:
 
 def test_a_real_kip_848_group() -> None:
     found = events(FIXTURES / "captures" / "ck-848.pcap")
-    assert told(found, "event", "client_id") == [
+    assert columns(found, "event", "client_id") == [
         ("rebalance_started", "c848-A"),
         ("joined", "c848-A"),
         ("assigned", "c848-A"),

@@ -1,5 +1,5 @@
-"""`exchanges` and `records` filled column by column, and tables read together: row for row what
-decoded messages give, each table alone.
+"""Compares `exchanges` and `records` built column by column, and tables read together, with the
+rows of decoded messages, each table read alone.
 """
 
 from __future__ import annotations
@@ -24,8 +24,12 @@ from kafkawire.capture.tables.context import Context
 from kafkawire.capture.tables.extraction.body_facts import BodyFacts, body_facts_of
 from kafkawire.capture.tables.extraction.body_reader import Reader
 from kafkawire.capture.tables.extraction.entities import SPECIAL
-from kafkawire.capture.tables.extraction.messages import Head
-from kafkawire.capture.tables.extraction.record_batches import Broken, Carried, batches_in
+from kafkawire.capture.tables.extraction.messages import MessageFormat
+from kafkawire.capture.tables.extraction.record_batches import (
+    CorruptRecords,
+    RecordsField,
+    batches_in,
+)
 from kafkawire.errors import DecodeError
 from kafkawire.messages import REGISTRY
 from kafkawire.primitives import MessageInfo
@@ -44,15 +48,15 @@ def named(files: Sequence[Path]) -> str:
     return files[0].name if len(files) == 1 else f"{len(files)} files"
 
 
-def plain(files: Sequence[Path], name: str) -> pa.Table:
-    """A table made of decoded messages, a row at a time."""
+def by_rows(files: Sequence[Path], name: str) -> pa.Table:
+    """A table built of decoded messages, row by row."""
     table = tables.TABLES[name]
     context = Context(Traffic(list(files)))
     found = list(batches(table.columns, table.rows(context), 512, context.name_topics))
     return pa.Table.from_batches(found, schema=table.schema)
 
 
-def alone(files: Sequence[Path], name: str) -> pa.Table:
+def read_alone(files: Sequence[Path], name: str) -> pa.Table:
     found = list(tables.read(list(files), name))
     for batch in found:
         batch.validate(full=True)
@@ -60,7 +64,9 @@ def alone(files: Sequence[Path], name: str) -> pa.Table:
     return pa.Table.from_batches(found, schema=tables.TABLES[name].schema)
 
 
-def together(files: Sequence[Path], names: Sequence[str], **options: Any) -> dict[str, pa.Table]:
+def read_together(
+    files: Sequence[Path], names: Sequence[str], **options: Any
+) -> dict[str, pa.Table]:
     found: dict[str, list[pa.RecordBatch]] = {name: [] for name in names}
     for name, batch in tables.read_tables(list(files), names, **options):
         found[name].append(batch)
@@ -80,46 +86,46 @@ def differences(one: pa.Table, other: pa.Table) -> Iterator[tuple[int, str, Any,
 
 
 @pytest.mark.parametrize("files", SETS, ids=named)
-def test_columns_are_the_rows_of_decoded_messages(files: list[Path]) -> None:
-    both = together(files, COLUMNAR)
+def test_columns_equal_rows_of_decoded_messages(files: list[Path]) -> None:
+    both = read_together(files, COLUMNAR)
     for name in COLUMNAR:
-        want = plain(files, name)
-        assert list(differences(alone(files, name), want)) == []
+        want = by_rows(files, name)
+        assert list(differences(read_alone(files, name), want)) == []
         assert list(differences(both[name], want)) == []
 
 
 @pytest.mark.parametrize("files", [*SETS[:6], *SETS[-2:]], ids=named)
-def test_all_tables_together_are_each_alone(files: list[Path]) -> None:
+def test_tables_read_together_equal_tables_read_alone(files: list[Path]) -> None:
     names = [*tables.TABLES, "records"]
-    for name, found in together(files, names).items():
-        assert list(differences(found, alone(files, name))) == [], name
+    for name, found in read_together(files, names).items():
+        assert list(differences(found, read_alone(files, name))) == [], name
 
 
-def test_one_pass_reads_a_capture_once_where_names_are_known_in_time() -> None:
+def test_a_capture_is_read_once_if_topic_names_come_first() -> None:
     (file,) = (path for path in FILES if path.name.startswith("kcat-kf"))
     read: list[int] = []
-    together([file], list(tables.TABLES), watch=lambda size, _: read.append(size))
+    read_together([file], list(tables.TABLES), watch=lambda size, _: read.append(size))
     assert sum(read) == file.stat().st_size
 
 
-def test_names_learnt_late_are_looked_up_once_for_all_tables() -> None:
-    """A tail of a capture whose names come behind their ids: two passes, whatever is asked for."""
+def test_late_topic_names_are_looked_up_once_for_all_tables() -> None:
+    """A tail of a capture whose names come behind their ids: two passes, for any tables."""
     (file,) = (path for path in FILES if path.name.startswith("ck-848"))
-    want = {name: plain([file], name) for name in COLUMNAR}
+    want = {name: by_rows([file], name) for name in COLUMNAR}
     assert None not in want["records"].column("topic").to_pylist()
     read: list[int] = []
-    small = together([file], COLUMNAR, batch_rows=1, watch=lambda size, _: read.append(size))
+    small = read_together([file], COLUMNAR, batch_rows=1, watch=lambda size, _: read.append(size))
     for name in COLUMNAR:
         assert list(differences(small[name], want[name])) == []
     assert sum(read) in (file.stat().st_size, 2 * file.stat().st_size)
 
 
-def test_a_table_that_is_not_there() -> None:
+def test_an_unknown_table() -> None:
     with pytest.raises(KeyError, match="offsets"):
         tables.read_tables(FILES[0], ["exchanges", "offsets"])
 
 
-# -- notes of bodies, against those of decoded messages
+# -- facts of bodies, against those of decoded messages
 
 API_SIDES = [
     (info, is_request)
@@ -129,10 +135,10 @@ API_SIDES = [
 ]
 
 
-def heads(info: MessageInfo, is_request: bool) -> Iterator[tuple[Head, dict[str, Any]]]:
+def formats(info: MessageInfo, is_request: bool) -> Iterator[tuple[MessageFormat, dict[str, Any]]]:
     for row in by_message("messages").get(info.name, []):
         asked = InFlightRequest(info.api_key or 0, row["version"], 1, None, 1, 1)
-        yield Head(asked, is_request), row
+        yield MessageFormat(asked, is_request), row
 
 
 def decoded(info: MessageInfo, is_request: bool, version: int, data: bytes) -> Row | None:
@@ -148,52 +154,54 @@ def decoded(info: MessageInfo, is_request: bool, version: int, data: bytes) -> R
     )  # fmt: skip
 
 
-def told(notes: BodyFacts, is_request: bool) -> list[Any]:
-    session = notes.session
+def comparable(facts: BodyFacts, is_request: bool) -> list[Any]:
+    session = facts.session
     return [
-        notes.status,
-        {topic.key for topic in notes.topics},
-        list(dict.fromkeys(topic.name or topic.id_text for topic in notes.topics)),
-        notes.groups,
-        notes.transactional_ids,
-        notes.error_codes,
-        notes.throttle_time_ms,
-        [(topic.key, numbers) for topic, numbers in notes.partitions] if is_request else None,
-        [(one.topic.key, one.partition, one.data) for one in notes.fields],
+        facts.status,
+        {topic.key for topic in facts.topics},
+        list(dict.fromkeys(topic.name or topic.id_text for topic in facts.topics)),
+        facts.groups,
+        facts.transactional_ids,
+        facts.error_codes,
+        facts.throttle_time_ms,
+        [(topic.key, numbers) for topic, numbers in facts.partitions] if is_request else None,
+        [(one.topic.key, one.partition, one.data) for one in facts.fields],
         session and (session.id, session.error_code),
         session and is_request and (session.epoch, list(session.listed), session.forgotten),
     ]
 
 
-def noted(head: Head, names: TopicNames, data: bytes, is_request: bool) -> BodyFacts | None:
-    """Take notes, a second time where nulls have to be allowed first."""
-    layout = head.layout
+def extracted(
+    format: MessageFormat, names: TopicNames, data: bytes, is_request: bool
+) -> BodyFacts | None:
+    """Extract facts, a second time where nulls have to be allowed first."""
+    layout = format.layout
     assert layout is not None
     for _ in range(2):
         reader = Reader(names, True)
-        notes = reader.read(layout, data, 0, 1 << 20, is_request, head.is_fetch)
-        if notes is not None:
-            return notes
-        for step in reader.doubts:
-            step.nulls = True
+        facts = reader.read(layout, data, 0, 1 << 20, is_request, format.is_fetch)
+        if facts is not None:
+            return facts
+        for step in reader.unproven_nulls:
+            step.allows_null = True
     return None
 
 
-def test_notes_of_vectors_are_those_of_their_messages() -> None:
+def test_facts_of_vectors_are_those_of_their_messages() -> None:
     taken = count = 0
     for info, is_request in API_SIDES:
-        for head, row in heads(info, is_request):
+        for format, row in formats(info, is_request):
             count += 1
             data = bytes.fromhex(row["hex"])
             opened = decoded(info, is_request, row["version"], data)
-            if head.layout is None or opened is None:
+            if format.layout is None or opened is None:
                 continue
             names, other = TopicNames(), TopicNames()
-            notes = noted(head, names, data, is_request)
-            if notes is not None:
+            facts = extracted(format, names, data, is_request)
+            if facts is not None:
                 taken += 1
                 other.learn(opened.message, row["version"])  # type: ignore[arg-type]
-                assert told(notes, is_request) == told(
+                assert comparable(facts, is_request) == comparable(
                     body_facts_of(opened, other, True), is_request
                 ), row
                 assert known(names) == known(other)
@@ -204,12 +212,12 @@ def known(names: TopicNames) -> dict[bytes, str | None]:
     return {id: topic.name for id, topic in names._by_id.items() if topic.name}
 
 
-def test_no_notes_of_what_the_decoder_refuses() -> None:
+def test_no_facts_of_a_body_that_the_decoder_refuses() -> None:
     refused = 0
     for info, is_request in API_SIDES:
-        for head, row in list(heads(info, is_request))[::25]:
+        for format, row in list(formats(info, is_request))[::25]:
             data = bytes.fromhex(row["hex"])
-            if head.layout is None or len(data) > 300:
+            if format.layout is None or len(data) > 300:
                 continue
             for cut in (*range(len(data)), len(data) + 1):
                 bad = (data + b"\0")[:cut]
@@ -218,21 +226,20 @@ def test_no_notes_of_what_the_decoder_refuses() -> None:
                     names = TopicNames()
                     reader = Reader(names, True)
                     assert (
-                        reader.read(head.layout, bad, 0, 1 << 20, is_request, head.is_fetch) is None
+                        reader.read(format.layout, bad, 0, 1 << 20, is_request, format.is_fetch)
+                        is None
                     )
                     assert known(names) == {}, (row, cut)
     assert refused > 500
 
 
-def test_most_apis_are_noted_without_decoding() -> None:
-    """What is left to the decoder has a struct that stands alone, or a meaning that another field
-    says.
-    """
+def test_most_apis_are_read_without_decoding() -> None:
+    """Others have a struct outside an array, or a field whose meaning depends on another."""
     left = {
         info.name
         for info, is_request in API_SIDES
-        for head, row in heads(info, is_request)
-        if head.layout is None
+        for format, row in formats(info, is_request)
+        if format.layout is None
         and (info.api_key, "request" if is_request else "response") not in SPECIAL
     }
     assert left <= {
@@ -257,8 +264,8 @@ def test_most_apis_are_noted_without_decoding() -> None:
 # -- records of many fields at once
 
 
-def fields_of(path: Path) -> list[Carried]:
-    found: list[Carried] = []
+def fields_of(path: Path) -> list[RecordsField]:
+    found: list[RecordsField] = []
     context = Context(Traffic([path]))
     for item in context.traffic.raw_frames():
         if not isinstance(item, Ended) and isinstance(item.item, RawFrame):
@@ -267,17 +274,17 @@ def fields_of(path: Path) -> list[Carried]:
     return found
 
 
-def one_by_one(fields: Iterable[Carried]) -> list[tuple[int, bytes | None]]:
+def one_by_one(fields: Iterable[RecordsField]) -> list[tuple[int, bytes | None]]:
     return [
         (record.offset, record.value)
         for field in fields
         for found in batches_in(field)
-        if not isinstance(found, Broken)
+        if not isinstance(found, CorruptRecords)
         for record in found[1]
     ]
 
 
-def at_once(fields: Iterable[Carried]) -> list[tuple[int, bytes | None]]:
+def at_once(fields: Iterable[RecordsField]) -> list[tuple[int, bytes | None]]:
     columns = RecordColumns(lambda: None)
     for field in fields:
         columns.fields.add(
@@ -303,7 +310,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("what", BROKEN)
 @pytest.mark.parametrize("name", ["ck-txn", "fg-max-v0.11.0"])
-def test_a_broken_field_among_good_ones(name: str, what: str) -> None:
+def test_a_corrupt_field_among_valid_ones(name: str, what: str) -> None:
     found = [path for path in FILES if path.name == f"{name}.pcap"]
     if not found:
         missing(f"{name}.pcap, which is beside the repository,")

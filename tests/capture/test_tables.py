@@ -1,4 +1,4 @@
-"""Tables against what others saw in the same recordings, and against each other."""
+"""Compares tables with reference decodings of the same recordings, and with each other."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def of(path: Path, name: str) -> Rows:
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=IDS)
-def test_messages_are_the_truth(path: Path) -> None:
+def test_messages_match_the_truth(path: Path) -> None:
     ours = [
         (
             row["packet"],
@@ -52,7 +52,7 @@ def test_messages_are_the_truth(path: Path) -> None:
 
 
 def true_exchanges(path: Path) -> Counter[tuple[Any, ...]]:
-    """Pair the truth's rows: a response answers the oldest open request of its correlation id."""
+    """Pair the reference rows: a response belongs to the oldest in-flight request of its id."""
     waiting: dict[tuple[int, int], list[dict[str, Any]]] = {}
     found: Counter[tuple[Any, ...]] = Counter()
     for row in truth.lines(path):
@@ -68,7 +68,7 @@ def true_exchanges(path: Path) -> Counter[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=IDS)
-def test_exchanges_pair_as_the_truth_does(path: Path) -> None:
+def test_exchanges_match_the_truth(path: Path) -> None:
     ours = Counter(
         (row["connection"], row["packet"], row["response_packet"], row["api_key"])
         for row in of(path, "exchanges")
@@ -85,7 +85,7 @@ def base64_of(value: bytes | None) -> str | None:
 
 
 @pytest.mark.parametrize("path", WITH_RECORDS, ids=lambda path: path.name.split(".truth")[0])
-def test_records_are_the_truth(path: Path) -> None:
+def test_records_match_the_truth(path: Path) -> None:
     found = {
         key: list(rows)
         for key, rows in groupby(
@@ -173,6 +173,6 @@ def test_latency_is_between_the_two_packets(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=IDS)
-def test_every_topic_id_has_a_name_where_the_capture_tells_it(path: Path) -> None:
+def test_every_topic_id_is_resolved_if_the_capture_has_its_name(path: Path) -> None:
     for row in of(path, "partitions"):
         assert row["topic"] is not None or row["topic_id"] is not None

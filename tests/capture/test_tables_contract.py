@@ -17,15 +17,15 @@ from kafkawire.capture.tables import TABLES
 from kafkawire.capture.tables.documentation import markdown
 from kafkawire.capture.tables.extraction.body_facts import body_facts_of
 from kafkawire.capture.tables.extraction.body_reader import Reader
-from kafkawire.capture.tables.extraction.entities import Entities, role
+from kafkawire.capture.tables.extraction.entities import Entities, recorder_of
 from kafkawire.capture.tables.extraction.layouts import layout_of
 from kafkawire.capture.tables.extraction.partition_fields import (
     REQUEST_FIELDS,
     REQUESTS,
     RESPONSE_FIELDS,
     RESPONSES,
-    Place,
-    spoken,
+    PartitionPath,
+    partition_references,
 )
 from kafkawire.messages import REGISTRY
 from kafkawire.primitives import FieldRow
@@ -52,7 +52,7 @@ def types_in(type: Any) -> set[str]:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_types_are_those_that_spark_takes(name: str) -> None:
+def test_types_are_supported_by_spark(name: str) -> None:
     schema = TABLES[name].schema
     for field in schema:
         assert types_in(field.type) <= PLAIN, field
@@ -72,16 +72,16 @@ def test_the_tables_are_those_of_the_contract() -> None:
     ]
 
 
-def test_the_page_about_tables_is_up_to_date() -> None:
+def test_the_documentation_of_tables_is_up_to_date() -> None:
     page = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
     assert page == markdown(), "python -m kafkawire.capture.tables.documentation > docs/tables.md"
 
 
-def test_every_column_says_what_it_is() -> None:
+def test_every_column_has_a_description() -> None:
     for table in TABLES.values():
         for column in table.columns:
-            assert column.says.endswith("."), column.name
-            assert column.says[0].isupper() or column.says[0] == "`", column.name
+            assert column.description.endswith("."), column.name
+            assert column.description[0].isupper() or column.description[0] == "`", column.name
 
 
 # -- what fields mean: our rules against `entityType`
@@ -115,7 +115,7 @@ def ours(message: Message) -> set[tuple[str, str, str]]:
     found = set()
     for struct in message.structs:
         for row in getattr(module, struct.name).__fields__:
-            note = role(struct.name, row)
+            note = recorder_of(struct.name, row)
             if note in notes:
                 found.add((struct.name, row.attribute, notes[note]))
     return found
@@ -203,7 +203,7 @@ NAMED: dict[str, tuple[str, int, dict[str, Any], list[str], list[str], list[str]
 
 
 @pytest.mark.parametrize("case", NAMED)
-def test_what_a_message_identifies_is_the_same_everywhere(case: str) -> None:
+def test_all_readers_find_the_same_entities(case: str) -> None:
     """By the tables, from decoded messages and from bytes, and in `decode`'s table and filters."""
     name, version, fields, topics, groups, transactions = NAMED[case]
     message = kafkawire.from_json(name, version, fields)
@@ -227,10 +227,10 @@ def test_what_a_message_identifies_is_the_same_everywhere(case: str) -> None:
     layout = layout_of(type(message), info.api_key, is_request, version, info.is_flexible(version))
     if layout is not None:
         data = message.encode(version)
-        heard = Reader(names, False).read(layout, data, 0, 1000, is_request, False)
-        assert heard is not None
-        assert [topic.name for topic in heard.topics] == topics
-        assert (heard.groups, heard.transactional_ids) == (groups, transactions)
+        found = Reader(names, False).read(layout, data, 0, 1000, is_request, False)
+        assert found is not None
+        assert [topic.name for topic in found.topics] == topics
+        assert (found.groups, found.transactional_ids) == (groups, transactions)
 
 
 def test_a_field_has_the_entity_type_of_its_schema() -> None:
@@ -245,7 +245,7 @@ def test_a_field_has_the_entity_type_of_its_schema() -> None:
 
 def test_a_name_without_an_entity_type_identifies_nothing() -> None:
     for name in ("topic", "topic_name", "name", "group_id", "groups", "transactional_id"):
-        assert role("SomeTopic", FieldRow(name, name, "string", 0, 1, -1)) is None
+        assert recorder_of("SomeTopic", FieldRow(name, name, "string", 0, 1, -1)) is None
 
 
 # -- where partitions are
@@ -272,9 +272,9 @@ PLACES = [
 
 
 @pytest.mark.parametrize(("name", "place"), PLACES, ids=lambda value: str(value)[:40])
-def test_the_way_to_partitions_is_there(name: str, place: Place) -> None:
+def test_paths_to_partitions_exist(name: str, place: PartitionPath) -> None:
     struct = REGISTRY.load(name)
-    for step in place.way:
+    for step in place.attributes:
         struct = struct_at(struct, step)
     here = {row.attribute: row.type for row in struct.__fields__}
     assert here.get(place.name, "string") == "string"
@@ -286,16 +286,16 @@ def test_the_way_to_partitions_is_there(name: str, place: Place) -> None:
         assert any(row.attribute == place.number for row in inner.__fields__)
 
 
-def test_each_direction_of_an_api_is_there_if_the_other_is() -> None:
+def test_apis_have_partitions_in_both_directions() -> None:
     only = set(REQUESTS) ^ set(RESPONSES)
     assert {ApiKey(key).name for key in only} == {"METADATA", "DESCRIBE_TOPIC_PARTITIONS"}
 
 
-def test_what_fields_say_is_of_columns_that_there_are() -> None:
+def test_partition_fields_map_to_existing_columns() -> None:
     columns = {column.name for column in TABLES["partitions"].columns}
     assert set(REQUEST_FIELDS.values()) | set(RESPONSE_FIELDS.values()) <= columns
 
 
-def test_a_message_that_was_not_decoded_speaks_of_no_partition() -> None:
+def test_an_undecoded_message_has_no_partitions() -> None:
     row = Row(1, 1, "request", 1, Status.MALFORMED, api_key=0)
-    assert list(spoken(row, TopicNames())) == []
+    assert list(partition_references(row, TopicNames())) == []

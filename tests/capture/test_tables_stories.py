@@ -1,4 +1,4 @@
-"""Tables of captures written for a test: what each row must say, by hand."""
+"""Tests tables of handwritten captures, row by row."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_connections_by_hand(written: Path) -> None:
     assert not row["reset"]
 
 
-def test_nothing_is_a_problem_there(written: Path) -> None:
+def test_a_capture_without_problems(written: Path) -> None:
     assert rows(written, "problems") == []
 
 
@@ -230,7 +230,7 @@ def test_batches_are_bounded_and_of_one_schema(written: Path) -> None:
     assert {batch.schema for batch in found} == {tables.TABLES["records"].schema}
 
 
-def test_a_table_there_is_none_of(written: Path) -> None:
+def test_an_unknown_table(written: Path) -> None:
     with pytest.raises(KeyError):
         tables.read(written, "offsets")
 
@@ -250,7 +250,7 @@ def names_the_topic(story: Story) -> Story:
     return story.answers("Metadata", 12, topics=[{"name": "orders", "topicId": ORDERS}])
 
 
-def test_a_name_that_comes_later_is_filled_in_backwards(tmp_path: Path) -> None:
+def test_a_later_topic_name_applies_to_earlier_rows(tmp_path: Path) -> None:
     file = names_the_topic(fetches_by_id(Story())).save(tmp_path / "late.pcap")
     # a batch of one row goes out before the name was read
     fetch, _ = rows(file, "exchanges", batch_rows=1)
@@ -265,21 +265,21 @@ def test_a_name_that_comes_later_is_filled_in_backwards(tmp_path: Path) -> None:
     }
 
 
-def test_a_name_in_a_later_file_of_the_set_is_filled_in(tmp_path: Path) -> None:
+def test_a_topic_name_in_a_later_file_applies_to_earlier_rows(tmp_path: Path) -> None:
     story = names_the_topic(fetches_by_id(Story()))
     files = [story.save(tmp_path / "b.pcap", 4), story.save(tmp_path / "a.pcap", 0, 4)]
     fetch, _ = rows(files, "exchanges", batch_rows=1)
     assert fetch["topics"] == ["orders"]
 
 
-def test_a_name_that_never_comes_leaves_the_id(tmp_path: Path) -> None:
+def test_an_unknown_topic_name_leaves_the_id(tmp_path: Path) -> None:
     file = fetches_by_id(Story()).save(tmp_path / "never.pcap")
     (fetch,) = rows(file, "exchanges")
     assert fetch["topics"] == [ORDERS]
     assert fetch["partitions"] == [{"topic": None, "topic_id": ORDERS, "partitions": [1]}]
 
 
-def test_a_stream_has_the_names_that_came_up_to_then(tmp_path: Path) -> None:
+def test_a_stream_has_the_topic_names_seen_so_far(tmp_path: Path) -> None:
     file = names_the_topic(fetches_by_id(Story())).save(tmp_path / "late.pcap")
     with file.open("rb") as stream:
         found = [
@@ -292,7 +292,7 @@ def test_a_stream_has_the_names_that_came_up_to_then(tmp_path: Path) -> None:
 # -- fetch sessions
 
 
-def test_an_incremental_fetch_asks_for_what_its_session_holds(tmp_path: Path) -> None:
+def test_an_incremental_fetch_has_the_partitions_of_its_session(tmp_path: Path) -> None:
     story = Story()
     topics = [{"topic": "orders", "partitions": [{"partition": 0}, {"partition": 1}]}]
     story.asks("Fetch", 12, sessionId=0, sessionEpoch=0, topics=topics)
@@ -344,7 +344,7 @@ def test_packets_are_numbered_in_their_own_files() -> None:
 # -- who a client is
 
 
-def test_software_and_mechanism_are_told(tmp_path: Path) -> None:
+def test_software_and_sasl_mechanism(tmp_path: Path) -> None:
     story = Story()
     story.asks("ApiVersions", 3, clientSoftwareName="librdkafka", clientSoftwareVersion="2.16.0")
     story.answers("ApiVersions", 3)
@@ -368,7 +368,7 @@ def test_software_and_mechanism_are_told(tmp_path: Path) -> None:
 # -- problems
 
 
-def test_a_broken_batch_is_a_problem_and_costs_only_itself(tmp_path: Path) -> None:
+def test_a_corrupt_batch_is_a_problem_and_affects_no_other(tmp_path: Path) -> None:
     good = base64.b64decode(batch(b"one"))
     bad = good[:-1] + bytes([good[-1] ^ 1])
     records = base64.b64encode(bad + good).decode()
@@ -382,7 +382,7 @@ def test_a_broken_batch_is_a_problem_and_costs_only_itself(tmp_path: Path) -> No
     assert [row["value"] for row in rows(file, "records")] == [b"one"]
 
 
-def test_bytes_that_are_missing_are_problems() -> None:
+def test_gaps_are_problems() -> None:
     found = rows(FIXTURES / "captures" / "kcat-kf--loss.pcap", "problems")
     kinds = {row["kind"] for row in found}
     assert "gap" in kinds
@@ -391,7 +391,7 @@ def test_bytes_that_are_missing_are_problems() -> None:
     assert sum(row["gap_bytes"] for row in connections) == lost
 
 
-def test_text_that_is_no_utf_8_is_shown_escaped(tmp_path: Path) -> None:
+def test_invalid_utf_8_is_escaped(tmp_path: Path) -> None:
     frame = request("Metadata", 9, 1, topics=[{"name": "orders"}])
     at = frame.index(b"orders")
     story = Story().sends(CLIENT, request("Metadata", 9, 0))
@@ -402,7 +402,7 @@ def test_text_that_is_no_utf_8_is_shown_escaped(tmp_path: Path) -> None:
     assert rows(file, "messages")[2]["status"] == "lenient"
 
 
-def test_a_file_that_is_no_capture(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_capture(tmp_path: Path) -> None:
     from kafkawire.errors import CaptureError
 
     file = tmp_path / "text.pcap"
@@ -415,7 +415,7 @@ def test_a_file_that_is_no_capture(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_no_damage_makes_a_table_fail(seed: int, tmp_path: Path) -> None:
+def test_corrupt_captures_never_fail(seed: int, tmp_path: Path) -> None:
     rng = Random(seed)
     names = ("ck-848", "ck-txn", "kjs-all", "fg-max-v0.11.0", "ck-group-range", "kcat-kf")
     whole = bytearray((FIXTURES / "captures" / f"{names[seed % len(names)]}.pcap").read_bytes())

@@ -163,7 +163,7 @@ Group grp-range
   03:58:30.154          rebalance ends after 3.00 s (generation 2, 1 member); nobody consumed for 3.00 s
   03:58:30.297  cons-A  commits g-topic 0-3, lag 0
   03:58:31.115  cons-B  rebalance starts: a member joins
-  03:58:31.164  cons-A  is refused: OffsetCommit answered REBALANCE_IN_PROGRESS
+  03:58:31.164  cons-A  is refused: OffsetCommit failed with REBALANCE_IN_PROGRESS
   03:58:36.116  cons-A  joins (generation 3, 2 members)
   03:58:36.116  cons-B  joins (generation 3)
   03:58:36.116  cons-A  is assigned g-topic 0-1
@@ -253,7 +253,7 @@ def test_who_is_refused_is_no_member_for_it(tmp_path: Path) -> None:
     life = told(path)
     assert life["members"] == []
     assert life["errors"] == {"ILLEGAL_GENERATION": 1}
-    assert "tester  is refused: Heartbeat answered ILLEGAL_GENERATION" in text("groups", path)
+    assert "tester  is refused: Heartbeat failed with ILLEGAL_GENERATION" in text("groups", path)
 
 
 def test_members_of_one_client_id_are_told_apart(tmp_path: Path) -> None:
@@ -294,7 +294,7 @@ def test_names_that_come_after_the_commit_still_tell_its_lag(tmp_path: Path) -> 
 def test_of_a_long_life_the_middle_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group_life, "KEPT", 3)
+    monkeypatch.setattr(group_life, "MAX_ENTRIES", 3)
     story = Story()
     for generation in range(1, 8):
         joined(story, "m1", generation, ["m1"])

@@ -186,7 +186,7 @@ def test_findings_go_to_standard_error_with_file_and_position(partition: Partiti
     partition.segment.write_bytes(raw)
     result = run(partition.segment)
     assert result.exit_code == 1
-    assert result.stderr.startswith(f"{partition.segment}:0: the checksum is ")
+    assert result.stderr.startswith(f"{partition.segment}:0: checksum mismatch: ")
     assert result.stderr.rstrip().endswith("[crc]")
     assert len(json_rows(result)) == 36
     assert run(partition.segment, "--no-verify").exit_code == 0
@@ -197,7 +197,7 @@ def test_notes_do_not_count(partition: Partition) -> None:
         file.write(partition.batches[-1].data[:40])
     result = run(partition.segment)
     assert result.exit_code == 0
-    assert "note: the file ends inside a batch, 40 bytes into it [active-tail]" in result.stderr
+    assert "note: incomplete batch at the end of the file: 40 bytes [active-tail]" in result.stderr
 
 
 def test_strangers_in_a_directory_are_named(partition: Partition) -> None:

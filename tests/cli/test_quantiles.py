@@ -34,10 +34,10 @@ def test_a_quantile_is_within_one_per_cent(values: list[int]) -> None:
             assert abs(found - wanted) <= ERROR * wanted + 0.5
         else:
             assert found <= 0
-        assert made.least is not None
-        assert made.most is not None
-        assert made.least <= found <= made.most
-    assert (made.count, made.least, made.most) == (len(values), min(values), max(values))
+        assert made.min is not None
+        assert made.max is not None
+        assert made.min <= found <= made.max
+    assert (made.count, made.min, made.max) == (len(values), min(values), max(values))
 
 
 @given(st.lists(st.integers(1, DAY)), st.randoms(use_true_random=False))

@@ -66,34 +66,34 @@ def kafka_tools() -> Installation:
     return install()
 
 
-class Said(NamedTuple):
-    """What the tool prints of a key or value: its type or version, and its fields."""
+class PrintedPart(NamedTuple):
+    """A key or value as the tool prints it: type or version, and fields."""
 
     label: str
     data: Json
 
 
 def dump(installation: Installation, path: Path, *options: str) -> list[str]:
-    """Let the tool print a file, and cut that at the beginnings of records, batches and entries."""
+    """Print a file with the tool, and split the output into records, batches and entries."""
     text = installation.run(TOOL, *options, "--files", str(path))
     return BEGINNING.split(text)[1:]
 
 
-def said(text: str) -> list[Said | None]:
+def printed_parts(text: str) -> list[PrintedPart | None]:
     """Read `key: {...} payload: {...}`; None for a tombstone's value."""
-    made: list[Said | None] = []
+    made: list[PrintedPart | None] = []
     for part in re.split(r"(?:^| )(?:key|payload): (?=\{\"|<DELETE>)", text)[1:]:
         if part.startswith("<DELETE>"):
             made.append(None)
             continue
         printed = json.JSONDecoder().raw_decode(part)[0]
         label = printed["version"] if "version" in printed else printed["type"]
-        made.append(Said(str(label), printed["data"]))
+        made.append(PrintedPart(str(label), printed["data"]))
     return made
 
 
-def ours(part: LogPart | None) -> Said | None:
-    """Say of a key or value what the tool says."""
+def ours(part: LogPart | None) -> PrintedPart | None:
+    """Convert a key or value to the tool's form."""
     if part is None:
         return None
     assert part.message is not None, part.error
@@ -103,11 +103,11 @@ def ours(part: LogPart | None) -> Said | None:
         for name, value in plain(part.to_json()["message"]).items()
         if name not in LATER.get(part.name or "", ())
     }
-    return Said(str(part.type if is_key else part.version), data)
+    return PrintedPart(str(part.type if is_key else part.version), data)
 
 
 def plain(value: Json) -> Json:
-    """Take out what we add to Kafka's JSON form."""
+    """Remove what we add to Kafka's JSON form."""
     if isinstance(value, dict):
         return {
             key: plain(inner)
@@ -118,7 +118,7 @@ def plain(value: Json) -> Json:
 
 
 def vectors_of(log: InternalLog) -> list[tuple[bytes | None, bytes | None]]:
-    """Make keys and values of a log of Kafka's vectors."""
+    """Return the keys and values of a log in Kafka's vectors."""
     made: list[tuple[bytes | None, bytes | None]] = []
     stems = set(COORDINATED.get(log, {}).values())
     for row in golden.rows("log_records"):
@@ -134,7 +134,7 @@ def vectors_of(log: InternalLog) -> list[tuple[bytes | None, bytes | None]]:
 
 
 def written_log(folder: Path, log: InternalLog) -> Path:
-    """Write the vectors of a log into a segment, a batch each, all codecs."""
+    """Write the vectors of a log into a segment, one batch each, all codecs."""
     topic = next(topic for topic, one in TOPICS.items() if one is log)
     path = folder / f"{topic}-0" / f"{0:020}.log"
     path.parent.mkdir()
@@ -172,7 +172,7 @@ def test_messages_of_internal_logs(
             refused.add(value.name)
             continue
         parts = [value] if key is None else [key, value]
-        assert said(match["content"]) == [ours(part) for part in parts], match["content"]
+        assert printed_parts(match["content"]) == [ours(part) for part in parts], match["content"]
     assert refused <= REFUSED
 
 

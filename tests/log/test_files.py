@@ -1,4 +1,4 @@
-"""Names: what a file is, whose records it holds, which segment is the active one."""
+"""Tests file names: kinds, internal logs, the active segment."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_names(
 
 
 @pytest.mark.parametrize("name", ["server.properties", "x.checkpoint", "notes.txt", "log", ".lock"])
-def test_names_that_are_not_kafkas(name: str) -> None:
+def test_unknown_names(name: str) -> None:
     assert recognise(Path("/kafka/orders-3", name)) is None
 
 
@@ -63,7 +63,7 @@ def test_names_that_are_not_kafkas(name: str) -> None:
         ("elsewhere", None),
     ],
 )
-def test_whose_records_a_segment_holds(folder: str, log: InternalLog | None) -> None:
+def test_the_internal_log_of_a_segment(folder: str, log: InternalLog | None) -> None:
     file = recognise(Path("/kafka", folder, f"{NUMBER}.log"))
     assert file is not None
     assert file.log is log
@@ -82,13 +82,13 @@ def test_the_last_segment_is_active(tmp_path: Path) -> None:
     assert active == [False, True]
 
 
-def test_an_index_knows_its_segment() -> None:
+def test_the_segment_of_an_index() -> None:
     file = recognise(Path(f"/kafka/orders-3/{NUMBER}.timeindex.deleted"))
     assert file is not None
     assert file.segment == Path(f"/kafka/orders-3/{NUMBER}.log.deleted")
 
 
-def test_a_folder_stands_for_all_below_it(tmp_path: Path) -> None:
+def test_walk_yields_all_files_below_a_directory(tmp_path: Path) -> None:
     for name in ("b-0/2.log", "b-0/1.log", "a-0/1.log", "meta.properties", ".lock"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)

@@ -23,7 +23,7 @@ from kafkawire_cli.render.log_rows import JsonLines, Table
 from tests.fuzzing import mutate, replayable, seeds
 
 from . import written
-from .test_hostile import KINDS, lay_out, sound
+from .test_hostile import KINDS, valid_files, write_files
 from .written import BASE, both, known
 
 LARGEST: Final = 2**63 - 1
@@ -32,7 +32,7 @@ GARBAGE: Final = b"garbage between batches " * 4
 LOGS: Final = (None, *InternalLog)
 
 
-def every_form(file: LogFile, rows: list[Row]) -> None:
+def write_all_formats(file: LogFile, rows: list[Row]) -> None:
     """Write rows in all formats of `kafkawire log`."""
     lines, table = io.StringIO(), io.StringIO()
     for sink in (JsonLines(lines), Table(table)):
@@ -53,7 +53,7 @@ def read_all(path: Path, log: InternalLog | None, verify: bool) -> list[Row]:
         if isinstance(each, Finding):
             assert str(each)
     rows: list[Row] = [each for each in found if not isinstance(each, Finding)]
-    every_form(file, rows)
+    write_all_formats(file, rows)
     return rows
 
 
@@ -63,9 +63,9 @@ def read_all(path: Path, log: InternalLog | None, verify: bool) -> list[Row]:
 def test_mutated_files(name: str, seed: int, tmp_path: Path) -> None:
     with replayable(seed):
         rng = random.Random(f"{name} {seed}")
-        lay_out(tmp_path)
+        write_files(tmp_path)
         for _ in range(12):
-            data = mutate(sound()[name], rng)
+            data = mutate(valid_files()[name], rng)
             (tmp_path / name).write_bytes(data)
             rows = read_all(tmp_path / name, rng.choice(LOGS), rng.random() < 0.7)
             assert len(rows) <= len(data)
@@ -74,7 +74,7 @@ def test_mutated_files(name: str, seed: int, tmp_path: Path) -> None:
 @pytest.mark.fuzz
 @pytest.mark.parametrize("seed", seeds(12))
 def test_mutated_segments_of_every_format(seed: int, tmp_path: Path) -> None:
-    """Old formats and codecs, at offsets at both ends of an int64, under mutated headers."""
+    """Old formats and codecs, offsets at both ends of int64, mutated headers."""
     path = tmp_path / f"{BASE:020}.log"
     with replayable(seed):
         rng = random.Random(seed)
@@ -84,7 +84,7 @@ def test_mutated_segments_of_every_format(seed: int, tmp_path: Path) -> None:
 
 
 def segment(rng: random.Random) -> Iterator[bytes]:
-    """Write a batch, perhaps mutated, perhaps garbage behind it."""
+    """Write a batch, possibly mutated, possibly followed by garbage."""
     offset = rng.choice([BASE, 0, -1, -5, LARGEST - 2**31, -(2**62), 2**62, rng.getrandbits(40)])
     builder = BatchBuilder(base_offset=offset, compression=rng.choice(list(Compression)))
     for number in range(rng.randint(0, 3)):
@@ -105,10 +105,10 @@ def test_a_negative_offset_before_garbage(offset: int, tmp_path: Path) -> None:
     rows, findings = both(path)
     assert len(rows) == 3
     assert [found.rule for found in findings if found.position == len(bad)] == [Rule.BATCH_LENGTH]
-    assert f"the next batch is at {len(bad) + len(GARBAGE)}" in str(findings)
+    assert f"next batch at {len(bad) + len(GARBAGE)}" in str(findings)
 
 
-def test_the_search_covers_an_int64_and_no_more() -> None:
+def test_the_search_covers_int64_offsets() -> None:
     builder = BatchBuilder(base_offset=LARGEST - 2**31)
     builder.append(None, b"value")
     data = GARBAGE + builder.build()
@@ -145,7 +145,7 @@ def bytes_read(count: int, between: bytes) -> tuple[int, int]:
 
 
 FALSE_START: Final = BASE.to_bytes(8, "big") + (100_000).to_bytes(4, "big") + b"\0\0\0\0\x02"
-"""What looks like a batch of 100 kB until its checksum is computed."""
+"""Looks like a batch of 100 kB until its checksum is computed."""
 
 
 @pytest.mark.parametrize("between", [GARBAGE, bytes(20), FALSE_START])
@@ -157,8 +157,8 @@ def test_searches_read_in_proportion_to_the_file(between: bytes) -> None:
 
 @pytest.mark.parametrize("base", ["99999999999999999999", "09223372036854775807"])
 @pytest.mark.parametrize("suffix", ["log", "index", "timeindex"])
-def test_offsets_beyond_an_int64(base: str, suffix: str, tmp_path: Path) -> None:
-    """A name whose number is too large says no base offset; an entry beyond it is a finding."""
+def test_offsets_beyond_int64(base: str, suffix: str, tmp_path: Path) -> None:
+    """A number that is too large is not a base offset; an entry beyond int64 is a finding."""
     path = tmp_path / f"{base}.{suffix}"
     data = {
         "log": written.batch(BASE, 1) + GARBAGE,
@@ -175,7 +175,7 @@ def test_offsets_beyond_an_int64(base: str, suffix: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("text", ['{"a":"\\ud800"}', '{"\\ud800":1}', '{"a":NaN}', '{"a":1e999}'])
-def test_json_that_utf8_cannot_hold(text: str, tmp_path: Path) -> None:
+def test_json_with_lone_surrogates(text: str, tmp_path: Path) -> None:
     path = tmp_path / "quorum-state"
     path.write_text(text)
     assert known(path).kind is FileKind.QUORUM_STATE

@@ -36,8 +36,8 @@ KINDS: Final = (
 
 
 @cache
-def sound() -> dict[str, bytes]:
-    """Write one sound file of every kind."""
+def valid_files() -> dict[str, bytes]:
+    """Return one valid file of every kind."""
     with TemporaryDirectory() as folder:
         made = written.partition(Path(folder, "orders-3"), count=10)
         found = {path.name: path.read_bytes() for path in walk(made.folder)}
@@ -49,14 +49,14 @@ def sound() -> dict[str, bytes]:
     }
 
 
-def lay_out(folder: Path) -> None:
-    for name, data in sound().items():
+def write_files(folder: Path) -> None:
+    for name, data in valid_files().items():
         (folder / name).write_bytes(data)
 
 
-def test_the_sound_files_are_sound(tmp_path: Path) -> None:
-    lay_out(tmp_path)
-    assert set(sound()) == set(KINDS)
+def test_the_valid_files_have_no_findings(tmp_path: Path) -> None:
+    write_files(tmp_path)
+    assert set(valid_files()) == set(KINDS)
     for name in KINDS:
         made, found = both(tmp_path / name)
         assert made, name
@@ -76,10 +76,10 @@ def test_random_bytes(name: str, data: bytes) -> None:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_flipped_bits(name: str, tmp_path: Path) -> None:
-    lay_out(tmp_path)
+    write_files(tmp_path)
     draw = random.Random(name)
     for _ in range(150):
-        raw = bytearray(sound()[name])
+        raw = bytearray(valid_files()[name])
         for _ in range(draw.choice([1, 1, 2, 8])):
             raw[draw.randrange(len(raw))] ^= 1 << draw.randrange(8)
         (tmp_path / name).write_bytes(raw)
@@ -87,16 +87,16 @@ def test_flipped_bits(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_cuts(name: str, tmp_path: Path) -> None:
-    lay_out(tmp_path)
-    whole = sound()[name]
+def test_truncated_files(name: str, tmp_path: Path) -> None:
+    write_files(tmp_path)
+    whole = valid_files()[name]
     complete = len(both(tmp_path / name)[0])
     for cut in range(0, len(whole), max(1, len(whole) // 120)):
         (tmp_path / name).write_bytes(whole[:cut])
         assert len(both(tmp_path / name)[0]) <= complete
 
 
-def test_every_bit_of_a_batch_under_the_checksum_is_found(tmp_path: Path) -> None:
+def test_every_flipped_bit_under_the_checksum_is_found(tmp_path: Path) -> None:
     path = tmp_path / f"{BASE:020}.log"
     whole = written.batch(BASE, 1) + written.batch(BASE + 1, 1)
     one = len(whole) // 2
@@ -105,13 +105,13 @@ def test_every_bit_of_a_batch_under_the_checksum_is_found(tmp_path: Path) -> Non
         raw[bit // 8] ^= 1 << bit % 8
         path.write_bytes(raw)
         made, found = both(path)
-        assert any(each.is_fault and each.position == 0 for each in found), bit
+        assert any(each.is_error and each.position == 0 for each in found), bit
         last = made[-1]
         assert isinstance(last, RecordRow), bit
         assert (last.offset, last.crc_valid) == (BASE + 1, True), bit
 
 
-def test_a_length_with_any_bit_flipped_hides_no_other_batch(tmp_path: Path) -> None:
+def test_a_flipped_bit_in_a_length_hides_no_other_batch(tmp_path: Path) -> None:
     path = tmp_path / f"{BASE:020}.log"
     parts = [written.batch(BASE + n, 1) for n in range(4)]
     for bit in range(32):
@@ -119,12 +119,12 @@ def test_a_length_with_any_bit_flipped_hides_no_other_batch(tmp_path: Path) -> N
         raw[len(parts[0]) + 8 + bit // 8] ^= 1 << bit % 8
         path.write_bytes(raw)
         made, found = both(path)
-        assert any(each.is_fault for each in found), bit
+        assert any(each.is_error for each in found), bit
         sure = [row.offset for row in made if isinstance(row, RecordRow) and row.crc_valid]
         assert sure == [BASE, BASE + 2, BASE + 3], bit
 
 
-def test_a_file_full_of_false_beginnings_takes_bounded_time(tmp_path: Path) -> None:
+def test_a_file_of_false_batch_starts_takes_bounded_time(tmp_path: Path) -> None:
     path = tmp_path / f"{0:020}.log"
     head = bytes(8) + (50_000).to_bytes(4, "big") + bytes(4) + b"\x02"
     path.write_bytes(b"\xff" * 20 + head * 100_000)

@@ -1,4 +1,4 @@
-"""Indexes: their entries, the room behind them, and every way to disagree with the segment."""
+"""Tests indexes: entries, preallocated space, and every mismatch with the segment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def partition(tmp_path: Path) -> Partition:
 
 
 def rewrite(path: Path, at: int, data: bytes) -> None:
-    """Put bytes into a file; a negative place counts from its end."""
+    """Write bytes into a file; a negative position counts from its end."""
     raw = bytearray(path.read_bytes())
     at = at if at >= 0 else len(raw) + at
     raw[at : at + len(data)] = data
@@ -51,7 +51,7 @@ def test_an_index_of_aborted_transactions(partition: Partition) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["index", "timeindex", "txnindex"])
-def test_nothing_but_room(partition: Partition, suffix: str) -> None:
+def test_an_index_of_preallocated_space(partition: Partition, suffix: str) -> None:
     partition.file(suffix).write_bytes(b"" if suffix == "txnindex" else bytes(12 * 8 * 9000))
     assert rows(partition.file(suffix)) == []
 
@@ -65,28 +65,26 @@ def test_half_an_entry_at_the_end(partition: Partition, suffix: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["index", "timeindex"])
-def test_without_a_segment_nothing_is_compared_and_that_is_said(
-    partition: Partition, suffix: str
-) -> None:
+def test_without_a_segment_there_is_a_note(partition: Partition, suffix: str) -> None:
     partition.segment.unlink()
     (found,) = findings(partition.file(suffix))
-    assert (found.rule, found.is_fault) == (Rule.NO_SEGMENT, False)
+    assert (found.rule, found.is_error) == (Rule.NO_SEGMENT, False)
     assert findings(partition.file(suffix), verify=False) == []
 
 
 @pytest.mark.parametrize("off", [-1, 1, 10**8])
-def test_a_position_where_no_batch_begins(partition: Partition, off: int) -> None:
+def test_a_position_without_a_batch(partition: Partition, off: int) -> None:
     path = partition.file("index")
     rewrite(path, 8, INDEX_ENTRY.pack(26, partition.batches[6].position + off))
     assert (Rule.INDEX_POSITION, 8) in rules(path)
     assert findings(path, verify=False) == []
 
 
-def test_an_offset_before_the_batch_it_points_at(partition: Partition) -> None:
+def test_an_offset_before_its_batch(partition: Partition) -> None:
     path = partition.file("index")
     rewrite(path, 8, INDEX_ENTRY.pack(23, partition.batches[6].position))
     assert rules(path) == [(Rule.INDEX_OFFSET, 8)]
-    assert findings(path)[0].text.endswith("has 124-126")
+    assert findings(path)[0].text.endswith("has offsets 124-126")
 
 
 def test_offsets_beyond_their_batches_are_one_note(partition: Partition) -> None:
@@ -98,12 +96,12 @@ def test_offsets_beyond_their_batches_are_one_note(partition: Partition) -> None
             path, (at // 3 - 1) * 8, INDEX_ENTRY.pack(second.last_offset - BASE, first.position)
         )
     (found,) = findings(path)
-    assert (found.rule, found.is_fault) == (Rule.INDEX_BEYOND, False)
+    assert (found.rule, found.is_error) == (Rule.INDEX_BEYOND, False)
     assert "(2 such entries)" in found.text
 
 
 @pytest.mark.parametrize("suffix", ["index", "timeindex"])
-def test_entries_that_go_back(partition: Partition, suffix: str) -> None:
+def test_entries_out_of_order(partition: Partition, suffix: str) -> None:
     path = partition.file(suffix)
     size = {"index": INDEX_ENTRY, "timeindex": TIME_ENTRY}[suffix].size
     raw = path.read_bytes()
@@ -111,13 +109,13 @@ def test_entries_that_go_back(partition: Partition, suffix: str) -> None:
     assert (Rule.ENTRY_ORDER, size) in rules(path)
 
 
-def test_room_between_entries_is_entries(partition: Partition) -> None:
+def test_zero_entries_between_others_are_entries(partition: Partition) -> None:
     path = partition.file("index")
     rewrite(path, 8, bytes(8))
     assert (Rule.ENTRY_ORDER, 8) in rules(path)
 
 
-def test_a_timestamp_that_is_not_the_batchs(partition: Partition) -> None:
+def test_a_timestamp_that_differs_from_the_batch(partition: Partition) -> None:
     path = partition.file("timeindex")
     batch = partition.batches[6]
     rewrite(path, 12, TIME_ENTRY.pack(batch.max_timestamp + 1, batch.last_offset - BASE))
@@ -130,7 +128,7 @@ def test_an_earlier_batch_with_a_later_timestamp(partition: Partition) -> None:
     assert found == [(Rule.TIME_TIMESTAMP, at) for at in (0, 12, 24)]
 
 
-def test_an_offset_that_no_batch_holds(partition: Partition) -> None:
+def test_an_offset_outside_all_batches(partition: Partition) -> None:
     path = partition.file("timeindex")
     rewrite(path, 24, TIME_ENTRY.pack(2**42, 5000))
     assert rules(path) == [(Rule.TIME_OFFSET, 24)]

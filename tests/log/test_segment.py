@@ -1,4 +1,4 @@
-"""Segments: rows of every format, every rule broken once, tails, what is read behind damage."""
+"""Tests segments: all formats, every rule violated once, incomplete batches, recovery."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def offsets(path: Path) -> list[int]:
     return [row.offset for row in records(path)]
 
 
-def test_a_row_says_everything_of_its_record(tmp_path: Path) -> None:
+def test_all_columns_of_a_record_row(tmp_path: Path) -> None:
     data = batch(BASE, 2, Compression.LZ4, producer_id=7, producer_epoch=1, base_sequence=9)
     assert rows(segment(tmp_path, data))[1] == RecordRow(
         position=0,
@@ -77,7 +77,7 @@ def test_control_records_are_named(tmp_path: Path) -> None:
     assert row.decoded.value.to_json()["message"] == {"coordinatorEpoch": 3}
 
 
-def test_records_of_kafkas_own_logs_are_decoded(tmp_path: Path) -> None:
+def test_records_of_internal_logs_are_decoded(tmp_path: Path) -> None:
     folder = tmp_path / "__consumer_offsets-12"
     folder.mkdir()
     commit, tombstone = rows(segment(folder, written.offset_commits()))
@@ -91,33 +91,33 @@ def test_records_of_kafkas_own_logs_are_decoded(tmp_path: Path) -> None:
     assert tombstone.decoded.key == commit.decoded.key
 
 
-def test_an_empty_segment_and_one_of_room_alone(tmp_path: Path) -> None:
+def test_empty_and_preallocated_segments(tmp_path: Path) -> None:
     assert rows(segment(tmp_path)) == []
     assert rows(segment(tmp_path, bytes(100_000))) == []
 
 
-def test_room_taken_in_advance_is_no_fault(tmp_path: Path) -> None:
+def test_preallocated_space_is_not_an_error(tmp_path: Path) -> None:
     path = segment(tmp_path, batch(BASE), bytes(3_000_000))
     assert len(rows(path)) == 3
 
 
 @pytest.mark.parametrize("left", [8, 11, 16, 17, 60, 80])
-def test_a_tail_still_being_written_is_a_note(tmp_path: Path, left: int) -> None:
+def test_an_incomplete_batch_in_the_active_segment_is_a_note(tmp_path: Path, left: int) -> None:
     path = segment(tmp_path, batch(BASE), batch(BASE + 3)[:left])
     (found,) = findings(path)
     assert (found.rule, found.position) == (Rule.ACTIVE_TAIL, len(batch(BASE)))
-    assert not found.is_fault
+    assert not found.is_error
     assert offsets(path) == [BASE, BASE + 1, BASE + 2]
 
 
-def test_a_cut_segment_with_a_later_one_beside_it_is_a_fault(tmp_path: Path) -> None:
+def test_an_incomplete_batch_before_a_later_segment_is_an_error(tmp_path: Path) -> None:
     path = segment(tmp_path, batch(BASE), batch(BASE + 3)[:60])
     (tmp_path / f"{BASE + 6:020}.log").write_bytes(batch(BASE + 6))
     (found,) = findings(path)
-    assert (found.rule, found.is_fault) == (Rule.CUT, True)
+    assert (found.rule, found.is_error) == (Rule.CUT, True)
 
 
-def test_a_wrong_checksum_is_said_and_the_records_are_still_shown(tmp_path: Path) -> None:
+def test_a_wrong_checksum_is_reported_and_the_records_are_read(tmp_path: Path) -> None:
     first, second = batch(BASE), batch(BASE + 3)
     bad = first.replace(b"key 101", b"key 1O1")
     path = segment(tmp_path, bad, second)
@@ -127,7 +127,7 @@ def test_a_wrong_checksum_is_said_and_the_records_are_still_shown(tmp_path: Path
     assert findings(path, verify=False) == []
 
 
-def test_records_that_cannot_be_read_leave_the_next_batch_standing(tmp_path: Path) -> None:
+def test_corrupt_records_do_not_affect_the_next_batch(tmp_path: Path) -> None:
     first = batch(BASE, 3, Compression.GZIP)
     path = segment(tmp_path, first[:-20] + bytes(20), batch(BASE + 3))
     assert [found.rule for found in findings(path)] == [Rule.CRC, Rule.RECORDS]
@@ -138,11 +138,11 @@ def test_offsets_that_go_back(tmp_path: Path) -> None:
     path = segment(tmp_path, batch(BASE + 3), batch(BASE))
     (found,) = findings(path)
     assert found.rule is Rule.OFFSET_ORDER
-    assert found.text == f"offset {BASE} after offset {BASE + 5}"
+    assert found.text == f"base offset {BASE} after offset {BASE + 5}"
     assert findings(path, verify=False) == []
 
 
-def test_offsets_before_the_segments_own(tmp_path: Path) -> None:
+def test_offsets_before_the_base_offset_of_the_segment(tmp_path: Path) -> None:
     (found,) = findings(segment(tmp_path, batch(BASE - 10)))
     assert (found.rule, found.position) == (Rule.SEGMENT_OFFSET, 0)
 
@@ -157,7 +157,7 @@ def test_records_outside_their_batch(tmp_path: Path) -> None:
     assert found.rule is Rule.RECORD_OFFSETS
 
 
-def test_a_magic_of_the_future_is_left_out(tmp_path: Path) -> None:
+def test_an_unknown_magic_is_skipped(tmp_path: Path) -> None:
     future = bytearray(batch(BASE))
     future[16] = 3
     path = segment(tmp_path, bytes(future), batch(BASE + 3))
@@ -167,7 +167,7 @@ def test_a_magic_of_the_future_is_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("length", [-1, 0, 13, 14, 49, 120, 10_000, 2**31 - 1])
-def test_behind_a_wrong_length_reading_goes_on_at_the_next_batch(
+def test_after_a_wrong_length_reading_continues_at_the_next_batch(
     tmp_path: Path, length: int
 ) -> None:
     parts = [batch(BASE + 3 * n) for n in range(4)]
@@ -175,22 +175,22 @@ def test_behind_a_wrong_length_reading_goes_on_at_the_next_batch(
     broken[8:12] = length.to_bytes(4, "big", signed=True)
     path = segment(tmp_path, parts[0], bytes(broken), *parts[2:])
     made, found = both(path)
-    assert any(one.is_fault and one.position == len(parts[0]) for one in found)
+    assert any(one.is_error and one.position == len(parts[0]) for one in found)
     assert [row.offset for row in made if isinstance(row, RecordRow)] == [
         *range(BASE, BASE + 3),
         *range(BASE + 6, BASE + 12),
     ]
 
 
-def test_what_comes_before_the_first_batch_is_skipped(tmp_path: Path) -> None:
+def test_garbage_before_the_first_batch_is_skipped(tmp_path: Path) -> None:
     path = segment(tmp_path, b"\xff" * 1000, batch(BASE))
     (found,) = findings(path)
     assert (found.rule, found.position) == (Rule.BATCH_LENGTH, 0)
-    assert "1000 bytes skipped, the next batch is at 1000" in found.text
+    assert "1000 bytes skipped, next batch at 1000" in found.text
     assert len(records(path)) == 3
 
 
-def test_a_batch_above_the_limit_is_not_read_but_passed(tmp_path: Path) -> None:
+def test_a_batch_above_the_limit_is_skipped(tmp_path: Path) -> None:
     path = segment(tmp_path, batch(BASE, 50), batch(BASE + 50, 1))
     file = recognise(path)
     assert file is not None
@@ -202,7 +202,7 @@ def test_a_batch_above_the_limit_is_not_read_but_passed(tmp_path: Path) -> None:
     assert row.offset == BASE + 50
 
 
-def test_a_bomb_is_a_finding(tmp_path: Path) -> None:
+def test_a_decompression_bomb_is_a_finding(tmp_path: Path) -> None:
     builder = BatchBuilder(base_offset=BASE, compression=Compression.ZSTD)
     builder.append(None, bytes(10_000_000))
     path = segment(tmp_path, builder.build(), batch(BASE + 1))
@@ -242,7 +242,7 @@ def test_a_snapshot_of_the_metadata_log(tmp_path: Path) -> None:
     assert made[1].decoded.value.to_json()["message"]["name"] == "orders"
 
 
-def test_a_snapshot_without_its_ends(tmp_path: Path) -> None:
+def test_a_snapshot_without_header_or_footer(tmp_path: Path) -> None:
     path = tmp_path / "bootstrap.checkpoint"
     whole = written.metadata_snapshot()
     path.write_bytes(whole[:-75])
@@ -251,7 +251,7 @@ def test_a_snapshot_without_its_ends(tmp_path: Path) -> None:
     assert [found.rule for found in findings(path)] == [Rule.SNAPSHOT_HEADER, Rule.SNAPSHOT_FOOTER]
 
 
-def test_a_file_that_is_gone_is_a_finding(tmp_path: Path) -> None:
+def test_a_missing_file_is_a_finding(tmp_path: Path) -> None:
     file = recognise(tmp_path / NAME)
     assert file is not None
     assert file.kind is FileKind.SEGMENT

@@ -1,4 +1,4 @@
-"""Producer snapshots and files of text: what they say, and what is wrong with broken ones."""
+"""Tests producer snapshots and text files, valid and invalid."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_producer_snapshot_with_a_wrong_checksum(tmp_path: Path) -> None:
     assert findings(path, verify=False) == []
 
 
-def test_a_cut_producer_snapshot_gives_the_producers_it_has(tmp_path: Path) -> None:
+def test_a_truncated_producer_snapshot(tmp_path: Path) -> None:
     whole = written.snapshot()
     for cut in range(len(whole)):
         made, found = both(file(tmp_path, SNAPSHOT, whole[:cut]))
@@ -45,18 +45,18 @@ def test_a_cut_producer_snapshot_gives_the_producers_it_has(tmp_path: Path) -> N
         assert [one.rule for one in found] == [Rule.ENTRY_SIZE if cut < 10 else Rule.COUNT]
 
 
-def test_a_producer_snapshot_of_another_version_or_with_more_behind(tmp_path: Path) -> None:
+def test_a_producer_snapshot_with_another_version_or_extra_bytes(tmp_path: Path) -> None:
     whole = written.snapshot()
     assert rules(file(tmp_path, SNAPSHOT, b"\0\2" + whole[2:])) == [(Rule.VERSION, 0)]
     assert rules(file(tmp_path, SNAPSHOT, whole + b"x")) == [(Rule.COUNT, 6)]
 
 
-def test_a_checkpoint_of_offsets(tmp_path: Path) -> None:
+def test_an_offset_checkpoint(tmp_path: Path) -> None:
     path = file(tmp_path, "replication-offset-checkpoint", "0\n2\norders 3 42\n__x-y.z 0 -1\n")
     assert rows(path) == [PartitionOffset(3, "orders", 3, 42), PartitionOffset(4, "__x-y.z", 0, -1)]
 
 
-def test_a_checkpoint_of_leader_epochs(tmp_path: Path) -> None:
+def test_a_leader_epoch_checkpoint(tmp_path: Path) -> None:
     path = file(tmp_path, "leader-epoch-checkpoint", "0\n2\n0 0\n5 17\n")
     assert rows(path) == [LeaderEpoch(3, 0, 0), LeaderEpoch(4, 5, 17)]
 
@@ -77,11 +77,11 @@ def test_a_checkpoint_of_leader_epochs(tmp_path: Path) -> None:
         ("0\n1\n0 " + "1" * 100_000, [(Rule.LINE, 3), (Rule.COUNT, 2)]),
     ],
 )
-def test_broken_checkpoints(tmp_path: Path, text: str, expected: list[tuple[Rule, int]]) -> None:
+def test_invalid_checkpoints(tmp_path: Path, text: str, expected: list[tuple[Rule, int]]) -> None:
     assert rules(file(tmp_path, "leader-epoch-checkpoint", text)) == expected
 
 
-def test_a_line_that_is_not_text(tmp_path: Path) -> None:
+def test_a_line_of_invalid_utf8(tmp_path: Path) -> None:
     path = file(tmp_path, "leader-epoch-checkpoint", b"0\n1\n\xff\xfe\n0 7\n")
     assert rules(path) == [(Rule.LINE, 3)]
     assert both(path)[0] == [LeaderEpoch(4, 0, 7)]
@@ -101,13 +101,13 @@ def test_partition_metadata(tmp_path: Path) -> None:
         ("version: 0\n???\ntopic_id: " + TOPIC_ID, [(Rule.LINE, 2)]),
     ],
 )
-def test_broken_partition_metadata(
+def test_invalid_partition_metadata(
     tmp_path: Path, text: str, expected: list[tuple[Rule, int]]
 ) -> None:
     assert rules(file(tmp_path, "partition.metadata", text)) == expected
 
 
-def test_properties_as_java_writes_them(tmp_path: Path) -> None:
+def test_java_properties(tmp_path: Path) -> None:
     text = (
         "#\n#Sat Nov 21 2026\n! also a remark\n\nversion=1\nnode.id = 1\nk\\:ey:v\\u00e9\\n\\=x\n"
     )

@@ -1,4 +1,4 @@
-"""Log directories written as Kafka lays them out, for the tests to read and to damage."""
+"""Writes log directories in Kafka's layout, for tests to read and to corrupt."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TOPIC_ID: Final = "6r4OqGvRQuqoXHZ3uRtXbg"
 
 
 class Batch(NamedTuple):
-    """What was written of one batch."""
+    """A written batch."""
 
     position: int
     base_offset: int
@@ -39,13 +39,13 @@ class Batch(NamedTuple):
 
 
 class Partition(NamedTuple):
-    """A partition's folder and the batches of its segment."""
+    """A partition directory and the batches of its segment."""
 
     folder: Path
     batches: list[Batch]
 
     def file(self, suffix: str) -> Path:
-        """Name the segment's file of that kind."""
+        """Return the path of the segment's file with that suffix."""
         return self.folder / f"{BASE:020}.{suffix}"
 
     @property
@@ -84,7 +84,7 @@ def old(offset: int, magic: int, codec: Compression = Compression.NONE) -> bytes
 
 
 def partition(folder: Path, count: int = 12) -> Partition:
-    """Write a partition with everything a broker keeps of one."""
+    """Write a partition with all files of a broker."""
     folder.mkdir(parents=True)
     made = []
     position = 0
@@ -106,7 +106,7 @@ def partition(folder: Path, count: int = 12) -> Partition:
 
 
 def write_indexes(written: Partition) -> None:
-    """Index every third batch, and leave room for more as Kafka does."""
+    """Index every third batch, and preallocate space as Kafka does."""
     every = written.batches[3::3]
     index = b"".join(INDEX_ENTRY.pack(b.last_offset - BASE, b.position) for b in every)
     written.file("index").write_bytes(index + bytes(800))
@@ -160,21 +160,21 @@ def offset_commits() -> bytes:
 
 
 def known(path: Path) -> LogFile:
-    """Tell what a file is, which must be known."""
+    """Recognise a file; its name must be known."""
     file = recognise(path)
     assert file is not None, path
     return file
 
 
 def rows(path: Path, *, verify: bool = True) -> list[Row]:
-    """Read a file's rows; nothing may be found wrong with it."""
+    """Read the rows of a file without findings."""
     made, found = both(path, verify=verify)
     assert found == []
     return made
 
 
 def findings(path: Path, *, verify: bool = True) -> list[Finding]:
-    """Read what is wrong with a file."""
+    """Read the findings of a file."""
     return both(path, verify=verify)[1]
 
 

@@ -18,7 +18,11 @@ from kafkawire.capture.exchanges.topic_ids import Topic
 from kafkawire.capture.jsonl.records import batch_body, records_of, shown_value
 from kafkawire.capture.jsonl.writer import Text
 from kafkawire.capture.tables.arrow.record_columns import RecordColumns
-from kafkawire.capture.tables.extraction.record_batches import Broken, Carried, batches_in
+from kafkawire.capture.tables.extraction.record_batches import (
+    CorruptRecords,
+    RecordsField,
+    batches_in,
+)
 from kafkawire.errors import WireError
 from kafkawire.records import (
     BatchBuilder,
@@ -132,9 +136,9 @@ def test_text_and_tables_give_the_same(seed: int) -> None:
         out.place("records", "t", 0, data)
         assert bytes(out.view()).decode() == text
 
-        carried = Carried(Topic("t", None), 0, data)
+        carried = RecordsField(Topic("t", None), 0, data)
         found = list(batches_in(carried))
-        broken = [str(each.error) for each in found if isinstance(each, Broken)]
+        broken = [str(each.error) for each in found if isinstance(each, CorruptRecords)]
         assert broken == [str(each) for each in faults]
         columns = RecordColumns(lambda: None)
         columns.fields.add(carried, "a.pcap", 1, 0, 0, "c", "b", "fetch", None, 7)

@@ -14,7 +14,11 @@ from kafkawire.capture.exchanges.topic_ids import Topic
 from kafkawire.capture.jsonl.records import Count, batch_body, records_of, shown_value
 from kafkawire.capture.jsonl.writer import Text
 from kafkawire.capture.tables.arrow.record_columns import RecordColumns
-from kafkawire.capture.tables.extraction.record_batches import Broken, Carried, batches_in
+from kafkawire.capture.tables.extraction.record_batches import (
+    CorruptRecords,
+    RecordsField,
+    batches_in,
+)
 from kafkawire.client.consumer.failures import FetchFailed
 from kafkawire.client.consumer.fetch.completed_fetch import CompletedFetch
 from kafkawire.client.consumer.offsets.partition_state import Position
@@ -251,9 +255,9 @@ def test_decode_shows_records_and_fault() -> None:
 
 
 def test_the_records_table_has_them() -> None:
-    field = Carried(Topic("t", None), 0, damaged_field())
+    field = RecordsField(Topic("t", None), 0, damaged_field())
     found = list(batches_in(field))
-    assert [isinstance(each, Broken) for each in found] == [False, True, False, True, False]
+    assert [isinstance(each, CorruptRecords) for each in found] == [False, True, False, True, False]
     columns = RecordColumns(lambda: None)
     columns.fields.add(field, "a.pcap", 1, 0, 0, "c", "b", "produce", None, 7)
     rows = [row for batch in columns.batches() for row in batch.to_pylist()]

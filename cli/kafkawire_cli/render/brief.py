@@ -40,7 +40,7 @@ def facts(message: Message, version: int) -> Facts:
 
     info = REGISTRY.get(type(message).__name__)
     said = Entities(TopicNames())
-    said.take(message, version, info.api_key, info.type)
+    said.add_message(message, version, info.api_key, info.type)
     names = [("group_id", group) for group in said.groups]
     names += [("transactional_id", id) for id in said.transactional_ids]
     if not names:

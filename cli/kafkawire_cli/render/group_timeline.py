@@ -11,7 +11,7 @@ from typing import Final
 
 from kafkawire.capture.exchanges.topic_ids import Topic
 from kafkawire.capture.rows import time_text
-from kafkawire.capture.tables.extraction.group_event import Protocol, What
+from kafkawire.capture.tables.extraction.group_event import EventType, Protocol
 from kafkawire.reports.group import (
     Commits,
     GroupHistory,
@@ -150,9 +150,9 @@ def members(life: GroupHistory, names: dict[str, str], most: int | None) -> Sect
 
 def gone(member: Member) -> str:
     """Say when and how a member went."""
-    if member.gone is None or member.gone_ns is None:
+    if member.left_by is None or member.left_ns is None:
         return ""
-    return f"{clock(member.gone_ns)[:8]} {member.gone.value}"
+    return f"{clock(member.left_ns)[:8]} {member.left_by.value}"
 
 
 # -- the timeline
@@ -176,7 +176,7 @@ def timeline(life: GroupHistory, names: dict[str, str], most: int | None) -> Sec
             day = here
         who = names.get(entry.member_id or "") or entry.client_id or ""
         rows.append((clock(entry.time_ns), who, said(entry, GENERATION[life.protocol])))
-    lost = (f"... {plural_entries(life.left_out)} in the middle not kept",) if life.left_out else ()
+    lost = (f"... {plural_entries(life.omitted)} in the middle not kept",) if life.omitted else ()
     return Section("", ("time (UTC)", "who", "what"), rows, lost)
 
 
@@ -191,15 +191,15 @@ def clock(time_ns: int | None) -> str:
 
 
 WORDS: Final = {
-    What.REBALANCE_STARTED: "rebalance starts",
-    What.REBALANCE_ENDED: "rebalance ends",
-    What.JOINED: "joins",
-    What.LEFT: "leaves",
-    What.REMOVED: "is no longer a member",
-    What.ASSIGNED: "is assigned",
-    What.FAILED: "is refused",
+    EventType.REBALANCE_STARTED: "rebalance starts",
+    EventType.REBALANCE_ENDED: "rebalance ends",
+    EventType.JOINED: "joins",
+    EventType.LEFT: "leaves",
+    EventType.REMOVED: "is no longer a member",
+    EventType.ASSIGNED: "is assigned",
+    EventType.FAILED: "is refused",
 }
-WITH_STATE: Final = frozenset({What.JOINED, What.REBALANCE_ENDED})
+WITH_STATE: Final = frozenset({EventType.JOINED, EventType.REBALANCE_ENDED})
 """What says which generation it is, and of how many."""
 
 
@@ -210,14 +210,14 @@ def said(entry: TimelineEvent | Commits, generation: str) -> str:
     text = WORDS[entry.event]
     if entry.duration_ns is not None:
         text += f" after {duration_text(entry.duration_ns)}"
-    if entry.event is What.ASSIGNED:
+    if entry.event is EventType.ASSIGNED:
         text += f" {assigned_text(entry.partitions)}"
     if entry.event in WITH_STATE:
         text += _state(entry, generation)
-    if entry.stops is not None:
+    if entry.stops_consumption is not None:
         text += (
             f"; nobody consumed for {duration_text(entry.stopped_ns)}"
-            if entry.stops
+            if entry.stops_consumption
             else ("; members went on meanwhile")
         )
     return text + (f": {entry.reason}" if entry.reason else "")
@@ -237,8 +237,8 @@ def _committed(entry: Commits) -> str:
     text += f" {partitions_text(entry.last)}"
     if entry.lag is not None:
         text += f", lag {entry.lag:,}"
-        if entry.most_lag is not None and entry.most_lag > entry.lag:
-            text += f" (before up to {entry.most_lag:,})"
+        if entry.max_lag is not None and entry.max_lag > entry.lag:
+            text += f" (before up to {entry.max_lag:,})"
     return text
 
 

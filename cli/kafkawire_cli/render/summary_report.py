@@ -42,7 +42,7 @@ class Summary:
         self.groups = Groups(captures, self.clients, self.watermarks)
         self.payload = Payload()
         self.problems = Problems(captures)
-        self.topics = Topics(captures.context.names, self.problems.broken)
+        self.topics = Topics(captures.context.names, self.problems.corrupt_records)
 
     def read(self) -> None:
         """Read the capture, once."""
@@ -63,7 +63,7 @@ class Summary:
         topics = self.topics.all
         return [
             Section("", lines=self._facts(topics)),
-            calls(top(self.apis.all, _calls(most)), self.apis.notes(), longest=False),
+            calls(top(self.apis.all, _calls(most)), self.apis.totals(), longest=False),
             amounts(top(topics, most)),
             clients_overview(top(busiest(self.clients.all), most), sizes=False),
             groups_overview(top(self.groups.all, most)),
@@ -105,7 +105,7 @@ class Summary:
         clients = top(busiest(tally.all), most)
         groups = top(self.groups.all, most)
         calls, brokers = top(self.apis.all, most), top(tally.brokers.most_common(), most)
-        not_read = top(tally.unread.most_common(), most)
+        not_read = top(tally.undecoded.most_common(), most)
         return {
             "captures": given,
             "packets": self.captures.watch.packets,

@@ -56,7 +56,7 @@ def topics(
         from kafkawire.reports.problems import Problems
         from kafkawire.reports.topics import Topics
 
-        tally = Topics(captures.context.names, Problems(captures).broken)
+        tally = Topics(captures.context.names, Problems(captures).corrupt_records)
         captures.read(tally)
     found = tally.all
     if sort is Sort.RECORDS:
@@ -76,9 +76,9 @@ def amounts(shown: Shown[Topic]) -> Section:
     )  # fmt: skip
     rows = [
         (
-            topic.said,
+            topic.label,
             count_text(len(topic.partitions)),
-            *(text for way in topic.ways.values() for text in amount(way)),
+            *(text for way in topic.directions.values() for text in amount(way)),
             ", ".join(codec for codec, _ in topic.codecs.most_common()),
         )
         for topic in shown.first
@@ -96,11 +96,12 @@ def users(found: list[Topic], most: int | None) -> list[Section]:
     from kafkawire.protocol.error_code import ErrorCode
 
     who = [
-        (topic.said, *(list_text(way.clients) for way in topic.ways.values())) for topic in found
+        (topic.label, *(list_text(way.clients) for way in topic.directions.values()))
+        for topic in found
     ]
     shown = top([(topic, *n) for topic in found for n in topic.codes.most_common()], most)
     wrong = [
-        (topic.said, ErrorCode.name_of(code), count_text(count))
+        (topic.label, ErrorCode.name_of(code), count_text(count))
         for topic, code, count in shown.first
     ]
     return [

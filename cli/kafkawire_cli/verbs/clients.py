@@ -21,7 +21,7 @@ from ..input.sources import (
 from ..render.report import Section, bytes_text, count_text, list_text, ranges_text
 
 if TYPE_CHECKING:
-    from kafkawire.reports.clients import Client, Clients, Unread
+    from kafkawire.reports.clients import Client, Clients, UndecodedConnections
 
 CALLS: Final = 50
 """APIs that a client is said to call."""
@@ -55,7 +55,7 @@ def clients(
         return [overview(shown), *map(details, shown.first), unread(tally, bound)]
 
     def made() -> dict[str, Any]:
-        not_read = top(tally.unread.most_common(), bound)
+        not_read = top(tally.undecoded.most_common(), bound)
         return {
             "clients": [client.json() for client in shown.first],
             "left_out": shown.left_out,
@@ -114,12 +114,12 @@ def details(client: Client) -> Section:
 
 def unread(tally: Clients, most: int | None) -> Section:
     """Make the list of connections of which no request was read."""
-    shown = top(tally.unread.most_common(), most)
+    shown = top(tally.undecoded.most_common(), most)
     rows = [(one.address, one.broker, count_text(n), one.reason) for one, n in shown.first]
     head = ("from", "to", ">connections", "why")
     return Section("Not read", head, rows, shown.more("lines"))
 
 
-def unread_json(shown: Shown[tuple[Unread, int]]) -> list[dict[str, object]]:
+def unread_json(shown: Shown[tuple[UndecodedConnections, int]]) -> list[dict[str, object]]:
     """Make the list of connections of which no request was read, as JSON."""
     return [{**one._asdict(), "connections": count} for one, count in shown.first]

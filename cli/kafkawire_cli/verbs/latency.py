@@ -24,7 +24,7 @@ from ..input.sources import (
 from ..render.report import Section, count_text, milliseconds_text, plural, share_text
 
 if TYPE_CHECKING:
-    from kafkawire.reports.apis import Api, Noted
+    from kafkawire.reports.apis import Api, ApiTotals
 
 
 class By(StrEnum):
@@ -74,7 +74,7 @@ def latency(
     called = top(found, APIS if by is By.API and by_default else shown)
 
     def sections() -> list[Section]:
-        return [calls(called, apis.notes(), by), errors(found, shown)]
+        return [calls(called, apis.totals(), by), errors(found, shown)]
 
     def made() -> dict[str, Any]:
         listed = as_json(called.first, by)
@@ -83,20 +83,20 @@ def latency(
     show(captures, form, sections, made)
 
 
-def calls(shown: Shown[Api], noted: Noted, by: By = By.API, *, longest: bool = True) -> Section:
+def calls(shown: Shown[Api], noted: ApiTotals, by: By = By.API, *, longest: bool = True) -> Section:
     """Make the list of calls. noted: of all calls."""
     of = by is not By.API
     asked = [one for one in shown.first if one.requests]
-    unanswered = any(one.unanswered for one in asked)
+    unanswered = any(one.without_response for one in asked)
     rows = [
         (
             one.name,
-            *((one.of or "",) if of else ()),
+            *((one.group or "",) if of else ()),
             count_text(one.requests),
-            *((count_text(one.unanswered),) if unanswered else ()),
+            *((count_text(one.without_response),) if unanswered else ()),
             share_text(one.error_rate),
             *(milliseconds_text(one.latency.at(share)) for share in (0.5, 0.95, 0.99)),
-            *((milliseconds_text(one.latency.most),) if longest else ()),
+            *((milliseconds_text(one.latency.max),) if longest else ()),
         )
         for one in asked
     ]
@@ -111,10 +111,11 @@ def calls(shown: Shown[Api], noted: Noted, by: By = By.API, *, longest: bool = T
     return Section("Calls", head, rows, [*shown.more("calls"), *_notes(noted)])
 
 
-def _notes(noted: Noted) -> list[str]:
-    notes = [f"{name} waits {what}." for name, what in WAITS.items() if name in noted.names]
-    if noted.alone:
-        notes.append(f"{plural(noted.alone, 'response')} without a request in the capture.")
+def _notes(noted: ApiTotals) -> list[str]:
+    notes = [f"{name} waits {what}." for name, what in WAITS.items() if name in noted.api_names]
+    if noted.responses_without_request:
+        count = plural(noted.responses_without_request, "response")
+        notes.append(f"{count} without a request in the capture.")
     return [" ".join(notes)] if notes else []
 
 
@@ -124,7 +125,7 @@ def errors(found: list[Api], most: int | None) -> Section:
 
     shown = top([(one, *n) for one in found for n in one.codes.most_common()], most)
     rows = [
-        (one.name, one.of or "", ErrorCode.name_of(code), count_text(count))
+        (one.name, one.group or "", ErrorCode.name_of(code), count_text(count))
         for one, code, count in shown.first
     ]
     head = ("API", "", "error code", ">responses")
@@ -133,4 +134,4 @@ def errors(found: list[Api], most: int | None) -> Section:
 
 def as_json(found: list[Api], by: By = By.API) -> list[dict[str, Any]]:
     """Make the list of calls as JSON."""
-    return [{**one.json(), **({} if by is By.API else {by.value: one.of})} for one in found]
+    return [{**one.json(), **({} if by is By.API else {by.value: one.group})} for one in found]

@@ -112,7 +112,7 @@ def _show(files: list[LogFile], to: _Output, decoder: Decoder, verify: bool) -> 
             for found in read(file, _log(decoder, file), verify=verify):
                 if isinstance(found, Finding):
                     typer.echo(printable(str(found)), err=True)
-                    faults += found.is_fault
+                    faults += found.is_error
                 else:
                     sink.add(file, found)
     return faults

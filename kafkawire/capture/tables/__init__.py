@@ -1,11 +1,10 @@
-"""Tables of a capture as Arrow record batches: the contract for the command line, Parquet and
-Spark.
+"""Reads a capture as tables of Arrow record batches, for the command line, Parquet and Spark.
 
 Law: a table's columns never depend on the capture; rows come in bounded batches while the capture
-is read, and a capture of any size costs bounded memory.
+is read, and a capture of any size takes bounded memory.
 
     capture(s) --> rows --> exchanges --> a table's rows --> record batches
-                     `--> names of topics ----------------------^  filled in when a batch goes out
+                     `--> topic names --------------------------^  resolved when a batch is made
 
 Of the capture engine, this package alone imports pyarrow.
 """
@@ -24,7 +23,7 @@ from ..tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 from . import connections, exchanges, group_events, messages, partitions, problems, records
 from .columns import Columns, batches, schema_of
 from .context import Context
-from .multiple import together
+from .multiple import read_together
 from .passes import EXCHANGES, RECORDS
 
 BATCH_ROWS: Final = 4096
@@ -32,9 +31,9 @@ BATCH_ROWS: Final = 4096
 
 
 class Table(NamedTuple):
-    """A table: what a row of it is, its columns, and how rows are made of decoded messages."""
+    """A table: its description, its columns, and what builds its rows of decoded messages."""
 
-    says: str
+    description: str
     columns: Columns
     rows: Callable[[Context], Iterator[tuple[Any, ...]]]
 
@@ -45,20 +44,31 @@ class Table(NamedTuple):
 
 
 TABLES: Final[dict[str, Table]] = {
-    "exchanges": Table("A request with its response.", exchanges.COLUMNS, exchanges.rows),
-    "messages": Table("A frame, its body as JSON.", messages.COLUMNS, messages.rows),
-    "records": Table("A record that is produced or fetched.", records.COLUMNS, records.rows),
-    "partitions": Table(
-        "A partition that an exchange speaks of.", partitions.COLUMNS, partitions.rows
+    "exchanges": Table(
+        "One row per exchange: a request with its response.", exchanges.COLUMNS, exchanges.rows
     ),
-    "connections": Table("A TCP connection.", connections.COLUMNS, connections.rows),
+    "messages": Table(
+        "One row per message (request or response), its body as JSON.",
+        messages.COLUMNS,
+        messages.rows,
+    ),
+    "records": Table(
+        "One row per record that was produced or fetched.", records.COLUMNS, records.rows
+    ),
+    "partitions": Table(
+        "One row per exchange and partition that its request or response refers to.",
+        partitions.COLUMNS,
+        partitions.rows,
+    ),
+    "connections": Table("One row per TCP connection.", connections.COLUMNS, connections.rows),
     "group_events": Table(
-        "Something that happened to a group or one of its members.",
+        "One row per event of a group or one of its members.",
         group_events.COLUMNS,
         group_events.rows,
     ),
     "problems": Table(
-        "Something that was not understood, not there, or contradictory.",
+        "One row per problem: messages or bytes that were not decoded, are missing from the "
+        "capture, or contradict each other.",
         problems.COLUMNS,
         problems.rows,
     ),
@@ -82,13 +92,13 @@ def read(
 
     source: a path, a binary stream, or several paths that are read as one capture in the order of
     their first packets. ports, brokers: ports of brokers, and brokers as `address:port`, where they
-    are known. secrets: whether credentials are shown. watch: told how far reading is. reassembly:
-    how much of a connection is waited for.
+    are known. secrets: whether credentials are shown. watch: reports progress. reassembly: limits
+    of TCP reassembly.
 
-    Topic ids are resolved with names from anywhere in the capture, for which files are read a
-    second time where it is needed; of a stream, with names that came up to then.
+    Topic ids are resolved to names from anywhere in the capture: files are read a second time if
+    needed; in a stream, only names seen so far are known.
 
-    Raises KeyError for a table there is none of; BadMagic or TruncatedCapture where a file is no
+    Raises KeyError for an unknown table; BadMagic or TruncatedCapture for a file that is not a
     capture; OSError.
     """
     TABLES[table]
@@ -108,14 +118,14 @@ def read_tables(
     watch: Watch | None = None,
     reassembly: ReassemblyLimits = DEFAULT_REASSEMBLY,
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Read several tables of a capture in one pass; each batch comes with its table's name. All
-    else is as `read` does it.
+    """Read several tables of a capture in one pass; each batch comes with its table's name.
+    Arguments and errors are those of `read`.
     """
     chosen = list(dict.fromkeys(names))
     for name in chosen:
         TABLES[name]
     traffic = _traffic(source, ports, limits, brokers, watch, reassembly)
-    return together(Context(traffic, secrets, limits), chosen, batch_rows)
+    return read_together(Context(traffic, secrets, limits), chosen, batch_rows)
 
 
 def _traffic(
@@ -132,7 +142,7 @@ def _traffic(
 
 def _one(name: str, context: Context, batch_rows: int) -> Iterator[pa.RecordBatch]:
     if name in (EXCHANGES, RECORDS):
-        yield from (batch for _, batch in together(context, [name], batch_rows))
+        yield from (batch for _, batch in read_together(context, [name], batch_rows))
         return
     table = TABLES[name]
     yield from batches(table.columns, table.rows(context), batch_rows, context.name_topics)

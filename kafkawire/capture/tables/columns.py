@@ -1,9 +1,8 @@
-"""Columns of tables: what each is called, of which Arrow type, and what it says; rows into record
-batches.
+"""Describes the columns of tables (name, Arrow type, description) and builds record batches.
 
-Law: types are those that Spark takes as they are: no large or view types, no dictionaries,
+Law: types are those that Spark accepts unchanged: no large or view types, no dictionaries,
 timestamps in microseconds UTC, the child of a list named `element`. Where microseconds are too
-coarse, an int64 of nanoseconds stands beside them.
+coarse, an int64 column of nanoseconds stands beside them.
 """
 
 from __future__ import annotations
@@ -26,16 +25,16 @@ BYTES: Final = pa.binary()
 TIME: Final = pa.timestamp("us", tz="UTC")
 
 LAST_TIME: Final = 253_402_300_799_999_999
-"""The last microsecond of the year 9999: what Python and Spark can show."""
+"""The last microsecond of the year 9999: the latest time Python and Spark support."""
 
 
 def list_of(element: pa.DataType) -> pa.DataType:
-    """Make the type of a list, as Spark names its child."""
+    """Build the type of a list, as Spark names its child."""
     return pa.list_(pa.field("element", element))
 
 
 def struct_of(**fields: pa.DataType) -> pa.DataType:
-    """Make the type of a struct."""
+    """Build the type of a struct."""
     return pa.struct([pa.field(name, type) for name, type in fields.items()])
 
 
@@ -43,21 +42,22 @@ TOPIC_PARTITIONS: Final = list_of(struct_of(topic=TEXT, topic_id=TEXT, partition
 
 
 class Column(NamedTuple):
-    """A column: its name, its Arrow type, and what it says (one sentence; null where that does not
-    apply). late: makes the value when the batch goes out, for what may be learnt later.
+    """A column: its name, its Arrow type, its description (one sentence; the value is null where
+    it does not apply). resolve: computes the value when the batch is made, for what may be learned
+    after the row.
     """
 
     name: str
     type: pa.DataType
-    says: str
-    late: Callable[[Any], Any] | None = None
+    description: str
+    resolve: Callable[[Any], Any] | None = None
 
 
 Columns = tuple[Column, ...]
 
 
 def schema_of(columns: Columns) -> pa.Schema:
-    """Make the Arrow schema; every column is nullable, as Spark's are."""
+    """Build the Arrow schema; every column is nullable, as in Spark."""
     return pa.schema([pa.field(column.name, column.type) for column in columns])
 
 
@@ -69,7 +69,7 @@ def batches(
 ) -> Iterator[pa.RecordBatch]:
     """Collect rows, tuples in the order of the columns, into record batches of at most `size` rows.
 
-    before: called before a batch is made, so that what is late can be looked up.
+    before: called before each batch is made, so that topic names can be looked up.
     """
     schema = schema_of(columns)
     rest = iter(rows)
@@ -83,7 +83,7 @@ def batches(
 
 
 class Sink:
-    """Values of rows column by column, for tables whose rows come many at a time."""
+    """Collects values column by column, for tables whose rows come many at a time."""
 
     def __init__(self, columns: Columns) -> None:
         self.values: list[list[Any]] = [[] for _ in columns]
@@ -92,7 +92,7 @@ class Sink:
         return len(self.values[0])
 
     def repeat(self, first: int, values: Sequence[Any], rows: int) -> None:
-        """Add values of the columns from `first` on that so many rows have in common."""
+        """Add values that a number of rows share, to the columns from `first` on."""
         for at, value in enumerate(values):
             if rows == 1:
                 self.values[first + at].append(value)
@@ -100,23 +100,23 @@ class Sink:
                 self.values[first + at] += [value] * rows
 
     def drop(self, rows: int) -> None:
-        """Forget the first rows."""
+        """Remove the first rows."""
         for values in self.values:
             del values[:rows]
 
 
 def array_of(column: Column, values: list[Any]) -> pa.Array:
-    """Make the array of a column."""
-    if column.late is not None:
-        values = [None if value is None else column.late(value) for value in values]
+    """Build the array of a column."""
+    if column.resolve is not None:
+        values = [None if value is None else column.resolve(value) for value in values]
     try:
         return pa.array(values, column.type)
-    except UnicodeEncodeError:  # text that was no UTF-8 on the wire, and kept all the same
+    except UnicodeEncodeError:  # text that was not valid UTF-8 on the wire
         return pa.array([printable(value) for value in values], column.type)
 
 
 def printable(value: Any) -> Any:
-    """Write what cannot be UTF-8 as \\udcXX, at any depth."""
+    """Escape what is not valid UTF-8 as \\udcXX, at any depth."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, list):
@@ -130,14 +130,14 @@ def printable(value: Any) -> Any:
 
 
 def micros(time_ns: int | None) -> int | None:
-    """Make a timestamp of nanoseconds since the epoch; None where there is none to show."""
+    """Convert nanoseconds since the epoch to a timestamp; None if unknown or out of range."""
     if time_ns is None or time_ns == NO_TIME:
         return None
     return _shown(time_ns // 1000)
 
 
 def micros_of_ms(time_ms: int) -> int | None:
-    """Make a timestamp of Kafka's milliseconds since the epoch."""
+    """Convert Kafka's milliseconds since the epoch to a timestamp."""
     return _shown(time_ms * 1000)
 
 
@@ -146,7 +146,7 @@ def _shown(time_us: int) -> int | None:
 
 
 def known(time_ns: int | None) -> int | None:
-    """Leave out the mark of packets without a time."""
+    """Return None for the time of a packet without a timestamp."""
     return None if time_ns == NO_TIME else time_ns
 
 
@@ -156,29 +156,29 @@ def distinct(values: Iterable[Any]) -> list[Any]:
 
 
 def partitions_of(pairs: Iterable[tuple[Any, int]]) -> list[tuple[Any, list[int]]]:
-    """Group (topic, partition) pairs by topic, in the order of first mention."""
+    """Group (topic, partition) pairs by topic, in order of first occurrence."""
     made: dict[object, tuple[Any, list[int]]] = {}
     for topic, partition in pairs:
         made.setdefault(topic.key, (topic, []))[1].append(partition)
     return list(made.values())
 
 
-# -- what is late
+# -- columns that are resolved late
 
 
 def topic_name(topic: Any) -> str | None:
-    """Name a topic, if its name is known by now."""
+    """Return the name of a topic, None while it is unknown."""
     name: str | None = topic.name
     return name
 
 
 def topic_names(topics: Sequence[Any]) -> list[str]:
-    """Name topics; one without a name goes by its id."""
+    """Return the names of topics; the id where the name is unknown."""
     return distinct(topic.name or topic.id_text or "" for topic in topics)
 
 
 def topic_partitions(groups: Sequence[tuple[Any, list[int]]]) -> list[dict[str, Any]]:
-    """Make the value of a TOPIC_PARTITIONS column."""
+    """Build the value of a TOPIC_PARTITIONS column."""
     return [
         {"topic": topic.name, "topic_id": topic.id_text, "partitions": partitions}
         for topic, partitions in groups

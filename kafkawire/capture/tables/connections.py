@@ -1,4 +1,4 @@
-"""The `connections` table: a row a TCP connection, given when nothing more comes of it."""
+"""Builds the `connections` table: one row per TCP connection, made when the connection ends."""
 
 from __future__ import annotations
 
@@ -29,10 +29,12 @@ VERSIONS: Final = list_of(
 )
 
 COLUMNS: Final[Columns] = (
-    Column("connection", INT64, "Number in order of appearance, from 0."),
-    Column("client", TEXT, "Address and port of the side that asks."),
-    Column("broker", TEXT, "Address and port of the side that answers."),
-    Column("protocol", TEXT, "`kafka`, or what else it begins like; null if it sent nothing."),
+    Column("connection", INT64, "Number of the connection, from 0 in order of appearance."),
+    Column("client", TEXT, "Address and port of the client."),
+    Column("broker", TEXT, "Address and port of the broker."),
+    Column(
+        "protocol", TEXT, "`kafka`, or the other protocol detected; null if no data was captured."
+    ),
     Column("first_file", TEXT, "File of the first packet."),
     Column("first_packet", INT64, "Number of the first packet in its file, from 1."),
     Column("first_time", TIME, "When that packet was captured."),
@@ -41,24 +43,28 @@ COLUMNS: Final[Columns] = (
     Column("last_packet", INT64, "Number of the last packet in its file, from 1."),
     Column("last_time", TIME, "When that packet was captured."),
     Column("last_time_ns", INT64, "The same in nanoseconds since the epoch."),
-    Column("reset", BOOL, "Whether a RST ended it."),
-    Column("client_ids", list_of(TEXT), "Client ids of its requests, each once."),
+    Column("reset", BOOL, "Whether it was reset (RST)."),
+    Column("client_ids", list_of(TEXT), "Distinct client ids of its requests."),
     Column("client_software_name", TEXT, "From ApiVersions v3+ (KIP-511)."),
     Column("client_software_version", TEXT, "From ApiVersions v3+ (KIP-511)."),
-    Column("sasl_mechanism", TEXT, "The mechanism asked for last; null without SASL."),
-    Column("versions", VERSIONS, "APIs and versions of its requests, and how many of each."),
-    Column("requests", INT64, "Whole requests."),
-    Column("responses", INT64, "Whole responses."),
-    Column("request_bytes", INT64, "Bytes of whole requests, with the 4 of each length."),
-    Column("response_bytes", INT64, "Bytes of whole responses, with the 4 of each length."),
-    Column("gaps", INT64, "Runs of bytes that were sent and are not in the capture."),
-    Column("gap_bytes", INT64, "Bytes in them."),
-    Column("other_bytes", INT64, "Captured bytes in no whole message."),
-    Column("problems", INT64, "Whole messages that are not `ok`."),
+    Column("sasl_mechanism", TEXT, "The SASL mechanism requested last; null without SASL."),
+    Column(
+        "versions",
+        VERSIONS,
+        "APIs and versions of its requests, with the number of requests of each.",
+    ),
+    Column("requests", INT64, "Complete requests."),
+    Column("responses", INT64, "Complete responses."),
+    Column("request_bytes", INT64, "Bytes of complete requests, including the 4-byte sizes."),
+    Column("response_bytes", INT64, "Bytes of complete responses, including the 4-byte sizes."),
+    Column("gaps", INT64, "Gaps: runs of bytes that were sent but not captured."),
+    Column("gap_bytes", INT64, "Bytes missing in gaps."),
+    Column("other_bytes", INT64, "Captured bytes that are not part of a complete message."),
+    Column("problems", INT64, "Complete messages whose status is not `ok`."),
 )
 
 SIZE: Final = 4
-"""Bytes in front of a message that say how long it is."""
+"""Bytes of the size in front of a message."""
 
 OTHER: Final = frozenset(
     {
@@ -68,11 +74,11 @@ OTHER: Final = frozenset(
         Status.OTHER_PROTOCOL,
     }
 )
-"""Rows of captured bytes that are no whole message."""
+"""Statuses of rows of captured bytes that are not a complete message."""
 
 
-class _Life:
-    """What a connection's rows have said so far."""
+class _ConnectionStats:
+    """What is known of a connection from its rows so far."""
 
     def __init__(self) -> None:
         self.protocol: str | None = None
@@ -84,8 +90,8 @@ class _Life:
         self.bytes = {"request": 0, "response": 0}
         self.gaps = self.gap_bytes = self.other_bytes = self.problems = 0
 
-    def take(self, row: Row) -> None:
-        """Take the next row."""
+    def handle(self, row: Row) -> None:
+        """Count the next row."""
         if row.is_message:
             self._message(row)
         elif row.status is Status.GAP:
@@ -108,21 +114,21 @@ class _Life:
         if row.api_key is not None and row.api_version is not None:
             used = row.api_key, row.api_name, row.api_version
             self.versions[used] = self.versions.get(used, 0) + 1
-        learn = LEARN.get(row.api_key or 0)
+        learn = LEARNERS.get(row.api_key or 0)
         if learn is not None and row.message is not None:
             learn(self, row.message)
 
-    def told_software(self, message: Any) -> None:
-        """Take an ApiVersions request."""
+    def set_software(self, message: Any) -> None:
+        """Note the software of an ApiVersions request."""
         if message.client_software_name:
             self.software = message.client_software_name, message.client_software_version
 
-    def told_mechanism(self, message: Any) -> None:
-        """Take a SaslHandshake request."""
+    def set_mechanism(self, message: Any) -> None:
+        """Note the mechanism of a SaslHandshake request."""
         self.sasl_mechanism = message.mechanism
 
     def row(self, ended: Ended, context: Context) -> tuple[Any, ...]:
-        """Make the connection's row."""
+        """Build the row of the connection."""
         return (
             ended.connection,
             ended.client,
@@ -152,17 +158,17 @@ class _Life:
 
 
 def _captured(row: Row) -> int:
-    """Count the bytes of a row of `OTHER`; of a cut frame, with its size."""
+    """Count the captured bytes of a row; of a truncated frame, including its size field."""
     if row.status is not Status.TRUNCATED:
         return row.length
     return len(row.raw) + (SIZE if row.length > len(row.raw) else 0)
 
 
-LEARN: Final[dict[int, Callable[[_Life, Any], None]]] = {
-    ApiKey.API_VERSIONS: _Life.told_software,
-    ApiKey.SASL_HANDSHAKE: _Life.told_mechanism,
+LEARNERS: Final[dict[int, Callable[[_ConnectionStats, Any], None]]] = {
+    ApiKey.API_VERSIONS: _ConnectionStats.set_software,
+    ApiKey.SASL_HANDSHAKE: _ConnectionStats.set_mechanism,
 }
-"""API key -> what its requests say of their connection."""
+"""API key -> what notes the connection's properties in its requests."""
 
 
 def _when(packet: int, time_ns: int, context: Context) -> tuple[Any, ...]:
@@ -170,23 +176,23 @@ def _when(packet: int, time_ns: int, context: Context) -> tuple[Any, ...]:
 
 
 class Connections:
-    """The connections of a capture, as their rows come."""
+    """Collects the rows of connections, as they come."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._lives: dict[int, _Life] = {}
+        self._open: dict[int, _ConnectionStats] = {}
 
-    def take(self, item: Located | Ended) -> list[tuple[Any, ...]]:
-        """Take the next row; give the connection's own when it ended."""
+    def handle(self, item: Located | Ended) -> list[tuple[Any, ...]]:
+        """Handle the next row; return the connection's own row when it has ended."""
         if not isinstance(item, Located):
-            return [self._lives.pop(item.connection, _Life()).row(item, self._context)]
+            return [self._open.pop(item.connection, _ConnectionStats()).row(item, self._context)]
         if item.connection is not None:
-            self._lives.setdefault(item.connection, _Life()).take(item.row)
+            self._open.setdefault(item.connection, _ConnectionStats()).handle(item.row)
         return []
 
 
 def rows(context: Context) -> Iterator[tuple[Any, ...]]:
-    """Make the rows of the table."""
+    """Build the rows of the table."""
     made = Connections(context)
     for item in context.located():
-        yield from made.take(item)
+        yield from made.handle(item)

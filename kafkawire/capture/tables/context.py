@@ -1,7 +1,7 @@
-"""What all tables share while a capture is read: its packets' places, topic names, what to hide.
+"""Holds what tables share while a capture is read: packet positions, topic names, redaction.
 
-Law: a name that is learnt late still reaches the rows before it: when a batch goes out with topics
-that have no name yet, the rest of the capture is read once for names, if it can be read twice.
+Law: a topic name that is learned late still reaches earlier rows: before a batch with unnamed
+topics is made, the rest of the capture is read once for names, if it can be read twice.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from ..rows import Row, Status
 from .columns import INT64, TEXT, TIME, Column, known, micros
 
 WHERE = (
-    Column("file", TEXT, "The capture file, as it was given; `-` for a stream."),
-    Column("packet", INT64, "Number of the packet in the file that completes it, from 1."),
+    Column("file", TEXT, "The capture file, as given; `-` for a stream."),
+    Column("packet", INT64, "Number in the file of the packet that completes the message, from 1."),
     Column("time", TIME, "When that packet was captured."),
     Column("time_ns", INT64, "The same in nanoseconds since the epoch."),
-    Column("connection", INT64, "The TCP connection, counted from 0 in order of appearance."),
-    Column("client", TEXT, "Address and port of the side that asks."),
-    Column("broker", TEXT, "Address and port of the side that answers."),
+    Column("connection", INT64, "Number of the TCP connection, from 0 in order of appearance."),
+    Column("client", TEXT, "Address and port of the client."),
+    Column("broker", TEXT, "Address and port of the broker."),
 )
 """The columns that most tables begin with."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Context:
-    """A capture being read for one table.
+    """The state of reading a capture into tables.
 
     secrets: whether secrets are shown (see `protocol.secrets`).
     """
@@ -51,35 +51,35 @@ class Context:
         self._looked_ahead = False
 
     def located(self) -> Iterator[Located | Ended]:
-        """Read the capture, learning names on the way."""
+        """Read the capture, and learn topic names."""
         for item in self.traffic:
             if isinstance(item, Located):
                 self._learn(item.row)
             yield item
 
-    def carriers(self, wanted: Collection[tuple[int | None, str]]) -> Iterator[Located]:
-        """Read the capture for the requests and responses of some APIs; of the others only those
-        are opened that may name topics.
+    def records_messages(self, wanted: Collection[tuple[int | None, str]]) -> Iterator[Located]:
+        """Read the requests and responses of some APIs; of the others, only those that may name
+        topics are decoded.
         """
-        return self._opened(self.traffic, wanted)
+        return self._decoded(self.traffic, wanted)
 
-    def _opened(
+    def _decoded(
         self, traffic: Traffic, wanted: Collection[tuple[int | None, str]]
     ) -> Iterator[Located]:
-        for told in traffic.raw_frames():
-            if isinstance(told, Ended):
+        for located_item in traffic.raw_frames():
+            if isinstance(located_item, Ended):
                 continue
-            item = told.item
+            item = located_item.item
             if isinstance(item, RawFrame) and item.request is not None:
                 direction = "request" if item.is_request else "response"
                 is_wanted = (item.request.api_key, direction) in wanted
                 if not is_wanted and not _may_name(item.request, item.is_request):
                     continue
-            yield self.opened(told)
+            yield self.decode(located_item)
 
-    def opened(self, told: LocatedItem) -> Located:
-        """Open what is sealed, and learn the names that it states."""
-        found = located(told, self.limits)
+    def decode(self, located_item: LocatedItem) -> Located:
+        """Decode a frame, and learn the topic names in it."""
+        found = located(located_item, self.limits)
         self._learn(found.row)
         return found
 
@@ -88,32 +88,32 @@ class Context:
         return exchanges(self.located())
 
     def name_topics(self) -> None:
-        """Look up topics that have no name so far, in what is still to be read."""
+        """Look up names of unnamed topics in the rest of the capture."""
         if self._looked_ahead or not self.traffic.repeatable or not self.names.has_unknown:
             return
         self._looked_ahead = True
-        for _ in self._opened(self.traffic.again(), ()):
-            pass  # names are learnt on the way
+        for _ in self._decoded(self.traffic.again(), ()):
+            pass  # decoding learns names
 
     def where(self, row: Row, connection: int | None, client: Any, broker: Any) -> tuple[Any, ...]:
-        """Make the WHERE columns of a row."""
+        """Build the WHERE columns of a row."""
         file, packet = self.traffic.place(row.packet)
         time_ns = known(row.time_ns)
         return file, packet, micros(time_ns), time_ns, connection, client, broker
 
     def _learn(self, row: Row) -> None:
         if row.status is Status.GUESSED:
-            return  # a guess is shown, not built upon
+            return  # a guess may be wrong
         if row.message is not None and row.body_version is not None:
             self.names.learn(row.message, row.body_version)
 
 
-def _may_name(asked: InFlightRequest, is_request: bool) -> bool:
-    """Whether a message may state names for topic ids, as far as its header tells."""
-    known = api(asked.api_key)
+def _may_name(request: InFlightRequest, is_request: bool) -> bool:
+    """Whether a message may map topic ids to names, judged by its header."""
+    known = api(request.api_key)
     side = known.request if is_request else known.response
     if side is None:
         return False
-    if not side.first <= asked.api_version <= side.last:
+    if not side.first <= request.api_version <= side.last:
         return True
-    return may_name(side.load(), asked.api_version)
+    return may_name(side.load(), request.api_version)

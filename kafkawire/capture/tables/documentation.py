@@ -1,5 +1,5 @@
-"""The columns of all tables as Markdown: `python -m kafkawire.capture.tables.documentation` prints
-docs/tables.md.
+"""Writes docs/tables.md, the columns of all tables, to standard output:
+`python -m kafkawire.capture.tables.documentation`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from . import TABLES, Table
 INTRODUCTION: Final = """\
 # Tables
 
-A capture as tables: the same columns from Python, the command line, Parquet and Spark.
+A capture can be read as tables, with the same columns in Python, on the command line, in Parquet
+and in Spark.
 
 ```python
 from kafkawire.capture import tables
@@ -28,26 +29,28 @@ kafkawire decode trace*.pcap --table records -o records.parquet
 kafkawire decode trace*.pcap --table exchanges --table records -o DIR
 ```
 
-Several tables take one pass: `tables.read_tables(source, ["exchanges", "records"])` gives batches
-with the name of their table, and the command writes a file for each, `DIR/exchanges.parquet` and
-`DIR/records.parquet`. The ending of a name says the format: `.parquet`, `.csv`, `.jsonl`, or
-`.arrow`, which is Arrow's IPC file, with lz4, and takes least time; in `-o 'a-{table}.csv'`
-the table's name takes the place of `{table}`; directories that do not exist are created. Without
-`-o`, one table goes to standard output as JSON lines. In CSV nested columns are JSON texts; there
-and in JSON lines bytes are base64.
-CSV is made for spreadsheets: control and invisible characters of texts are escaped (`\\x1b`), and a
-text that begins with `=`, `+`, `-`, `@`, a tab or a CR gets a `'` before it; columns of numbers
-stay numbers. The other formats hold texts as they are. Secrets are hidden unless `--show-secrets`
-asks for them (see docs/capture.md); then only the owner may read the files (mode 0600).
+Several tables can be read in one pass: `tables.read_tables(source, ["exchanges", "records"])`
+yields each batch with the name of its table, and the command writes one file per table,
+`DIR/exchanges.parquet` and `DIR/records.parquet`. The file name extension sets the format:
+`.parquet`, `.csv`, `.jsonl`, or `.arrow`, an Arrow IPC file compressed with lz4, which is the
+fastest. In `-o 'a-{table}.csv'`, `{table}` is replaced by the name of the table. Missing
+directories are created. Without `-o`, one table is printed as JSON lines. In CSV, nested columns
+are JSON strings; in CSV and JSON lines, binary values are base64.
+
+CSV is made for spreadsheets: control and invisible characters are escaped (`\\x1b`), and a string
+that begins with `=`, `+`, `-`, `@`, a tab or a CR is prefixed with `'`; columns of numbers stay
+numbers. The other formats hold strings unchanged. Secrets are redacted unless `--show-secrets` is
+given (see docs/capture.md); the files are then readable only by their owner (mode 0600).
 
 Several files are read as one capture, in the order of their first packets: connections and messages
-may span them. Topics that messages call by id get the name that the capture tells anywhere, before
-or after; of a stream, up to then. Every column may be null. Lists have no null elements.
+may span files. Topic ids are resolved to names from anywhere in the capture, before or after the
+message; in a stream, only to names seen so far. Every column may be null. Lists have no null
+elements.
 """
 
 
 def markdown() -> str:
-    """Write the whole page."""
+    """Return the whole page."""
     return INTRODUCTION + "".join(_section(name, table) for name, table in TABLES.items())
 
 
@@ -57,7 +60,7 @@ def _section(name: str, table: Table) -> str:
             "",
             f"## {name}",
             "",
-            f"One row: {table.says[0].lower()}{table.says[1:]}",
+            table.description,
             "",
             "| column | type | |",
             "| --- | --- | --- |",
@@ -69,11 +72,11 @@ def _section(name: str, table: Table) -> str:
 
 def _rows(table: Table) -> Iterator[str]:
     for column in table.columns:
-        yield f"| `{column.name}` | {type_text(column.type)} | {column.says} |"
+        yield f"| `{column.name}` | {type_text(column.type)} | {column.description} |"
 
 
 def type_text(type: Any) -> str:
-    """Name an Arrow type as Spark's SQL does."""
+    """Return the name of an Arrow type in Spark SQL."""
     if pa.types.is_list(type):
         return f"array of {type_text(type.value_type)}"
     if pa.types.is_struct(type):
@@ -83,7 +86,7 @@ def type_text(type: Any) -> str:
 
 
 NAMES: Final = {"bool": "boolean", "timestamp[us, tz=UTC]": "timestamp"}
-"""Types that go by another name."""
+"""Arrow types with another name in Spark SQL."""
 
 if __name__ == "__main__":
     print(markdown(), end="")

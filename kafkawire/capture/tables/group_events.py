@@ -1,4 +1,4 @@
-"""The `group_events` table: a row for each thing that happened to a group or one of its members."""
+"""Builds the `group_events` table: one row per event of a group or one of its members."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from .columns import (
     topic_partitions,
 )
 from .context import WHERE, Context
-from .extraction.group_event import GroupEvent, What
-from .extraction.partition_fields import spoken
+from .extraction.group_event import EventType, GroupEvent
+from .extraction.partition_fields import partition_references
 from .groups.classic import ClassicGroups
 from .groups.heartbeat import HeartbeatGroups
 
@@ -50,10 +50,10 @@ COLUMNS: Final[Columns] = (
     Column(
         "client_id",
         TEXT,
-        "Client id of the member; of `rebalance_started` of who sent the request that caused it.",
+        "Client id of the member; for `rebalance_started`, of the member that caused it.",
     ),
     Column("protocol", TEXT, "`classic`, `consumer` (KIP-848), `share` or `streams`."),
-    Column("group_id", TEXT, "Group."),
+    Column("group_id", TEXT, "Group id."),
     Column(
         "event",
         TEXT,
@@ -63,42 +63,44 @@ COLUMNS: Final[Columns] = (
     Column(
         "member_id",
         TEXT,
-        "Member; null where the whole group is meant; of `rebalance_started` the one that caused "
-        "it, null where that is not known.",
+        "Member; null for events of the whole group; for `rebalance_started`, the member that "
+        "caused it, null if unknown.",
     ),
-    Column("group_instance_id", TEXT, "Its instance id, if it is a static member."),
-    Column("generation", INT32, "Generation of a classic group; of others the member epoch."),
-    Column("assignor", TEXT, "Assignor: the protocol name of a classic group."),
-    Column("members", INT32, "Members that the group is known to have."),
+    Column("group_instance_id", TEXT, "Group instance id of a static member."),
+    Column(
+        "generation", INT32, "Generation of a classic group; for other protocols, the member epoch."
+    ),
+    Column("assignor", TEXT, "Assignor; for a classic group, the protocol name."),
+    Column("members", INT32, "Known members of the group."),
     Column(
         "reason",
         TEXT,
-        "Why, as the member or the broker says it; of `rebalance_started` the cause.",
+        "Reason given by the member or the broker; for `rebalance_started`, the cause.",
     ),
-    Column("error_code", INT16, "Error code of the answer that shows it, null for none."),
-    Column("error", TEXT, "The same by name."),
+    Column("error_code", INT16, "Error code of the response, null for none."),
+    Column("error", TEXT, "Name of the error."),
     Column(
         "duration_ns",
         INT64,
-        "Of `rebalance_ended`: nanoseconds since it started, which is when the request that caused "
-        "it was sent; where that is not in the capture, since a member noticed.",
+        "For `rebalance_ended`: nanoseconds since the request that caused the rebalance was sent, "
+        "or since a member noticed the rebalance if that request is not in the capture.",
     ),
     Column(
-        "partitions", TOPIC_PARTITIONS, "Of `assigned`: the member's partitions.", topic_partitions
+        "partitions", TOPIC_PARTITIONS, "For `assigned`: the assigned partitions.", topic_partitions
     ),
-    Column("offsets", OFFSETS, "Of `committed`: what was committed.", _offsets),
+    Column("offsets", OFFSETS, "For `committed`: the committed offsets.", _offsets),
 )
 
 COMMITS: Final = frozenset({ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT})
 
 
 def rows(context: Context) -> Iterator[tuple[Any, ...]]:
-    """Make the rows of the table."""
+    """Build the rows of the table."""
     yield from events(group_events_of(context), context)
 
 
 def events(found: Iterable[GroupEvent], context: Context) -> Iterator[tuple[Any, ...]]:
-    """Make a row of each thing that happened."""
+    """Build one row per event."""
     for one in found:
         exchange = one.exchange
         ends = exchange.connection, exchange.client, exchange.broker
@@ -108,7 +110,7 @@ def events(found: Iterable[GroupEvent], context: Context) -> Iterator[tuple[Any,
             one.client_id,
             one.protocol.value,
             one.group_id,
-            one.what.value,
+            one.type.value,
             one.member_id,
             one.group_instance_id,
             one.generation,
@@ -124,7 +126,7 @@ def events(found: Iterable[GroupEvent], context: Context) -> Iterator[tuple[Any,
 
 
 class Groups:
-    """The groups of a capture, or some of them: what is said of a group depends on no other."""
+    """Tracks the groups of a capture, or some of them: groups are independent of each other."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -132,47 +134,47 @@ class Groups:
         self._others = HeartbeatGroups(context)
 
     def requested(self, item: Located) -> None:
-        """Take a request when it is sent: a response may wait for what the request causes."""
+        """Handle a request when it is sent, before the response: it may cause a rebalance."""
         if item.row.direction == "request" and item.connection is not None:
             self._classic.requested(item)
             self._others.requested(item)
 
-    def take(self, exchange: Exchange) -> Iterator[GroupEvent]:
-        """Take an exchange; say what it shows."""
-        yield from self._classic.take(exchange)
-        yield from self._others.take(exchange)
+    def handle(self, exchange: Exchange) -> Iterator[GroupEvent]:
+        """Handle an exchange; yield its events."""
+        yield from self._classic.handle(exchange)
+        yield from self._others.handle(exchange)
         yield from _commit(exchange, self._context, self._classic, self._others)
 
 
 def group_events_of(context: Context) -> Iterator[GroupEvent]:
-    """Tell what happened to the groups of a capture, in the order in which it showed."""
-    told = GroupEvents(context)
+    """Yield the group events of a capture, in the order of the messages that show them."""
+    groups = GroupEvents(context)
     for item in context.located():
-        yield from told.take(item)
+        yield from groups.handle(item)
 
 
 class GroupEvents:
-    """What happens to the groups of a capture, as its rows come."""
+    """Derives group events from the rows of a capture, as they come."""
 
     def __init__(self, context: Context) -> None:
         self._groups = Groups(context)
         self._pairs = Exchanges()
 
-    def take(self, item: Located | Ended) -> Iterator[GroupEvent]:
-        """Take the next row; say what it shows."""
+    def handle(self, item: Located | Ended) -> Iterator[GroupEvent]:
+        """Handle the next row; yield its events."""
         if not isinstance(item, Located):
             found = self._pairs.end(item.connection)
         else:
             self._groups.requested(item)
             found = self._pairs.take(item)
         for exchange in found:
-            yield from self._groups.take(exchange)
+            yield from self._groups.handle(exchange)
 
 
 def _commit(
     exchange: Exchange, context: Context, classic: ClassicGroups, others: HeartbeatGroups
 ) -> Iterator[GroupEvent]:
-    """Tell what was committed; refused partitions are there with their errors."""
+    """Yield the event of an offset commit; rejected partitions have their error codes."""
     request, response = exchange.request, exchange.response
     if exchange.main_row.api_key not in COMMITS or request is None or response is None:
         return
@@ -180,25 +182,25 @@ def _commit(
     if message is None or response.message is None:
         return
     errors = {
-        (one.topic.key, one.partition): getattr(one.what, "error_code", 0)
-        for one in spoken(response, context.names)
+        (one.topic.key, one.partition): getattr(one.struct, "error_code", 0)
+        for one in partition_references(response, context.names)
     }
     offsets = [
         (
             one.topic,
             one.partition,
-            getattr(one.what, "committed_offset", -1),
+            getattr(one.struct, "committed_offset", -1),
             errors.get((one.topic.key, one.partition), 0),
         )
-        for one in spoken(request, context.names)
+        for one in partition_references(request, context.names)
     ]
     codes = {code for *_, code in offsets}
-    about = GroupEvent(
+    event = GroupEvent(
         exchange,
         response,
         others.protocol_of(message.group_id),
         message.group_id,
-        What.COMMITTED if 0 in codes or not codes else What.FAILED,
+        EventType.COMMITTED if 0 in codes or not codes else EventType.FAILED,
         member_id=message.member_id or None,
         group_instance_id=getattr(message, "group_instance_id", None) or None,
         generation=message.generation_id_or_member_epoch,
@@ -207,7 +209,7 @@ def _commit(
         client_id=exchange.main_row.client_id,
     )
     if codes == {ErrorCode.REBALANCE_IN_PROGRESS}:
-        yield from classic.in_progress(about._replace(offsets=None))
-    elif about.what is What.COMMITTED:
-        classic.alive(about)
-    yield about
+        yield from classic.in_progress(event._replace(offsets=None))
+    elif event.type is EventType.COMMITTED:
+        classic.alive(event)
+    yield event

@@ -1,4 +1,4 @@
-"""The `messages` table: a row a frame, its body as JSON."""
+"""Builds the `messages` table: one row per message, its body as JSON."""
 
 from __future__ import annotations
 
@@ -19,38 +19,40 @@ from .exchanges import since
 COLUMNS: Final[Columns] = (
     *WHERE,
     Column("direction", TEXT, "`request` or `response`."),
-    Column("api_key", INT16, "API key; of a response, its request's."),
-    Column("api_name", TEXT, "Name of the API; null for a key that none has."),
+    Column("api_key", INT16, "API key; for a response, that of its request."),
+    Column("api_name", TEXT, "Name of the API; null for an unknown key."),
     Column("api_version", INT16, "Version of the request."),
-    Column("body_version", INT16, "Version the body is written in; null if it was not decoded."),
+    Column("body_version", INT16, "Version of the body; null if it was not decoded."),
     Column("correlation_id", INT32, "Correlation id."),
-    Column("client_id", TEXT, "Client id; of a response, its request's."),
-    Column("length", INT32, "Length of the message, without its own 4 bytes."),
-    Column("status", TEXT, "How far it was understood; `ok` is byte for byte."),
-    Column("error", TEXT, "Why it was not understood all the way."),
-    Column("request_packet", INT64, "Of a response: the number of its request's last packet."),
-    Column("latency_ns", INT64, "Of a response: nanoseconds after its request's last packet."),
+    Column("client_id", TEXT, "Client id; for a response, that of its request."),
+    Column("length", INT32, "Size of the message, without the 4-byte size field."),
+    Column("status", TEXT, "Decoding status; `ok` if decoded completely, byte for byte."),
+    Column("error", TEXT, "Why it was not decoded completely."),
+    Column("request_packet", INT64, "For a response: number of the last packet of its request."),
+    Column(
+        "latency_ns", INT64, "For a response: nanoseconds since the last packet of its request."
+    ),
     Column("body", TEXT, "The body in Kafka's JSON form; null if it was not decoded."),
     Column(
         "raw",
         BYTES,
-        "Bytes of a body that was not decoded; empty where they may be secret.",
+        "Bytes of an undecoded body; empty where they may contain secrets.",
     ),
 )
 
 
 def rows(context: Context) -> Iterator[tuple[Any, ...]]:
-    """Make the rows of the table."""
+    """Build the rows of the table."""
     for item in context.located():
         yield from rows_of(item, context)
 
 
 def rows_of(item: Located | Ended, context: Context) -> list[tuple[Any, ...]]:
-    """Make the row of a message, if it is one."""
+    """Build the row of a message; no row for anything else."""
     if not isinstance(item, Located) or not item.row.is_message:
         return []
     row = item.row
-    asked = row.request_packet
+    request_packet = row.request_packet
     made = (
         *context.where(row, *item[:3]),
         row.direction,
@@ -63,7 +65,7 @@ def rows_of(item: Located | Ended, context: Context) -> list[tuple[Any, ...]]:
         row.length,
         row.status.value,
         row.error or None,
-        None if asked is None else context.traffic.place(asked)[1],
+        None if request_packet is None else context.traffic.place(request_packet)[1],
         since(row.request_time_ns, row.time_ns),
         _body(row, context),
         _raw(row, context),

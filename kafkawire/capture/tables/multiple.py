@@ -1,10 +1,10 @@
-"""Several tables of a capture in one pass.
+"""Reads several tables of a capture in one pass.
 
-Law: each message is opened at most once, whatever tables want it; a table's rows are those that it
-has alone.
+Law: each message is decoded at most once, however many tables need it; a table has the same rows as
+when it is read alone.
 
-    traffic --> [Told] --.-- sealed --> `passes` --> exchanges, records
-                         `-- opened --> the makers of the other tables' rows
+    traffic --> [LocatedItem] --.-- raw frames ------> `passes` --> exchanges, records
+                                `-- decoded rows ----> row makers of the other tables
 """
 
 from __future__ import annotations
@@ -24,36 +24,36 @@ from .context import Context
 from .passes import EXCHANGES, RECORDS, Columnar
 
 Values = tuple[Any, ...]
-Take = Callable[[Located | Ended | None], Iterable[Values]]
-"""Takes the next row of a capture, or its end; gives the rows of a table that it makes."""
+RowMaker = Callable[[Located | Ended | None], Iterable[Values]]
+"""Handles the next row of a capture, or its end (None); returns the rows of a table."""
 
 
-def _messages(context: Context) -> Take:
+def _messages(context: Context) -> RowMaker:
     return lambda item: () if item is None else messages.rows_of(item, context)
 
 
-def _problems(context: Context) -> Take:
+def _problems(context: Context) -> RowMaker:
     return lambda item: () if item is None else problems.rows_of(item, context)
 
 
-def _connections(context: Context) -> Take:
+def _connections(context: Context) -> RowMaker:
     made = connections.Connections(context)
-    return lambda item: () if item is None else made.take(item)
+    return lambda item: () if item is None else made.handle(item)
 
 
-def _group_events(context: Context) -> Take:
-    told = group_events.GroupEvents(context)
+def _group_events(context: Context) -> RowMaker:
+    events = group_events.GroupEvents(context)
 
-    def take(item: Located | Ended | None) -> Iterable[Values]:
-        return () if item is None else group_events.events(told.take(item), context)
+    def handle(item: Located | Ended | None) -> Iterable[Values]:
+        return () if item is None else group_events.events(events.handle(item), context)
 
-    return take
+    return handle
 
 
-def _partitions(context: Context) -> Take:
+def _partitions(context: Context) -> RowMaker:
     pairs, sessions = Exchanges(), FetchSessions(context.names)
 
-    def take(item: Located | Ended | None) -> Iterator[Values]:
+    def handle(item: Located | Ended | None) -> Iterator[Values]:
         if item is None:
             found = pairs.finish()
         else:
@@ -61,36 +61,36 @@ def _partitions(context: Context) -> Take:
         for exchange in found:
             yield from partitions.rows_of(exchange, sessions, context)
 
-    return take
+    return handle
 
 
-MAKERS: Final[dict[str, tuple[Columns, Callable[[Context], Take]]]] = {
+MAKERS: Final[dict[str, tuple[Columns, Callable[[Context], RowMaker]]]] = {
     "messages": (messages.COLUMNS, _messages),
     "partitions": (partitions.COLUMNS, _partitions),
     "connections": (connections.COLUMNS, _connections),
     "group_events": (group_events.COLUMNS, _group_events),
     "problems": (problems.COLUMNS, _problems),
 }
-"""The tables whose rows come one by one."""
+"""The tables that are made row by row."""
 
 
 class Rows:
-    """The rows of a table that wait for their batch."""
+    """Collects the rows of a table into batches."""
 
     def __init__(self, name: str, context: Context, size: int) -> None:
         self.name = name
         self._columns, maker = MAKERS[name]
-        self._take = maker(context)
+        self._make_rows = maker(context)
         self._context = context
         self._size = size
         self._rows: list[Values] = []
 
-    def take(self, item: Located | Ended | None) -> None:
-        """Take the next row of the capture, or its end."""
-        self._rows += self._take(item)
+    def handle(self, item: Located | Ended | None) -> None:
+        """Handle the next row of the capture, or its end (None)."""
+        self._rows += self._make_rows(item)
 
     def batches(self, *, last: bool = False) -> Iterator[pa.RecordBatch]:
-        """Give the batches that are full; the last one, too."""
+        """Return full batches; with `last`, also the incomplete one."""
         count = len(self._rows)
         if not last:
             count -= count % self._size
@@ -99,27 +99,27 @@ class Rows:
             yield from batches(self._columns, rows, self._size, self._context.name_topics)
 
 
-def together(
+def read_together(
     context: Context, names: Sequence[str], size: int
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Read tables together; each batch comes with its table's name."""
+    """Read several tables in one pass; each batch comes with its table's name."""
     wanted = frozenset({EXCHANGES, RECORDS} & set(names))
     columnar = Columnar(context, wanted, size)
     rows = [Rows(name, context, size) for name in names if name in MAKERS]
-    for batch in _pieces(context, size):
+    for batch in _small_batches(context, size):
         if not rows:
-            columnar.take(batch)
-        for told in batch if rows else ():
+            columnar.handle(batch)
+        for located in batch if rows else ():
             item: Located | Ended
-            if isinstance(told, Ended):
-                item = told
-                columnar.end(told)
+            if isinstance(located, Ended):
+                item = located
+                columnar.end(located)
             else:
-                item = context.opened(told)
+                item = context.decode(located)
                 if wanted:
-                    columnar.hear(told, item.row)
+                    columnar.add(located, item.row)
             for each in rows:
-                each.take(item)
+                each.handle(item)
         yield from columnar.batches()
         for each in rows:
             for found in each.batches():
@@ -127,13 +127,13 @@ def together(
     columnar.finish()
     yield from columnar.batches(last=True)
     for each in rows:
-        each.take(None)
+        each.handle(None)
         for found in each.batches(last=True):
             yield each.name, found
 
 
-def _pieces(context: Context, size: int) -> Iterator[list[LocatedItem | Ended]]:
-    """Read no more at a time than may fill a batch, so that rows that are watched do not wait."""
+def _small_batches(context: Context, size: int) -> Iterator[list[LocatedItem | Ended]]:
+    """Yield items in lists no longer than a batch, so that live rows are not delayed."""
     for batch in context.traffic.batches():
         if len(batch) <= size:
             yield batch

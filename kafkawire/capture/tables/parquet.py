@@ -1,7 +1,7 @@
-"""How columns of tables are best written as Parquet.
+"""Chooses Parquet encodings for the columns of tables.
 
-Law: what is said here of a column follows from its type, so files of one table are alike, whoever
-writes them.
+Law: the choice depends only on the column type, so that all writers of a table produce the same
+encodings.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 
 def repeating_columns(schema: pa.Schema) -> Iterator[str]:
-    """List the columns whose values repeat, for a dictionary: not times and counters."""
+    """List the columns with repeating values, for dictionary encoding: not times and counters."""
 
     def leaves(path: str, type: pa.DataType) -> Iterator[str]:
         if pa.types.is_list(type):

@@ -1,10 +1,10 @@
-"""One pass over a capture for any number of tables.
+"""Builds `exchanges` and `records` column by column, in one pass over a capture.
 
-Law: each message is opened at most once, whatever tables want it; a table's rows are those that it
-has alone.
+Law: a message is decoded only where its bytes alone do not suffice; a table has the same rows as
+when it is read alone.
 
-    traffic --> [Told] --.-- Hearing --> exchanges, records: columns --.
-                         `-- opened once --> other tables: rows -------+--> (table, record batch)
+    LocatedItem --Extractor--> ExtractedMessage --.--> ExchangeColumns --.
+                                                  `--> RecordColumns ----+--> (table, record batch)
 """
 
 from __future__ import annotations
@@ -30,81 +30,83 @@ RECORDS = "records"
 
 
 class Columnar:
-    """Makes `exchanges`, `records` or both of what is heard."""
+    """Builds `exchanges`, `records` or both of extracted messages."""
 
     def __init__(self, context: Context, tables: frozenset[str], size: int) -> None:
         self._context = context
         self._size = size
-        self._hearing = Extractor(context.names, context.limits, RECORDS in tables)
+        self._extractor = Extractor(context.names, context.limits, RECORDS in tables)
         self._exchanges = ExchangeColumns(context.traffic) if EXCHANGES in tables else None
         self._records = (
             RecordColumns(context.name_topics, context.secrets) if RECORDS in tables else None
         )
 
-    def take(self, batch: list[LocatedItem | Ended]) -> None:
-        """Take some rows, still sealed."""
-        for told in batch:
-            if isinstance(told, Ended):
-                self.end(told)
+    def handle(self, batch: list[LocatedItem | Ended]) -> None:
+        """Handle some items, not decoded yet."""
+        for located in batch:
+            if isinstance(located, Ended):
+                self.end(located)
             else:
-                self.hear(told, None)
+                self.add(located, None)
 
     def end(self, ended: Ended) -> None:
-        """Take that nothing more comes of a connection."""
+        """Handle the end of a connection."""
         if self._exchanges is not None:
             self._exchanges.end(ended.connection)
 
-    def hear(self, told: LocatedItem, row: Row | None) -> None:
-        """Take a message; row: what it is, if it was opened already."""
-        heard = self._heard(told, row)
-        if heard is None:
+    def add(self, located: LocatedItem, row: Row | None) -> None:
+        """Handle a message; row: its row, if it is already decoded."""
+        message = self._extract(located, row)
+        if message is None:
             return
-        pairs = self._exchanges
-        if pairs is not None and told.connection is not None:
-            pairs.take(told.connection, told.client or "", told.broker or "", heard)
-        if heard.notes.fields and self._records is not None:
-            self._carry(told, heard, self._records.fields)
+        exchanges = self._exchanges
+        if exchanges is not None and located.connection is not None:
+            exchanges.handle(
+                located.connection, located.client or "", located.broker or "", message
+            )
+        if message.facts.fields and self._records is not None:
+            self._add_fields(located, message, self._records.fields)
 
-    def _heard(self, told: LocatedItem, row: Row | None) -> ExtractedMessage | None:
-        item = told.item
-        hearing = self._hearing
+    def _extract(self, located: LocatedItem, row: Row | None) -> ExtractedMessage | None:
+        item = located.item
+        extractor = self._extractor
         if not isinstance(item, RawFrame):
-            return hearing.row(item) if has_a_place(item) else None
+            return extractor.row(item) if is_exchange_message(item) else None
         if self._exchanges is None and item.request is not None:
-            head = hearing.head(item.request, item.is_request)
-            if not head.carries and not head.names:
+            format = extractor.format_of(item.request, item.is_request)
+            if not format.has_records and not format.names:
                 return None
-        return hearing.hear(item, row)
+        return extractor.extract(item, row)
 
-    def _carry(self, told: LocatedItem, heard: ExtractedMessage, fields: Fields) -> None:
-        file, packet = self._context.traffic.place(heard.packet)
-        for field in heard.notes.fields:
+    def _add_fields(self, located: LocatedItem, message: ExtractedMessage, fields: Fields) -> None:
+        file, packet = self._context.traffic.place(message.packet)
+        for field in message.facts.fields:
             fields.add(
                 field,
                 file,
                 packet,
-                heard.time_ns,
-                told.connection,
-                told.client,
-                told.broker,
-                DIRECTION[heard.api_key],
-                heard.client_id,
-                heard.correlation_id,
+                message.time_ns,
+                located.connection,
+                located.client,
+                located.broker,
+                DIRECTION[message.api_key],
+                message.client_id,
+                message.correlation_id,
             )
 
     def finish(self) -> None:
-        """Take that nothing more comes."""
+        """Handle the end of the capture."""
         if self._exchanges is not None:
             self._exchanges.finish()
 
     def batches(self, *, last: bool = False) -> Iterator[tuple[str, pa.RecordBatch]]:
-        """Give the batches that are full; the last ones, too."""
+        """Return full batches; with `last`, also incomplete ones."""
         size = self._size
         if self._exchanges is not None:
             rows = self._exchanges.filled.rows
             if rows >= size or (last and rows):
                 self._context.name_topics()
-                batch = exchange_batch(self._exchanges.taken())
+                batch = exchange_batch(self._exchanges.take_values())
                 for start in range(0, rows, size):
                     yield EXCHANGES, batch.slice(start, size)
         if self._records is not None and (last or self._records.is_full(size)):
@@ -113,8 +115,8 @@ class Columnar:
                     yield RECORDS, batch.slice(start, size)
 
 
-def has_a_place(row: Row) -> bool:
-    """Whether a row is a request or response, whole or cut, as `capture.exchanges` pairs them."""
+def is_exchange_message(row: Row) -> bool:
+    """Whether a row is a request or response of an exchange, complete or truncated."""
     if row.status is Status.TRUNCATED:
         return row.correlation_id is not None
     return row.is_message and row.status not in NO_HEADER

@@ -1,4 +1,5 @@
-"""The `problems` table: a row for what was not understood, not there, or contradictory."""
+"""Builds the `problems` table: one row per message or run of bytes that was not decoded, is missing
+or contradicts another."""
 
 from __future__ import annotations
 
@@ -10,48 +11,48 @@ from ..exchanges.exchanges import Ended
 from ..rows import Row, Status
 from .columns import INT16, INT32, INT64, TEXT, Column, Columns
 from .context import WHERE, Context
-from .extraction.record_batches import Broken, batches_in, carried
+from .extraction.record_batches import CorruptRecords, batches_in, records_fields
 
 COLUMNS: Final[Columns] = (
     *WHERE,
-    Column("direction", TEXT, "The side the bytes came from; null for the capture itself."),
+    Column("direction", TEXT, "Direction of the bytes; null for the capture file itself."),
     Column(
         "kind",
         TEXT,
-        "A status of messages other than `ok`; `gap`, `conflict`, `discarded`, `unparsed`, "
-        "`truncated`, `unreadable`, `other_protocol`; or `records` for a broken record batch.",
+        "A message status other than `ok`; `gap`, `conflict`, `discarded`, `unparsed`, "
+        "`truncated`, `unreadable`, `other_protocol`; or `records` for a corrupt record batch.",
     ),
-    Column("length", INT64, "Bytes concerned: of the message, the gap, the run."),
-    Column("api_key", INT16, "API key, where a message is concerned."),
+    Column("length", INT64, "Bytes of the message, the gap or the run."),
+    Column("api_key", INT16, "API key, if the problem is in a message."),
     Column("api_name", TEXT, "Name of the API."),
     Column("api_version", INT16, "Version of the request."),
     Column("correlation_id", INT32, "Correlation id."),
     Column("client_id", TEXT, "Client id."),
-    Column("error", TEXT, "What is wrong: reason, path and offset."),
+    Column("error", TEXT, "What is wrong: reason, field path and byte offset."),
 )
 
 NO_PROBLEM: Final = frozenset({Status.OK, Status.SASL_TOKEN})
-"""Statuses of rows that are as they should be."""
+"""Statuses of rows without a problem."""
 
 
 def rows(context: Context) -> Iterator[tuple[Any, ...]]:
-    """Make the rows of the table."""
+    """Build the rows of the table."""
     for item in context.located():
         yield from rows_of(item, context)
 
 
 def rows_of(item: Located | Ended, context: Context) -> list[tuple[Any, ...]]:
-    """Make the rows that say what is wrong with a row, or with batches in it."""
+    """Build the rows of the problems of a row, and of record batches in it."""
     if not isinstance(item, Located):
         return []
     row = item.row
     made = []
     if row.status not in NO_PROBLEM:
         made.append(_row(item, row.status.value, row.length, row.error, context))
-    for field in carried(row, context.names):
+    for field in records_fields(row, context.names):
         for found in batches_in(field):
-            if isinstance(found, Broken):
-                made.append(_row(item, "records", len(field.data), _said(found), context))
+            if isinstance(found, CorruptRecords):
+                made.append(_row(item, "records", len(field.data), _corrupt_text(found), context))
     return made
 
 
@@ -71,6 +72,6 @@ def _row(item: Located, kind: str, length: int, error: str, context: Context) ->
     )
 
 
-def _said(found: Broken) -> str:
+def _corrupt_text(found: CorruptRecords) -> str:
     topic = found.topic.name or found.topic.id_text
     return f"{topic}-{found.partition}: {found.error}"

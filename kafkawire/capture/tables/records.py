@@ -1,4 +1,4 @@
-"""The `records` table: a row a record that is produced or fetched."""
+"""Builds the `records` table: one row per record that was produced or fetched."""
 
 from __future__ import annotations
 
@@ -25,7 +25,13 @@ from .columns import (
     topic_name,
 )
 from .context import WHERE, Context
-from .extraction.record_batches import CARRIERS, Broken, Carried, batches_in, carried
+from .extraction.record_batches import (
+    RECORDS_MESSAGES,
+    CorruptRecords,
+    RecordsField,
+    batches_in,
+    records_fields,
+)
 
 HEADERS: Final = list_of(struct_of(key=TEXT, value=BYTES))
 
@@ -34,29 +40,27 @@ COLUMNS: Final[Columns] = (
     Column("direction", TEXT, "`produce`, `fetch` or `share_fetch`."),
     Column("client_id", TEXT, "Client id of the request."),
     Column("correlation_id", INT32, "Correlation id of the exchange."),
-    Column("topic", TEXT, "Topic; null where its name is not in the capture.", topic_name),
-    Column("topic_id", TEXT, "Topic id as Kafka writes it, where the message speaks by id."),
+    Column("topic", TEXT, "Topic; null if its name is not in the capture.", topic_name),
+    Column("topic_id", TEXT, "Topic id in Kafka's text form, if the message uses topic ids."),
     Column("partition", INT32, "Partition."),
-    Column("offset", INT64, "Offset; in a Produce, the record's place in its batch, from 0."),
-    Column("timestamp", TIME, "The record's timestamp; null for none, or beyond the year 9999."),
+    Column("offset", INT64, "Offset; in a Produce request, the position in the batch, from 0."),
+    Column("timestamp", TIME, "Timestamp of the record; null for none, or after the year 9999."),
     Column("timestamp_ms", INT64, "The same in milliseconds since the epoch, -1 for none."),
     Column("timestamp_type", TEXT, "`create_time`, `log_append_time` or `no_timestamp_type`."),
-    Column("key", BYTES, "Key; of the metadata topic hidden, as its records hold secrets."),
-    Column("value", BYTES, "Value; null in a tombstone, hidden where keys are."),
+    Column("key", BYTES, "Key; redacted in the metadata topic, whose records hold secrets."),
+    Column("value", BYTES, "Value; null for a tombstone; redacted where keys are."),
     Column("headers", HEADERS, "Headers in order."),
-    Column("magic", INT8, "Format of the batch: 0, 1 or 2."),
+    Column("magic", INT8, "Format version (magic) of the batch: 0, 1 or 2."),
     Column("codec", TEXT, "Compression of the batch: `none`, `gzip`, `snappy`, `lz4` or `zstd`."),
     Column("producer_id", INT64, "Producer id, -1 for none."),
     Column("producer_epoch", INT16, "Producer epoch, -1 for none."),
-    Column("sequence", INT32, "Producer's sequence number of the record, -1 for none."),
+    Column("sequence", INT32, "Sequence number of the record, -1 for none."),
     Column("transactional", BOOL, "Whether the batch is part of a transaction."),
-    Column("control", BOOL, "Whether it is a control record, as a transaction's end."),
-    Column("partition_leader_epoch", INT32, "Leader epoch in the batch, -1 for none."),
+    Column("control", BOOL, "Whether it is a control record, such as a transaction marker."),
+    Column("partition_leader_epoch", INT32, "Partition leader epoch of the batch, -1 for none."),
     Column("base_offset", INT64, "Base offset of the batch."),
 )
-"""Topic, partition, offset and what is in the record; a fetch gives whole batches, so records
-before the offset asked for are here too.
-"""
+"""A fetch returns whole batches, so records before the requested offset are included."""
 
 DIRECTION: Final = {0: "produce", 1: "fetch", 78: "share_fetch"}
 
@@ -66,7 +70,7 @@ AT: Final = {column.name: at for at, column in enumerate(COLUMNS)}
 
 
 def rows(context: Context) -> Iterator[tuple[Any, ...]]:
-    """Make the rows of the table."""
+    """Build the rows of the table."""
     sink = Sink(COLUMNS)
     for _ in fill(context, sink):
         yield from zip(*sink.values, strict=True)
@@ -74,12 +78,12 @@ def rows(context: Context) -> Iterator[tuple[Any, ...]]:
 
 
 def fill(context: Context, sink: Sink) -> Iterator[None]:
-    """Make the rows of the table, column by column, and stop behind each message."""
-    for item in context.carriers(CARRIERS):
+    """Build the rows of the table, column by column, and yield after each message."""
+    for item in context.records_messages(RECORDS_MESSAGES):
         row = item.row
         if row.message is None:
             continue
-        for field in carried(row, context.names):
+        for field in records_fields(row, context.names):
             hidden = not context.secrets and is_metadata(field)
             where = (
                 *context.where(row, *item[:3]),
@@ -91,19 +95,19 @@ def fill(context: Context, sink: Sink) -> Iterator[None]:
                 field.partition,
             )
             for found in batches_in(field):
-                if not isinstance(found, Broken):
+                if not isinstance(found, CorruptRecords):
                     batch, records = found
                     add(sink, where, batch, hidden_content(records) if hidden else records)
         yield
 
 
-def is_metadata(field: Carried) -> bool:
-    """Whether records are those of the metadata topic, which hold secrets."""
+def is_metadata(field: RecordsField) -> bool:
+    """Whether records belong to the metadata topic, which holds secrets."""
     return field.topic.name in METADATA_TOPICS or field.topic.id_text in METADATA_TOPICS
 
 
 def hidden_content(records: list[Record]) -> list[Record]:
-    """Put the sizes of keys, values and headers' values in their place."""
+    """Replace keys, values and header values by their sizes."""
     return [
         Record(
             record.offset,
@@ -142,7 +146,12 @@ def add(sink: Sink, where: tuple[Any, ...], batch: Batch, records: list[Record])
     ]
     values[AT["sequence"]] += [batch.sequence(record.offset) for record in records]
     sink.repeat(AT["timestamp_type"], (batch.timestamp_type.name.lower(),), count)
-    said = (batch.magic, batch.compression.name.lower(), batch.producer_id, batch.producer_epoch)
-    sink.repeat(AT["magic"], said, count)
+    batch_values = (
+        batch.magic,
+        batch.compression.name.lower(),
+        batch.producer_id,
+        batch.producer_epoch,
+    )
+    sink.repeat(AT["magic"], batch_values, count)
     end = (batch.transactional, batch.control, batch.partition_leader_epoch, batch.base_offset)
     sink.repeat(AT["transactional"], end, count)

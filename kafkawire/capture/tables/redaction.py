@@ -1,7 +1,7 @@
-"""What is left of keys, values and bodies where a table is to show none of them.
+"""Redacts keys, values and bodies in tables.
 
-Law: nothing of a record's content can be read in what is left; sizes and hashes are kept, so that
-equal things stay equal.
+Law: a redacted value shows nothing of the content but its size and hash, so that equal values stay
+equal.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..redaction import redacted as without
 
 
 def digest(value: bytes | None) -> bytes | None:
-    """Replace bytes by their size and hash."""
+    """Replace bytes by their hash and size."""
     if value is None:
         return None
     return b"sha256:%s, %d bytes" % (sha256(value).hexdigest().encode(), len(value))
@@ -40,14 +40,14 @@ REDACTED: Final[dict[str, dict[str, Callable[[Any], Any]]]] = {
     "messages": {"body": _body, "raw": digest},
     "records": {"key": digest, "value": digest, "headers": _headers},
 }
-"""Table -> columns that show content -> what is left of a value."""
+"""Table -> column with content -> what redacts a value."""
 
 
 def redacted(table: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Replace what a batch of a table shows of content."""
-    for name, left in REDACTED.get(table, {}).items():
+    """Redact the content columns of a batch."""
+    for name, redact in REDACTED.get(table, {}).items():
         at = batch.schema.get_field_index(name)
         field = batch.schema.field(at)
-        values = [left(value) for value in batch.column(at).to_pylist()]
+        values = [redact(value) for value in batch.column(at).to_pylist()]
         batch = batch.set_column(at, field, pa.array(values, field.type))
     return batch

@@ -24,7 +24,7 @@ from ...capture.frames.decoding import RawFrame
 from ...capture.frames.serialised import LocatedItem, SerialisedFrames, pack, unpack
 from ...capture.rows import Row
 from ...capture.tables.extraction.messages import Extractor
-from ...capture.tables.passes import EXCHANGES, Columnar, has_a_place
+from ...capture.tables.passes import EXCHANGES, Columnar, is_exchange_message
 from ...messages.api_key import ApiKey
 from ..plan.facts import Facts
 from .chunk_rows import ChunkContext, ConnectionHistory, restore_requests
@@ -93,7 +93,7 @@ class ChunkCutter:
         frame = item.item
         if not isinstance(frame, RawFrame) or (request := frame.request) is None or frame.body < 0:
             row = self._opened(item)
-            if item.connection is not None and has_a_place(row):
+            if item.connection is not None and is_exchange_message(row):
                 number, length = row.correlation_id, row.length
                 if row.direction == "request":
                     self._request(
@@ -106,7 +106,7 @@ class ChunkCutter:
         kind = (request.api_key << 16 | request.api_version & 0xFFFF) << 1 | is_request
         skippable = self._skippable.get(kind)
         if skippable is None:
-            names = self._extractor.head(request, is_request).names
+            names = self._extractor.format_of(request, is_request).names
             skippable = self._skippable[kind] = not names and request.api_key != ApiKey.FETCH
         opened = None if skippable else self._opened(item)
         connection, packet, number = item.connection or 0, request.packet, request.correlation_id
@@ -205,13 +205,13 @@ def columns(
     if table == EXCHANGES:
         for one in chunk.sessions:
             again = [each for each in (one.request, one.response) if each is not None]
-            made.take([LocatedItem(one.connection, one.client, one.broker, row) for row in again])
+            made.handle([LocatedItem(one.connection, one.client, one.broker, row) for row in again])
         for _ in made.batches(last=True):
             pass  # session exchanges belong to other chunks
-        made.take([*chunk.requests])
+        made.handle([*chunk.requests])
     located_items = items(chunk)
     for at in range(0, len(located_items), rows):
-        made.take(located_items[at : at + rows])
+        made.handle(located_items[at : at + rows])
         yield from (batch for _, batch in made.batches())
     yield from (batch for _, batch in made.batches(last=True))
 

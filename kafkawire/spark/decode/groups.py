@@ -103,6 +103,6 @@ def event_rows(batches: Iterable[pa.RecordBatch], context: Context) -> Iterator[
         for row in of_group:
             item = pickle.loads(row["item"])
             if isinstance(item, Exchange):
-                yield from events(groups.take(item), context)
+                yield from events(groups.handle(item), context)
             else:
                 groups.requested(item)

@@ -23,7 +23,7 @@ import pyarrow as pa
 from ...capture.packets.parser import Segments
 from ...capture.tables import TABLES
 from ...capture.tables.context import Context
-from ...capture.tables.multiple import together
+from ...capture.tables.multiple import read_together
 from ...capture.tables.passes import EXCHANGES, RECORDS
 from ..errors import ascii_safe
 from ..options import Options
@@ -212,7 +212,7 @@ class Work:
         table = self.options.table
         if isinstance(context, BucketContext) and self.columnar:
             rows_of_batch = MANY_ROWS if table == EXCHANGES else ROWS
-            whole = together(context, [table], rows_of_batch)
+            whole = read_together(context, [table], rows_of_batch)
             return self.shape(batch.select(self.made) for _, batch in whole)
         if rows is None:
             rows = (

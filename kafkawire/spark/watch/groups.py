@@ -61,7 +61,7 @@ def _decode_group(
         groups = groups or (load(state, **external) if state else Groups(context))
         item = pickle.loads(row["item"])
         if isinstance(item, Exchange):
-            out.rows(GROUPS, events(groups.take(item), context))
+            out.rows(GROUPS, events(groups.handle(item), context))
             last_ns = max(last_ns, item.main_row.time_ns)
         else:
             groups.requested(item)

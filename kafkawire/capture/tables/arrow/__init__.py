@@ -1,1 +1,1 @@
-"""Columns as Arrow arrays, and what fills them."""
+"""Collects values column by column and builds Arrow arrays."""

@@ -1,7 +1,7 @@
-"""Arrow arrays of whole columns, straight from the memory of their values.
+"""Builds Arrow arrays of whole columns from buffers of their values.
 
-Law: each is what `columns` makes of the same values one by one. Nothing here is made by `pa.array`:
-it takes as long for a value, and imports pandas wherever that is installed.
+Law: an array equals what `columns` builds of the same values one by one. `pa.array` is not used: it
+is slow per value, and imports pandas wherever that is installed.
 """
 
 from __future__ import annotations
@@ -22,66 +22,66 @@ Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
-def bitmap(there: Any) -> pa.Buffer | None:
-    """Make Arrow's bitmap of what is not null; None where nothing is."""
-    if there.all():
+def bitmap(valid: Any) -> pa.Buffer | None:
+    """Build Arrow's validity bitmap; None if no value is null."""
+    if valid.all():
         return None
-    return pa.py_buffer(np.packbits(there, bitorder="little"))
+    return pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
-def held(type: pa.DataType, values: Any, there: bytes) -> pa.Array:
-    """Make the array of numbers that stand in memory; there: a byte for each, 0 for null."""
-    mask = np.frombuffer(there, np.bool_)
+def nullable_numbers(type: pa.DataType, values: Any, valid: bytes) -> pa.Array:
+    """Build an array of numbers from a buffer; valid: one byte per value, 0 for null."""
+    mask = np.frombuffer(valid, np.bool_)
     return pa.Array.from_buffers(type, len(mask), [bitmap(mask), pa.py_buffer(values)])
 
 
-def whole(type: pa.DataType, values: Any) -> pa.Array:
-    """Make the array of numbers none of which is null."""
+def numbers(type: pa.DataType, values: Any) -> pa.Array:
+    """Build an array of numbers without nulls."""
     return pa.Array.from_buffers(type, len(values), [None, pa.py_buffer(values)])
 
 
-def flags(values: Any) -> pa.Array:
-    """Make the array of an array of truth values."""
+def booleans(values: Any) -> pa.Array:
+    """Build an array of booleans without nulls."""
     bits = pa.py_buffer(np.packbits(values, bitorder="little"))
     return pa.Array.from_buffers(BOOL, len(values), [None, bits])
 
 
-def flags_there(values: bytes, there: bytes) -> pa.Array:
-    """Make the array of truth values, a byte each; there: 0 for null."""
-    mask = np.frombuffer(there, np.bool_)
+def nullable_booleans(values: bytes, valid: bytes) -> pa.Array:
+    """Build an array of booleans of one byte each; valid: 0 for null."""
+    mask = np.frombuffer(valid, np.bool_)
     bits = pa.py_buffer(np.packbits(np.frombuffer(values, np.bool_), bitorder="little"))
     return pa.Array.from_buffers(BOOL, len(mask), [bitmap(mask), bits])
 
 
 def texts(values: list[str | None]) -> pa.Array:
-    """Make the array of texts."""
+    """Build an array of strings."""
     try:
         made = in_memory.texts(values)
-    except UnicodeEncodeError:  # text that was no UTF-8 on the wire, and kept all the same
+    except UnicodeEncodeError:  # text that was not valid UTF-8 on the wire
         made = in_memory.texts([printable(value) for value in values])
-    return laid_out(TEXT, made)
+    return from_column(TEXT, made)
 
 
 def repeated_texts(values: list[str | None], counts: Int64s) -> pa.Array:
-    """Make the array of texts, each so many times."""
+    """Build an array of strings, each repeated `counts` times."""
     times = counts.tobytes()
     try:
         made = in_memory.repeated(values, times)
     except UnicodeEncodeError:
         made = in_memory.repeated([printable(value) for value in values], times)
-    return laid_out(TEXT, made)
+    return from_column(TEXT, made)
 
 
-def viewed(type: pa.DataType, column: Views, rows: int, buffers: list[bytes]) -> pa.Array:
-    """Make the array of bytes, or texts, that views see."""
+def from_views(type: pa.DataType, column: Views, rows: int, buffers: list[bytes]) -> pa.Array:
+    """Build an array of binary values or strings from views."""
     if column.nulls == rows:
         return pa.nulls(rows, type)
     valid = column.valid if column.nulls else bytearray()
-    return laid_out(type, in_memory.viewed(column.words, valid, rows, buffers))
+    return from_column(type, in_memory.viewed(column.words, valid, rows, buffers))
 
 
-def laid_out(type: pa.DataType, column: in_memory.Column) -> pa.Array:
-    """Make the array of values that lie in memory as Arrow has them."""
+def from_column(type: pa.DataType, column: in_memory.Column) -> pa.Array:
+    """Build an array of values in Arrow's memory layout."""
     ends, data, valid = column
     bits = None if valid is None else pa.py_buffer(valid)
     buffers = [bits, pa.py_buffer(ends), pa.py_buffer(data)]
@@ -89,23 +89,23 @@ def laid_out(type: pa.DataType, column: in_memory.Column) -> pa.Array:
 
 
 def lists(type: pa.DataType, ends: Any, items: pa.Array) -> pa.Array:
-    """Make the array of lists; ends: a 0, then where each ends."""
+    """Build an array of lists; ends: 0, then the end of each list (Arrow's offsets)."""
     rows = len(ends) // 4 - 1 if isinstance(ends, bytes) else len(ends) - 1
     return pa.Array.from_buffers(type, rows, [None, pa.py_buffer(ends)], children=[items])
 
 
-def nothing(type: pa.DataType, rows: int, inner: pa.Array) -> pa.Array:
-    """Make the array of empty lists."""
+def empty_lists(type: pa.DataType, rows: int, inner: pa.Array) -> pa.Array:
+    """Build an array of empty lists."""
     return lists(type, np.zeros(rows + 1, np.int32), inner)
 
 
 def times(time_ns: Int64s) -> pa.Array:
-    """Make timestamps of nanoseconds since the epoch; null where there is none to show."""
+    """Convert nanoseconds since the epoch to timestamps; null if out of range."""
     return _shown(time_ns // 1000)
 
 
 def times_of_ms(time_ms: Int64s) -> pa.Array:
-    """Make timestamps of Kafka's milliseconds since the epoch."""
+    """Convert Kafka's milliseconds since the epoch to timestamps."""
     too_late = time_ms > LAST_TIME // 1000
     return _shown(np.where(too_late, -1, time_ms) * 1000)
 
@@ -115,17 +115,17 @@ def _shown(time_us: Int64s) -> pa.Array:
     return pa.Array.from_buffers(TIME, len(time_us), [bitmap(mask), pa.py_buffer(time_us)])
 
 
-# -- what is late
+# -- columns that are resolved late
 
 
 def topic_lists(type: pa.DataType, ends: bytes, topics: list[Any]) -> pa.Array:
-    """Make lists of the names of topics; one without a name goes by its id."""
+    """Build lists of topic names; the id where the name is unknown."""
     names = {topic: topic.name or topic.id_text or "" for topic in dict.fromkeys(topics)}
-    said = [names[topic] for topic in topics]
+    named = [names[topic] for topic in topics]
     if len(set(names.values())) == len(names):
-        return lists(type, ends, texts(said))
+        return lists(type, ends, texts(named))
     cuts = np.frombuffer(ends, np.int32).tolist()
-    each = [list(dict.fromkeys(said[a:b])) for a, b in pairwise(cuts)]
+    each = [list(dict.fromkeys(named[a:b])) for a, b in pairwise(cuts)]
     new = np.zeros(len(cuts), np.int32)
     np.cumsum([len(one) for one in each], out=new[1:])
     return lists(type, new, texts(list(chain.from_iterable(each))))
@@ -134,7 +134,7 @@ def topic_lists(type: pa.DataType, ends: bytes, topics: list[Any]) -> pa.Array:
 def topic_partition_lists(
     type: pa.DataType, ends: bytes, groups: list[tuple[Any, list[int]]]
 ) -> pa.Array:
-    """Make the TOPIC_PARTITIONS column."""
+    """Build a TOPIC_PARTITIONS column."""
     struct = type.value_type
     ids = {topic: topic.id_text for topic in dict.fromkeys([topic for topic, _ in groups])}
     inner_ends = np.zeros(len(groups) + 1, np.int32)
@@ -144,6 +144,6 @@ def topic_partition_lists(
     children = [
         texts([topic.name for topic, _ in groups]),
         texts([ids[topic] for topic, _ in groups]),
-        lists(struct.field("partitions").type, inner_ends, whole(INT32, partitions)),
+        lists(struct.field("partitions").type, inner_ends, numbers(INT32, partitions)),
     ]
     return lists(type, ends, pa.Array.from_buffers(struct, len(groups), [None], children=children))

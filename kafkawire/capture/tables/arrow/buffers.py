@@ -1,7 +1,6 @@
-"""Columns while they are filled: numbers as Arrow has them in memory, lists by their ends.
+"""Collects values of columns in Arrow's memory layout: numbers, and lists with their offsets.
 
-Law: what is put is never looked at again here; `arrays` makes arrays of it without copying values
-one by one.
+Law: buffers are append-only; `arrays` builds arrays of them without copying value by value.
 """
 
 from __future__ import annotations
@@ -16,40 +15,40 @@ from ..extraction.body_facts import NONE
 
 @final
 class Numbers:
-    """A column of numbers as Arrow has it, and a byte for each that says whether it is there."""
+    """A column of numbers in Arrow's layout, with one byte per value: 1 if valid, 0 if null."""
 
     def __init__(self) -> None:
         self.values: BytesWriter = BytesWriter()
-        self.there: BytesWriter = BytesWriter()
+        self.valid: BytesWriter = BytesWriter()
 
     def put64(self, value: i64) -> None:
         write_i64_le(self.values, value)
-        self.there.append(1)
+        self.valid.append(1)
 
     def put32(self, value: i64) -> None:
         if value == NONE:
             self.none32()
         else:
             write_i32_le(self.values, i32(value))
-            self.there.append(1)
+            self.valid.append(1)
 
     def put16(self, value: i64) -> None:
-        there = value != NONE
-        write_i16_le(self.values, i16(value if there else 0))
-        self.there.append(there)
+        valid = value != NONE
+        write_i16_le(self.values, i16(value if valid else 0))
+        self.valid.append(valid)
 
     def none64(self) -> None:
         write_i64_le(self.values, 0)
-        self.there.append(0)
+        self.valid.append(0)
 
     def none32(self) -> None:
         write_i32_le(self.values, 0)
-        self.there.append(0)
+        self.valid.append(0)
 
 
 @final
 class Lists:
-    """A column of lists: where each ends, and what is in all of them."""
+    """A column of lists: the end of each, and the elements of all."""
 
     def __init__(self) -> None:
         self.ends: BytesWriter = BytesWriter()
@@ -62,8 +61,8 @@ class Lists:
             self.items += items
         write_i32_le(self.ends, i32(len(self.items)))
 
-    def put_both(self, first: list[Any], second: list[Any]) -> None:
-        """Add what both sides say, each once."""
+    def put_union(self, first: list[Any], second: list[Any]) -> None:
+        """Add the distinct elements of two lists."""
         items = self.items
         if first:
             if second and first is not second:

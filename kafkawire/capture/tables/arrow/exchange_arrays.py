@@ -1,4 +1,4 @@
-"""Record batches of `ExchangeColumns`."""
+"""Builds record batches of `ExchangeColumns`."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ....protocol.error_code import ErrorCode
 from ..columns import INT16, schema_of
 from ..exchanges import COLUMNS
 from .arrays import (
-    flags_there,
-    held,
     lists,
+    nullable_booleans,
+    nullable_numbers,
+    numbers,
     texts,
     times,
     topic_lists,
     topic_partition_lists,
-    whole,
 )
 from .buffers import Lists, Numbers
-from .exchange_columns import Filled
+from .exchange_columns import ExchangeValues
 
 SCHEMA: Final = schema_of(COLUMNS)
 TYPES: Final = {field.name: field.type for field in SCHEMA}
@@ -53,14 +53,14 @@ TEXTS: Final = (
 )
 
 
-def exchange_batch(filled: Filled) -> pa.RecordBatch:
-    """Make a record batch of what was filled, at least a row."""
+def exchange_batch(filled: ExchangeValues) -> pa.RecordBatch:
+    """Build a record batch of at least one row."""
     made = {name: _numbers(name, getattr(filled, name)) for name in NUMBERS}
     made |= {name: texts(getattr(filled, name)) for name in TEXTS}
     made["time"] = _times(filled.time_ns)
     made["response_time"] = _times(filled.response_time_ns)
     codes = filled.error_codes
-    made["error_codes"] = _lists("error_codes", codes, whole(INT16, array("h", codes.items)))
+    made["error_codes"] = _lists("error_codes", codes, numbers(INT16, array("h", codes.items)))
     names = texts([ErrorCode.name_of(code) for code in codes.items])
     made["errors"] = _lists("errors", codes, names)
     for name, column in (
@@ -68,19 +68,19 @@ def exchange_batch(filled: Filled) -> pa.RecordBatch:
         ("transactional_ids", filled.transactional_ids),
     ):
         made[name] = _lists(name, column, texts(column.items))
-    topics, asked = filled.topics, filled.partitions
+    topics, requested = filled.topics, filled.partitions
     made["topics"] = topic_lists(TYPES["topics"], topics.ends.getvalue(), topics.items)
     made["partitions"] = topic_partition_lists(
-        TYPES["partitions"], asked.ends.getvalue(), asked.items
+        TYPES["partitions"], requested.ends.getvalue(), requested.items
     )
-    made["partitions_complete"] = flags_there(
+    made["partitions_complete"] = nullable_booleans(
         filled.complete.getvalue(), filled.is_fetch.getvalue()
     )
     return pa.RecordBatch.from_arrays([made[name] for name in SCHEMA.names], schema=SCHEMA)
 
 
 def _numbers(name: str, column: Numbers) -> pa.Array:
-    return held(TYPES[name], column.values.getvalue(), column.there.getvalue())
+    return nullable_numbers(TYPES[name], column.values.getvalue(), column.valid.getvalue())
 
 
 def _lists(name: str, column: Lists, items: pa.Array) -> pa.Array:
@@ -89,5 +89,5 @@ def _lists(name: str, column: Lists, items: pa.Array) -> pa.Array:
 
 def _times(column: Numbers) -> pa.Array:
     time_ns = np.frombuffer(column.values.getvalue(), np.int64)
-    there = np.frombuffer(column.there.getvalue(), np.bool_)
-    return times(np.where(there, time_ns, -1))
+    valid = np.frombuffer(column.valid.getvalue(), np.bool_)
+    return times(np.where(valid, time_ns, -1))

@@ -1,10 +1,9 @@
-"""The `exchanges` table filled column by column from what is heard of messages, without decoding
-most of them.
+"""Builds the `exchanges` table column by column from extracted messages, most of them undecoded.
 
-Law: row for row what `exchanges.rows` makes of the decoded messages (a test holds one against the
-other for every capture); pairing is as in `capture.exchanges`.
+Law: rows equal those that `exchanges.rows` builds of decoded messages (a test compares them for
+every capture); requests and responses are paired as in `capture.exchanges`.
 
-    Heard --by connection--> request, response --> columns --> record batches
+    ExtractedMessage --by connection--> request, response --> columns --> record batches
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from ..extraction.messages import ExtractedMessage
 from .buffers import Lists, Numbers
 
 NUMBER: Final = (1 << 40) - 1
-NOTHING_SAID: Final = BodyFacts(OK)
-"""What a message says that is not there."""
+NO_FACTS: Final = BodyFacts(OK)
+"""Facts of a missing message."""
 
 
 @final
-class Held:
-    """Partitions of a fetch session that has not changed since, and their topics."""
+class SessionPartitions:
+    """Partitions and topics of a fetch session, until it changes."""
 
     def __init__(self, wanted: object, topics: list[Topic], groups: Groups) -> None:
         self.wanted: object = wanted
@@ -39,8 +38,8 @@ class Held:
 
 
 @final
-class Waiting:
-    """The requests of one connection that may still be answered."""
+class PendingRequests:
+    """The requests of one connection without a response so far."""
 
     def __init__(self, connection: int, client: str, broker: str) -> None:
         self.connection: i64 = connection
@@ -51,8 +50,8 @@ class Waiting:
 
 
 @final
-class Filled:
-    """Values of columns, so far."""
+class ExchangeValues:
+    """Values of the columns, one per row."""
 
     def __init__(self) -> None:
         self.rows: int = 0
@@ -87,121 +86,126 @@ class Filled:
 
 @final
 class ExchangeColumns:
-    """Exchanges of a capture as values of columns. filled: what was not taken away yet."""
+    """Collects the exchanges of a capture as column values. filled: rows not returned yet."""
 
     def __init__(self, traffic: Traffic) -> None:
         self.traffic: Traffic = traffic
-        self.open: dict[int, Waiting] = {}
+        self.open: dict[int, PendingRequests] = {}
         self.sessions: Sessions[tuple[Topic, int]] = Sessions()
-        self.held: dict[tuple[int, int], Held] = {}
+        self.by_session: dict[tuple[int, int], SessionPartitions] = {}
         self.file_index: i64 = -1
         self.file_name: str = ""
         self.never: i64 = NO_TIME
-        self.filled: Filled = Filled()
+        self.filled: ExchangeValues = ExchangeValues()
 
-    def taken(self) -> Filled:
-        """Take the rows away."""
+    def take_values(self) -> ExchangeValues:
+        """Return the rows, and start new ones."""
         filled = self.filled
-        self.filled = Filled()
+        self.filled = ExchangeValues()
         return filled
 
     # -- pairing
 
-    def take(self, connection: int, client: str, broker: str, heard: ExtractedMessage) -> None:
-        """Take the next message of a connection."""
-        waiting = self.open.get(connection)
-        if waiting is None:
-            waiting = self.open[connection] = Waiting(connection, client, broker)
-        requests = waiting.requests
-        if heard.is_request:
-            requests.append(heard)
-            waiting.bytes += heard.length
+    def handle(self, connection: int, client: str, broker: str, message: ExtractedMessage) -> None:
+        """Handle the next message of a connection."""
+        pending = self.open.get(connection)
+        if pending is None:
+            pending = self.open[connection] = PendingRequests(connection, client, broker)
+        requests = pending.requests
+        if message.is_request:
+            requests.append(message)
+            pending.bytes += message.length
             while len(requests) > MAX_OPEN or (
-                waiting.bytes > MAX_OPEN_BYTES and len(requests) > 1
+                pending.bytes > MAX_OPEN_BYTES and len(requests) > 1
             ):
-                self.alone(waiting)
+                self.add_without_response(pending)
             return
         at: i64 = 0
         while at < len(requests):
             request = requests[at]
             if (
-                request.packet == heard.request_packet
-                and request.correlation_id == heard.correlation_id
+                request.packet == message.request_packet
+                and request.correlation_id == message.correlation_id
             ):
                 while at > 0:
-                    self.alone(waiting)
+                    self.add_without_response(pending)
                     at -= 1
                 requests.pop(0)
-                waiting.bytes -= request.length
-                self.add(waiting, request, heard)
+                pending.bytes -= request.length
+                self.add(pending, request, message)
                 return
             at += 1
-        self.add(waiting, None, heard)
+        self.add(pending, None, message)
 
-    def alone(self, waiting: Waiting) -> None:
-        """Give up the oldest request."""
-        request = waiting.requests.pop(0)
-        waiting.bytes -= request.length
-        self.add(waiting, request, None)
+    def add_without_response(self, pending: PendingRequests) -> None:
+        """Add the oldest request as an exchange without a response."""
+        request = pending.requests.pop(0)
+        pending.bytes -= request.length
+        self.add(pending, request, None)
 
     def end(self, connection: int) -> None:
-        """Take that nothing more comes of a connection."""
-        waiting = self.open.pop(connection, None)
-        if waiting is not None:
-            while waiting.requests:
-                self.alone(waiting)
+        """Handle the end of a connection."""
+        pending = self.open.pop(connection, None)
+        if pending is not None:
+            while pending.requests:
+                self.add_without_response(pending)
 
     def finish(self) -> None:
-        """Take that nothing more comes."""
+        """Handle the end of the capture."""
         for connection in list(self.open):
             self.end(connection)
 
     # -- rows
 
     def add(
-        self, waiting: Waiting, request: ExtractedMessage | None, response: ExtractedMessage | None
+        self,
+        pending: PendingRequests,
+        request: ExtractedMessage | None,
+        response: ExtractedMessage | None,
     ) -> None:
         """Add an exchange."""
         filled = self.filled
         filled.rows += 1
-        told = response if request is None else request
-        assert told is not None
-        filled.connection.put64(waiting.connection)
-        filled.client.append(waiting.client)
-        filled.broker.append(waiting.broker)
-        filled.api_key.put16(told.api_key)
-        filled.api_name.append(told.api_name)
-        filled.api_version.put16(told.api_version)
-        filled.correlation_id.put32(told.correlation_id)
-        filled.client_id.append(told.client_id)
+        side = response if request is None else request
+        assert side is not None
+        filled.connection.put64(pending.connection)
+        filled.client.append(pending.client)
+        filled.broker.append(pending.broker)
+        filled.api_key.put16(side.api_key)
+        filled.api_name.append(side.api_name)
+        filled.api_version.put16(side.api_version)
+        filled.correlation_id.put32(side.correlation_id)
+        filled.client_id.append(side.client_id)
         self.add_request(filled, request)
         self.add_response(filled, response)
-        asks = NOTHING_SAID if request is None else request.notes
-        says = NOTHING_SAID if response is None else response.notes
-        filled.error_codes.put_both(asks.error_codes, says.error_codes)
-        throttle = says.throttle_time_ms
+        sent = NO_FACTS if request is None else request.facts
+        received = NO_FACTS if response is None else response.facts
+        filled.error_codes.put_union(sent.error_codes, received.error_codes)
+        throttle = received.throttle_time_ms
         if throttle == NONE:
-            throttle = asks.throttle_time_ms
+            throttle = sent.throttle_time_ms
         filled.throttle_time_ms.put32(throttle)
-        filled.group_ids.put_both(asks.groups, says.groups)
-        filled.transactional_ids.put_both(asks.transactional_ids, says.transactional_ids)
-        session = asks.session
+        filled.group_ids.put_union(sent.groups, received.groups)
+        filled.transactional_ids.put_union(sent.transactional_ids, received.transactional_ids)
+        session = sent.session
         if session is None:
-            filled.topics.put_both(asks.topics, says.topics)
-            filled.partitions.put(asks.partitions)
+            filled.topics.put_union(sent.topics, received.topics)
+            filled.partitions.put(sent.partitions)
             filled.is_fetch.append(0)
             filled.complete.append(0)
             return
-        held, complete = self.asked(waiting.connection, session, says.session)
-        topics = asks.topics
-        if says.topics or held.topics:
-            topics = list(dict.fromkeys(topics + says.topics + held.topics))
+        partitions, complete = self.session_partitions(
+            pending.connection, session, received.session
+        )
+        topics = sent.topics
+        if received.topics or partitions.topics:
+            topics = list(dict.fromkeys(topics + received.topics + partitions.topics))
         filled.topics.put(topics)
-        filled.partitions.put(held.groups)
+        filled.partitions.put(partitions.groups)
         filled.is_fetch.append(1)
         filled.complete.append(complete)
 
-    def add_request(self, filled: Filled, request: ExtractedMessage | None) -> None:
+    def add_request(self, filled: ExchangeValues, request: ExtractedMessage | None) -> None:
         if request is None:
             filled.file.append(None)
             filled.packet.none64()
@@ -218,7 +222,7 @@ class ExchangeColumns:
         filled.request_bytes.put32(request.length)
         filled.request_status.append(request.status)
 
-    def add_response(self, filled: Filled, response: ExtractedMessage | None) -> None:
+    def add_response(self, filled: ExchangeValues, response: ExtractedMessage | None) -> None:
         if response is None:
             filled.response_file.append(None)
             filled.response_packet.none64()
@@ -242,7 +246,7 @@ class ExchangeColumns:
             filled.latency_ns.put64(response.time_ns - response.request_ns)
 
     def file(self, packet: i64) -> str:
-        """Name the file that a packet is in."""
+        """Return the name of a packet's file."""
         index = packet >> 40
         if index != self.file_index:
             self.file_index = index
@@ -251,26 +255,28 @@ class ExchangeColumns:
 
     # -- fetch sessions
 
-    def asked(self, connection: int, asks: Session, answer: Session | None) -> tuple[Held, bool]:
-        """Say what a Fetch asks for, as its session knows."""
+    def session_partitions(
+        self, connection: int, sent: Session, received: Session | None
+    ) -> tuple[SessionPartitions, bool]:
+        """Return the partitions of a Fetch and its session, and whether all are known."""
         wanted, complete = self.sessions.apply(
             connection,
-            asks.id,
-            asks.epoch,
-            asks.listed,
-            asks.forgotten,
-            None if answer is None else (answer.error_code, answer.id),
+            sent.id,
+            sent.epoch,
+            sent.listed,
+            sent.forgotten,
+            None if received is None else (received.error_code, received.id),
         )
-        held = self.held.get((connection, asks.id))
-        if held is None or held.wanted is not wanted:
-            held = held_of(wanted)
-            if len(self.held) >= MAX_SESSIONS:
-                self.held.clear()
-            self.held[connection, asks.id] = held
-        return held, complete
+        partitions = self.by_session.get((connection, sent.id))
+        if partitions is None or partitions.wanted is not wanted:
+            partitions = grouped_by_topic(wanted)
+            if len(self.by_session) >= MAX_SESSIONS:
+                self.by_session.clear()
+            self.by_session[connection, sent.id] = partitions
+        return partitions, complete
 
 
-def held_of(wanted: dict[tuple[object, int], tuple[Topic, int]]) -> Held:
+def grouped_by_topic(wanted: dict[tuple[object, int], tuple[Topic, int]]) -> SessionPartitions:
     """Group partitions by topic."""
     found: dict[object, tuple[Topic, list[int]]] = {}
     for (key, number), (topic, _) in wanted.items():
@@ -279,7 +285,7 @@ def held_of(wanted: dict[tuple[object, int], tuple[Topic, int]]) -> Held:
             group = found[key] = topic, []
         group[1].append(number)
     topics = [topic for topic, _ in found.values() if topic.name or topic.id]
-    return Held(wanted, topics, list(found.values()) if found else NO_GROUPS)
+    return SessionPartitions(wanted, topics, list(found.values()) if found else NO_GROUPS)
 
 
-assert FILE_BITS == 40  # written out above, where compiled code wants a number
+assert FILE_BITS == 40  # a literal above, as compiled code needs a constant

@@ -1,11 +1,11 @@
-"""The `records` table column by column: records of many fields decoded into one set of columns,
-without an object for each.
+"""Builds the `records` table column by column: the records of many fields are decoded into one set
+of columns, without an object per record.
 
-Law: row for row what `records.rows` makes of decoded records; fields that are read together with a
-broken batch are left to it.
+Law: rows equal those that `records.rows` builds of decoded records; fields decoded together with a
+corrupt batch are decoded again one by one.
 
     Fields --runs--> offsets, timestamps, views of keys and values
-       `--`--> what a field or a batch says, repeated for its records
+       `--`--> values of a field or a batch, repeated for its records
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ import pyarrow as pa
 from ....errors import WireError
 from ....records.columns import Columns
 from ..columns import BYTES, TEXT, Sink, array_of, known, micros, schema_of
-from ..extraction.record_batches import Broken, batches_in
+from ..extraction.record_batches import CorruptRecords, batches_in
 from ..extraction.record_fields import Fields, Runs, runs
 from ..records import COLUMNS, HEADERS, add, hidden_content, is_metadata
 from .arrays import (
     Int64s,
     bitmap,
-    flags,
+    booleans,
+    empty_lists,
+    from_views,
     lists,
-    nothing,
+    numbers,
     repeated_texts,
     times,
     times_of_ms,
-    viewed,
-    whole,
 )
 from .buffers import Numbers
 
@@ -53,7 +53,7 @@ NUMBERS: Final = {
 
 TEXTS: Final = ("file", "client", "broker", "direction", "client_id")
 
-SAID: Final = {
+BATCH_FIELDS: Final = {
     "magic": np.int8,
     "producer_id": np.int64,
     "producer_epoch": np.int16,
@@ -64,7 +64,7 @@ SAID: Final = {
 
 
 class RecordColumns:
-    """Collects records fields, and makes batches of the records in them.
+    """Collects records fields, and builds record batches of the records in them.
 
     secrets: whether records of the metadata topic are shown.
     """
@@ -75,11 +75,11 @@ class RecordColumns:
         self.fields = Fields()
 
     def is_full(self, rows: int) -> bool:
-        """Whether there is enough for a batch of so many rows."""
+        """Whether there is enough for a batch of that many rows."""
         return self.fields.bytes >= FIELD_BYTES or len(self.fields) >= rows
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Make batches of all that was taken, of any number of rows."""
+        """Build batches of all collected fields, of any number of rows."""
         fields, self.fields = self.fields, Fields()
         if not len(fields):
             return
@@ -95,12 +95,12 @@ class RecordColumns:
 
 
 def _one_by_one(fields: Fields, secrets: bool) -> Iterator[pa.RecordBatch]:
-    """Read each batch for itself; what is broken costs itself."""
+    """Decode each batch by itself; a corrupt one affects no other."""
     sink = Sink(COLUMNS)
-    numbers = {name: _looked_at(getattr(fields, name), dtype) for name, dtype in NUMBERS.items()}
+    columns = {name: _as_numpy(getattr(fields, name), dtype) for name, dtype in NUMBERS.items()}
     for at, field in enumerate(fields.fields):
         packet, time_ns, connection, correlation_id, partition = (
-            int(values[at]) if there[at] else None for values, there in numbers.values()
+            int(values[at]) if valid[at] else None for values, valid in columns.values()
         )
         where = (
             fields.file[at],
@@ -119,7 +119,7 @@ def _one_by_one(fields: Fields, secrets: bool) -> Iterator[pa.RecordBatch]:
         )
         hidden = not secrets and is_metadata(field)
         for found in batches_in(field):
-            if not isinstance(found, Broken):
+            if not isinstance(found, CorruptRecords):
                 batch, records = found
                 add(sink, where, batch, hidden_content(records) if hidden else records)
     if len(sink):
@@ -128,7 +128,7 @@ def _one_by_one(fields: Fields, secrets: bool) -> Iterator[pa.RecordBatch]:
 
 
 def _batch(fields: Fields, found: Runs) -> pa.RecordBatch:
-    """Make a batch of records."""
+    """Build a batch of records."""
     columns = found.columns
     rows = columns.rows
     counts = np.frombuffer(found.count.getvalue(), np.int64)
@@ -138,67 +138,67 @@ def _batch(fields: Fields, found: Runs) -> pa.RecordBatch:
     made |= _of_fields(fields, here)
     offset = np.frombuffer(columns.offset.numbers, np.int64, rows)
     timestamp = np.frombuffer(columns.timestamp.numbers, np.int64, rows)
-    made["offset"] = whole(TYPES["offset"], offset)
+    made["offset"] = numbers(TYPES["offset"], offset)
     made["timestamp"] = times_of_ms(timestamp)
-    made["timestamp_ms"] = whole(TYPES["timestamp_ms"], timestamp)
-    made["key"] = viewed(BYTES, columns.key, rows, columns.buffers)
-    made["value"] = viewed(BYTES, columns.value, rows, columns.buffers)
+    made["timestamp_ms"] = numbers(TYPES["timestamp_ms"], timestamp)
+    made["key"] = from_views(BYTES, columns.key, rows, columns.buffers)
+    made["value"] = from_views(BYTES, columns.value, rows, columns.buffers)
     made["headers"] = _headers(columns)
     first = np.repeat(np.frombuffer(found.base_sequence.getvalue(), np.int64), counts)
-    past = offset - np.frombuffer(made["base_offset"].buffers()[1], np.int64, rows)
-    sequence = np.where(first < 0, -1, (first + past) & 0x7FFFFFFF).astype(np.int32)
-    made["sequence"] = whole(TYPES["sequence"], sequence)
+    delta = offset - np.frombuffer(made["base_offset"].buffers()[1], np.int64, rows)
+    sequence = np.where(first < 0, -1, (first + delta) & 0x7FFFFFFF).astype(np.int32)
+    made["sequence"] = numbers(TYPES["sequence"], sequence)
     return pa.RecordBatch.from_arrays([made[name] for name in SCHEMA.names], schema=SCHEMA)
 
 
 def _of_batches(found: Runs, counts: Int64s) -> dict[str, pa.Array]:
-    """Make the columns of what batches say."""
+    """Build the columns of batch values."""
     made = {}
-    for name, dtype in SAID.items():
+    for name, dtype in BATCH_FIELDS.items():
         values = np.frombuffer(getattr(found, name).getvalue(), dtype)
-        made[name] = whole(TYPES[name], np.repeat(values, counts))
+        made[name] = numbers(TYPES[name], np.repeat(values, counts))
     for name in ("transactional", "control"):
         values = np.frombuffer(getattr(found, name).getvalue(), np.bool_)
-        made[name] = flags(np.repeat(values, counts))
+        made[name] = booleans(np.repeat(values, counts))
     for name in ("timestamp_type", "codec"):
         made[name] = repeated_texts(getattr(found, name), counts)
     return made
 
 
 def _of_fields(fields: Fields, counts: Int64s) -> dict[str, pa.Array]:
-    """Make the columns that say where records come from."""
+    """Build the columns of where records were found."""
     made = {}
     for name, dtype in NUMBERS.items():
-        values, there = _looked_at(getattr(fields, name), dtype)
-        valid = bitmap(np.repeat(there, counts))
+        values, valid = _as_numpy(getattr(fields, name), dtype)
+        bits = bitmap(np.repeat(valid, counts))
         repeated = np.repeat(values, counts)
-        buffers = [valid, pa.py_buffer(repeated)]
+        buffers = [bits, pa.py_buffer(repeated)]
         made[name] = pa.Array.from_buffers(TYPES[name], len(repeated), buffers)
         if name == "time_ns":
-            made["time"] = times(np.repeat(np.where(there, values, -1), counts))
+            made["time"] = times(np.repeat(np.where(valid, values, -1), counts))
     for name in TEXTS:
         made[name] = repeated_texts(getattr(fields, name), counts)
     topics = {topic: (topic.name, topic.id_text) for topic in dict.fromkeys(fields.topic)}
-    said = [topics[topic] for topic in fields.topic]
-    made["topic"] = repeated_texts([name for name, _ in said], counts)
-    made["topic_id"] = repeated_texts([id for _, id in said], counts)
+    names = [topics[topic] for topic in fields.topic]
+    made["topic"] = repeated_texts([name for name, _ in names], counts)
+    made["topic_id"] = repeated_texts([id for _, id in names], counts)
     return made
 
 
-def _looked_at(column: Numbers, dtype: npt.DTypeLike) -> tuple[Any, Any]:
-    there = np.frombuffer(column.there.getvalue(), np.bool_)
-    return np.frombuffer(column.values.getvalue(), dtype), there
+def _as_numpy(column: Numbers, dtype: npt.DTypeLike) -> tuple[Any, Any]:
+    valid = np.frombuffer(column.valid.getvalue(), np.bool_)
+    return np.frombuffer(column.values.getvalue(), dtype), valid
 
 
 def _headers(columns: Columns) -> pa.Array:
-    """Make the lists of headers."""
+    """Build the lists of headers."""
     count = columns.headers
     header = HEADERS.value_type
     if not count:
-        return nothing(HEADERS, columns.rows, pa.nulls(0, header))
+        return empty_lists(HEADERS, columns.rows, pa.nulls(0, header))
     children = [
-        viewed(TEXT, columns.header_key, count, columns.buffers),
-        viewed(BYTES, columns.header_value, count, columns.buffers),
+        from_views(TEXT, columns.header_key, count, columns.buffers),
+        from_views(BYTES, columns.header_value, count, columns.buffers),
     ]
     headers = pa.Array.from_buffers(header, count, [None], children=children)
     ends = np.frombuffer(columns.header_ends.numbers, np.int32, columns.rows + 1)

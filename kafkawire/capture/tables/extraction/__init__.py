@@ -1,1 +1,1 @@
-"""What tables read from messages: headers, and fields of bodies without decoding them whole."""
+"""Extracts what tables need from messages: headers, and fields of undecoded bodies."""

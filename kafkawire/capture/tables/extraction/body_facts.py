@@ -1,10 +1,10 @@
-"""What bodies say that tables need, and how notes of it are taken from a decoded message.
+"""Extracts the facts that tables need from a decoded message body.
 
-Law: notes of a message are what `Entities`, `places` and `topic_ids` find in it, and nothing else:
-`body_reader`, which takes them of bytes, is held to these.
+Law: the facts of a message are those that `Entities`, `partition_fields` and `topic_ids` find in
+it, and nothing else; `body_reader` must find the same facts in undecoded bytes.
 
-    Row, TopicNames --> Notes: topics, groups, transactional ids, error codes, throttling;
-                        partitions asked for; records carried; the fetch session
+    Row, TopicNames --> BodyFacts: topics, groups, transactional ids, error codes, throttling;
+                        requested partitions; records fields; the fetch session
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from ...rows import Row, Status
 from ..columns import partitions_of
 from .entities import Entities
 from .partition_fields import requested_partitions
-from .record_batches import Carried, carried
+from .record_batches import RecordsField, records_fields
 
 OK: Final = Status.OK.value
 
 NONE: Final = -(1 << 40)
-"""A number that is not there, where no real one can be that."""
+"""Stands for a missing number; no valid number has this value."""
 
 Groups = list[tuple[Topic, list[int]]]
 """Partitions by topic."""
@@ -35,15 +35,15 @@ NO_TOPICS: Final[list[Topic]] = []
 NO_TEXTS: Final[list[str]] = []
 NO_CODES: Final[list[int]] = []
 NO_GROUPS: Final[Groups] = []
-NO_FIELDS: Final[list[Carried]] = []
-"""Nothing, shared by all notes that have none; never added to."""
+NO_FIELDS: Final[list[RecordsField]] = []
+"""Shared empty values; never changed."""
 
 
 @final
 @mypyc_attr(acyclic=True)
 class Session:
-    """What a Fetch says of its session: a request its id and epoch, what it lists and forgets, by
-    topic and partition; a response its error and id.
+    """The fetch session in a Fetch: of a request its id and epoch, the partitions it lists and
+    forgets, by topic and partition; of a response its error code and id.
     """
 
     def __init__(self, id: int, epoch: int, error_code: int) -> None:
@@ -57,8 +57,8 @@ class Session:
 @final
 @mypyc_attr(acyclic=True)
 class BodyFacts:
-    """What a body says, and how far it was understood (as in Row, the body taken for itself). Never
-    changed once made: bodies that are alike share one.
+    """The facts of a body and its decoding status (as in Row, for the body alone). Not changed
+    after creation: equal bodies share one.
     """
 
     def __init__(self, status: str) -> None:
@@ -70,27 +70,27 @@ class BodyFacts:
         self.throttle_time_ms: i64 = NONE
         self.partitions: Groups = NO_GROUPS
         self.session: Session | None = None
-        self.fields: list[Carried] = NO_FIELDS
+        self.fields: list[RecordsField] = NO_FIELDS
 
 
 def body_facts_of(row: Row, names: TopicNames, records: bool) -> BodyFacts:
-    """Take notes of a row's message; records: whether of those that it carries, too."""
+    """Extract the facts of a row's message; records: whether to include its records fields."""
     made = BodyFacts(row.status.value)
     message = row.message
     if message is None:
         return made
-    said = Entities(names)
-    said.add(row)
-    made.topics = list(said.topics.values())
-    made.groups = list(said.groups)
-    made.transactional_ids = list(said.transactional_ids)
-    made.error_codes = list(said.error_codes)
-    if said.throttle_time_ms is not None:
-        made.throttle_time_ms = said.throttle_time_ms
+    entities = Entities(names)
+    entities.add(row)
+    made.topics = list(entities.topics.values())
+    made.groups = list(entities.groups)
+    made.transactional_ids = list(entities.transactional_ids)
+    made.error_codes = list(entities.error_codes)
+    if entities.throttle_time_ms is not None:
+        made.throttle_time_ms = entities.throttle_time_ms
     if row.direction == "request":
         made.partitions = partitions_of(requested_partitions(row, names))
     if records:
-        made.fields = list(carried(row, names))
+        made.fields = list(records_fields(row, names))
     if isinstance(message, FetchRequest):
         session = made.session = Session(message.session_id, message.session_epoch, 0)
         for key, wanted in listed_by(message, names).items():

@@ -1,10 +1,10 @@
-"""Notes taken of a body's bytes, without the message.
+"""Extracts facts from the bytes of a body, without decoding the message.
 
-Law: they are the notes that `notes_of` takes of the decoded message, or none: what is not plain
-(tagged fields, a null that the decoder has not been seen to take, anything wrong) is left to the
-decoder.
+Law: the facts equal those that `body_facts_of` extracts from the decoded message, or there are
+none: what is not simple (tagged fields, a null that the decoder has not accepted before, any error)
+is left to the decoder.
 
-    bytes, Layout --> Notes; and names of topic ids, for TopicNames
+    bytes, Layout --> BodyFacts; and names of topic ids, for TopicNames
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from mypy_extensions import i64
 from ...exchanges.fetch_sessions import FINAL_EPOCH
 from ...exchanges.topic_ids import ZERO, Topic, TopicNames
 from .body_facts import NO_FIELDS, NONE, OK, BodyFacts, Session
-from .body_values import BodyValues, Odd
+from .body_values import BodyValues, NeedsDecoder
 from .layouts import (
-    ANSWER,
     BLOBS,
     BYTES,
     ERROR,
+    FETCH_ERROR,
     FIXED_ITEMS,
     GROUP,
     INT16,
     INT32,
     INT32_ITEMS,
-    NOTHING,
+    NO_ROLE,
     NUMBER,
     RECORDS,
     SESSION_EPOCH,
@@ -43,12 +43,12 @@ from .layouts import (
     Layout,
     Step,
 )
-from .record_batches import Carried
+from .record_batches import RecordsField
 
 
 @final
 class Reader(BodyValues):
-    """Takes notes of bodies, one after the other. records: whether of records, too."""
+    """Reads bodies one after the other. records: whether to include records fields."""
 
     def __init__(self, names: TopicNames, records: bool) -> None:
         super().__init__()
@@ -64,39 +64,44 @@ class Reader(BodyValues):
         self.partitions: dict[object, tuple[Topic, list[int]]] = {}
         self.session_id: i64 = 0
         self.session_epoch: i64 = FINAL_EPOCH
-        self.answer: i64 = 0
-        self.fields: list[Carried] = NO_FIELDS
-        self.by_name: dict[str, Topic] = {}
-        self.stated: list[tuple[str, bytes]] = []
-        self.asks: bool = False
+        self.fetch_error: i64 = 0
+        self.fields: list[RecordsField] = NO_FIELDS
+        self.topics_by_name: dict[str, Topic] = {}
+        self.topic_ids: list[tuple[str, bytes]] = []
+        self.is_request: bool = False
         self.is_fetch: bool = False
 
     def read(
-        self, layout: Layout, data: bytes, start: int, elements: int, asks: bool, is_fetch: bool
+        self,
+        layout: Layout,
+        data: bytes,
+        start: int,
+        elements: int,
+        is_request: bool,
+        is_fetch: bool,
     ) -> BodyFacts | None:
-        """Take notes of the body that begins at `start`; None where it is left to the decoder.
+        """Extract the facts of the body at `start`; None if it is left to the decoder.
 
-        asks: whether it is a request, so that its partitions are noted. is_fetch: whether it speaks
-        of a fetch session.
+        is_request: whether to collect partitions. is_fetch: whether there is a fetch session.
         """
-        self.asks, self.is_fetch = asks, is_fetch
+        self.is_request, self.is_fetch = is_request, is_fetch
         self.start(data, start, elements, layout.flexible)
         self.throttle_time_ms = NONE
         self.session_id = 0
         self.session_epoch = FINAL_EPOCH
-        self.answer = 0
+        self.fetch_error = 0
         try:
             self.struct(layout, None)
-            plain = self.pos == self.end and not self.doubts
+            simple = self.pos == self.end and not self.unproven_nulls
         except (IndexError, ValueError):
-            plain = False
+            simple = False
         if self.pos != self.end:
-            self.doubts = []
-        notes: BodyFacts | None = self.noted() if plain else None
+            self.unproven_nulls = []
+        facts: BodyFacts | None = self.collected() if simple else None
         self.clear()
-        return notes
+        return facts
 
-    def noted(self) -> BodyFacts:
+    def collected(self) -> BodyFacts:
         made = BodyFacts(OK)
         if self.topics:
             made.topics = list(self.topics)
@@ -110,10 +115,10 @@ class Reader(BodyValues):
         if self.partitions:
             made.partitions = list(self.partitions.values())
         made.fields = self.fields
-        for name, id in self.stated:
+        for name, id in self.topic_ids:
             self.names.add(name, id)
         if self.is_fetch:
-            session = made.session = Session(self.session_id, self.session_epoch, self.answer)
+            session = made.session = Session(self.session_id, self.session_epoch, self.fetch_error)
             for key, (topic, numbers) in self.partitions.items():
                 for number in numbers:
                     session.listed[key, number] = topic, number
@@ -130,8 +135,8 @@ class Reader(BodyValues):
             self.error_codes = {}
         if self.partitions:
             self.partitions = {}
-        if self.stated:
-            self.stated = []
+        if self.topic_ids:
+            self.topic_ids = []
         self.fields = NO_FIELDS
         self.numbers = None
 
@@ -145,27 +150,27 @@ class Reader(BodyValues):
             if op == SKIP:
                 self.pos += step.size
             elif op == TEXT:
-                if step.role == NOTHING and not step.is_name:
-                    self.pass_text(step)
+                if step.role == NO_ROLE and not step.is_name:
+                    self.skip_text(step)
                 else:
-                    said = self.text(step)
+                    value = self.text(step)
                     if step.is_name:
-                        name = said
-                    if said:
-                        self.note_text(step.role, said)
+                        name = value
+                    if value:
+                        self.add_text(step.role, value)
             elif op == INT16:
                 self.code(step.role)
             elif op == INT32:
                 self.int32_of(step.role)
             elif op == STRUCTS:
                 if step.is_partitions:
-                    self.about(name, id, step)
+                    self.partitions_of(name, id, step)
                 else:
                     self.structs(step, topic)
             elif op == RECORDS:
-                self.carry(step, topic)
+                self.records_field(step, topic)
             elif op == BYTES:
-                self.pass_blob(step)
+                self.skip_bytes(step)
             elif op == UUID:
                 found = self.uuid()
                 if step.is_id:
@@ -176,31 +181,31 @@ class Reader(BodyValues):
                 self.numbers_of(step, name, id)
             else:
                 self.items(step)
-        if layout.states and name and id is not None and id != ZERO:
-            self.stated.append((name, id))
+        if layout.maps_topic_id and name and id is not None and id != ZERO:
+            self.topic_ids.append((name, id))
         if self.flexible:
             p = self.pos
             if self.data[p] != 0:
-                raise Odd
+                raise NeedsDecoder
             self.pos = p + 1
 
     def structs(self, step: Step, topic: Topic | None) -> None:
         n = self.count(step)
-        if n > 0 and step.role != NOTHING:
-            raise Odd  # partitions that a fetch session is to forget
+        if n > 0 and step.role != NO_ROLE:
+            raise NeedsDecoder  # partitions that a fetch session is to remove
         inner = step.inner
         assert inner is not None
         while n > 0:
             self.struct(inner, topic)
             n -= 1
 
-    def about(self, name: str | None, id: bytes | None, step: Step) -> None:
+    def partitions_of(self, name: str | None, id: bytes | None, step: Step) -> None:
         """Read the partitions of a topic."""
         n = self.count(step)
         if n <= 0:
             return
         topic = self.topic(name, id)
-        self.begin(topic)
+        self.begin_topic(topic)
         inner = step.inner
         assert inner is not None
         while n > 0:
@@ -208,24 +213,24 @@ class Reader(BodyValues):
             n -= 1
 
     def numbers_of(self, step: Step, name: str | None, id: bytes | None) -> None:
-        """Read the partitions of a topic, which are but numbers."""
+        """Read the partitions of a topic as an array of numbers."""
         n = self.count(step)
         if n <= 0:
             return
-        self.begin(self.topic(name, id))
+        self.begin_topic(self.topic(name, id))
         while n > 0:
             self.int32_of(NUMBER)
             n -= 1
 
-    def begin(self, topic: Topic) -> None:
-        if not self.asks:
+    def begin_topic(self, topic: Topic) -> None:
+        if not self.is_request:
             return
         key = topic.key
         found = self.partitions.get(key)
         if found is None:
             found = self.partitions[key] = topic, []
         elif self.is_fetch:
-            raise Odd  # a session has its partitions in the order in which they are listed
+            raise NeedsDecoder  # a session keeps its partitions in the order of the request
         self.numbers = found[1]
 
     def topic(self, name: str | None, id: bytes | None) -> Topic:
@@ -234,13 +239,13 @@ class Reader(BodyValues):
         return self.names.topic(name, id)
 
     def named(self, name: str) -> Topic:
-        found = self.by_name.get(name)
+        found = self.topics_by_name.get(name)
         if found is None:
-            found = self.by_name[name] = self.names.topic(name)
+            found = self.topics_by_name[name] = self.names.topic(name)
         return found
 
     def items(self, step: Step) -> None:
-        """Read an array of values."""
+        """Read an array of primitive values."""
         n = self.count(step)
         if step.op == FIXED_ITEMS:
             if n > 0:
@@ -249,30 +254,30 @@ class Reader(BodyValues):
         while n > 0:
             n -= 1
             if step.op == BLOBS:
-                self.pass_blob(None)
-            elif step.role == NOTHING:
-                self.pass_text(None)
+                self.skip_bytes(None)
+            elif step.role == NO_ROLE:
+                self.skip_text(None)
             else:
-                said = self.text(None)
-                if said:
-                    self.note_text(step.role, said)
+                value = self.text(None)
+                if value:
+                    self.add_text(step.role, value)
 
-    # -- notes
+    # -- facts
 
-    def note_text(self, role: i64, said: str) -> None:
+    def add_text(self, role: i64, value: str) -> None:
         if role == TOPIC:
-            self.topics[self.named(said)] = None
+            self.topics[self.named(value)] = None
         elif role == GROUP:
-            self.groups[said] = None
+            self.groups[value] = None
         elif role == TRANSACTIONAL_ID:
-            self.transactional_ids[said] = None
+            self.transactional_ids[value] = None
 
     def code(self, role: i64) -> None:
         code = self.int16()
-        if code != 0 and role in (ERROR, ANSWER):
+        if code != 0 and role in (ERROR, FETCH_ERROR):
             self.error_codes[code] = None
-            if role == ANSWER:
-                self.answer = code
+            if role == FETCH_ERROR:
+                self.fetch_error = code
 
     def int32_of(self, role: i64) -> None:
         value = self.int32()
@@ -287,11 +292,11 @@ class Reader(BodyValues):
         elif role == SESSION_EPOCH:
             self.session_epoch = value
 
-    def carry(self, step: Step, topic: Topic | None) -> None:
-        """Read records."""
-        n = self.blob_size(step)
+    def records_field(self, step: Step, topic: Topic | None) -> None:
+        """Read a records field."""
+        n = self.bytes_size(step)
         if n > 0 and self.records and topic is not None:
             if not self.fields:
                 self.fields = []
             held = self.data[self.pos - n : self.pos]
-            self.fields.append(Carried(topic, self.number, held))
+            self.fields.append(RecordsField(topic, self.number, held))

@@ -1,13 +1,12 @@
-"""A body's bytes, read value by value: the primitive types of the protocol, without objects where
-nobody asks for them.
+"""Reads primitive values of the protocol from the bytes of a body, creating few objects.
 
-Law: what is taken has the value that the decoder gives it; what is not plain (a varint too long, a
-length out of bounds) is Odd.
+Law: a value equals that of the decoder; what is not simple (a varint too long, a length out of
+bounds) raises NeedsDecoder.
 
     INT16 INT32   two or four bytes                  UUID    sixteen
     UVARINT       seven bits a byte, lowest first
-    STRING BYTES ARRAY   the length, then so much    null    a length of -1
-                         length + 1 as UVARINT, where the version is flexible
+    STRING BYTES ARRAY   the length, then the content    null    a length of -1
+                         length + 1 as UVARINT in flexible versions
 """
 
 from __future__ import annotations
@@ -23,18 +22,19 @@ from .layouts import Step
 MAX_STRING: Final = 0x7FFF
 MAX_INT32: Final = 0x7FFFFFFF
 SHORT: Final = 48
-"""Bytes of text that are looked at one by one."""
+"""Length up to which a string is checked for ASCII byte by byte."""
 
 
-class Odd(ValueError):
-    """What is left to the decoder."""
+class NeedsDecoder(ValueError):
+    """The body is left to the decoder."""
 
 
 class BodyValues:
     """A body that is being read.
 
-    pos: what is read next, up to `end`. elements: how many elements of arrays may still come.
-    flexible: whether lengths are UVARINTs. doubts: nulls not yet known to be taken by the decoder.
+    pos: the next byte to read, up to `end`. elements: how many array elements are still allowed.
+    flexible: whether lengths are UVARINTs. unproven_nulls: fields whose nulls the decoder is not
+    yet known to accept.
     """
 
     def __init__(self) -> None:
@@ -43,13 +43,13 @@ class BodyValues:
         self.end: i64 = 0
         self.elements: i64 = 0
         self.flexible: bool = False
-        self.doubts: list[Step] = []
+        self.unproven_nulls: list[Step] = []
 
     def start(self, data: bytes, pos: int, elements: int, flexible: bool) -> None:
-        """Begin to read another body."""
+        """Start reading a body."""
         self.data, self.pos, self.end, self.elements = data, pos, len(data), elements
         self.flexible = flexible
-        self.doubts = []
+        self.unproven_nulls = []
 
     def int16(self) -> i64:
         p = self.pos
@@ -71,36 +71,36 @@ class BodyValues:
         while byte > 127:
             shift += 7
             if shift > 28:
-                raise Odd
+                raise NeedsDecoder
             byte = data[p]
             p += 1
             value |= (byte & 0x7F) << shift
         if value > MAX_INT32:
-            raise Odd
+            raise NeedsDecoder
         self.pos = p
         return value
 
     def uuid(self) -> bytes:
         p = self.pos
         if p + 16 > self.end:
-            raise Odd
+            raise NeedsDecoder
         self.pos = p + 16
         return self.data[p : p + 16]
 
     def text_size(self, step: Step | None) -> i64:
-        """Read the length of a string and go behind it; -1 for null."""
+        """Read the length of a string and skip it; -1 for null."""
         n: i64
         if self.flexible:
             n = self.uvarint() - 1
             if n > MAX_STRING:
-                raise Odd
+                raise NeedsDecoder
         else:
             n = self.int16()
         if n < 0:
             self.null(step)
             return -1
         if n > self.end - self.pos:
-            raise Odd
+            raise NeedsDecoder
         self.pos += n
         return n
 
@@ -113,8 +113,8 @@ class BodyValues:
             return shared_name(self.data, p, n)
         return self.data[p : p + n].decode("utf-8")
 
-    def pass_text(self, step: Step | None) -> None:
-        """Go behind a string, if it is UTF-8."""
+    def skip_text(self, step: Step | None) -> None:
+        """Skip a string; it must be UTF-8."""
         n = self.text_size(step)
         if n <= 0:
             return
@@ -129,33 +129,33 @@ class BodyValues:
             p = stop - n
         data[p : p + n].decode("utf-8")
 
-    def blob_size(self, step: Step | None) -> i64:
-        """Read the length of bytes and go behind them; -1 for null."""
+    def bytes_size(self, step: Step | None) -> i64:
+        """Read the length of bytes and skip them; -1 for null."""
         n = self.uvarint() - 1 if self.flexible else self.int32()
         if n < 0:
             self.null(step)
             return -1
         if n > self.end - self.pos:
-            raise Odd
+            raise NeedsDecoder
         self.pos += n
         return n
 
-    def pass_blob(self, step: Step | None) -> None:
-        self.blob_size(step)
+    def skip_bytes(self, step: Step | None) -> None:
+        self.bytes_size(step)
 
     def count(self, step: Step) -> i64:
-        """Read the length of an array; below zero for null."""
+        """Read the length of an array; -1 for null."""
         n = self.uvarint() - 1 if self.flexible else self.int32()
         if n < 0:
             self.null(step)
             return -1
         self.elements -= n + 1  # an array is an object, as a struct is (Limits)
         if n > self.end - self.pos or self.elements < 0:
-            raise Odd
+            raise NeedsDecoder
         return n
 
     def null(self, step: Step | None) -> None:
         if step is None:
-            raise Odd
-        if not step.nulls:
-            self.doubts.append(step)
+            raise NeedsDecoder
+        if not step.allows_null:
+            self.unproven_nulls.append(step)

@@ -1,11 +1,11 @@
-"""What a message speaks of: topics, groups, transactional ids, error codes, throttling.
+"""Finds the entities in a message: topics, groups, transactional ids, error codes, throttling.
 
-Law: what a field identifies is the entity type that its schema gives it, and a field without one
-identifies nothing, whatever its name; topic ids, which have none, and error codes go by name.
+Law: a field identifies an entity by the entity type in its schema; a field without one identifies
+nothing, whatever its name. Topic ids, which have no entity type, and error codes go by name.
 
-    topic       entity type topicName, and uuid fields called topic_id
+    topic       entity type topicName, and uuid fields named topic_id
     group       entity type groupId
-    error       int16 fields that end in error_code
+    error       int16 fields whose names end in error_code
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ...rows import Row
 
 
 class Entities:
-    """What an exchange speaks of, each once, in the order of first mention."""
+    """The distinct entities of an exchange, in order of first occurrence."""
 
     def __init__(self, names: TopicNames) -> None:
         self._names = names
@@ -32,31 +32,33 @@ class Entities:
         self.throttle_time_ms: int | None = None
 
     def add(self, row: Row | None) -> None:
-        """Take what a row's message says, if it was decoded."""
+        """Add the entities of a row's message, if it was decoded."""
         if row is None or row.message is None or row.body_version is None:
             return
-        self.take(row.message, row.body_version, row.api_key, row.direction)
+        self.add_message(row.message, row.body_version, row.api_key, row.direction)
 
-    def take(self, message: Message, version: int, api_key: int | None, direction: str) -> None:
-        """Take what a message says, at the version that it is written in."""
+    def add_message(
+        self, message: Message, version: int, api_key: int | None, direction: str
+    ) -> None:
+        """Add the entities of a message of that version."""
         self._walk(message, _plan(type(message), version))
         special = SPECIAL.get((api_key, direction))
         if special is not None:
             special(self, message)
 
     def topic(self, name: str | None, id: bytes | None = None) -> None:
-        """Note a topic."""
+        """Add a topic."""
         found = self._names.topic(name, id)
         if found.name or found.id:
             self.topics[found.key] = found
 
     def group(self, name: str) -> None:
-        """Note a group."""
+        """Add a group."""
         if name:
             self.groups[name] = None
 
     def transactional_id(self, name: str) -> None:
-        """Note a transactional producer."""
+        """Add a transactional id."""
         if name:
             self.transactional_ids[name] = None
 
@@ -65,8 +67,8 @@ class Entities:
             value = getattr(struct, step.attribute)
             if not value and value != 0:
                 continue
-            if step.note is not None:
-                step.note(self, value)
+            if step.add is not None:
+                step.add(self, value)
             elif isinstance(value, list):
                 for one in value:
                     self._walk(one, step.inner)
@@ -86,7 +88,7 @@ class Entities:
 
 class _Step(NamedTuple):
     attribute: str
-    note: Callable[[Entities, Any], None] | None
+    add: Callable[[Entities, Any], None] | None
     inner: tuple[Any, ...]
 
 
@@ -94,7 +96,7 @@ _plans: Final[dict[tuple[type[Structure], int], tuple[_Step, ...]]] = {}
 
 
 def _plan(cls: type[Structure], version: int) -> tuple[_Step, ...]:
-    """Find the fields of a structure, at that version, that say something, and the way to them."""
+    """Find the fields of a structure that identify entities at a version, and the paths to them."""
     made = _plans.get((cls, version))
     if made is not None:
         return made
@@ -102,10 +104,10 @@ def _plan(cls: type[Structure], version: int) -> tuple[_Step, ...]:
     for row in cls.__fields__:
         if not row.first <= version <= row.last:
             continue
-        note = role(cls.__name__, row)
+        add = recorder_of(cls.__name__, row)
         kind = row.type.removeprefix("[]")
-        if note is not None:
-            steps.append(_Step(row.attribute, _each(note) if row.type != kind else note, ()))
+        if add is not None:
+            steps.append(_Step(row.attribute, _each(add) if row.type != kind else add, ()))
         elif kind[0].isupper():
             inner = _plan(getattr(sys.modules[cls.__module__], kind), version)
             if inner:
@@ -114,12 +116,12 @@ def _plan(cls: type[Structure], version: int) -> tuple[_Step, ...]:
     return _plans[cls, version]
 
 
-def _each(note: Callable[[Entities, Any], None]) -> Callable[[Entities, Any], None]:
-    def note_all(self: Entities, values: list[Any]) -> None:
+def _each(add: Callable[[Entities, Any], None]) -> Callable[[Entities, Any], None]:
+    def add_all(self: Entities, values: list[Any]) -> None:
         for value in values:
-            note(self, value)
+            add(self, value)
 
-    return note_all
+    return add_all
 
 
 ENTITIES: Final[dict[str, Callable[[Entities, Any], None]]] = {
@@ -127,7 +129,7 @@ ENTITIES: Final[dict[str, Callable[[Entities, Any], None]]] = {
     "groupId": Entities.group,
     "transactionalId": Entities.transactional_id,
 }
-"""Entity type of a field -> how its value is noted."""
+"""Entity type of a field -> what adds its value."""
 
 UNMARKED_GROUPS: Final = frozenset(
     {
@@ -138,14 +140,14 @@ UNMARKED_GROUPS: Final = frozenset(
         "ReadShareGroupStateSummaryRequest",
     }
 )
-"""Structs whose `group_id` Kafka's schemas do not mark as one: the state of share groups."""
+"""Structs whose `group_id` has no entity type in Kafka's schemas: the state of share groups."""
 
 
-def role(owner: str, row: FieldRow) -> Callable[[Entities, Any], None] | None:
-    """Return how a field of the struct `owner` is noted; None for one that says nothing here."""
-    note = ENTITIES.get(row.entity_type)
-    if note is not None:
-        return note
+def recorder_of(owner: str, row: FieldRow) -> Callable[[Entities, Any], None] | None:
+    """Return what adds the value of a field of the struct `owner`; None if it is no entity."""
+    add = ENTITIES.get(row.entity_type)
+    if add is not None:
+        return add
     name, kind = row.attribute, row.type.removeprefix("[]")
     if kind == "string":
         return Entities.group if name == "group_id" and owner in UNMARKED_GROUPS else None
@@ -156,29 +158,29 @@ def role(owner: str, row: FieldRow) -> Callable[[Entities, Any], None] | None:
     return Entities._throttled if name == "throttle_time_ms" else None
 
 
-# -- fields whose meaning another field says
+# -- fields whose meaning depends on another field
 
 COORDINATOR_OF: Final = {0: Entities.group, 1: Entities.transactional_id}
-"""What a FindCoordinator's key is, by its key_type; 2 is a group with topic id and partition."""
+"""key_type of a FindCoordinator -> what adds the key; 2 is a group with topic id and partition."""
 
 TOPIC_RESOURCE: Final = 2
-"""The resource type of topics, in the messages about configurations."""
+"""The resource type of topics, in messages about configurations."""
 
 
-def _coordinator(mentions: Entities, message: Message) -> None:
-    note = COORDINATOR_OF.get(getattr(message, "key_type", 0))
-    if note is not None:
+def _coordinator(entities: Entities, message: Message) -> None:
+    add = COORDINATOR_OF.get(getattr(message, "key_type", 0))
+    if add is not None:
         for key in [getattr(message, "key", ""), *getattr(message, "coordinator_keys", [])]:
-            note(mentions, key)
+            add(entities, key)
 
 
 def _resources(attribute: str) -> Callable[[Entities, Message], None]:
-    def note(mentions: Entities, message: Message) -> None:
+    def add(entities: Entities, message: Message) -> None:
         for resource in getattr(message, attribute) or ():
             if resource.resource_type == TOPIC_RESOURCE:
-                mentions.topic(resource.resource_name)
+                entities.topic(resource.resource_name)
 
-    return note
+    return add
 
 
 SPECIAL: Final[dict[tuple[int | None, str], Callable[[Entities, Message], None]]] = {

@@ -1,6 +1,7 @@
-"""What can happen to a group, and one happening as a value.
+"""Describes the events of groups.
 
-Law: a happening is told from a message that shows it; what only silence would show is not told.
+Law: an event is derived from a message that shows it; what only a missing message would show is not
+reported.
 """
 
 from __future__ import annotations
@@ -14,25 +15,25 @@ from ...exchanges.topic_ids import Topic
 from ...rows import Row
 
 
-class What(StrEnum):
-    """Kinds of happenings."""
+class EventType(StrEnum):
+    """Types of group events."""
 
     JOINED = "joined"
-    """The broker took the member in, or took it into a new generation."""
+    """The member joined the group, or a new generation of it."""
     LEFT = "left"
-    """The member said that it leaves."""
+    """The member left the group."""
     REMOVED = "removed"
-    """The broker no longer counts it as a member."""
+    """The broker removed the member from the group."""
     REBALANCE_STARTED = "rebalance_started"
     """A request caused a rebalance, or a member noticed one whose cause is not in the capture."""
     REBALANCE_ENDED = "rebalance_ended"
-    """Every member seen in it has its assignment; `duration_ns` is how long it took."""
+    """Every member seen in the rebalance has its assignment; `duration_ns` is its duration."""
     ASSIGNED = "assigned"
-    """The member was told its partitions."""
+    """The member received its partitions."""
     COMMITTED = "committed"
     """Offsets were committed."""
     FAILED = "failed"
-    """The broker refused a request of the group's protocol."""
+    """The broker rejected a request of the group protocol."""
 
 
 class Protocol(StrEnum):
@@ -51,23 +52,23 @@ REMOVED: Final = frozenset(
         ErrorCode.FENCED_MEMBER_EPOCH,
     }
 )
-"""Error codes that tell a member that it is none."""
+"""Error codes that mean that the broker does not know the member."""
 
 
 class GroupEvent(NamedTuple):
-    """One row of the `group_events` table, but for where it was seen.
+    """One row of the `group_events` table, without its connection.
 
-    row: the message that shows it; of the start of a rebalance the request that caused it, if that
-    is in the capture. client_id: of the member. generation: of classic groups; of the others the
-    member epoch. offsets: (topic, partition, offset, error code). noticed_ns: of the start of a
-    rebalance: when a member first learnt of it.
+    row: the message that shows it; for the start of a rebalance, the request that caused it, if
+    that is in the capture. client_id: of the member. generation: of classic groups; for other
+    protocols, the member epoch. offsets: (topic, partition, offset, error code). noticed_ns: for
+    the start of a rebalance, when a member first learned of it.
     """
 
     exchange: Exchange
     row: Row
     protocol: Protocol
     group_id: str
-    what: What
+    type: EventType
     member_id: str | None = None
     group_instance_id: str | None = None
     generation: int | None = None
@@ -82,14 +83,14 @@ class GroupEvent(NamedTuple):
     noticed_ns: int | None = None
 
 
-def refused(about: GroupEvent, code: int) -> GroupEvent:
-    """Say that the broker refused: the member is none, or something else is wrong."""
-    what = What.REMOVED if code in REMOVED else What.FAILED
-    api = about.exchange.main_row.api_name
-    reason = f"{api} answered {ErrorCode.name_of(code)}"
-    return about._replace(what=what, error_code=code, reason=reason)
+def error_event(event: GroupEvent, code: int) -> GroupEvent:
+    """Make the event of an error response: the member was removed, or its request failed."""
+    type = EventType.REMOVED if code in REMOVED else EventType.FAILED
+    api = event.exchange.main_row.api_name
+    reason = f"{api} failed with {ErrorCode.name_of(code)}"
+    return event._replace(type=type, error_code=code, reason=reason)
 
 
-def text(value: Any) -> str | None:
-    """Take a text that may be empty for none."""
+def or_none(value: Any) -> str | None:
+    """Return None for an empty string."""
     return value or None

@@ -1,11 +1,11 @@
-"""Which fields of a body tables look at, found once for each message and version.
+"""Finds the fields of a body that tables need, once for each message and version.
 
-Law: a layout leads over every byte of a body as the decoder does; where that takes more than is
-here (a struct that stands alone, fields whose meaning another one says), it is not plain, and the
-message is decoded.
+Law: a layout covers every byte of a body as the decoder does; where steps do not suffice (a struct
+outside an array, fields whose meaning depends on another), it is not simple, and the message is
+decoded.
 
-    class, version --once--> Layout: a Step a field in wire order; fields that say nothing and are
-                             of fixed size together make one Step
+    class, version --once--> Layout: one Step per field in wire order; adjacent fields of fixed size
+                             that are not needed are one Step
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from mypy_extensions import i64
 
 from ....primitives import FieldRow, Structure
 from ...exchanges.topic_ids import topic_name_fields
-from .entities import SPECIAL, Entities, role
-from .partition_fields import REQUESTS, RESPONSES, Place
-from .record_batches import CARRIERS
+from .entities import SPECIAL, Entities, recorder_of
+from .partition_fields import REQUESTS, RESPONSES, PartitionPath
+from .record_batches import RECORDS_MESSAGES
 
 SKIP: Final = 0
 TEXT: Final = 1
@@ -47,7 +47,7 @@ SIZES: Final = {
     "float64": 8,
 }
 
-NOTHING: Final = 0
+NO_ROLE: Final = 0
 TOPIC: Final = 1
 GROUP: Final = 2
 TRANSACTIONAL_ID: Final = 3
@@ -58,10 +58,10 @@ NUMBER: Final = 7
 SESSION_ID: Final = 8
 SESSION_EPOCH: Final = 9
 FORGOTTEN: Final = 10
-ANSWER: Final = 11
-CARRIED: Final = 12
+FETCH_ERROR: Final = 11
+RECORDS_FIELD: Final = 12
 
-NOTES: Final[dict[Callable[[Entities, Any], None], int]] = {
+ROLES: Final[dict[Callable[[Entities, Any], None], int]] = {
     Entities.topic: TOPIC,
     Entities.group: GROUP,
     Entities.transactional_id: TRANSACTIONAL_ID,
@@ -69,7 +69,7 @@ NOTES: Final[dict[Callable[[Entities, Any], None], int]] = {
     Entities._error: ERROR,
     Entities._throttled: THROTTLE,
 }
-"""How a field is noted of a decoded message -> what it is called here."""
+"""What adds the entity of a decoded field -> its role here."""
 
 
 SESSION: Final = {
@@ -77,16 +77,16 @@ SESSION: Final = {
     ("FetchRequest", "session_epoch"): SESSION_EPOCH,
     ("FetchRequest", "forgotten_topics_data"): FORGOTTEN,
     ("FetchResponse", "session_id"): SESSION_ID,
-    ("FetchResponse", "error_code"): ANSWER,
+    ("FetchResponse", "error_code"): FETCH_ERROR,
 }
-"""What messages say of fetch sessions (KIP-227); ANSWER is an error code like any other, too."""
+"""Fields of fetch sessions (KIP-227); FETCH_ERROR is added to the error codes, too."""
 
 
 @final
 class Step:
-    """A field, or several of fixed size. size: theirs, or that of an element. is_name, is_id:
-    whether it names the topic that its struct is about. is_partitions: whether it lists partitions
-    of that topic. nulls: whether the decoder is known to take a null here.
+    """A field, or several of fixed size. size: their size, or that of an element. is_name, is_id:
+    whether it identifies the topic of its struct. is_partitions: whether it lists partitions of
+    that topic. allows_null: whether the decoder is known to accept a null here.
     """
 
     def __init__(self, op: int, size: int, role: int, inner: Layout | None) -> None:
@@ -97,170 +97,170 @@ class Step:
         self.is_name: bool = False
         self.is_id: bool = False
         self.is_partitions: bool = False
-        self.nulls: bool = False
+        self.allows_null: bool = False
 
 
 @final
 class Layout:
-    """The fields of a struct at a version. plain: whether it can be read here at all; flexible:
-    whether lengths are varints and tags follow; about_topic: whether what names a topic in it is
-    kept for what stands behind; states: whether it says which name an id has.
+    """The fields of a struct at a version. simple: whether it can be read without the decoder;
+    flexible: whether lengths are varints and tagged fields follow; names_topic: whether it has the
+    topic of fields behind it; maps_topic_id: whether it maps a topic id to a name.
     """
 
     def __init__(
-        self, cls: type[Structure], version: int, flexible: bool, ways: list[_Way]
+        self, cls: type[Structure], version: int, flexible: bool, walks: list[_PathWalk]
     ) -> None:
         owner: Any = cls
         self.flexible: bool = flexible
-        self.plain: bool = True
+        self.simple: bool = True
         self.steps: list[Step] = []
         here = [row for row in cls.__fields__ if row.tag < 0 and row.first <= version <= row.last]
-        names = _names_of(cls, version, ways)
-        self.states: bool = len(names) == 1 and _says_id(cls, version)
-        self.about_topic: bool = len(names) > 0 or any(way.is_topic for way in ways)
+        names = _names_of(cls, version, walks)
+        self.maps_topic_id: bool = len(names) == 1 and _has_topic_id(cls, version)
+        self.names_topic: bool = len(names) > 0 or any(walk.is_topic for walk in walks)
         if len(names) > 1:
-            self.plain = False
+            self.simple = False
         for row in here:
-            step = self._step(row, owner, version, ways)
+            step = self._step(row, owner, version, walks)
             step.is_name = row.attribute in names
-            step.is_id = self.about_topic and step.op == UUID and row.attribute == "topic_id"
-            step.is_partitions = any(way.is_topic and way.leads(row.attribute) for way in ways)
+            step.is_id = self.names_topic and step.op == UUID and row.attribute == "topic_id"
+            step.is_partitions = any(walk.is_topic and walk.leads(row.attribute) for walk in walks)
             self._add(step)
 
-    def _step(self, row: FieldRow, owner: Any, version: int, ways: list[_Way]) -> Step:
+    def _step(self, row: FieldRow, owner: Any, version: int, walks: list[_PathWalk]) -> Step:
         kind = row.type.removeprefix("[]")
         is_array = kind != row.type
-        note = role(owner.__name__, row)
-        said = NOTHING if note is None else NOTES[note]
-        said = SESSION.get((owner.__name__, row.attribute), said)
-        for way in ways:
-            said = way.role_of(row, said)
+        recorder = recorder_of(owner.__name__, row)
+        role = NO_ROLE if recorder is None else ROLES[recorder]
+        role = SESSION.get((owner.__name__, row.attribute), role)
+        for walk in walks:
+            role = walk.role_of(row, role)
         if kind[0].isupper():
             inner_class = getattr(sys.modules[owner.__module__], kind)
-            inner_ways = [way.next() for way in ways if way.leads(row.attribute)]
-            inner = Layout(inner_class, version, self.flexible, inner_ways)
-            self.plain = self.plain and inner.plain and is_array
+            inner_walks = [walk.next() for walk in walks if walk.leads(row.attribute)]
+            inner = Layout(inner_class, version, self.flexible, inner_walks)
+            self.simple = self.simple and inner.simple and is_array
             size = inner.fixed_size()
-            if size and said == NOTHING:
-                return Step(FIXED_ITEMS, size, NOTHING, None)
-            return Step(STRUCTS, 0, said, inner)
+            if size and role == NO_ROLE:
+                return Step(FIXED_ITEMS, size, NO_ROLE, None)
+            return Step(STRUCTS, 0, role, inner)
         if is_array:
-            return self._items(kind, said)
+            return self._items(kind, role)
         if kind in ("string", "bytes", "records"):
-            op = TEXT if kind == "string" else RECORDS if said == CARRIED else BYTES
-            return Step(op, 0, said, None)
+            op = TEXT if kind == "string" else RECORDS if role == RECORDS_FIELD else BYTES
+            return Step(op, 0, role, None)
         if kind not in SIZES:
-            self.plain = False
-            return Step(SKIP, 0, NOTHING, None)
-        if said == NOTHING and not (kind == "uuid" and row.attribute == "topic_id"):
-            return Step(SKIP, SIZES[kind], NOTHING, None)
+            self.simple = False
+            return Step(SKIP, 0, NO_ROLE, None)
+        if role == NO_ROLE and not (kind == "uuid" and row.attribute == "topic_id"):
+            return Step(SKIP, SIZES[kind], NO_ROLE, None)
         op = {"uuid": UUID, "int16": INT16, "int32": INT32}.get(kind, SKIP)
-        self.plain = self.plain and op != SKIP
-        return Step(op, SIZES[kind], said, None)
+        self.simple = self.simple and op != SKIP
+        return Step(op, SIZES[kind], role, None)
 
-    def _items(self, kind: str, said: int) -> Step:
+    def _items(self, kind: str, role: int) -> Step:
         if kind == "string":
-            return Step(TEXTS, 0, said, None)
+            return Step(TEXTS, 0, role, None)
         if kind in ("bytes", "records"):
-            return Step(BLOBS, 0, NOTHING, None)
-        if kind == "int32" and said == NUMBER:
-            return Step(INT32_ITEMS, 4, said, None)
-        self.plain = self.plain and said == NOTHING and kind in SIZES
-        return Step(FIXED_ITEMS, SIZES.get(kind, 0), NOTHING, None)
+            return Step(BLOBS, 0, NO_ROLE, None)
+        if kind == "int32" and role == NUMBER:
+            return Step(INT32_ITEMS, 4, role, None)
+        self.simple = self.simple and role == NO_ROLE and kind in SIZES
+        return Step(FIXED_ITEMS, SIZES.get(kind, 0), NO_ROLE, None)
 
     def _add(self, step: Step) -> None:
-        """Add a step, to the last one if both only skip."""
+        """Add a step, merged with the last one if both only skip."""
         if step.op == SKIP and self.steps and self.steps[-1].op == SKIP:
             self.steps[-1].size += step.size
         else:
             self.steps.append(step)
 
     def fixed_size(self) -> int:
-        """Bytes of a struct that is nothing but fields to skip; 0 for any other."""
-        if self.flexible or not self.plain or len(self.steps) != 1 or self.steps[0].op != SKIP:
+        """Return the size of a struct of which every field is skipped; 0 for any other."""
+        if self.flexible or not self.simple or len(self.steps) != 1 or self.steps[0].op != SKIP:
             return 0
         return int(self.steps[0].size)
 
 
-def _says_id(cls: type[Structure], version: int) -> bool:
+def _has_topic_id(cls: type[Structure], version: int) -> bool:
     return any(
         row.attribute == "topic_id" and row.first <= version <= row.last for row in cls.__fields__
     )
 
 
-def _names_of(cls: type[Structure], version: int, ways: list[_Way]) -> set[str]:
-    """Find the fields that name the topic a struct is about."""
+def _names_of(cls: type[Structure], version: int, walks: list[_PathWalk]) -> set[str]:
+    """Find the fields that name the topic of a struct."""
     here = {row.attribute for row in cls.__fields__ if row.first <= version <= row.last}
-    names = {way.place.name for way in ways if way.is_topic and way.place.name in here}
+    names = {walk.path.name for walk in walks if walk.is_topic and walk.path.name in here}
     if "topic_id" in here:
         names |= set(topic_name_fields(cls, version))
     return names
 
 
 @final
-class _Way:
-    """How far a struct is on the way to partitions: at which of the way's attributes, in the topic
-    struct, or in a partition's.
+class _PathWalk:
+    """A position on the path to partitions: at one of its attributes, in a topic struct, or in a
+    partition struct.
     """
 
-    def __init__(self, place: Place, at: int, carries: bool) -> None:
-        self.place = place
+    def __init__(self, path: PartitionPath, at: int, has_records: bool) -> None:
+        self.path = path
         self.at = at
-        self.carries = carries
-        self.is_topic = at == len(place.way)
-        self.is_partition = at > len(place.way)
+        self.has_records = has_records
+        self.is_topic = at == len(path.attributes)
+        self.is_partition = at > len(path.attributes)
 
     def leads(self, attribute: str) -> bool:
-        """Whether the way goes on behind a field."""
+        """Whether the path continues in a field."""
         if self.is_topic:
-            return attribute == self.place.partitions
-        return not self.is_partition and self.place.way[self.at] == attribute
+            return attribute == self.path.partitions
+        return not self.is_partition and self.path.attributes[self.at] == attribute
 
-    def next(self) -> _Way:
-        """Take the next step."""
-        return _Way(self.place, self.at + 1, self.carries)
+    def next(self) -> _PathWalk:
+        """Return the next position."""
+        return _PathWalk(self.path, self.at + 1, self.has_records)
 
-    def role_of(self, row: FieldRow, said: int) -> int:
-        """Say what a field is on this way, if it is anything."""
-        if self.is_partition and row.attribute == self.place.number:
+    def role_of(self, row: FieldRow, role: int) -> int:
+        """Return the role of a field on this path, else `role`."""
+        if self.is_partition and row.attribute == self.path.number:
             return NUMBER
-        if self.is_partition and self.carries and row.type == "records":
-            return CARRIED
-        if self.is_topic and row.attribute == self.place.partitions and row.type == "[]int32":
+        if self.is_partition and self.has_records and row.type == "records":
+            return RECORDS_FIELD
+        if self.is_topic and row.attribute == self.path.partitions and row.type == "[]int32":
             return NUMBER
-        return said
+        return role
 
 
 def layout_of(
     cls: type[Structure], api_key: int, is_request: bool, version: int, flexible: bool
 ) -> Layout | None:
-    """Make the layout of a message; None where it is not plain."""
+    """Build the layout of a message; None if it is not simple."""
     direction = "request" if is_request else "response"
     if (api_key, direction) in SPECIAL:
         return None
-    carries = (api_key, direction) in CARRIERS
-    places = REQUESTS.get(api_key, ()) if is_request else ()
-    if carries:
-        places = (REQUESTS if is_request else RESPONSES)[api_key]
-    layout = Layout(cls, version, flexible, [_Way(place, 0, carries) for place in places])
-    if not layout.plain or not _in_order(layout, False):
+    has_records = (api_key, direction) in RECORDS_MESSAGES
+    paths = REQUESTS.get(api_key, ()) if is_request else ()
+    if has_records:
+        paths = (REQUESTS if is_request else RESPONSES)[api_key]
+    layout = Layout(cls, version, flexible, [_PathWalk(path, 0, has_records) for path in paths])
+    if not layout.simple or not _in_order(layout, False):
         return None
     return layout
 
 
 def _in_order(layout: Layout, within: bool) -> bool:
-    """Whether each thing is said before what it is needed for: a topic before its partitions, a
-    partition before its records.
+    """Whether fields come in a usable order: a topic before its partitions, a partition before its
+    records.
     """
-    told = within
+    seen_partition = within
     for step in layout.steps:
         if step.is_name or step.is_id or (step.role == NUMBER and step.op == INT32):
-            if told:
+            if seen_partition:
                 return False
-        elif step.role in (NUMBER, CARRIED):
-            told = True
+        elif step.role in (NUMBER, RECORDS_FIELD):
+            seen_partition = True
         elif step.inner is not None:
             if not _in_order(step.inner, False):
                 return False
-            told = told or layout.about_topic
+            seen_partition = seen_partition or layout.names_topic
     return True

@@ -1,10 +1,10 @@
-"""Messages as tables hear them: what their headers say, and notes of their bodies.
+"""Extracts what tables need from messages: header fields, and facts of bodies.
 
-Law: what is heard of a frame is what its row says once it is opened; a frame is opened only where
-its bytes alone do not tell, and bodies that are alike and name no topics are read once.
+Law: the result equals that of the decoded row; a frame is decoded only if its bytes do not suffice,
+and equal bodies that name no topics are read once.
 
-    Sealed --Layout--> Notes --.
-       `---opened--> Row ------+--> Heard
+    RawFrame --Layout--> BodyFacts --.
+        `---decoded--> Row ----------+--> ExtractedMessage
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from ...rows import Row, Status
 from .body_facts import NONE, BodyFacts, body_facts_of
 from .body_reader import Reader
 from .layouts import Layout, layout_of
-from .record_batches import CARRIERS
+from .record_batches import RECORDS_MESSAGES
 
 OK: Final = Status.OK.value
 LENIENT: Final = Status.LENIENT.value
 FETCH: Final = int(ApiKey.FETCH)
 
-KEPT_BYTES: Final = 1 << 10
-"""The longest body that is remembered."""
+CACHED_BODY_BYTES: Final = 1 << 10
+"""Size of the largest body that is cached."""
 
-KEPT: Final = 1 << 8
-"""Bodies of an API's requests or responses at a version that are remembered."""
+CACHED_BODIES: Final = 1 << 8
+"""Cached bodies of the requests or responses of an API at a version, at most."""
 
 
 @final
 @mypyc_attr(acyclic=True)
 class ExtractedMessage:
-    """A message: as in Row, and what its body says. NONE stands for numbers that are not there,
-    NO_TIME for times; request_packet, request_ns: of a response.
+    """A message: fields as in Row, and the facts of its body. NONE stands for missing numbers,
+    NO_TIME for missing times; request_packet, request_ns: of a response.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class ExtractedMessage:
         request_packet: i64,
         request_ns: i64,
         status: str,
-        notes: BodyFacts,
+        facts: BodyFacts,
     ) -> None:
         self.is_request: bool = is_request
         self.packet: i64 = packet
@@ -73,30 +73,30 @@ class ExtractedMessage:
         self.request_packet: i64 = request_packet
         self.request_ns: i64 = request_ns
         self.status: str = status
-        self.notes: BodyFacts = notes
+        self.facts: BodyFacts = facts
 
 
 @final
-class Head:
-    """What is known of an API's requests or responses at a version.
+class MessageFormat:
+    """How the requests or responses of an API at a version are read.
 
-    layout: how bodies are read, None where they are opened. carries: whether there may be records;
-    names: whether topics may be named. tagged, plain_if_zero: as in `row_text`. kept: notes of
-    bodies.
+    layout: how bodies are read, None if they are decoded. has_records: whether there may be
+    records; names: whether topic ids may be mapped to names. tagged, simple_if_zero: as in
+    `row_text`. cache: facts by body.
     """
 
-    def __init__(self, asked: InFlightRequest, is_request: bool) -> None:
-        key, version = asked.api_key, asked.api_version
+    def __init__(self, in_flight: InFlightRequest, is_request: bool) -> None:
+        key, version = in_flight.api_key, in_flight.api_version
         known = api(key)
         side = known.request if is_request else known.response
         self.api_name: str | None = known.name
         self.layout: Layout | None = None
-        self.carries: bool = (key, "request" if is_request else "response") in CARRIERS
+        self.has_records: bool = (key, "request" if is_request else "response") in RECORDS_MESSAGES
         self.names: bool = side is not None
         self.tagged: bool = False
-        self.plain_if_zero: bool = not is_request and key == API_VERSIONS
+        self.simple_if_zero: bool = not is_request and key == API_VERSIONS
         self.is_fetch: bool = key == FETCH
-        self.kept: dict[bytes, BodyFacts] = {}
+        self.cache: dict[bytes, BodyFacts] = {}
         if side is None or not side.first <= version <= side.last:
             return
         cls = side.load()
@@ -108,106 +108,107 @@ class Head:
 
 @final
 class Extractor:
-    """Hears the messages of one capture. records: whether those that messages carry, too."""
+    """Extracts the messages of one capture. records: whether to include records fields."""
 
     def __init__(self, names: TopicNames, limits: Limits, records: bool) -> None:
         self.names: TopicNames = names
         self.limits: Limits = limits
         self.records: bool = records
         self.reader: Reader = Reader(names, records)
-        self.heads: dict[int, Head] = {}
+        self.formats: dict[int, MessageFormat] = {}
 
-    def head(self, asked: InFlightRequest, is_request: bool) -> Head:
-        """Look up what is known of a message, as far as its header tells."""
-        number = (asked.api_key << 16 | asked.api_version & 0xFFFF) << 1 | is_request
-        found = self.heads.get(number)
+    def format_of(self, in_flight: InFlightRequest, is_request: bool) -> MessageFormat:
+        """Return the format of a message, by its API and version."""
+        number = (in_flight.api_key << 16 | in_flight.api_version & 0xFFFF) << 1 | is_request
+        found = self.formats.get(number)
         if found is None:
-            found = self.heads[number] = Head(asked, is_request)
+            found = self.formats[number] = MessageFormat(in_flight, is_request)
         return found
 
-    def hear(self, sealed: RawFrame, row: Row | None = None) -> ExtractedMessage:
-        """Hear a frame; row: what it is, if it was opened already."""
-        asked = sealed.request
-        if asked is None or sealed.body < 0:
-            return self.row(sealed.decode(self.limits) if row is None else row)
-        is_request = sealed.is_request
-        head = self.head(asked, is_request)
-        frame = sealed.frame
-        at: i64 = sealed.body
-        notes: BodyFacts | None = None
-        if head.names or len(frame) - at > KEPT_BYTES:  # names are stated each time anew
-            notes = self.unsealed(head, sealed, row)
+    def extract(self, raw: RawFrame, row: Row | None = None) -> ExtractedMessage:
+        """Extract a frame; row: its row, if it is already decoded."""
+        in_flight = raw.request
+        if in_flight is None or raw.body < 0:
+            return self.row(raw.decode(self.limits) if row is None else row)
+        is_request = raw.is_request
+        format = self.format_of(in_flight, is_request)
+        frame = raw.frame
+        at: i64 = raw.body
+        facts: BodyFacts | None = None
+        # names must be learned from each message
+        if format.names or len(frame) - at > CACHED_BODY_BYTES:
+            facts = self.frame_facts(format, raw, row)
         else:
             body = frame[at:]
-            notes = head.kept.get(body)
-            if notes is None:
-                notes = self.unsealed(head, sealed, row)
-                if not notes.fields and not sealed.error:  # records do not repeat
-                    if len(head.kept) >= KEPT:
-                        head.kept.clear()
-                    head.kept[body] = notes
-        status = notes.status
-        if sealed.error and status == OK:
+            facts = format.cache.get(body)
+            if facts is None:
+                facts = self.frame_facts(format, raw, row)
+                if not facts.fields and not raw.error:  # records do not repeat
+                    if len(format.cache) >= CACHED_BODIES:
+                        format.cache.clear()
+                    format.cache[body] = facts
+        status = facts.status
+        if raw.error and status == OK:
             status = LENIENT
         request_packet: i64 = NONE
         request_ns: i64 = NONE
         if not is_request:
-            request_packet = asked.packet
-            request_ns = asked.time_ns
+            request_packet = in_flight.packet
+            request_ns = in_flight.time_ns
         return ExtractedMessage(
             is_request,
-            sealed.packet,
-            sealed.time_ns,
+            raw.packet,
+            raw.time_ns,
             len(frame),
-            asked.api_key,
-            head.api_name,
-            asked.api_version,
-            asked.correlation_id,
-            asked.client_id,
+            in_flight.api_key,
+            format.api_name,
+            in_flight.api_version,
+            in_flight.correlation_id,
+            in_flight.client_id,
             request_packet,
             request_ns,
             status,
-            notes,
+            facts,
         )
 
-    def unsealed(self, head: Head, sealed: RawFrame, row: Row | None) -> BodyFacts:
-        """Take notes of a frame's body."""
+    def frame_facts(self, format: MessageFormat, raw: RawFrame, row: Row | None) -> BodyFacts:
+        """Extract the facts of a frame's body."""
         reader = self.reader
-        reader.doubts = []
-        layout = head.layout
-        notes: BodyFacts | None = None
+        reader.unproven_nulls = []
+        layout = format.layout
+        facts: BodyFacts | None = None
         if layout is not None:
-            frame = sealed.frame
-            at = sealed.body
-            plain = True
-            if head.plain_if_zero:
-                plain = frame[at : at + 2] == b"\0\0"
-            elif head.tagged:
-                plain = frame[at : at + 1] == b"\0"
+            frame = raw.frame
+            at = raw.body
+            simple = True
+            if format.simple_if_zero:
+                simple = frame[at : at + 2] == b"\0\0"
+            elif format.tagged:
+                simple = frame[at : at + 1] == b"\0"
                 at += 1
-            if plain:
+            if simple:
                 elements = elements_within(self.limits, len(frame))
-                asks = sealed.is_request
-                notes = reader.read(layout, frame, at, elements, asks, head.is_fetch)
-        if notes is None:
+                is_request = raw.is_request
+                facts = reader.read(layout, frame, at, elements, is_request, format.is_fetch)
+        if facts is None:
             if row is None:
-                row = sealed.decode(self.limits)
+                row = raw.decode(self.limits)
             if row.status is Status.OK:
-                for step in reader.doubts:  # all nulls that were met may be there
-                    step.nulls = True
-            notes = self.opened(row)
-        return notes
+                for step in reader.unproven_nulls:  # the decoder accepts all these nulls
+                    step.allows_null = True
+            facts = self.row_facts(row)
+        return facts
 
-    def opened(self, row: Row) -> BodyFacts:
-        """Take notes of a row, and learn the names that it states."""
-        is_guess = row.status is Status.GUESSED  # a guess is shown, not built upon
+    def row_facts(self, row: Row) -> BodyFacts:
+        """Extract the facts of a row, and learn the topic names in it."""
+        is_guess = row.status is Status.GUESSED  # a guess may be wrong
         if row.message is not None and row.body_version is not None and not is_guess:
             self.names.learn(row.message, row.body_version)
         return body_facts_of(row, self.names, self.records)
 
     def row(self, row: Row) -> ExtractedMessage:
-        """Hear what is a row already."""
-        notes = self.opened(row)
+        """Extract a decoded row."""
+        facts = self.row_facts(row)
         request_ns = row.request_time_ns
         return ExtractedMessage(
             row.direction == "request",
@@ -221,8 +222,8 @@ class Extractor:
             row.client_id,
             or_none(row.request_packet),
             NO_TIME if request_ns is None else request_ns,
-            notes.status,
-            notes,
+            facts.status,
+            facts,
         )
 
 

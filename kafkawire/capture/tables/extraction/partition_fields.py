@@ -1,9 +1,9 @@
-"""Where messages speak of partitions, API by API, and what their fields say of one.
+"""Finds the partitions in messages, and the fields of each, by API.
 
-Law: one row here is all that an API needs to appear in the `partitions` table and in the
+Law: one entry here is all that an API needs to appear in the `partitions` table and in the
 `partitions` column of `exchanges`.
 
-    message --way--> topic struct (name, id) --partitions--> partition struct, or a bare number
+    message --attributes--> topic struct (name, id) --partitions--> partition struct, or a number
 """
 
 from __future__ import annotations
@@ -17,126 +17,126 @@ from ...exchanges.topic_ids import Topic, TopicNames
 from ...rows import Row
 
 
-class Place(NamedTuple):
-    """A way to partitions.
+class PartitionPath(NamedTuple):
+    """A path to partitions.
 
-    way: attributes that lead from the message to its topic structs. partitions: the list in a topic
-    struct. number: the partition's number in a partition struct; "" where the list holds numbers.
-    name: the topic's name; the id, where there is one, is `topic_id` everywhere.
+    attributes: from the message to its topic structs. partitions: the list in a topic struct.
+    number: the partition number in a partition struct; "" if the list holds numbers. name: the
+    topic name; the topic id, if any, is always `topic_id`.
     """
 
-    way: tuple[str, ...]
+    attributes: tuple[str, ...]
     partitions: str = "partitions"
     number: str = "partition_index"
     name: str = "name"
 
 
 class PartitionReference(NamedTuple):
-    """A partition that a message speaks of; what: its struct, None where there is but a number."""
+    """A partition in a message; struct: its struct, None if the message has only its number."""
 
     topic: Topic
     partition: int
-    what: Structure | None
+    struct: Structure | None
     group_id: str | None
 
 
-_TOPICS: Final = (Place(("topics",)),)
-_NUMBERS: Final = (Place(("topics",), "partition_indexes", ""),)
+_TOPICS: Final = (PartitionPath(("topics",)),)
+_NUMBERS: Final = (PartitionPath(("topics",), "partition_indexes", ""),)
 
-REQUESTS: Final[dict[int, tuple[Place, ...]]] = {
-    ApiKey.PRODUCE: (Place(("topic_data",), "partition_data", "index"),),
-    ApiKey.FETCH: (Place(("topics",), number="partition", name="topic"),),
+REQUESTS: Final[dict[int, tuple[PartitionPath, ...]]] = {
+    ApiKey.PRODUCE: (PartitionPath(("topic_data",), "partition_data", "index"),),
+    ApiKey.FETCH: (PartitionPath(("topics",), number="partition", name="topic"),),
     ApiKey.LIST_OFFSETS: _TOPICS,
     ApiKey.OFFSET_COMMIT: _TOPICS,
-    ApiKey.OFFSET_FETCH: (*_NUMBERS, Place(("groups", "topics"), "partition_indexes", "")),
+    ApiKey.OFFSET_FETCH: (*_NUMBERS, PartitionPath(("groups", "topics"), "partition_indexes", "")),
     ApiKey.DELETE_RECORDS: _TOPICS,
-    ApiKey.OFFSET_FOR_LEADER_EPOCH: (Place(("topics",), number="partition", name="topic"),),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: (PartitionPath(("topics",), number="partition", name="topic"),),
     ApiKey.ADD_PARTITIONS_TO_TXN: (
-        Place(("v3_and_below_topics",), number=""),
-        Place(("transactions", "topics"), number=""),
+        PartitionPath(("v3_and_below_topics",), number=""),
+        PartitionPath(("transactions", "topics"), number=""),
     ),
-    ApiKey.WRITE_TXN_MARKERS: (Place(("markers", "topics"), "partition_indexes", ""),),
+    ApiKey.WRITE_TXN_MARKERS: (PartitionPath(("markers", "topics"), "partition_indexes", ""),),
     ApiKey.TXN_OFFSET_COMMIT: _TOPICS,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: _TOPICS,
     ApiKey.LIST_PARTITION_REASSIGNMENTS: _NUMBERS,
     ApiKey.OFFSET_DELETE: _TOPICS,
     ApiKey.DESCRIBE_PRODUCERS: _NUMBERS,
-    ApiKey.DESCRIBE_LOG_DIRS: (Place(("topics",), number="", name="topic"),),
-    ApiKey.ELECT_LEADERS: (Place(("topic_partitions",), number="", name="topic"),),
-    ApiKey.SHARE_FETCH: (Place(("topics",), name=""),),
-    ApiKey.SHARE_ACKNOWLEDGE: (Place(("topics",), name=""),),
+    ApiKey.DESCRIBE_LOG_DIRS: (PartitionPath(("topics",), number="", name="topic"),),
+    ApiKey.ELECT_LEADERS: (PartitionPath(("topic_partitions",), number="", name="topic"),),
+    ApiKey.SHARE_FETCH: (PartitionPath(("topics",), name=""),),
+    ApiKey.SHARE_ACKNOWLEDGE: (PartitionPath(("topics",), name=""),),
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (
-        Place(("groups", "topics"), number="", name="topic_name"),
+        PartitionPath(("groups", "topics"), number="", name="topic_name"),
     ),
-    ApiKey.ALTER_SHARE_GROUP_OFFSETS: (Place(("topics",), name="topic_name"),),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: (PartitionPath(("topics",), name="topic_name"),),
 }
-"""API key -> where its request speaks of partitions."""
+"""API key -> paths to the partitions of its request."""
 
-RESPONSES: Final[dict[int, tuple[Place, ...]]] = {
-    ApiKey.PRODUCE: (Place(("responses",), "partition_responses", "index"),),
-    ApiKey.FETCH: (Place(("responses",), name="topic"),),
+RESPONSES: Final[dict[int, tuple[PartitionPath, ...]]] = {
+    ApiKey.PRODUCE: (PartitionPath(("responses",), "partition_responses", "index"),),
+    ApiKey.FETCH: (PartitionPath(("responses",), name="topic"),),
     ApiKey.LIST_OFFSETS: _TOPICS,
     ApiKey.METADATA: _TOPICS,
     ApiKey.OFFSET_COMMIT: _TOPICS,
-    ApiKey.OFFSET_FETCH: (*_TOPICS, Place(("groups", "topics"))),
+    ApiKey.OFFSET_FETCH: (*_TOPICS, PartitionPath(("groups", "topics"))),
     ApiKey.DELETE_RECORDS: _TOPICS,
-    ApiKey.OFFSET_FOR_LEADER_EPOCH: (Place(("topics",), number="partition", name="topic"),),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: (PartitionPath(("topics",), number="partition", name="topic"),),
     ApiKey.ADD_PARTITIONS_TO_TXN: (
-        Place(("results_by_topic_v3_and_below",), "results_by_partition"),
-        Place(("results_by_transaction", "topic_results"), "results_by_partition"),
+        PartitionPath(("results_by_topic_v3_and_below",), "results_by_partition"),
+        PartitionPath(("results_by_transaction", "topic_results"), "results_by_partition"),
     ),
-    ApiKey.WRITE_TXN_MARKERS: (Place(("markers", "topics")),),
+    ApiKey.WRITE_TXN_MARKERS: (PartitionPath(("markers", "topics")),),
     ApiKey.TXN_OFFSET_COMMIT: _TOPICS,
-    ApiKey.ALTER_PARTITION_REASSIGNMENTS: (Place(("responses",)),),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: (PartitionPath(("responses",)),),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: _TOPICS,
     ApiKey.OFFSET_DELETE: _TOPICS,
     ApiKey.DESCRIBE_PRODUCERS: _TOPICS,
-    ApiKey.DESCRIBE_LOG_DIRS: (Place(("results", "topics")),),
+    ApiKey.DESCRIBE_LOG_DIRS: (PartitionPath(("results", "topics")),),
     ApiKey.ELECT_LEADERS: (
-        Place(("replica_election_results",), "partition_result", "partition_id", "topic"),
+        PartitionPath(("replica_election_results",), "partition_result", "partition_id", "topic"),
     ),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: _TOPICS,
-    ApiKey.SHARE_FETCH: (Place(("responses",), name=""),),
-    ApiKey.SHARE_ACKNOWLEDGE: (Place(("responses",), name=""),),
-    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (Place(("groups", "topics"), name="topic_name"),),
-    ApiKey.ALTER_SHARE_GROUP_OFFSETS: (Place(("responses",), name="topic_name"),),
+    ApiKey.SHARE_FETCH: (PartitionPath(("responses",), name=""),),
+    ApiKey.SHARE_ACKNOWLEDGE: (PartitionPath(("responses",), name=""),),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (PartitionPath(("groups", "topics"), name="topic_name"),),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: (PartitionPath(("responses",), name="topic_name"),),
 }
-"""API key -> where its response speaks of partitions."""
+"""API key -> paths to the partitions of its response."""
 
 
-def spoken(row: Row | None, names: TopicNames) -> Iterator[PartitionReference]:
-    """Give the partitions that a message speaks of, in wire order."""
+def partition_references(row: Row | None, names: TopicNames) -> Iterator[PartitionReference]:
+    """Yield the partitions in a message, in wire order."""
     if row is None or row.message is None or row.api_key is None:
         return
-    places = REQUESTS if row.direction == "request" else RESPONSES
-    for place in places.get(row.api_key, ()):
-        for topic, group_id in _topics(row.message, place.way, None):
-            name = getattr(topic, place.name) if place.name else None
+    paths = REQUESTS if row.direction == "request" else RESPONSES
+    for path in paths.get(row.api_key, ()):
+        for topic, group_id in _topics(row.message, path.attributes, None):
+            name = getattr(topic, path.name) if path.name else None
             found = names.topic(name, getattr(topic, "topic_id", None))
-            for one in getattr(topic, place.partitions) or ():
+            for one in getattr(topic, path.partitions) or ():
                 if isinstance(one, int):
                     yield PartitionReference(found, one, None, group_id)
                 else:
-                    yield PartitionReference(found, getattr(one, place.number), one, group_id)
+                    yield PartitionReference(found, getattr(one, path.number), one, group_id)
 
 
 def _topics(
-    struct: Structure | Message, way: tuple[str, ...], group_id: str | None
+    struct: Structure | Message, attributes: tuple[str, ...], group_id: str | None
 ) -> Iterator[tuple[Structure, str | None]]:
     group_id = getattr(struct, "group_id", None) or group_id
-    for one in getattr(struct, way[0]) or ():
-        if len(way) == 1:
+    for one in getattr(struct, attributes[0]) or ():
+        if len(attributes) == 1:
             yield one, group_id
         else:
-            yield from _topics(one, way[1:], group_id)
+            yield from _topics(one, attributes[1:], group_id)
 
 
 def requested_partitions(row: Row | None, names: TopicNames) -> list[tuple[Topic, int]]:
-    """List the (topic, partition) pairs that a request asks for."""
-    return [(one.topic, one.partition) for one in spoken(row, names)]
+    """List the (topic, partition) pairs of a request."""
+    return [(one.topic, one.partition) for one in partition_references(row, names)]
 
 
-# -- what the fields of a partition say: attribute -> column of the `partitions` table
+# -- attribute of a partition struct -> column of the `partitions` table
 
 REQUEST_FIELDS: Final = {
     "fetch_offset": "request_offset",
@@ -171,11 +171,11 @@ RESPONSE_FIELDS: Final = {
 }
 
 
-def fields_said(what: Structure, version: int, direction: str) -> dict[str, Any]:
-    """Read what a partition struct says, by column; only fields that the version has."""
+def partition_columns(struct: Structure, version: int, direction: str) -> dict[str, Any]:
+    """Return the fields of a partition struct, by column; only those of the version."""
     table = REQUEST_FIELDS if direction == "request" else RESPONSE_FIELDS
     return {
-        table[row.attribute]: getattr(what, row.attribute)
-        for row in what.__fields__
+        table[row.attribute]: getattr(struct, row.attribute)
+        for row in struct.__fields__
         if row.attribute in table and row.first <= version <= row.last
     }

@@ -1,7 +1,7 @@
-"""Record batches that messages carry: which, in which partition, and what is wrong with them.
+"""Reads the record batches in messages, and reports corrupt ones.
 
-Law: a batch that cannot be read costs what follows in it, never the message around it; what a field
-of records may cost is bounded.
+Law: a corrupt batch loses its own remaining records, never the message around it; the cost of
+decoding a records field is bounded.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from ....messages.api_key import ApiKey
 from ....records import Batch, Budget, Record, RecordBatches
 from ...exchanges.topic_ids import Topic, TopicNames
 from ...rows import Row
-from .partition_fields import spoken
+from .partition_fields import partition_references
 
-CARRIERS: Final = frozenset(
+RECORDS_MESSAGES: Final = frozenset(
     {
         (ApiKey.PRODUCE, "request"),
         (ApiKey.FETCH, "response"),
         (ApiKey.SHARE_FETCH, "response"),
     }
 )
-"""The messages that carry records of partitions."""
+"""The messages that contain records, by API key and direction."""
 
 
-class Carried(NamedTuple):
+class RecordsField(NamedTuple):
     """The records field of a partition."""
 
     topic: Topic
@@ -34,57 +34,57 @@ class Carried(NamedTuple):
     data: bytes
 
 
-class Broken(NamedTuple):
-    """What could not be read of a records field."""
+class CorruptRecords(NamedTuple):
+    """A corrupt part of a records field."""
 
     topic: Topic
     partition: int
     error: WireError
 
 
-def carried(row: Row | None, names: TopicNames) -> Iterator[Carried]:
-    """Give the records fields of a message that are not empty, in wire order."""
-    if row is None or (row.api_key, row.direction) not in CARRIERS:
+def records_fields(row: Row | None, names: TopicNames) -> Iterator[RecordsField]:
+    """Yield the non-empty records fields of a message, in wire order."""
+    if row is None or (row.api_key, row.direction) not in RECORDS_MESSAGES:
         return
-    for one in spoken(row, names):
-        data = getattr(one.what, "records", None)
+    for one in partition_references(row, names):
+        data = getattr(one.struct, "records", None)
         if data:
-            yield Carried(one.topic, one.partition, data)
+            yield RecordsField(one.topic, one.partition, data)
 
 
-def batches_in(field: Carried) -> Iterator[tuple[Batch, list[Record]] | Broken]:
-    """Read the batches of a field: of a broken one the records before the fault, then the fault.
+def batches_in(field: RecordsField) -> Iterator[tuple[Batch, list[Record]] | CorruptRecords]:
+    """Read the batches of a field: of a corrupt one the records before the error, then the error.
 
-    Where lengths still lead on, the next batches are read.
+    Later batches are read if their start is known.
     """
     found = RecordBatches(field.data)
     budget = Budget(found.limits)
-    faults: list[WireError] = []
-    for batch in found.batches(faults):
-        yield from broken(field, faults)
-        records = batch.records(budget, faults=faults)
-        if records or not faults:
+    errors: list[WireError] = []
+    for batch in found.batches(errors):
+        yield from corrupt_records(field, errors)
+        records = batch.records(budget, faults=errors)
+        if records or not errors:
             yield batch, records
-        yield from broken(field, faults)
-    yield from broken(field, faults)
+        yield from corrupt_records(field, errors)
+    yield from corrupt_records(field, errors)
 
 
-def broken(field: Carried, faults: list[WireError]) -> list[Broken]:
-    """Take the faults met so far out of their list."""
-    made = [Broken(field.topic, field.partition, fault) for fault in faults]
-    faults.clear()
+def corrupt_records(field: RecordsField, errors: list[WireError]) -> list[CorruptRecords]:
+    """Return the errors found so far, and clear the list."""
+    made = [CorruptRecords(field.topic, field.partition, error) for error in errors]
+    errors.clear()
     return made
 
 
 class Count(NamedTuple):
-    """Batches and records of a field; records is None where a batch could not be read."""
+    """Batches and records of a field; records is None if a batch is corrupt."""
 
     batches: int
     records: int | None
 
 
-def count(field: Carried) -> Count:
-    """Count what a field holds, by headers alone where they say it."""
+def count(field: RecordsField) -> Count:
+    """Count the batches and records of a field, from batch headers if possible."""
     batches, records = 0, 0
     found = RecordBatches(field.data)
     budget = Budget(found.limits)

@@ -1,10 +1,9 @@
-"""Records fields, and the batches in them, as columns: a row for each field, a row for each batch.
+"""Collects records fields and their batches as columns: one row per field, one row per batch.
 
-Law: a batch whose records cannot be read stops all that are read together, with its error; nothing
-of them is to be used then.
+Law: a corrupt batch fails all batches that are decoded together; their results are then discarded.
 
     Fields: where each field was found      Runs: Columns of records, and for each batch its field,
-                                                  its number of records and what its header says
+                                                  its number of records and its header values
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ from ....records.limits import Budget
 from ...exchanges.topic_ids import Topic
 from ...files.blocks import NO_TIME
 from ..arrow.buffers import Numbers
-from .record_batches import Carried
+from .record_batches import RecordsField
 
-OPENED_BYTES: Final = 1 << 25
-"""Bytes of decompressed batches after which rows are given."""
+DECOMPRESSED_BYTES: Final = 1 << 25
+"""Decompressed bytes after which rows are returned."""
 
 
 @final
 class Fields:
-    """Records fields and where they were found: a value of each column for each field."""
+    """Records fields and where they were found, one value per column and field."""
 
     def __init__(self) -> None:
-        self.fields: list[Carried] = []
+        self.fields: list[RecordsField] = []
         self.bytes: i64 = 0
         self.file: list[str | None] = []
         self.packet: Numbers = Numbers()
@@ -52,7 +51,7 @@ class Fields:
 
     def add(
         self,
-        field: Carried,
+        field: RecordsField,
         file: str,
         packet: i64,
         time_ns: i64,
@@ -63,7 +62,7 @@ class Fields:
         client_id: str | None,
         correlation_id: i64,
     ) -> None:
-        """Add a field; NONE and NO_TIME stand for what is not there."""
+        """Add a field; NONE and NO_TIME stand for missing values."""
         self.fields.append(field)
         self.bytes += len(field.data)
         self.file.append(file)
@@ -85,17 +84,17 @@ class Fields:
         self.partition.put32(field.partition)
 
 
-_said: Final[dict[int, tuple[str, str]]] = {}
-"""Magic and the last four bits of attributes -> timestamp type and codec in words."""
+_names: Final[dict[int, tuple[str, str]]] = {}
+"""Magic and the last four bits of attributes -> names of timestamp type and codec."""
 
 
 @final
 class Runs:
-    """Records, and what each of their batches says. opened: bytes that were decompressed."""
+    """Records, and header values of their batches. decompressed: bytes decompressed so far."""
 
     def __init__(self, data: bytes) -> None:
         self.columns: Columns = Columns(data)
-        self.opened: i64 = 0
+        self.decompressed: i64 = 0
         self.field: BytesWriter = BytesWriter()
         self.count: BytesWriter = BytesWriter()
         self.timestamp_type: list[str | None] = []
@@ -119,10 +118,10 @@ class Runs:
         if count == 0:
             return
         if len(columns.buffers) > buffers:
-            self.opened += len(columns.buffers[-1])
+            self.decompressed += len(columns.buffers[-1])
         write_i64_le(self.field, field)
         write_i64_le(self.count, count)
-        timestamp_type, codec = in_words(batch)
+        timestamp_type, codec = batch_names(batch)
         self.timestamp_type.append(timestamp_type)
         self.magic.append(batch.magic)
         self.codec.append(codec)
@@ -135,21 +134,22 @@ class Runs:
         write_i64_le(self.base_offset, batch.base_offset)
 
 
-def in_words(batch: Batch) -> tuple[str, str]:
-    """Name a batch's timestamp type and codec."""
+def batch_names(batch: Batch) -> tuple[str, str]:
+    """Return the names of a batch's timestamp type and codec."""
     number = batch.magic << 4 | batch.attributes & 0xF
-    found = _said.get(number)
+    found = _names.get(number)
     if found is None:
         found = batch.timestamp_type.name.lower(), batch.compression.name.lower()
-        _said[number] = found
+        _names[number] = found
     return found
 
 
-def runs(fields: list[Carried]) -> Iterator[Runs]:
-    """Read all batches of fields as if they were of one field, as many as OPENED_BYTES allow at a
-    time. Raises WireError where one cannot be read.
+def runs(fields: list[RecordsField]) -> Iterator[Runs]:
+    """Decode the batches of all fields together, up to DECOMPRESSED_BYTES at a time.
+
+    Raises WireError for a corrupt batch.
     """
-    data, ends = whole(fields)
+    data, ends = join_whole_batches(fields)
     made = Runs(data)
     at: i64 = -1
     end: i64 = 0
@@ -161,15 +161,15 @@ def runs(fields: list[Carried]) -> Iterator[Runs]:
             end = ends[at]
             budget = Budget(batches.limits)
         made.add(batch, at, budget)
-        if made.opened > OPENED_BYTES:
+        if made.decompressed > DECOMPRESSED_BYTES:
             yield made
             made = Runs(data)
     if len(made.columns):
         yield made
 
 
-def whole(fields: list[Carried]) -> tuple[bytes, list[int]]:
-    """Put the whole batches of fields behind one another; say where each field ends."""
+def join_whole_batches(fields: list[RecordsField]) -> tuple[bytes, list[int]]:
+    """Concatenate the complete batches of fields; also return the end of each field."""
     pieces: list[bytes] = []
     ends: list[int] = []
     end = 0

@@ -1,1 +1,1 @@
-"""Group state followed passively: the classic protocol and those of heartbeats alone."""
+"""Tracks the state of groups in a capture: classic and heartbeat-based protocols."""

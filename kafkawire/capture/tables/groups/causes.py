@@ -1,11 +1,11 @@
-"""Finds the request that caused a rebalance, which others only notice.
+"""Finds the request that caused a rebalance.
 
-Law: a rebalance starts with the earliest request that can have started it and was not refused,
-whoever notices it first and whenever that request is responded to (a JoinGroup waits for the others
-to rejoin); where no such request is in the capture, nobody is named.
+Law: the cause is the earliest request that can have started the rebalance and was not rejected,
+whichever member notices the rebalance first, and whenever the response comes (a JoinGroup waits for
+the others to rejoin). If no such request is in the capture, the cause is unknown.
 
-    request that may start one --sent--> pending --response--> settled --stable--> forgotten
-                                            `--refused, or changed nothing--> forgotten
+    request that may start one --sent--> pending --response--> settled --stable--> dropped
+                                            `--rejected, or changed nothing--> dropped
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from ...engine import Located
 from ...exchanges.exchanges import Exchange
-from ..extraction.group_event import GroupEvent, What
+from ..extraction.group_event import EventType, GroupEvent
 
 Key = tuple[int, int, int | None]
 """Connection, packet and correlation id of a request."""
@@ -26,8 +26,8 @@ NOT_CAPTURED: Final = "the cause is not in the capture"
 class Cause(NamedTuple):
     """A request that may start a rebalance, without its body.
 
-    reason: in words. certain: whether the broker starts one if it takes the request; False where
-    that depends on what the capture may not show (a rejoin that changes nothing, say).
+    reason: for people. certain: whether the broker starts one if it accepts the request; False if
+    that depends on what the capture may not show (such as a rejoin that changes nothing).
     """
 
     exchange: Exchange
@@ -38,14 +38,14 @@ class Cause(NamedTuple):
 
     @property
     def sent(self) -> tuple[int, int]:
-        """When it was sent: nanoseconds, and the packet."""
+        """When it was sent: nanoseconds, then the packet."""
         return self.exchange.main_row.time_ns, self.exchange.main_row.packet
 
 
 def cause_of(
     item: Located, reason: str, member_id: str | None, instance: str | None, certain: bool
 ) -> Cause:
-    """Make a cause of a request, without its body: it may be kept for long."""
+    """Make a cause of a request, without its body to save memory."""
     row = item.row._replace(message=None, raw=b"")
     exchange = Exchange(item.connection or 0, item.client or "", item.broker or "", row, None)
     return Cause(exchange, reason, member_id, instance, certain)
@@ -54,7 +54,7 @@ def cause_of(
 class Causes:
     """The requests that may start the next rebalance of a group.
 
-    Memory: a request without its body for each that is in flight, and one more.
+    Memory: one request without its body per in-flight request, and one more.
     """
 
     def __init__(self) -> None:
@@ -64,16 +64,16 @@ class Causes:
         self._settled_ns = 0
 
     def sent(self, cause: Cause) -> None:
-        """Take a request that may start a rebalance, when it is sent."""
+        """Add a request that may start a rebalance, when it is sent."""
         pending = self._certain if cause.certain else self._possible
         pending[_key(cause.exchange)] = cause
 
-    def refused(self, exchange: Exchange) -> None:
-        """Forget a request: the broker refused it, or it changed nothing."""
+    def rejected(self, exchange: Exchange) -> None:
+        """Drop a request: the broker rejected it, or it changed nothing."""
         self._take(exchange)
 
     def settle(self, exchange: Exchange) -> None:
-        """Note that a request was taken, or lost its response: what it starts shows later."""
+        """Note that a request was accepted, or has no response: its effect shows later."""
         cause = self._take(exchange)
         if cause is None:
             return
@@ -83,22 +83,22 @@ class Causes:
         self._settled_ns = max(self._settled_ns, row.time_ns)
 
     def stable(self, sent_ns: int) -> None:
-        """Note that the group was stable for a request sent at that time: what was settled before
-        then started nothing.
+        """Note that the group was stable for a request sent at that time: requests settled before
+        it started no rebalance.
         """
         if self._settled is not None and sent_ns > self._settled_ns:
-            self._forget_settled()
+            self._drop_settled()
 
     def ended(self, before_ns: int) -> None:
         """Note that a rebalance has ended: requests sent before that time were part of it."""
         for pending in (self._certain, self._possible):
             while pending and next(iter(pending.values())).sent[0] < before_ns:
                 pending.popitem(last=False)
-        self._forget_settled()
+        self._drop_settled()
 
     def first(self, *, settled: bool = True) -> Cause | None:
-        """Find the likeliest cause of a rebalance that shows now. settled: whether requests that
-        were responded to count.
+        """Find the most likely cause of a rebalance that is noticed now. settled: whether to
+        consider requests that have a response.
         """
         found = [next(iter(one.values())) for one in (self._certain, self._possible) if one]
         if settled and self._settled is not None:
@@ -110,21 +110,21 @@ class Causes:
         key = _key(exchange)
         return self._certain.pop(key, None) or self._possible.pop(key, None)
 
-    def _forget_settled(self) -> None:
+    def _drop_settled(self) -> None:
         self._settled, self._settled_ns = None, 0
 
 
 def _key(exchange: Exchange) -> Key:
-    told = exchange.main_row
-    return exchange.connection, told.packet, told.correlation_id
+    header = exchange.main_row
+    return exchange.connection, header.packet, header.correlation_id
 
 
 def started(cause: Cause, shown: GroupEvent) -> GroupEvent:
-    """Make the start of a rebalance of its cause. shown: what shows it, at the time it does."""
+    """Make the event that starts a rebalance. shown: the event that shows the rebalance."""
     return shown._replace(
         exchange=cause.exchange,
         row=cause.exchange.main_row,
-        what=What.REBALANCE_STARTED,
+        type=EventType.REBALANCE_STARTED,
         member_id=cause.member_id,
         client_id=cause.exchange.main_row.client_id,
         group_instance_id=cause.group_instance_id,
@@ -137,9 +137,9 @@ def started(cause: Cause, shown: GroupEvent) -> GroupEvent:
 
 
 def started_unseen(shown: GroupEvent, reason: str = NOT_CAPTURED) -> GroupEvent:
-    """Make the start of a rebalance whose cause is no request in the capture."""
+    """Make the event that starts a rebalance whose cause is not a captured request."""
     return shown._replace(
-        what=What.REBALANCE_STARTED,
+        type=EventType.REBALANCE_STARTED,
         member_id=None,
         client_id=None,
         group_instance_id=None,

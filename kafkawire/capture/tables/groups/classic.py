@@ -1,10 +1,10 @@
-"""The life of classic groups: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
+"""Tracks classic groups: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
 
-Law: a rebalance starts with the request that caused it (see `causes`), and is known by the first
-message that shows it (a join that ends in a new generation, a response REBALANCE_IN_PROGRESS); it
-ends when every member seen to join has its assignment.
+Law: a rebalance starts with the request that caused it (see `causes`), and is noticed by the first
+message that shows it (a JoinGroup response with a new generation, a REBALANCE_IN_PROGRESS error).
+It ends when every member that was seen joining has its assignment.
 
-    stable --27 or a join--> preparing --JoinGroup responses--> syncing --all synced--> stable
+    stable --error 27 or a join--> preparing --JoinGroup responses--> syncing --all synced--> stable
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ...exchanges.exchanges import Exchange
 from ...exchanges.topic_ids import Topic
 from ...rows import Row
 from ..context import Context
-from ..extraction.group_event import GroupEvent, Protocol, What, refused, text
+from ..extraction.group_event import EventType, GroupEvent, Protocol, error_event, or_none
 from .causes import NOT_CAPTURED, cause_of, started, started_unseen
 from .classic_members import Group, Member, kind_of_join, subscription_of
 
@@ -32,32 +32,34 @@ COORDINATOR_MOVED: Final = frozenset(
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     }
 )
-"""Error codes that send members to look for another coordinator."""
+"""Error codes that make members look up the coordinator again."""
 
 
 class ClassicGroups:
-    """The classic groups of a capture; their members' number bounds the memory."""
+    """Tracks the classic groups of a capture. Memory grows with the number of members."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._groups: dict[str, Group] = {}
 
     def requested(self, item: Located) -> None:
-        """Note a request that may cause a rebalance when it is sent."""
+        """Note a request that may cause a rebalance, when it is sent."""
         message: Any = item.row.message
         if message is None:
             return
         if item.row.api_key == ApiKey.JOIN_GROUP:
             self._join_sent(self._group(message.group_id), item, message)
         elif item.row.api_key == ApiKey.LEAVE_GROUP:
-            gone = message.members or [message]
-            reasons = [text(getattr(one, "reason", None)) for one in gone]
-            what = "a member leaves" if len(gone) == 1 else f"{len(gone)} members leave"
+            leaving = message.members or [message]
+            reasons = [or_none(getattr(one, "reason", None)) for one in leaving]
+            what = "a member leaves" if len(leaving) == 1 else f"{len(leaving)} members leave"
             cause = cause_of(
                 item,
                 f"{what}: {reasons[0]}" if reasons[0] else what,
-                text(gone[0].member_id) if len(gone) == 1 else None,
-                text(getattr(gone[0], "group_instance_id", None)) if len(gone) == 1 else None,
+                or_none(leaving[0].member_id) if len(leaving) == 1 else None,
+                or_none(getattr(leaving[0], "group_instance_id", None))
+                if len(leaving) == 1
+                else None,
                 True,
             )
             self._group(message.group_id).causes.sent(cause)
@@ -66,81 +68,81 @@ class ClassicGroups:
         what, certain = kind_of_join(group, message, item.row.body_version or 0)
         if group.moved:
             what += " after the coordinator moved"
-        why = text(message.reason)
+        why = or_none(message.reason)
         group.causes.sent(
             cause_of(
                 item,
                 f"{what}: {why}" if why else what,
-                text(message.member_id),
-                text(message.group_instance_id),
+                or_none(message.member_id),
+                or_none(message.group_instance_id),
                 certain,
             )
         )
 
-    def take(self, exchange: Exchange) -> Iterator[GroupEvent]:
-        """Take an exchange; say what it shows."""
+    def handle(self, exchange: Exchange) -> Iterator[GroupEvent]:
+        """Handle an exchange; yield its events."""
         request, response = exchange.request, exchange.response
-        told = HANDLERS.get(exchange.main_row.api_key or 0)
-        if told is None or request is None or request.message is None:
+        handler = HANDLERS.get(exchange.main_row.api_key or 0)
+        if handler is None or request is None or request.message is None:
             return
         message: Any = request.message
         group = self._group(message.group_id)
         if response is None:
             group.causes.settle(exchange)
             return
-        about = GroupEvent(
+        event = GroupEvent(
             exchange,
             response,
             Protocol.CLASSIC,
             message.group_id,
-            What.FAILED,
-            member_id=text(message.member_id),
-            group_instance_id=text(getattr(message, "group_instance_id", None)),
+            EventType.FAILED,
+            member_id=or_none(message.member_id),
+            group_instance_id=or_none(getattr(message, "group_instance_id", None)),
             generation=getattr(message, "generation_id", None),
             client_id=exchange.main_row.client_id,
         )
         if getattr(response.message, "error_code", 0) in COORDINATOR_MOVED:
             group.moved = True
-        yield from told(self, group, about, message, response.message)
+        yield from handler(self, group, event, message, response.message)
 
-    def alive(self, about: GroupEvent) -> None:
-        """Take a request that the coordinator took of a member: its session goes on."""
-        group = self._groups.get(about.group_id)
-        if group is not None and about.member_id in group.members:
-            group.seen(about)
+    def alive(self, event: GroupEvent) -> None:
+        """Note that the coordinator accepted a request of a member: its session continues."""
+        group = self._groups.get(event.group_id)
+        if group is not None and event.member_id in group.members:
+            group.seen(event)
 
-    def in_progress(self, about: GroupEvent) -> Iterator[GroupEvent]:
-        """Take a response REBALANCE_IN_PROGRESS, to whatever request of a member: it notices a
-        rebalance that something else caused.
+    def in_progress(self, event: GroupEvent) -> Iterator[GroupEvent]:
+        """Handle REBALANCE_IN_PROGRESS in the response to any request of a member: the member
+        notices a rebalance with another cause.
         """
-        group = self._group(about.group_id)
-        if about.member_id is not None:
-            group.seen(about)
+        group = self._group(event.group_id)
+        if event.member_id is not None:
+            group.seen(event)
         if group.started is not None:
             return
-        now_ns = about.row.time_ns
+        now_ns = event.row.time_ns
         cause = group.causes.first()
-        expired = group.expired(now_ns, about.member_id)
+        expired = group.expired(now_ns, event.member_id)
         if expired is not None and (
             cause is None or not cause.certain or expired[1] < cause.sent[0]
         ):
-            yield self._expired(group, about, expired[0])
+            yield self._expired(group, event, expired[0])
         elif cause is not None:
             group.started = cause.sent[0]
-            yield started(cause, about)
+            yield started(cause, event)
         else:
             group.started = now_ns
-            api = about.exchange.main_row.api_name
-            reason = f"{NOT_CAPTURED}; a {api} response shows it"
-            yield started_unseen(about, reason)
+            api = event.exchange.main_row.api_name
+            reason = f"{NOT_CAPTURED}; noticed in a {api} response"
+            yield started_unseen(event, reason)
 
-    def _expired(self, group: Group, about: GroupEvent, member_id: str) -> GroupEvent:
-        """Make the start of a rebalance by the end of a session: no request shows that."""
+    def _expired(self, group: Group, event: GroupEvent, member_id: str) -> GroupEvent:
+        """Make the event of a rebalance that starts with a session timeout."""
         member = group.members[member_id]
-        group.started = about.row.time_ns
-        silent = (about.row.time_ns - member.seen_ns) / 1e9
-        reason = f"session timeout: the member's last request was {silent:.1f} s before"
-        return started_unseen(about, reason)._replace(
+        group.started = event.row.time_ns
+        silent = (event.row.time_ns - member.seen_ns) / 1e9
+        reason = f"session timeout: last request of the member {silent:.1f} s earlier"
+        return started_unseen(event, reason)._replace(
             member_id=member_id, client_id=member.client_id, group_instance_id=member.instance
         )
 
@@ -150,88 +152,88 @@ class ClassicGroups:
     # -- API by API
 
     def _join(
-        self, group: Group, about: GroupEvent, request: Any, answer: Any
+        self, group: Group, event: GroupEvent, request: Any, response: Any
     ) -> Iterator[GroupEvent]:
-        if answer is None or answer.error_code:
-            group.causes.refused(about.exchange)
-            if answer is not None and answer.error_code != ErrorCode.MEMBER_ID_REQUIRED:
-                yield from self._refuse(about, answer.error_code)
+        if response is None or response.error_code:
+            group.causes.rejected(event.exchange)
+            if response is not None and response.error_code != ErrorCode.MEMBER_ID_REQUIRED:
+                yield from self._refuse(event, response.error_code)
             return
         group.protocol_type = request.protocol_type
-        about = about._replace(
-            member_id=answer.member_id,
-            generation=answer.generation_id,
-            assignor=text(answer.protocol_name),
-            members=len(answer.members) or None,
-            reason=text(request.reason),
+        event = event._replace(
+            member_id=response.member_id,
+            generation=response.generation_id,
+            assignor=or_none(response.protocol_name),
+            members=len(response.members) or None,
+            reason=or_none(request.reason),
         )
-        if answer.generation_id != group.generation:
-            yield from self._new_generation(group, about)
-        group.causes.refused(about.exchange)
-        group.leader = text(answer.leader)
-        group.joined.add(answer.member_id)
-        member = group.seen(about)
-        group.add(answer.member_id, text(request.group_instance_id))
+        if response.generation_id != group.generation:
+            yield from self._new_generation(group, event)
+        group.causes.rejected(event.exchange)
+        group.leader = or_none(response.leader)
+        group.joined.add(response.member_id)
+        member = group.seen(event)
+        group.add(response.member_id, or_none(request.group_instance_id))
         member.subscription = subscription_of(request)
         member.session_timeout_ns = max(request.session_timeout_ms, 0) * 1_000_000
-        yield about._replace(what=What.JOINED)
-        yield from self._missing(group, about, answer)
+        yield event._replace(type=EventType.JOINED)
+        yield from self._missing(group, event, response)
 
-    def _new_generation(self, group: Group, about: GroupEvent) -> Iterator[GroupEvent]:
-        group.generation = about.generation or 0
-        group.generation_ns = about.row.time_ns
+    def _new_generation(self, group: Group, event: GroupEvent) -> Iterator[GroupEvent]:
+        group.generation = event.generation or 0
+        group.generation_ns = event.row.time_ns
         group.joined, group.synced = set(), set()
         group.moved = False
         if group.started is not None:
             return
-        # who left an empty group caused no rebalance of it
-        others = any(member_id != about.member_id for member_id in group.members)
+        # a member that left an empty group caused no rebalance
+        others = any(member_id != event.member_id for member_id in group.members)
         cause = group.causes.first(settled=others)
-        group.started = about.row.time_ns if cause is None else cause.sent[0]
+        group.started = event.row.time_ns if cause is None else cause.sent[0]
         if cause is None:
-            start = started_unseen(about)
-        elif cause.exchange.main_row.packet == about.exchange.main_row.packet:
-            start = started(cause._replace(member_id=about.member_id), about)
+            start = started_unseen(event)
+        elif cause.exchange.main_row.packet == event.exchange.main_row.packet:
+            start = started(cause._replace(member_id=event.member_id), event)
         else:
-            start = started(cause, about)
-        yield start._replace(noticed_ns=about.exchange.main_row.time_ns)
+            start = started(cause, event)
+        yield start._replace(noticed_ns=event.exchange.main_row.time_ns)
 
-    def _missing(self, group: Group, about: GroupEvent, answer: Any) -> Iterator[GroupEvent]:
-        """Say who is gone: the leader is told all members of the generation."""
-        if not answer.members:
+    def _missing(self, group: Group, event: GroupEvent, response: Any) -> Iterator[GroupEvent]:
+        """Yield removed members: the leader's response lists those of the generation."""
+        if not response.members:
             return
-        here = {member.member_id: member.group_instance_id for member in answer.members}
-        reason = f"not in generation {answer.generation_id}"
-        for gone in sorted(group.members.keys() - here.keys()):
-            member = group.remove(gone) or Member()
-            yield about._replace(
-                what=What.REMOVED,
-                member_id=gone,
+        here = {member.member_id: member.group_instance_id for member in response.members}
+        reason = f"not in generation {response.generation_id}"
+        for leaving in sorted(group.members.keys() - here.keys()):
+            member = group.remove(leaving) or Member()
+            yield event._replace(
+                type=EventType.REMOVED,
+                member_id=leaving,
                 client_id=member.client_id,
                 group_instance_id=member.instance,
                 reason=reason,
             )
         for member_id, instance in here.items():
-            group.add(member_id, text(instance))
+            group.add(member_id, or_none(instance))
 
     def _sync(
-        self, group: Group, about: GroupEvent, request: Any, answer: Any
+        self, group: Group, event: GroupEvent, request: Any, response: Any
     ) -> Iterator[GroupEvent]:
-        if answer is None or answer.error_code:
-            if answer is not None:
-                yield from self._refuse(about, answer.error_code)
+        if response is None or response.error_code:
+            if response is not None:
+                yield from self._refuse(event, response.error_code)
             return
-        partitions = self._assignment(group, about.row)
-        about = about._replace(assignor=text(request.protocol_name))
-        yield about._replace(what=What.ASSIGNED, partitions=partitions)
-        group.seen(about)
+        partitions = self._assignment(group, event.row)
+        event = event._replace(assignor=or_none(request.protocol_name))
+        yield event._replace(type=EventType.ASSIGNED, partitions=partitions)
+        group.seen(event)
         group.synced.add(request.member_id)
         if group.started is not None and group.joined and group.synced >= group.joined:
-            duration = about.row.time_ns - group.started
+            duration = event.row.time_ns - group.started
             group.started = None
             group.causes.ended(group.generation_ns)
-            yield about._replace(
-                what=What.REBALANCE_ENDED,
+            yield event._replace(
+                type=EventType.REBALANCE_ENDED,
                 member_id=None,
                 group_instance_id=None,
                 members=len(group.members),
@@ -239,45 +241,45 @@ class ClassicGroups:
             )
 
     def _heartbeat(
-        self, group: Group, about: GroupEvent, _request: Any, answer: Any
+        self, group: Group, event: GroupEvent, _request: Any, response: Any
     ) -> Iterator[GroupEvent]:
-        if answer is None:
+        if response is None:
             return
-        if answer.error_code:
-            yield from self._refuse(about, answer.error_code)
+        if response.error_code:
+            yield from self._refuse(event, response.error_code)
             return
-        if about.member_id is not None:
-            group.seen(about)
+        if event.member_id is not None:
+            group.seen(event)
         if group.started is None:
-            group.causes.stable(about.exchange.main_row.time_ns)
+            group.causes.stable(event.exchange.main_row.time_ns)
 
     def _leave(
-        self, group: Group, about: GroupEvent, request: Any, answer: Any
+        self, group: Group, event: GroupEvent, request: Any, response: Any
     ) -> Iterator[GroupEvent]:
-        if answer is not None and answer.error_code:
-            group.causes.refused(about.exchange)
-            yield from self._refuse(about, answer.error_code)
+        if response is not None and response.error_code:
+            group.causes.rejected(event.exchange)
+            yield from self._refuse(event, response.error_code)
             return
-        group.causes.settle(about.exchange)
+        group.causes.settle(event.exchange)
         for member in request.members or [request]:
             known = group.remove(member.member_id)
-            yield about._replace(
-                what=What.LEFT,
-                member_id=text(member.member_id),
-                client_id=about.client_id if known is None else known.client_id,
-                group_instance_id=text(getattr(member, "group_instance_id", None)),
+            yield event._replace(
+                type=EventType.LEFT,
+                member_id=or_none(member.member_id),
+                client_id=event.client_id if known is None else known.client_id,
+                group_instance_id=or_none(getattr(member, "group_instance_id", None)),
                 generation=group.generation if group.generation >= 0 else None,
-                reason=text(getattr(member, "reason", None)),
+                reason=or_none(getattr(member, "reason", None)),
             )
 
-    def _refuse(self, about: GroupEvent, code: int) -> Iterator[GroupEvent]:
+    def _refuse(self, event: GroupEvent, code: int) -> Iterator[GroupEvent]:
         if code == ErrorCode.REBALANCE_IN_PROGRESS:
-            yield from self.in_progress(about)
+            yield from self.in_progress(event)
         else:
-            yield refused(about, code)
+            yield error_event(event, code)
 
     def _assignment(self, group: Group, row: Row) -> list[tuple[Topic, list[int]]] | None:
-        """Read a member's assignment; None where it is of no kind that names topics."""
+        """Decode a member's assignment; None if its format has no topics."""
         message: Any = row.message
         limits = self._context.limits
         found = embedded_payloads(message, row.body_version or 0, limits=limits)
@@ -299,4 +301,4 @@ HANDLERS: Final[dict[int, _Handler]] = {
     ApiKey.HEARTBEAT: ClassicGroups._heartbeat,
     ApiKey.LEAVE_GROUP: ClassicGroups._leave,
 }
-"""API key -> what an exchange of it shows."""
+"""API key -> handler of its exchanges."""

@@ -1,6 +1,6 @@
-"""Members of classic groups, as far as a capture shows them; and what a JoinGroup of one is for.
+"""Tracks the members of classic groups, and tells why a member sends JoinGroup.
 
-Law: a member is alive as long as the broker takes its requests; its session ends where it sends
+Law: a member is alive as long as the broker accepts its requests; its session expires if it sends
 none for longer than the session timeout of its JoinGroup.
 """
 
@@ -9,16 +9,16 @@ from __future__ import annotations
 from typing import Any, Final
 from zlib import crc32
 
-from ..extraction.group_event import GroupEvent, text
+from ..extraction.group_event import GroupEvent, or_none
 from .causes import Causes
 
 MEMBER_ID_REQUIRED: Final = 4
-"""JoinGroup version from which a broker takes no dynamic member without an id (KIP-394)."""
+"""JoinGroup version from which a dynamic member needs a member id (KIP-394)."""
 
 
 class Member:
-    """What is known of a member. subscription: a checksum of what it subscribed to. seen_ns: when
-    it last showed to be alive; session_timeout_ns: 0 where its JoinGroup is not in the capture.
+    """What is known of a member. subscription: a checksum of its subscription. seen_ns: when
+    it was last known to be alive; session_timeout_ns: 0 if its JoinGroup is not in the capture.
     """
 
     def __init__(self) -> None:
@@ -30,9 +30,9 @@ class Member:
 
 
 class Group:
-    """What is known of a group. generation_ns: when its generation was made. instances: of static
-    members the member ids. started: when the rebalance that goes on was caused, or noticed. moved:
-    whether its coordinator moved since the last generation.
+    """What is known of a group. generation_ns: when its generation began. instances: member ids of
+    static members, by group instance id. started: when the rebalance in progress was caused or
+    noticed. moved: whether the coordinator moved since the last generation.
     """
 
     def __init__(self) -> None:
@@ -48,15 +48,15 @@ class Group:
         self.causes = Causes()
         self.moved = False
 
-    def seen(self, about: GroupEvent) -> Member:
-        """Note that a member is alive; get it."""
-        found = self.add(about.member_id or "")
-        found.client_id = found.client_id or about.client_id
-        found.seen_ns = max(found.seen_ns, about.row.time_ns)
+    def seen(self, event: GroupEvent) -> Member:
+        """Note that a member is alive; return it."""
+        found = self.add(event.member_id or "")
+        found.client_id = found.client_id or event.client_id
+        found.seen_ns = max(found.seen_ns, event.row.time_ns)
         return found
 
     def add(self, member_id: str, instance: str | None = None) -> Member:
-        """Get a member, which is a new one where it is not known."""
+        """Return a member; add it if unknown."""
         found = self.members.get(member_id)
         if found is None:
             found = self.members[member_id] = Member()
@@ -66,7 +66,7 @@ class Group:
         return found
 
     def remove(self, member_id: str) -> Member | None:
-        """Forget a member that left or was removed."""
+        """Remove a member that left or was removed by the broker."""
         found = self.members.pop(member_id, None)
         if found is not None and self.instances.get(found.instance or "") == member_id:
             del self.instances[found.instance or ""]
@@ -74,8 +74,8 @@ class Group:
         return found
 
     def expired(self, now_ns: int, but: str | None) -> tuple[str, int] | None:
-        """Find the member whose session ended first, and when; None where all are alive, as far as
-        is known.
+        """Find the member whose session expired first, and when; None if no session is known to
+        have expired.
         """
         ends = [
             (member.seen_ns + member.session_timeout_ns, member_id)
@@ -87,10 +87,10 @@ class Group:
 
 
 def kind_of_join(group: Group, request: Any, version: int) -> tuple[str, bool]:
-    """Say what a JoinGroup is for, and whether it starts a rebalance of a stable group for certain
-    (a member that rejoins and changes nothing is told the generation that there is).
+    """Return why a member sends JoinGroup, and whether that certainly starts a rebalance of a
+    stable group (a member that rejoins without a change gets the current generation).
     """
-    instance, member = text(request.group_instance_id), group.members.get(request.member_id)
+    instance, member = or_none(request.group_instance_id), group.members.get(request.member_id)
     if not request.member_id and instance:
         if instance in group.instances:
             return f"static member {instance} is replaced", False
@@ -100,14 +100,14 @@ def kind_of_join(group: Group, request: Any, version: int) -> tuple[str, bool]:
     if member is None:
         return "a member joins", True
     if member.subscription not in (None, subscription_of(request)):
-        return "a member rejoins with another subscription", True
+        return "a member rejoins with a new subscription", True
     if request.member_id == group.leader:
         return "the leader rejoins", True
     return "a member rejoins", False
 
 
 def subscription_of(request: Any) -> int:
-    """Make a checksum of the protocols of a JoinGroup and their metadata."""
+    """Compute a checksum of the protocols of a JoinGroup and their metadata."""
     made = 0
     for one in request.protocols:
         made = crc32(one.metadata, crc32(one.name.encode("utf-8", "surrogateescape"), made))

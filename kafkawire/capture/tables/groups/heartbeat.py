@@ -1,10 +1,11 @@
-"""The life of groups whose members only heartbeat: consumer (KIP-848), share (KIP-932) and streams
+"""Tracks groups with heartbeat-based protocols: consumer (KIP-848), share (KIP-932) and streams
 (KIP-1071) groups.
 
-Law: the member epoch tells all: 0 asks to join, a negative one leaves, and the broker raises it
-when the group changes. A rebalance starts with the first raised epoch and ends when every member
-seen has it; members go on consuming what they keep meanwhile. It starts with the request that made
-the broker raise it: of a member that joins, leaves or subscribes to something else (see `causes`).
+Law: the member epoch shows the state: 0 joins, a negative epoch leaves, and the broker raises the
+epoch when the group changes. A rebalance is noticed by the first raised epoch and ends when every
+known member has that epoch; members continue to consume the partitions they keep. It starts with
+the request that made the broker raise the epoch: of a member that joins, leaves or changes its
+subscription (see `causes`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ...engine import Located
 from ...exchanges.exchanges import Exchange
 from ...exchanges.topic_ids import Topic
 from ..context import Context
-from ..extraction.group_event import GroupEvent, Protocol, What, refused, text
+from ..extraction.group_event import EventType, GroupEvent, Protocol, error_event, or_none
 from .causes import Causes, cause_of, started, started_unseen
 
 PROTOCOLS: Final[dict[int, Protocol]] = {
@@ -28,14 +29,14 @@ PROTOCOLS: Final[dict[int, Protocol]] = {
 }
 
 SUBSCRIPTION: Final = ("subscribed_topic_names", "subscribed_topic_regex", "topology")
-"""Fields of heartbeats that say what a member subscribes to; null where that has not changed."""
+"""Fields of heartbeats with the subscription; null if unchanged."""
 
 STATIC_LEAVE: Final = -2
-"""The epoch of a static member that leaves and may come back."""
+"""Member epoch with which a static member leaves temporarily."""
 
 
 class _Group:
-    """What is known of a group: its highest epoch, and each member's."""
+    """What is known of a group: its highest epoch, and that of each member."""
 
     def __init__(self) -> None:
         self.epoch = 0
@@ -45,7 +46,7 @@ class _Group:
         self._at: Counter[int] = Counter()  # members by epoch
 
     def at(self, member_id: str, epoch: int | None) -> None:
-        """Note a member's epoch; None where it left."""
+        """Set the epoch of a member; None if it left."""
         before = self.members.pop(member_id, None)
         if before is not None:
             self._at[before] -= 1
@@ -62,24 +63,24 @@ class _Group:
 
 
 class HeartbeatGroups:
-    """The groups of a capture; their members' number bounds the memory."""
+    """Tracks the groups of a capture. Memory grows with the number of members."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._groups: dict[tuple[Protocol, str], _Group] = {}
 
     def requested(self, item: Located) -> None:
-        """Note a request that may cause a rebalance when it is sent."""
+        """Note a request that may cause a rebalance, when it is sent."""
         message: Any = item.row.message
         protocol = PROTOCOLS.get(item.row.api_key or 0)
-        what = None if protocol is None or message is None else _kind_of_beat(message)
+        what = None if protocol is None or message is None else _cause_of_heartbeat(message)
         if protocol is None or what is None:
             return
-        cause = cause_of(item, what, text(message.member_id), _instance(message), True)
+        cause = cause_of(item, what, or_none(message.member_id), _instance(message), True)
         self._group(protocol, message.group_id).causes.sent(cause)
 
-    def take(self, exchange: Exchange) -> Iterator[GroupEvent]:
-        """Take an exchange; say what it shows."""
+    def handle(self, exchange: Exchange) -> Iterator[GroupEvent]:
+        """Handle an exchange; yield its events."""
         protocol = PROTOCOLS.get(exchange.main_row.api_key or 0)
         request, response = exchange.request, exchange.response
         if protocol is None or request is None or request.message is None:
@@ -89,84 +90,84 @@ class HeartbeatGroups:
         if response is None or response.message is None:
             group.causes.settle(exchange)
             return
-        answer: Any = response.message
-        about = GroupEvent(
+        reply: Any = response.message
+        event = GroupEvent(
             exchange,
             response,
             protocol,
             message.group_id,
-            What.FAILED,
-            member_id=text(answer.member_id) or text(message.member_id),
+            EventType.FAILED,
+            member_id=or_none(reply.member_id) or or_none(message.member_id),
             group_instance_id=_instance(message),
-            generation=answer.member_epoch,
-            assignor=text(getattr(message, "server_assignor", None)),
+            generation=reply.member_epoch,
+            assignor=or_none(getattr(message, "server_assignor", None)),
             client_id=exchange.main_row.client_id,
         )
-        if answer.error_code:
-            group.causes.refused(exchange)
-            yield refused(about._replace(generation=message.member_epoch), answer.error_code)
+        if reply.error_code:
+            group.causes.rejected(exchange)
+            yield error_event(event._replace(generation=message.member_epoch), reply.error_code)
         elif message.member_epoch < 0:
-            yield from self._leave(group, about, message.member_epoch)
+            yield from self._leave(group, event, message.member_epoch)
         else:
-            yield from self._beat(group, about, message, answer)
+            yield from self._heartbeat(group, event, message, reply)
 
     def _group(self, protocol: Protocol, group_id: str) -> _Group:
         return self._groups.setdefault((protocol, group_id), _Group())
 
     def protocol_of(self, group_id: str) -> Protocol:
-        """Say which protocol a group uses: classic, unless its members were seen to heartbeat."""
+        """Return the protocol of a group: classic, unless heartbeats of another were seen."""
         seen = (p for p in PROTOCOLS.values() if (p, group_id) in self._groups)
         return next(seen, Protocol.CLASSIC)
 
-    def _leave(self, group: _Group, about: GroupEvent, epoch: int) -> Iterator[GroupEvent]:
-        group.at(about.member_id or "", None)
-        group.causes.settle(about.exchange)
-        reason = "static member, may come back" if epoch == STATIC_LEAVE else None
-        yield about._replace(what=What.LEFT, reason=reason)
+    def _leave(self, group: _Group, event: GroupEvent, epoch: int) -> Iterator[GroupEvent]:
+        group.at(event.member_id or "", None)
+        group.causes.settle(event.exchange)
+        reason = "static member, may rejoin" if epoch == STATIC_LEAVE else None
+        yield event._replace(type=EventType.LEFT, reason=reason)
 
-    def _beat(
-        self, group: _Group, about: GroupEvent, request: Any, answer: Any
+    def _heartbeat(
+        self, group: _Group, event: GroupEvent, request: Any, response: Any
     ) -> Iterator[GroupEvent]:
-        member, epoch = about.member_id or "", answer.member_epoch
+        member, epoch = event.member_id or "", response.member_epoch
         if not group.epoch and request.member_epoch == epoch:
-            group.epoch = epoch  # seen from the middle of its life: nothing has changed just now
+            group.epoch = epoch  # the capture began later: nothing changed now
         if epoch > group.epoch:
             group.epoch = epoch
             if group.started is None:
                 cause = group.causes.first()
                 if cause is None:
-                    group.started = about.exchange.main_row.time_ns
-                    began = about._replace(row=about.exchange.main_row)
-                    yield started_unseen(began)._replace(noticed_ns=about.row.time_ns)
+                    group.started = event.exchange.main_row.time_ns
+                    start = event._replace(row=event.exchange.main_row)
+                    yield started_unseen(start)._replace(noticed_ns=event.row.time_ns)
                 else:
                     group.started = cause.sent[0]
-                    if cause.exchange.main_row.packet == about.exchange.main_row.packet:
-                        cause = cause._replace(member_id=about.member_id)
-                    yield started(cause, about)
-            group.causes.ended(about.exchange.main_row.time_ns)
+                    if cause.exchange.main_row.packet == event.exchange.main_row.packet:
+                        cause = cause._replace(member_id=event.member_id)
+                    yield started(cause, event)
+            group.causes.ended(event.exchange.main_row.time_ns)
         else:
-            group.causes.stable(about.exchange.main_row.time_ns)
+            group.causes.stable(event.exchange.main_row.time_ns)
         group.at(member, epoch)
-        group.causes.settle(about.exchange)
+        group.causes.settle(event.exchange)
         if request.member_epoch == 0:
-            yield about._replace(what=What.JOINED, members=len(group.members))
-        partitions = self._assignment(answer)
+            yield event._replace(type=EventType.JOINED, members=len(group.members))
+        partitions = self._assignment(response)
         if partitions is not None:
-            yield about._replace(what=What.ASSIGNED, partitions=partitions)
+            yield event._replace(type=EventType.ASSIGNED, partitions=partitions)
         if group.started is not None and group.is_settled:
-            duration = about.row.time_ns - group.started
+            duration = event.row.time_ns - group.started
             group.started = None
-            yield about._replace(
-                what=What.REBALANCE_ENDED,
+            yield event._replace(
+                type=EventType.REBALANCE_ENDED,
                 member_id=None,
                 group_instance_id=None,
                 members=len(group.members),
                 duration_ns=duration,
             )
 
-    def _assignment(self, answer: Any) -> list[tuple[Topic, list[int]]] | None:
-        """Read the assignment in an answer; None for none, or one of tasks instead of topics."""
-        assignment = getattr(answer, "assignment", None)
+    def _assignment(self, response: Any) -> list[tuple[Topic, list[int]]] | None:
+        """Return the assignment in a response; None for none, or one of tasks (streams)."""
+        assignment = getattr(response, "assignment", None)
         if assignment is None:
             return None
         names = self._context.names
@@ -176,8 +177,8 @@ class HeartbeatGroups:
         ]
 
 
-def _kind_of_beat(request: Any) -> str | None:
-    """Say why a heartbeat may make the broker raise the group's epoch; None where it does not."""
+def _cause_of_heartbeat(request: Any) -> str | None:
+    """Return why a heartbeat may make the broker raise the group epoch; None if it does not."""
     if request.member_epoch == 0:
         return "a member joins"
     if request.member_epoch < 0:
@@ -188,6 +189,6 @@ def _kind_of_beat(request: Any) -> str | None:
 
 
 def _instance(request: Any) -> str | None:
-    return text(
+    return or_none(
         getattr(request, "instance_id", None) or getattr(request, "group_instance_id", None)
     )
