@@ -30,9 +30,7 @@ VERBS: Final = {
     "decode": Verb(
         "decode", "decode", "Decode every Kafka message in captures, frames or hex text."
     ),
-    "summary": Verb(
-        "summary", "summary", "Summarise captures: requests, topics, clients, groups, problems."
-    ),
+    "summary": Verb("summary", "summary", "Summarise captures: requests, topics, clients, groups."),
     "latency": Verb("latency", "latency", "Show requests by API: counts, errors, latency."),
     "topics": Verb("topics", "topics", "Show topics: records, bytes, codecs, clients."),
     "clients": Verb("clients", "clients", "Show clients: software, address, requests."),

@@ -273,7 +273,7 @@ async def _failed(told: Any) -> None:
 def test_produce(capsys: pytest.CaptureFixture[str]) -> None:
     import asyncio
 
-    asyncio.run(_failed(produce.DeliveryCounts(True)))
+    asyncio.run(_failed(produce.DeliveryReport(True)))
     out, err = capsys.readouterr()
     assert "owned" in out
     assert "owned" in err

@@ -90,9 +90,7 @@ def test_filters_hold_in_every_process(jobs: str) -> None:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("jobs", ["2", "4"])
-def test_an_invalid_capture_is_reported_as_with_one_process(
-    jobs: str, tmp_path: Path
-) -> None:
+def test_an_invalid_capture_is_reported_as_with_one_process(jobs: str, tmp_path: Path) -> None:
     (tmp_path / "notes.pcap").write_bytes(b"no capture at all")
     given = [PCAPS[0], str(tmp_path / "notes.pcap"), *PCAPS[1:4], "--input-format", "capture"]
     alone, both = run(*given), with_jobs(*given, "--jobs", jobs)
@@ -137,9 +135,7 @@ def test_rotated_files_are_one_capture(name: str) -> None:
     result = run("--rotated", *map(str, reversed(parts)), "--format", "jsonl")
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     positions = [(row["capture"], row["packet"], row["length"]) for row in rows]
-    truth = [
-        (str(parts[row["file"]]), row["frame"], row["len"]) for row in map(json.loads, lines)
-    ]
+    truth = [(str(parts[row["file"]]), row["frame"], row["len"]) for row in map(json.loads, lines)]
     assert positions == truth
     bodies = [row["body"] for row in rows]
     whole = run(str(folder.parent / "live" / f"{name}.pcap"), "--format", "jsonl")

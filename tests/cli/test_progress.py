@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kafkawire.records import BatchBuilder
-from kafkawire_cli.render.progress import LEAST
+from kafkawire_cli.render.progress import MIN_BYTES
 from tests.capture.written import Story
 from tests.conftest import FIXTURES
 
@@ -30,14 +30,14 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     records = b64encode(builder.build()).decode()
     partition = {"index": 0, "records": records}
     story = Story()
-    for _ in range(LEAST // 60_000 + 1):
+    for _ in range(MIN_BYTES // 60_000 + 1):
         topic = {"name": "large", "partitionData": [partition]}
         story.asks("Produce", 8, acks=1, timeoutMs=1000, topicData=[topic])
         answer = {"name": "large", "partitionResponses": [{"index": 0}]}
         story.answers("Produce", 8, responses=[answer])
     story.asks("Heartbeat", 3, groupId="g", memberId="m", generationId=1).answers("Heartbeat", 3)
     path = story.closes().save(tmp_path_factory.mktemp("large") / "large.pcap")
-    assert path.stat().st_size >= LEAST
+    assert path.stat().st_size >= MIN_BYTES
     return path
 
 

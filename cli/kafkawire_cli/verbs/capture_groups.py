@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 def groups(
     given: Files,
     wanted: Annotated[
-        list[str] | None, typer.Option("--group", help="Show only this group; repeatable.")
+        list[str] | None,
+        typer.Option("--group", metavar="GROUP", help="Show only this group; repeatable."),
     ] = None,
     most: TopOption = None,
     every: AllOption = False,

@@ -13,12 +13,16 @@ from ..render.report import plural
 
 
 def codegen(
-    package: Annotated[str, typer.Option(help="Import name of the generated package.")],
-    out: Annotated[Path, typer.Option(help="Output directory; created if missing.")],
+    package: Annotated[
+        str, typer.Option(metavar="NAME", help="Import name of the generated package.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Output directory; created if missing.")],
     schemas: Annotated[
         Path | None,
         typer.Option(
-            help="Directory of *.json schemas [default: those of kafkawire]", show_default=False
+            metavar="DIR",
+            help="Directory of *.json schemas [default: those of kafkawire]",
+            show_default=False,
         ),
     ] = None,
 ) -> None:

@@ -232,10 +232,12 @@ def _captures(given: list[str], form: Format, bare: BareBody | None) -> list[Pat
 def _bare(api: str | None, version: int | None, direction: str | None) -> BareBody | None:
     if api is None:
         if version is not None or direction is not None:
-            raise typer.BadParameter("required by --version and --direction", param_hint="--api")
+            raise typer.BadParameter(
+                "missing; required by --version and --direction", param_hint="--api"
+            )
         return None
     if version is None:
-        raise typer.BadParameter("required by --api", param_hint="--version")
+        raise typer.BadParameter("missing; required by --api", param_hint="--version")
     return BareBody(api_key(api), version, direction_of(direction or "request"))
 
 

@@ -112,7 +112,7 @@ def find_message(api: str | None, direction: str | None) -> MessageInfo:
     from kafkawire.messages import REGISTRY
 
     if api is None:
-        raise typer.BadParameter("required without --frame", param_hint="--api")
+        raise typer.BadParameter("missing; required without --frame", param_hint="--api")
     expected = None if direction is None else direction_of(direction)
     info = REGISTRY.get(message_name(api, expected or "request"))
     if expected is not None and info.type != expected:
@@ -126,7 +126,7 @@ def checked_version(info: MessageInfo, version: int | None) -> int:
     """Check that a message has a version; the usage error lists its versions."""
     valid = f"{info.name} has versions {info.first}-{info.last}"
     if version is None:
-        raise typer.BadParameter(f"required: {valid}", param_hint="--version")
+        raise typer.BadParameter(f"missing; {valid}", param_hint="--version")
     if not info.first <= version <= info.last:
         raise typer.BadParameter(f"unsupported version {version}: {valid}", param_hint="--version")
     return version

@@ -81,7 +81,7 @@ def log(
     """
     form = shape or (Shape.TABLE if out is None and sys.stdout.isatty() else Shape.JSONL)
     if form is Shape.PARQUET and out is None:
-        raise typer.BadParameter("required for --format parquet", param_hint="--out")
+        raise typer.BadParameter("missing; required for --format parquet", param_hint="--out")
     try:
         with stop_at_closed_pipe():
             files = list(_files(given))

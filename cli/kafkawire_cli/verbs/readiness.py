@@ -1,4 +1,4 @@
-"""`kafkawire readiness`: finds clients that use API versions that a Kafka release does not support."""
+"""`kafkawire readiness`: finds clients that are incompatible with a Kafka release."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..input.sources import (
     show,
     top,
 )
-from ..render.report import Section, count_text
+from ..render.report import Section, count_text, plural
 from .clients import name
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _known(target: str, releases: Releases) -> str:
 
 def _sections(found: Judgement, release: str, most: int | None) -> list[Section]:
     ready, judged = len(found.ready), len(found.ready) + len(found.not_ready)
-    verdict = f"{ready} of {judged} clients are ready for Kafka {release}"
+    verdict = f"{ready} of {plural(judged, 'client')} ready for Kafka {release}"
     if found.unjudged:
         verdict += f"; {len(found.unjudged)} could not be checked"
     not_ready, unjudged = top(found.not_ready, most), top(found.unjudged, most)

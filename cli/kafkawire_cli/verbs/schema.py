@@ -88,7 +88,9 @@ def lint(
 
 @app.command("show")
 def show(
-    name: Annotated[str, typer.Argument(help="Message, API (both directions), or schema file.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Message, API (both directions), or schema file.")
+    ],
     schemas: SchemasOption = None,
     each: Annotated[
         bool, typer.Option("--each", help="Show a column per version, not per change.")
@@ -119,8 +121,10 @@ def show(
 
 @app.command("diff")
 def diff(
-    before: Annotated[str, typer.Argument(help="Directory of schemas, or Kafka release.")],
-    after: Annotated[str, typer.Argument(help="The newer one, of the same kind.")],
+    before: Annotated[
+        str, typer.Argument(metavar="BEFORE", help="Directory of schemas, or Kafka release.")
+    ],
+    after: Annotated[str, typer.Argument(metavar="AFTER", help="The newer one, of the same kind.")],
     schemas: SchemasOption = None,
     releases: ReleasesOption = None,
     as_json: AsJson = False,

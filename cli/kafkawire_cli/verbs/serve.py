@@ -1,7 +1,7 @@
 """`kafkawire serve`: runs an in-memory Kafka cluster.
 
-Law: one line per request when its response is sent, and one line with the reason per connection that
-a broker closes.
+Law: one line per request when its response is sent, and one line with the reason per connection
+that a broker closes.
 """
 
 from __future__ import annotations

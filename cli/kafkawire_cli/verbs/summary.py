@@ -24,7 +24,7 @@ def summary(
     port: PortOption = None,
     broker: BrokerOption = None,
 ) -> None:
-    """Summarise captures: requests, topics, clients, groups, problems.
+    """Summarise captures: requests, topics, clients, groups.
 
     \b
     kafkawire summary trace.pcap
