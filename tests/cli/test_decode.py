@@ -289,35 +289,41 @@ MISTAKES = [
     ([KCAT, "--filter", "red"], "'red': expected FIELD=PATTERN; fields: api, client"),
     ([KCAT, "--filter", "apis=Fetch"], "unknown field 'apis'; did you mean api?"),
     ([KCAT, "--filter", "api=Fech"], "unknown API 'Fech'; did you mean Fetch?"),
-    ([KCAT, "--filter", "api=Fech*"], "'Fech*' matches no API; did you mean Fetch?"),
+    ([KCAT, "--filter", "api=Fech*"], "no API matches 'Fech*'; did you mean Fetch?"),
     ([KCAT, "--filter", "api="], "unknown API ''"),
-    ([KCAT, "--filter", "api=Fetch", "--filter", "api=Prod[x]*"], "matches no API"),
-    ([KCAT, "--filter", "direction=req"], "matches no direction; did you mean request?"),
-    ([KCAT, "--filter", "direction=reqests"], "matches no direction; did you mean request?"),
-    ([KCAT, "--filter", "status=malformd"], "matches no status; did you mean malformed?"),
+    ([KCAT, "--filter", "api=Fetch", "--filter", "api=Prod[x]*"], "no API matches 'Prod[x]*'"),
+    ([KCAT, "--filter", "direction=req"], "no direction matches 'req'; did you mean request?"),
+    (
+        [KCAT, "--filter", "direction=reqests"],
+        "no direction matches 'reqests'; did you mean request?",
+    ),
+    (
+        [KCAT, "--filter", "status=malformd"],
+        "no status matches 'malformd'; did you mean malformed?",
+    ),
     ([KCAT, "--filter", "error=UNKNOWN_TOPIC"], "did you mean UNKNOWN_TOPIC_ID?"),
-    ([KCAT, "--filter", "error=NO_SUCH_THING*"], "matches no error code"),
-    ([KCAT, "--filter", "error=0"], "matches no error code"),
+    ([KCAT, "--filter", "error=NO_SUCH_THING*"], "no error code matches"),
+    ([KCAT, "--filter", "error=0"], "no error code matches"),
     ([KCAT, "--filter", "connection=one"], "'one' is not a valid connection"),
     ([KCAT, "--table", "exchange"], "unknown table 'exchange'; did you mean exchanges?"),
-    ([KCAT, "--version", "3"], "go with --api"),
-    (["00", "--api", "Fetch"], "--api needs --version"),
+    ([KCAT, "--version", "3"], "required by --version and --direction"),
+    (["00", "--api", "Fetch"], "missing; required by --api"),
     (["00", "--api", "Fetsh", "--version", "1"], "did you mean Fetch?"),
     (
         ["00", "--api", "Fetch", "--version", "1", "--direction", "up"],
-        "neither request nor response",
+        "'up' is not a valid direction",
     ),
-    (["0"], "1 hexadecimal digits: half a byte"),
-    (["0" * 999], "999 hexadecimal digits: half a byte"),
+    (["0"], "odd number of hex digits (1)"),
+    (["0" * 999], "odd number of hex digits (999)"),
     (["caf\udce9"], "No such file or directory"),
 ]
 
 
-@pytest.mark.parametrize(("arguments", "says"), MISTAKES)
-def test_mistakes_are_explained_and_exit_2(arguments: list[str], says: str) -> None:
+@pytest.mark.parametrize(("arguments", "message"), MISTAKES)
+def test_mistakes_are_explained_and_exit_2(arguments: list[str], message: str) -> None:
     result = run(*arguments)
     assert result.exit_code == 2
-    assert says in " ".join(result.stderr.split())
+    assert message in " ".join(result.stderr.split())
 
 
 def test_a_wrong_file_does_not_stop_the_others(tmp_path: Path) -> None:

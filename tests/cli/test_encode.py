@@ -60,16 +60,16 @@ def test_what_a_header_cannot_hold_is_refused(options: list[str], says: str) -> 
 
 
 MISTAKES = [
-    ("{", 2, "not JSON"),
+    ("{", 2, "invalid JSON"),
     ("[]", 1, "HeartbeatRequest: is an array, not an object"),
     ('{"groupId": 5}', 1, "HeartbeatRequest.groupId: is a number, not a string"),
     ('{"groupID": "g"}', 1, "did you mean 'groupId'?"),
     ('{"generationId": 99999999999}', 1, "HeartbeatRequest.generation_id: 99999999999 is no int32"),
     ('{"groupId": null}', 1, "HeartbeatRequest.group_id"),
     ("@/nowhere.json", 2, "/nowhere.json: No such file"),
-    ("@{latin}", 2, "is not UTF-8"),
-    ("[" * 200_000, 2, "not JSON"),
-    (f'{{"generationId": {"9" * 5000}}}', 2, "not JSON"),
+    ("@{latin}", 2, "invalid UTF-8 at byte 16"),
+    ("[" * 200_000, 2, "invalid JSON"),
+    (f'{{"generationId": {"9" * 5000}}}', 2, "invalid JSON"),
 ]
 
 
@@ -142,8 +142,8 @@ def test_codegen_makes_a_package(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--package", "x", "--schemas", "{tmp}"], "holds no schema"),
-        (["--package", "1 x"], "'1 x' is not a valid package name"),
+        (["--package", "x", "--schemas", "{tmp}"], "no schemas (*.json)"),
+        (["--package", "1 x"], "invalid package name '1 x'"),
         (["--package", "x", "--out", "{tmp}/file"], "file: File exists"),
     ],
 )

@@ -259,21 +259,21 @@ def test_what_a_broker_says(capsys: pytest.CaptureFixture[str]) -> None:
     assert_clean(capsys.readouterr().err)
 
 
-async def _failed(told: Any) -> None:
+async def _fail_one(report: Any) -> None:
     import asyncio
 
     future = asyncio.get_running_loop().create_future()
     future.set_exception(ClientError(HOSTILE))
-    await told.take(future)
+    await report.add(future)
     future = asyncio.get_running_loop().create_future()
     future.set_result(SimpleNamespace(topic=HOSTILE, partition=0, offset=1))
-    await told.take(future)
+    await report.add(future)
 
 
 def test_produce(capsys: pytest.CaptureFixture[str]) -> None:
     import asyncio
 
-    asyncio.run(_failed(produce.DeliveryReport(True)))
+    asyncio.run(_fail_one(produce.DeliveryReport(True)))
     out, err = capsys.readouterr()
     assert "owned" in out
     assert "owned" in err

@@ -140,7 +140,7 @@ def test_a_group_goes_on_where_it_was(place: Place, topic: str) -> None:
     assert [group, "Empty", "classic", "0"] in said
     assert ran("groups", *here, "--delete", group) == (0, "", "")
     code, _, error = ran("groups", *here, "--group", group)
-    assert (code, error) == (1, f"kafkawire: unknown group '{group}'\n")
+    assert (code, error) == (1, f"kafkawire groups: no such group: '{group}'\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

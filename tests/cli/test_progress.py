@@ -72,7 +72,7 @@ def test_a_report_follows_the_bar(large: Path) -> None:
     """Both on one terminal: the bar is gone before the report begins."""
     bar, _, report = on_a_terminal("latency", large).rpartition(WIPED)
     assert " MB/s" in bar
-    assert "Calls" in report
+    assert "Requests" in report
     assert "MB/s" not in report
 
 

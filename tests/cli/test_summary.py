@@ -188,7 +188,7 @@ def test_top_cuts_lists_and_says_so() -> None:
         assert made[kind] == whole[kind][:2]
         assert made["left_out"][kind] == len(whole[kind]) - 2
         assert whole["left_out"][kind] == 0
-    assert "... and 3 more topics: --top 13" in text("topics", path)
+    assert "... and 3 more topics (--top 13" in text("topics", path)
     by_records = report("topics", path, options=("--sort", "records"))["topics"]
     counts = [topic["records"] for topic in by_records]
     assert counts == sorted(counts, reverse=True) != [t["records"] for t in whole["topics"]]
@@ -221,7 +221,7 @@ def test_lines_are_no_longer_than_the_terminal_is_wide(verb: str, columns: int) 
 
 def test_titles_stand_out_on_a_terminal_and_only_there() -> None:
     path = FIXTURES / "captures" / "ck-848.pcap"
-    assert "\x1b[1mCalls\x1b[0m" in on_a_terminal("summary", path)
+    assert "\x1b[1mRequests\x1b[0m" in on_a_terminal("summary", path)
     assert "\x1b" not in text("summary", path)
 
 
