@@ -126,7 +126,7 @@ def command(name: str) -> TyperCommand | TyperGroup:
         app = typer.Typer(rich_markup_mode=None, add_completion=False, context_settings=HELP)
         app.command(name)(found)
         found = app
-    made = get_command(found)
-    assert isinstance(made, TyperCommand | TyperGroup)
-    made.name = name
-    return made
+    result = get_command(found)
+    assert isinstance(result, TyperCommand | TyperGroup)
+    result.name = name
+    return result

@@ -69,7 +69,7 @@ BAD = {
 
 @every_verb
 @pytest.mark.parametrize("kind", BAD)
-def test_what_is_no_capture_is_named(verb: list[str], kind: str, tmp_path: Path) -> None:
+def test_inputs_that_are_not_captures_are_named(verb: list[str], kind: str, tmp_path: Path) -> None:
     path = bad(tmp_path, kind)
     result = run(*verb, path)
     assert result.exit_code == 2
@@ -159,7 +159,7 @@ CLOSED = [
 
 
 @pytest.mark.parametrize(("arguments", "code"), CLOSED, ids=lambda value: str(value)[:40])
-def test_a_reader_that_left_is_no_failure(arguments: list[str], code: int) -> None:
+def test_a_closed_pipe_is_not_a_failure(arguments: list[str], code: int) -> None:
     """What was found stays the exit code, as of `kafkawire readiness ... | head -1`."""
     assert into_a_closed_pipe(arguments, "") == code
 
@@ -271,7 +271,7 @@ def test_a_broker_may_be_named(tmp_path: Path) -> None:
 
 
 @every_verb
-def test_every_verb_can_be_told(verb: list[str]) -> None:
+def test_every_verb_takes_a_broker(verb: list[str]) -> None:
     plain = run(*verb, CAPTURES / "ck-offsets-v6.pcap")
     for options in (["--broker", "[::1]:9092"], ["--broker", "localhost:9092"], ["--port", "9092"]):
         told = run(*verb, CAPTURES / "ck-offsets-v6.pcap", *options)
@@ -281,13 +281,13 @@ def test_every_verb_can_be_told(verb: list[str]) -> None:
 @pytest.mark.parametrize(
     "broker", ["9092", "localhost", "localhost:", "localhost:http", "127.0.0.1:70000", "[::1:9092"]
 )
-def test_what_is_no_broker_is_refused(broker: str) -> None:
+def test_invalid_broker_addresses_are_refused(broker: str) -> None:
     result = run("summary", KCAT, "--broker", broker)
     assert result.exit_code == 2
     assert "--broker" in result.stderr
 
 
-def test_nothing_is_told_of_nothing(tmp_path: Path) -> None:
+def test_reports_without_content_say_nothing_found(tmp_path: Path) -> None:
     path = Story().asks("ApiVersions", 0).answers("ApiVersions", 0).save(tmp_path / "a.pcap")
     assert run("groups", path).stdout == "  Nothing found.\n"
     made = json.loads(run("groups", path, "--format", "json").stdout)

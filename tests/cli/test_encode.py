@@ -53,7 +53,7 @@ FRAME_MISTAKES = [
 
 
 @pytest.mark.parametrize(("options", "says"), FRAME_MISTAKES)
-def test_what_a_header_cannot_hold_is_refused(options: list[str], says: str) -> None:
+def test_invalid_header_fields_are_refused(options: list[str], says: str) -> None:
     result = run("encode", "{}", "--api", "Heartbeat", "--version", "4", "--frame", *options)
     assert result.exit_code == 1
     assert says in " ".join(result.stderr.split())
@@ -93,7 +93,7 @@ def test_mistakes(text: str, code: int, says: str, tmp_path: Path) -> None:
     ],
     ids=lambda arguments: arguments[0],
 )
-def test_a_full_disk_is_said_and_exits_2(arguments: list[str]) -> None:
+def test_a_full_disk_is_reported_and_exits_2(arguments: list[str]) -> None:
     with open("/dev/full", "wb") as full:
         ran = subprocess.run(
             [sys.executable, "-m", "kafkawire_cli.main", *arguments],
@@ -107,7 +107,7 @@ def test_a_full_disk_is_said_and_exits_2(arguments: list[str]) -> None:
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("verb", ["encode", "decode", "schema"])
-def test_what_a_disk_takes_in_part_is_a_failure(verb: str, unbuffered: str, tmp_path: Path) -> None:
+def test_a_partial_write_is_a_failure(verb: str, unbuffered: str, tmp_path: Path) -> None:
     frame = kafkawire.encode_frame(
         kafkawire.from_json("HeartbeatRequest", 4, {"groupId": "g" * 20_000}), 4, 7, client_id="me"
     )
@@ -172,7 +172,7 @@ def test_codegen_reports_every_fault(tmp_path: Path) -> None:
     assert not (tmp_path / "o").exists()
 
 
-def test_version_says_what_is_installed() -> None:
+def test_version_shows_what_is_installed() -> None:
     text = run("version").stdout
     assert f"kafkawire {kafkawire.__version__}" in text
     assert re.search(r"codecs\s+(interpreted|compiled: \d+ of 292 messages)", text)

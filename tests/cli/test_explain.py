@@ -91,7 +91,7 @@ def test_a_request_frame_explains_itself() -> None:
         assert word in result.stdout
 
 
-def test_a_response_frame_needs_what_it_answers() -> None:
+def test_a_response_frame_needs_api_and_version() -> None:
     frame = "0000000c000000010000000000000000"
     given = run("--frame", "--direction", "response", "--api", "Heartbeat", "--version", "1", frame)
     assert "ResponseHeader" in given.stdout
@@ -114,7 +114,7 @@ def test_json_has_every_byte() -> None:
     assert "".join(leaves(tree) for tree in trees) == FRAME.hex()
 
 
-def test_json_says_what_is_wrong() -> None:
+def test_json_contains_the_error() -> None:
     result = run("--api", "18", "--version", "3", "--json", "026102")
     assert result.exit_code == 1
     made = json.loads(result.stdout)

@@ -58,7 +58,7 @@ def test_members_are_those_that_brokers_took_in(path: Path) -> None:
 
 
 @every
-def test_lag_is_how_far_a_commit_is_behind_what_brokers_told_before(path: Path) -> None:
+def test_lag_is_relative_to_earlier_high_watermarks(path: Path) -> None:
     names = outside.topic_names(path)
     ends: dict[tuple[str, int], int] = {}
     lags: dict[str, dict[tuple[str, int], tuple[int, int | None]]] = defaultdict(dict)
@@ -256,7 +256,7 @@ def test_an_error_response_does_not_make_a_member(tmp_path: Path) -> None:
     assert "tester  gets an error: Heartbeat answered ILLEGAL_GENERATION" in text("groups", path)
 
 
-def test_members_of_one_client_id_are_told_apart(tmp_path: Path) -> None:
+def test_members_with_the_same_client_id_have_unique_labels(tmp_path: Path) -> None:
     story = joined(Story(), "one-11112222", 1, ["one-11112222"], groupInstanceId="static-1")
     story = joined(story, "two-33334444", 2, ["two-33334444"])
     made = text("groups", story.save(tmp_path / "a.pcap"))
@@ -305,7 +305,7 @@ def test_of_a_long_life_the_middle_is_left_out(
     assert len(life["rebalances"]) == 7
 
 
-def test_one_group_may_be_asked_for() -> None:
+def test_one_group_can_be_selected() -> None:
     path = shared("captures/live/mixed-a.pcap")
     made = report("groups", path, options=("--group", "kcg", "--group", "aio-g"))["groups"]
     assert [one["group_id"] for one in made] == ["aio-g", "kcg"]

@@ -258,7 +258,7 @@ def test_work_grows_as_the_input_does(
 
 @pytest.mark.parametrize("dimension", DIMENSIONS)
 @pytest.mark.parametrize("name", ["summary", "latency", "topics", "clients", "groups"])
-def test_what_a_person_sees_is_bounded(
+def test_text_reports_are_bounded(
     name: str, dimension: str, captures: Callable[[str, int], Path]
 ) -> None:
     lines = text(name, captures(dimension, LARGE)).splitlines()

@@ -162,7 +162,7 @@ def test_an_interrupt_ends_it_in_order(place: Place, topic: str, number: signal.
 
 
 @pytest.mark.parametrize(("lines", "unbuffered"), [(1, "1"), (1, ""), (600, "")])
-def test_a_reader_that_leaves_ends_it_and_what_it_could_not_get_is_not_committed(
+def test_a_closed_pipe_ends_consume_and_unwritten_records_are_not_committed(
     place: Place, topic: str, lines: int, unbuffered: str
 ) -> None:
     """As `kafkawire consume | head`: what one poll brings is committed once all of it is out."""
@@ -254,7 +254,7 @@ def test_a_topic_that_is_not_there(place: Place) -> None:
     assert (code, error) == (1, "kafkawire: UNKNOWN_TOPIC_OR_PARTITION: topic nothere\n")
 
 
-def test_what_was_not_delivered_is_told_line_by_line(place: Place, topic: str) -> None:
+def test_undelivered_lines_are_reported_line_by_line(place: Place, topic: str) -> None:
     here = ("-b", place.bootstrap, "-o", "max.request.size=200")
     code, _, error = ran("produce", topic, *here, given=f"short\n{'x' * 500}\nshort\n")
     assert code == 1
@@ -284,7 +284,7 @@ USAGE: Final[dict[tuple[str, ...], str]] = {
     ("topics", "-b", NOBODY, "--config", "a=b"): "is about --create",
     ("topics", "-b", "nowhere"): "'nowhere' is not host:port",
     ("consume", "t", "-b", NOBODY, "--from", "yesterday"): "'yesterday' is none of",
-    ("consume", "t", "-b", NOBODY, "-o", "linger"): "'linger' is not KEY=VALUE",
+    ("consume", "t", "-b", NOBODY, "-o", "linger"): "'linger': expected KEY=VALUE",
     ("consume", "t", "-b", NOBODY, "-o", "fetch.min.byte=1"): "fetch.min.byte",
     ("produce", "t", "-b", NOBODY, "-o", "acks=7"): "acks",
     ("produce", "t", "-b", NOBODY, "-K", ""): "is empty",

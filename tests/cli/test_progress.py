@@ -14,7 +14,7 @@ from kafkawire_cli.render.progress import MIN_BYTES
 from tests.capture.written import Story
 from tests.conftest import FIXTURES
 
-from .reports import COMMAND, on_a_terminal, said_to, terminal
+from .reports import COMMAND, on_a_terminal, read_terminal, terminal
 
 SMALL = FIXTURES / "captures" / "kcat-kf.pcap"
 WIPED = "\x1b[2K"
@@ -101,5 +101,5 @@ def test_a_stream_has_no_bar(large: Path) -> None:
             command, stdin=file, stdout=subprocess.PIPE, stderr=theirs, check=True
         )
         os.close(theirs)
-        assert b"".join(said_to(ours)) == b""
+        assert b"".join(read_terminal(ours)) == b""
     assert process.stdout.startswith(b"{")

@@ -195,7 +195,7 @@ def test_top_cuts_lists_and_says_so() -> None:
 
 
 @pytest.mark.parametrize("by", ["version", "client", "broker"])
-def test_calls_are_told_apart(by: str) -> None:
+def test_requests_are_grouped(by: str) -> None:
     path = shared("captures/live/mixed-a.pcap")
     made = report("latency", path, options=("--by", by))
     added: Counter[str] = Counter()
@@ -211,7 +211,7 @@ def test_calls_are_told_apart(by: str) -> None:
 
 @pytest.mark.parametrize("columns", [80, 120])
 @pytest.mark.parametrize("verb", ["summary", "latency", "topics", "clients", "groups"])
-def test_lines_are_no_longer_than_the_terminal_is_wide(verb: str, columns: int) -> None:
+def test_lines_fit_the_terminal(verb: str, columns: int) -> None:
     path = shared("captures/live/mixed-a.pcap")
     told = on_a_terminal(verb, path, columns=columns, NO_COLOR="1")
     lines = told.replace("\r\n", "\n").splitlines()
@@ -232,7 +232,7 @@ def test_in_a_pipe_nothing_is_folded() -> None:
     assert " ".join(line.split()) == wanted
 
 
-def test_what_strangers_wrote_is_escaped(tmp_path: Path) -> None:
+def test_untrusted_text_is_escaped(tmp_path: Path) -> None:
     evil = "\x1b]0;gotcha\x07"
     story = Story().asks("Metadata", 1, topics=[{"name": evil}]).answers("Metadata", 1)
     story.asks("JoinGroup", 5, groupId=evil, memberId=evil, protocolType="consumer")

@@ -178,20 +178,20 @@ def test_messages_whose_records_are_hidden() -> None:
 
 
 REFUSED = [
-    (["--table", "records", "--table", "exchanges"], "several tables need a directory"),
+    (["--table", "records", "--table", "exchanges"], "required for several tables"),
     (["--table", "records", "--table", "exchanges", "-o", "out.csv"], "'out.csv' is one file"),
     (["--table", "records", "--table", "exchanges", "-o", "{table}.txt"], ".jsonl, .csv, .parquet"),
     (["--table", "offsets"], "unknown table 'offsets'"),
-    (["-o", "out.csv"], "needs --table"),
+    (["-o", "out.csv"], "only allowed with --table"),
     (["--table", "records", "-o", "out.txt"], ".jsonl, .csv, .parquet"),
-    (["--table", "records", "--filter", "api=Fetch"], "takes no --filter"),
-    (["--table", "records", "--strict"], "takes no --filter, --format, --api, --records or --str"),
-    (["--table", "records", "--records"], "takes no --filter"),
+    (["--table", "records", "--filter", "api=Fetch"], "not allowed with --filter"),
+    (["--table", "records", "--strict"], "not allowed with --filter, --format, --api, --records or --str"),
+    (["--table", "records", "--records"], "not allowed with --filter"),
 ]
 
 
 @pytest.mark.parametrize(("arguments", "says"), REFUSED)
-def test_what_is_refused(arguments: list[str], says: str) -> None:
+def test_invalid_uses_are_refused(arguments: list[str], says: str) -> None:
     said = " ".join(run(str(CAPTURE), *arguments, code=2).replace("│", " ").split())
     assert says in said
 
@@ -224,7 +224,7 @@ def test_a_directory_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     assert "Traceback" not in said
 
 
-def test_a_file_that_is_no_capture(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_capture(tmp_path: Path) -> None:
     file = tmp_path / "text.pcap"
     file.write_text("no capture at all")
     assert "text.pcap" in run(str(file), "--table", "records", code=2)

@@ -125,11 +125,11 @@ def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         raise typer.Exit(130) from None
 
 
-def print_json(made: dict[str, Any]) -> None:
+def print_json(report: dict[str, Any]) -> None:
     """Print a report as JSON."""
     import json
 
-    print(json.dumps(made, indent=2))
+    print(json.dumps(report, indent=2))
 
 
 def print_sections(sections: Iterable[Section]) -> None:

@@ -1,4 +1,4 @@
-"""Summarises a message in a few words (groups, topics, errors) for tables of text and for filters.
+"""Summarises a message briefly (groups, topics, errors) for tables of text and for filters.
 
 Law: entities are extracted by the same rules as for the tables (`tables.extraction.entities`).
 """

@@ -67,8 +67,8 @@ def body(entry: Entry, view: View) -> Any:
         return raw_text(row, secrets=view.secrets, redact=view.redact)
     found = places(row.message, row.body_version)
     doubtful = row.status is not Status.OK
-    made = shown_json(row.message, row.body_version, view.secrets, doubtful)
-    return replaced(made, map(in_words, found))
+    fields = shown_json(row.message, row.body_version, view.secrets, doubtful)
+    return replaced(fields, map(in_words, found))
 
 
 def records(entry: Entry, view: View) -> list[dict[str, Any]]:

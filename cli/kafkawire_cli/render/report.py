@@ -75,9 +75,9 @@ def _padded(text: str, width: int, right: bool) -> str:
 def _folded_lines(section: Section) -> list[str]:
     """Format a section, folded to the width of the terminal."""
     console = _console()
-    with console.capture() as made:
+    with console.capture() as captured:
         _print(section, console)
-    return made.get().splitlines()
+    return captured.get().splitlines()
 
 
 def _console() -> Console:

@@ -146,10 +146,10 @@ def _calls(most: int | None) -> int | None:
 
 
 def _codecs(topics: list[Topic]) -> Counter[str]:
-    made: Counter[str] = Counter()
+    codecs: Counter[str] = Counter()
     for topic in topics:
-        made.update(topic.codecs)
-    return made
+        codecs.update(topic.codecs)
+    return codecs
 
 
 def _payload(payload: Payload) -> str:

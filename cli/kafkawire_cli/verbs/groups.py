@@ -185,7 +185,7 @@ def _sections(group: Group) -> list[Section]:
     title = f"Group {group.listing.group_id}: {state}"
     if group.lag is not None:
         title += f", lag {group.lag:,}"
-    made = [Section(title, lines=[*lines, plural(len(group.commits), "commit")])]
+    sections = [Section(title, lines=[*lines, plural(len(group.commits), "commit")])]
     if info is not None:
         rows = [
             (
@@ -199,7 +199,9 @@ def _sections(group: Group) -> list[Section]:
             )
             for each in info.members
         ]
-        made.append(Section("Members", ("member", "instance", "client", "host", "assigned"), rows))
+        sections.append(
+            Section("Members", ("member", "instance", "client", "host", "assigned"), rows)
+        )
     commits = [
         (
             each.topic,
@@ -212,7 +214,7 @@ def _sections(group: Group) -> list[Section]:
         for each in group.commits
     ]
     head = ("topic", ">partition", ">committed", ">end", ">lag", "metadata")
-    return [*made, Section("Offsets", head, commits)]
+    return [*sections, Section("Offsets", head, commits)]
 
 
 # -- as JSON
@@ -220,10 +222,10 @@ def _sections(group: Group) -> list[Section]:
 
 def _json(group: Group) -> dict[str, Any]:
     info = group.info
-    made: dict[str, Any] = group.listing._asdict()
+    fields: dict[str, Any] = group.listing._asdict()
     if info is not None:
-        made["state"], made["protocol"] = info.state, info.protocol
-        made["members"] = [
+        fields["state"], fields["protocol"] = info.state, info.protocol
+        fields["members"] = [
             {
                 "member_id": each.member_id,
                 "group_instance_id": each.group_instance_id,
@@ -233,6 +235,6 @@ def _json(group: Group) -> dict[str, Any]:
             }
             for each in info.members
         ]
-    made["offsets"] = [each._asdict() | {"lag": each.lag} for each in group.commits]
-    made["lag"] = group.lag
-    return made
+    fields["offsets"] = [each._asdict() | {"lag": each.lag} for each in group.commits]
+    fields["lag"] = group.lag
+    return fields

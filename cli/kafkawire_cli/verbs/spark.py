@@ -106,8 +106,8 @@ def spark(
         with in_a_line():
             started = session(master, settings=settings)
             if watch is None:
-                made = job.run(started, given or [], output, tables, options, _log)
-                status = job.exit_code(made, strict=strict)
+                report = job.run(started, given or [], output, tables, options, _log)
+                status = job.exit_code(report, strict=strict)
             else:
                 with watching.told_to_end() as told:
                     status = watching.watch(
