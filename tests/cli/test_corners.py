@@ -78,8 +78,8 @@ def test_inputs_that_are_not_captures_are_named(verb: list[str], kind: str, tmp_
 
 
 @every_verb
-def test_the_rest_of_a_set_is_read_all_the_same(verb: list[str], tmp_path: Path) -> None:
-    """As of a folder in which the next file has just been begun."""
+def test_the_other_files_of_a_set_are_read(verb: list[str], tmp_path: Path) -> None:
+    """As in a directory in which the next rotated file has just been created."""
     (tmp_path / "1.pcap").write_bytes(KCAT.read_bytes())
     (tmp_path / "0.pcap").touch()
     alone = run(*verb, tmp_path / "1.pcap")

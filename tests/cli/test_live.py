@@ -273,21 +273,21 @@ def test_nobody_answers(words: tuple[str, ...]) -> None:
 USAGE: Final[dict[tuple[str, ...], str]] = {
     ("topics",): "give captures, or a cluster with --bootstrap-server",
     ("groups",): "give captures, or a cluster with --bootstrap-server",
-    ("topics", "x.pcap", "-b", NOBODY): "not both",
-    ("groups", "x.pcap", "-b", NOBODY): "not both",
-    ("topics", "x.pcap", "--create", "t"): "is about a cluster",
-    ("groups", "x.pcap", "--delete", "g"): "is about a cluster",
-    ("topics", "-b", NOBODY, "--sort", "bytes"): "is about captures",
-    ("groups", "-b", NOBODY, "--port", "9092"): "is about captures",
-    ("topics", "-b", NOBODY, "--create", "t", "--delete", "t"): "one at a time",
-    ("topics", "-b", NOBODY, "--create", "t:x"): "'x' partitions",
-    ("topics", "-b", NOBODY, "--config", "a=b"): "is about --create",
+    ("topics", "x.pcap", "-b", NOBODY): "not allowed together with captures",
+    ("groups", "x.pcap", "-b", NOBODY): "not allowed together with captures",
+    ("topics", "x.pcap", "--create", "t"): "only allowed with a cluster",
+    ("groups", "x.pcap", "--delete", "g"): "only allowed with a cluster",
+    ("topics", "-b", NOBODY, "--sort", "bytes"): "only allowed with captures",
+    ("groups", "-b", NOBODY, "--port", "9092"): "only allowed with captures",
+    ("topics", "-b", NOBODY, "--create", "t", "--delete", "t"): "not allowed together",
+    ("topics", "-b", NOBODY, "--create", "t:x"): "invalid number of partitions 'x'",
+    ("topics", "-b", NOBODY, "--config", "a=b"): "only allowed with --create",
     ("topics", "-b", "nowhere"): "'nowhere' is not host:port",
-    ("consume", "t", "-b", NOBODY, "--from", "yesterday"): "'yesterday' is none of",
+    ("consume", "t", "-b", NOBODY, "--from", "yesterday"): "invalid start 'yesterday'",
     ("consume", "t", "-b", NOBODY, "-o", "linger"): "'linger': expected KEY=VALUE",
     ("consume", "t", "-b", NOBODY, "-o", "fetch.min.byte=1"): "fetch.min.byte",
     ("produce", "t", "-b", NOBODY, "-o", "acks=7"): "acks",
-    ("produce", "t", "-b", NOBODY, "-K", ""): "is empty",
+    ("produce", "t", "-b", NOBODY, "-K", ""): "must not be empty",
 }
 
 
@@ -295,5 +295,4 @@ USAGE: Final[dict[tuple[str, ...], str]] = {
 def test_usage_errors(words: tuple[str, ...]) -> None:
     code, out, error = ran(*words)
     assert (code, out) == (2, "")
-    said: Any = " ".join(error.split())
-    assert USAGE[words] in said
+    assert USAGE[words] in " ".join(error.split())

@@ -185,7 +185,10 @@ REFUSED = [
     (["-o", "out.csv"], "only allowed with --table"),
     (["--table", "records", "-o", "out.txt"], ".jsonl, .csv, .parquet"),
     (["--table", "records", "--filter", "api=Fetch"], "not allowed with --filter"),
-    (["--table", "records", "--strict"], "not allowed with --filter, --format, --api, --records or --str"),
+    (
+        ["--table", "records", "--strict"],
+        "not allowed with --filter, --format, --api, --records or --str",
+    ),
     (["--table", "records", "--records"], "not allowed with --filter"),
 ]
 

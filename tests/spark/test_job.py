@@ -83,7 +83,7 @@ def test_usage(tmp_path: Path) -> None:
     for more, said in (
         (["x.pcap", "--table", "none"], "there is no table 'none'"),
         (["x.pcap", "--option", "splitBytes=none"], "option splitBytes"),
-        (["x.pcap", "--option", "splitBytes"], "'splitBytes': expected NAME=VALUE"),
+        (["x.pcap", "--option", "splitBytes"], "'splitBytes' is no NAME=VALUE"),
     ):
         told = subprocess.run(
             [*run, *more], capture_output=True, text=True, timeout=300, check=False

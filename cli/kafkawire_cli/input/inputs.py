@@ -122,7 +122,7 @@ def recognise(head: bytes, name: str) -> Format:
     if is_capture(head):
         return Format.CAPTURE
     if not head:
-        raise InputError(f"{name}: empty input")
+        raise InputError(f"{name}: empty")
     if is_hex(head):
         return Format.HEX
     size = int.from_bytes(head[:4], "big", signed=True)

@@ -79,7 +79,7 @@ def test_it_stands_for_the_release_it_is_told() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--topic", "a:x"), "'x' partitions"),
+        (("--topic", "a:x"), "invalid number of partitions 'x'"),
         (("--topic", "a b"), "Topic name is invalid"),
         (("--release", "0.7"), "is no release"),
         (("--set", "num.partitions=x"), "num.partitions"),
