@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import count
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pytest
 
@@ -271,8 +271,8 @@ def test_nobody_answers(words: tuple[str, ...]) -> None:
 
 
 USAGE: Final[dict[tuple[str, ...], str]] = {
-    ("topics",): "give captures, or a cluster with --bootstrap-server",
-    ("groups",): "give captures, or a cluster with --bootstrap-server",
+    ("topics",): "expected captures, or a cluster with --bootstrap-server",
+    ("groups",): "expected captures, or a cluster with --bootstrap-server",
     ("topics", "x.pcap", "-b", NOBODY): "not allowed together with captures",
     ("groups", "x.pcap", "-b", NOBODY): "not allowed together with captures",
     ("topics", "x.pcap", "--create", "t"): "only allowed with a cluster",
