@@ -52,11 +52,11 @@ FRAME_MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("options", "says"), FRAME_MISTAKES)
-def test_invalid_header_fields_are_refused(options: list[str], says: str) -> None:
+@pytest.mark.parametrize(("options", "message"), FRAME_MISTAKES)
+def test_invalid_header_fields_are_refused(options: list[str], message: str) -> None:
     result = run("encode", "{}", "--api", "Heartbeat", "--version", "4", "--frame", *options)
     assert result.exit_code == 1
-    assert says in " ".join(result.stderr.split())
+    assert message in " ".join(result.stderr.split())
 
 
 MISTAKES = [
@@ -73,14 +73,14 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "code", "says"), MISTAKES)
-def test_mistakes(text: str, code: int, says: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("text", "code", "message"), MISTAKES)
+def test_mistakes(text: str, code: int, message: str, tmp_path: Path) -> None:
     latin = tmp_path / "latin.json"
     latin.write_bytes(b'{"groupId": "caf\xe9"}')
     given = text.replace("{latin}", str(latin))
     result = run("encode", given, "--api", "Heartbeat", "--version", "4")
     assert result.exit_code == code
-    assert says in " ".join(result.stderr.split())
+    assert message in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize(
@@ -140,19 +140,19 @@ def test_codegen_makes_a_package(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "message"),
     [
         (["--package", "x", "--schemas", "{tmp}"], "no schemas (*.json)"),
         (["--package", "1 x"], "invalid package name '1 x'"),
         (["--package", "x", "--out", "{tmp}/file"], "file: File exists"),
     ],
 )
-def test_codegen_explains_mistakes(tmp_path: Path, options: list[str], says: str) -> None:
+def test_codegen_explains_mistakes(tmp_path: Path, options: list[str], message: str) -> None:
     (tmp_path / "file").write_text("")
     given = [option.format(tmp=tmp_path) for option in ["--out", "{tmp}/o", *options]]
     result = run("codegen", *given)
     assert result.exit_code == 2
-    assert says in " ".join(result.stderr.split())
+    assert message in " ".join(result.stderr.split())
     assert not (tmp_path / "o").exists()
 
 

@@ -30,24 +30,24 @@ def groups(path: Path) -> dict[str, Any]:
 
 def messages(path: Path) -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
     """Pair the bodies of requests with those of responses, in order; {} for one not read."""
-    asked: dict[Any, list[dict[str, Any]]] = defaultdict(list)
+    request: dict[Any, list[dict[str, Any]]] = defaultdict(list)
     made = []
     for row, body in zip(outside.rows(path), outside.bodies(path), strict=True):
         key = row["stream"], row["api_key"], row["correlation_id"]
         if row["dir"] == "req":
-            asked[key].append(body.get("body") or {})
+            request[key].append(body.get("body") or {})
         else:
-            made.append((row, asked[key].pop(0), body.get("body") or {}))
+            made.append((row, request[key].pop(0), body.get("body") or {}))
     return made
 
 
 @every
 def test_members_are_those_that_brokers_took_in(path: Path) -> None:
     wanted: dict[str, set[str]] = defaultdict(set)
-    for row, asked, said in messages(path):
+    for row, request, message in messages(path):
         joins = row["api_name"] in ("JoinGroup", "ConsumerGroupHeartbeat")
-        if joins and said["ErrorCode"] == 0 and asked.get("MemberEpoch", 0) >= 0:
-            wanted[asked["Group"]].add(said["MemberID"] or asked["MemberID"])
+        if joins and message["ErrorCode"] == 0 and request.get("MemberEpoch", 0) >= 0:
+            wanted[request["Group"]].add(message["MemberID"] or request["MemberID"])
     made = groups(truth.capture_of(path))
     found = {
         group_id: {one["member_id"] for one in life["members"]}
@@ -63,17 +63,17 @@ def test_lag_is_relative_to_earlier_high_watermarks(path: Path) -> None:
     ends: dict[tuple[str, int], int] = {}
     lags: dict[str, dict[tuple[str, int], tuple[int, int | None]]] = defaultdict(dict)
     commits: Counter[str] = Counter()
-    for row, asked, said in messages(path):
+    for row, request, message in messages(path):
         if row["api_name"] == "Fetch":
-            for topic, one in partitions(said, names):
+            for topic, one in partitions(message, names):
                 if one["ErrorCode"] == 0:
                     ends[topic, one["Partition"]] = one["HighWatermark"]
         elif row["api_name"] == "ListOffsets":
-            for topic, one in partitions(asked, names):
-                if one["Timestamp"] == -1 and asked.get("IsolationLevel", 0) == 0:
+            for topic, one in partitions(request, names):
+                if one["Timestamp"] == -1 and request.get("IsolationLevel", 0) == 0:
                     ends.update(
                         ((topic, answer["Partition"]), end)
-                        for other, answer in partitions(said, names)
+                        for other, answer in partitions(message, names)
                         if (other, answer["Partition"]) == (topic, one["Partition"])
                         and answer["ErrorCode"] == 0
                         and (end := max([answer["Offset"], *(answer["OldStyleOffsets"] or [])]))
@@ -82,17 +82,18 @@ def test_lag_is_relative_to_earlier_high_watermarks(path: Path) -> None:
         elif row["api_name"] in ("OffsetCommit", "TxnOffsetCommit"):
             refused = {
                 (topic, one["Partition"])
-                for topic, one in partitions(said, names)
+                for topic, one in partitions(message, names)
                 if one["ErrorCode"]
             }
             offsets = {
-                (topic, one["Partition"]): one["Offset"] for topic, one in partitions(asked, names)
+                (topic, each["Partition"]): each["Offset"]
+                for topic, each in partitions(request, names)
             }
             taken = {key: offset for key, offset in offsets.items() if key not in refused}
-            commits[asked["Group"]] += bool(taken) or not offsets
+            commits[request["Group"]] += bool(taken) or not offsets
             for key, offset in taken.items():
                 lag = None if key not in ends else max(0, ends[key] - offset)
-                lags[asked["Group"]][key] = offset, lag
+                lags[request["Group"]][key] = offset, lag
     for group_id, life in groups(truth.capture_of(path)).items():
         found = {
             (one["topic"], one["partition"]): (one["offset"], one["lag"]) for one in life["offsets"]
@@ -127,8 +128,8 @@ def test_a_rebalance_takes_from_the_first_join_to_the_last_assignment() -> None:
     joins = [at[row["frame"] - 1] for row in rows if (row["api_key"], row["dir"]) == (11, "req")]
     refused = [
         at[row["frame"] - 1]
-        for row, _, said in messages(path)
-        if row["api_key"] == 12 and said["ErrorCode"] == 27
+        for row, _, message in messages(path)
+        if row["api_key"] == 12 and message["ErrorCode"] == 27
     ]
     synced = [at[row["frame"] - 1] for row in rows if (row["api_key"], row["dir"]) == (14, "resp")]
     life = groups(truth.capture_of(path))["grp-range"]

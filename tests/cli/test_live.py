@@ -68,8 +68,8 @@ def ran(*words: str, given: str = "") -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-def table(said: str) -> list[list[str]]:
-    return [line.split() for line in said.splitlines()]
+def table(message: str) -> list[list[str]]:
+    return [line.split() for line in message.splitlines()]
 
 
 def test_a_topic_from_its_making_to_its_end(place: Place) -> None:
@@ -77,12 +77,12 @@ def test_a_topic_from_its_making_to_its_end(place: Place) -> None:
     made = ("--create", f"{name}:2", "--config", "retention.ms=60000", "--replication-factor", "1")
     assert ran("topics", *here, *made) == (0, "", "")
     until(lambda: [name, "2", "1"] in table(ran("topics", *here)[1]))
-    code, said, _ = ran("topics", *here, "--topic", name)
+    code, message, _ = ran("topics", *here, "--topic", name)
     assert code == 0
-    assert said.startswith(f"{name}: 2 partitions\n")
-    assert ["1", "1", "0", "1", "1", "0", "0"] in table(said)
-    [told] = json.loads(ran("topics", *here, "--topic", name, "-f", "json")[1])["topics"]
-    assert [each["end_offset"] for each in told["partitions"]] == [0, 0]
+    assert message.startswith(f"{name}: 2 partitions\n")
+    assert ["1", "1", "0", "1", "1", "0", "0"] in table(message)
+    [result] = json.loads(ran("topics", *here, "--topic", name, "-f", "json")[1])["topics"]
+    assert [each["end_offset"] for each in result["partitions"]] == [0, 0]
     code, _, error = ran("topics", *here, "--create", name)
     assert (code, error.startswith("kafkawire: TOPIC_ALREADY_EXISTS")) == (1, True)
     assert ran("topics", *here, "--delete", name) == (0, "", "")
@@ -98,13 +98,13 @@ def test_lines_are_records_and_records_are_lines(place: Place, topic: str) -> No
     here = ("-b", place.bootstrap)
     lines = 'alice:apples\nplain\x1b[2J\nbob:NULL\n\nünï:{"a": 1}'
     sent = ("produce", topic, *here, "-p", "1", "-K", ":", "--null", "NULL", "-v")
-    code, told, said = ran(*sent, "-o", "compression.type=zstd", given=lines)
-    assert (code, said) == (0, "5 delivered, 0 failed\n")
-    assert told.splitlines() == [f"{topic}-1 {offset}" for offset in range(5)]
+    code, result, message = ran(*sent, "-o", "compression.type=zstd", given=lines)
+    assert (code, message) == (0, "5 delivered, 0 failed\n")
+    assert result.splitlines() == [f"{topic}-1 {offset}" for offset in range(5)]
     read = ("consume", topic, *here, "--exit-at-end")
-    code, told, said = ran(*read, "-f", "json")
-    assert (code, said) == (0, "")
-    records = [json.loads(line) for line in told.splitlines()]
+    code, result, message = ran(*read, "-f", "json")
+    assert (code, message) == (0, "")
+    records = [json.loads(line) for line in result.splitlines()]
     assert [(each["partition"], each["offset"]) for each in records] == [(1, n) for n in range(5)]
     assert [(each["key"], each["value"]) for each in records] == [
         ({"text": "alice"}, {"text": "apples"}),
@@ -133,11 +133,11 @@ def test_a_group_goes_on_where_it_was(place: Place, topic: str) -> None:
     )
     read = ("consume", topic, *here, "--group", group, "-f", "value")
     assert ran(*read, "-n", "4") == (0, "0\n1\n2\n3\n", "")
-    [told] = json.loads(ran("groups", *here, "--group", group, "-f", "json")[1])["groups"]
-    assert (told["state"], told["members"], told["lag"]) == ("Empty", [], 5)
+    [result] = json.loads(ran("groups", *here, "--group", group, "-f", "json")[1])["groups"]
+    assert (result["state"], result["members"], result["lag"]) == ("Empty", [], 5)
     assert ran(*read, "-e") == (0, "4\n5\n6\n7\n8\n", "")
-    said = table(ran("groups", *here)[1])
-    assert [group, "Empty", "classic", "0"] in said
+    message = table(ran("groups", *here)[1])
+    assert [group, "Empty", "classic", "0"] in message
     assert ran("groups", *here, "--delete", group) == (0, "", "")
     code, _, error = ran("groups", *here, "--group", group)
     assert (code, error) == (1, f"kafkawire groups: no such group: '{group}'\n")
@@ -157,8 +157,8 @@ def test_an_interrupt_ends_it_in_order(place: Place, topic: str, number: signal.
         running.send_signal(number)
         assert running.wait(240) == 0
         assert (running.stdout.read(), running.stderr.read()) == (b"", b"")
-    [told] = json.loads(ran("groups", *here, "--group", group, "-f", "json")[1])["groups"]
-    assert (told["state"], told["lag"]) == ("Empty", 0)  # it committed, and left
+    [result] = json.loads(ran("groups", *here, "--group", group, "-f", "json")[1])["groups"]
+    assert (result["state"], result["lag"]) == ("Empty", 0)  # it committed, and left
 
 
 @pytest.mark.parametrize(("lines", "unbuffered"), [(1, "1"), (1, ""), (600, "")])
@@ -180,9 +180,9 @@ def test_a_closed_pipe_ends_consume_and_unwritten_records_are_not_committed(
         running.stdout.close()
         assert running.wait(240) == 0
         assert running.stderr.read() == b""
-    [told] = json.loads(ran("groups", *here, "--group", group, "-f", "json")[1])["groups"]
-    assert told["state"] == "Empty"
-    committed = many - told["lag"]
+    [result] = json.loads(ran("groups", *here, "--group", group, "-f", "json")[1])["groups"]
+    assert result["state"] == "Empty"
+    committed = many - result["lag"]
     if lines < poll:
         assert committed == 0
     else:

@@ -52,10 +52,10 @@ VERBS = [
 @pytest.mark.parametrize("verb", VERBS, ids=" ".join)
 def test_a_bar_with_rates_is_drawn_and_wiped(verb: list[str], large: Path, tmp_path: Path) -> None:
     with (tmp_path / "out").open("wb") as out:
-        told = on_a_terminal(*verb, large, out=out)
+        result = on_a_terminal(*verb, large, out=out)
     for word in (" MB/s", " packets/s", "0%", "100%"):
-        assert word in told, told
-    assert told.endswith(WIPED)
+        assert word in result, result
+    assert result.endswith(WIPED)
     command = [*COMMAND, *verb, str(large)]
     plain = subprocess.run(command, capture_output=True, check=True)
     assert (tmp_path / "out").read_bytes() == plain.stdout
@@ -63,9 +63,9 @@ def test_a_bar_with_rates_is_drawn_and_wiped(verb: list[str], large: Path, tmp_p
 
 
 def test_a_table_in_a_file_leaves_the_terminal_to_the_bar(large: Path, tmp_path: Path) -> None:
-    told = on_a_terminal("decode", large, "--table", "messages", "-o", tmp_path / "a.csv")
-    assert " MB/s" in told
-    assert told.endswith(WIPED)
+    result = on_a_terminal("decode", large, "--table", "messages", "-o", tmp_path / "a.csv")
+    assert " MB/s" in result
+    assert result.endswith(WIPED)
 
 
 def test_a_report_follows_the_bar(large: Path) -> None:
@@ -77,16 +77,16 @@ def test_a_report_follows_the_bar(large: Path) -> None:
 
 
 def test_no_color_means_none(large: Path) -> None:
-    told = on_a_terminal("topics", large, NO_COLOR="1")
-    assert " MB/s" in told
-    assert "\x1b[3" not in told
-    assert "\x1b[9" not in told
+    result = on_a_terminal("topics", large, NO_COLOR="1")
+    assert " MB/s" in result
+    assert "\x1b[3" not in result
+    assert "\x1b[9" not in result
 
 
 def test_rows_on_the_terminal_leave_no_room_for_a_bar(large: Path) -> None:
-    told = on_a_terminal("decode", large, "--format", "jsonl")
-    assert told.startswith('{"capture"')
-    assert "\x1b" not in told
+    result = on_a_terminal("decode", large, "--format", "jsonl")
+    assert result.startswith('{"capture"')
+    assert "\x1b" not in result
 
 
 def test_a_short_file_has_no_bar() -> None:
