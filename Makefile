@@ -14,18 +14,18 @@ BUILT_FROM := pyproject.toml $(shell find codegen schemas kafkawire/capture kafk
 .PHONY: all-compiled bench bench-compare captures clean demo docs lint quick soak test types wheel wheels
 
 demo: $(READY)
-	@printf '\n-- what a console client said to a broker: fixtures/captures/kcat-kf.pcap\n\n'
+	@printf '\n-- Requests and responses of a console client (fixtures/captures/kcat-kf.pcap)\n\n'
 	@$(BIN)/kafkawire decode --format table fixtures/captures/kcat-kf.pcap
-	@printf '\n-- a consumer joining its group, and what it was assigned\n\n'
+	@printf '\n-- A consumer joins its group: SyncGroup and the assigned partitions\n\n'
 	@$(BIN)/kafkawire decode --format tree fixtures/captures/ck-group-range.pcap \
 		--filter api=SyncGroup
-	@printf '\n-- what a transactional producer wrote\n\n'
+	@printf '\n-- Records of a transactional producer\n\n'
 	@$(BIN)/kafkawire decode --format tree --records fixtures/captures/ck-txn.pcap \
 		--filter api=Produce --filter direction=request
-	@printf '\n-- what was not as it should be: packets lost, a broker that answers wrongly\n\n'
+	@printf '\n-- Problems: lost packets, malformed responses\n\n'
 	@$(BIN)/kafkawire decode --format table --filter 'status=[!o]*' \
 		fixtures/captures/kcat-kf--loss.pcap fixtures/captures/kjs-all.pcap
-	@printf '\n-- one request, byte by byte\n\n'
+	@printf '\n-- A Heartbeat request, byte by byte\n\n'
 	@$(BIN)/kafkawire explain --api Heartbeat --version 4 0862696c6c696e6700000007046d2d310000
 
 test: $(READY)

@@ -1,1 +1,1 @@
-"""The `kafkawire` command line: one module a verb."""
+"""The `kafkawire` command line: one module per verb."""

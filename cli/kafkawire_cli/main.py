@@ -1,6 +1,7 @@
-"""The `kafkawire` command: one module a verb, and nothing imported that `--help` does not need.
+"""Entry point of the `kafkawire` command.
 
-Exit codes everywhere: 0 ok, 1 findings or undecodable content where asked for, 2 usage.
+Law: every verb is a module of its own, and `--help` imports none of them. Exit codes: 0 success;
+1 findings, or undecodable content with `--strict`; 2 usage or unreadable input.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
-    """Print the version alone, where `--version` is given."""
-    if asked:
+def _version(requested: bool) -> None:
+    """Show the version and exit (`--version`)."""
+    if requested:
         from kafkawire import __version__
 
         typer.echo(f"kafkawire {__version__}")
@@ -40,13 +41,13 @@ def _options(
         bool,
         typer.Option(
             "--version",
-            help="Say which version this is, and do no more.",
+            help="Show the version and exit.",
             callback=_version,
             is_eager=True,
         ),
     ] = False,
 ) -> None:
-    """The Kafka wire protocol: decode captures and bytes, encode, explain, generate codecs."""
+    """Decode, analyse and speak the Kafka wire protocol."""
 
 
 def main() -> None:
@@ -54,12 +55,12 @@ def main() -> None:
     pipes.prepare_output()
     pipes.tune()
     try:
-        with pipes.until_the_reader_leaves():
+        with pipes.stop_at_closed_pipe():
             app()
-    except OSError as error:  # a disk that is full: what was asked for is not all there
+    except OSError as error:  # such as a full disk: the output is incomplete
         pipes.drop_output()
-        said = printable(f"kafkawire: {error.filename or 'output'}: {error.strerror}")
-        print(said, file=sys.stderr)
+        message = f"kafkawire: {error.filename or 'output'}: {error.strerror}"
+        print(printable(message), file=sys.stderr)
         sys.exit(2)
 
 

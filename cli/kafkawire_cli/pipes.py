@@ -1,5 +1,6 @@
-"""A long run: output into a pipe whose reader may leave early, as `head` does, or onto a disk that
-is full; and memory.
+"""Configures output and memory of the process.
+
+Law: a closed pipe (`| head`) ends a command quietly; a full disk is an error.
 """
 
 from __future__ import annotations
@@ -14,27 +15,27 @@ from io import BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
 from typing import Final
 
-YOUNG: Final = 1 << 19
-"""Objects made, and not freed, before garbage is looked for."""
+GC_THRESHOLD: Final = 1 << 19
+"""Net allocations before the cyclic garbage collector runs."""
 
-PIECE: Final = 1 << 15
-"""Bytes written at a time: for more, the kernel takes larger pages of memory, which it has to find
-and to clear; of a MiB at a time, writing took twice as long as decoding.
+WRITE_BYTES: Final = 1 << 15
+"""Bytes per write. For larger writes the kernel allocates and clears larger pages: with 1 MiB per
+write, writing took twice as long as decoding.
 """
 
 M_TRIM_THRESHOLD: Final = -1
 M_TOP_PAD: Final = -2
 M_MMAP_THRESHOLD: Final = -3
-KEPT: Final = {M_MMAP_THRESHOLD: 1 << 25, M_TRIM_THRESHOLD: 1 << 28, M_TOP_PAD: 1 << 22}
-"""What glibc's `mallopt` is told: sizes up to which memory is not given back. The first is the most
-that it takes.
+MALLOPT: Final = {M_MMAP_THRESHOLD: 1 << 25, M_TRIM_THRESHOLD: 1 << 28, M_TOP_PAD: 1 << 22}
+"""Parameters of glibc's `mallopt`: freed memory up to these sizes is not returned to the kernel.
+The first is the largest value allowed.
 """
 
 
 @contextmanager
-def until_the_reader_leaves() -> Iterator[None]:
-    """Print inside; a reader that has seen enough ends the command quietly. What the command found
-    before stays its exit code.
+def stop_at_closed_pipe() -> Iterator[None]:
+    """End the command quietly when the reader of its output closes the pipe. An exit code that was
+    set before is kept.
     """
     stdout = sys.stdout
     code: str | int | None = 0
@@ -44,17 +45,19 @@ def until_the_reader_leaves() -> Iterator[None]:
         return
     except BrokenPipeError:
         pass
-    except SystemExit as ended:
-        if sys.stdout is stdout:  # else click has met the closed pipe, which it calls a failure
-            code = ended.code
-            if _flushed():
+    except SystemExit as error:
+        if sys.stdout is stdout:  # otherwise click has seen the closed pipe and set exit code 1
+            code = error.code
+            if _flush():
                 raise
     drop_output()
     sys.exit(code)
 
 
-def _flushed() -> bool:
-    """Write what is buffered: at its own exit the interpreter would complain of a closed pipe."""
+def _flush() -> bool:
+    """Flush standard output; False if the pipe is closed. The interpreter would report that at
+    exit.
+    """
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -63,9 +66,10 @@ def _flushed() -> bool:
 
 
 def prepare_output() -> None:
-    """Make standard output take all that is written, or fail; text that the terminal cannot show is
-    escaped. Unbuffered (PYTHONUNBUFFERED), a write may take a part only, which nobody is told: so
-    that is buffered, and lines go out as they come.
+    """Make writes to standard output complete or fail, and escape text that it cannot encode.
+
+    With PYTHONUNBUFFERED, a write may be partial without an error; therefore output is buffered by
+    line then.
     """
     out = sys.stdout
     if not isinstance(out, TextIOWrapper):
@@ -80,39 +84,39 @@ def prepare_output() -> None:
 
 
 def tune() -> None:
-    """Collect garbage less often: what decoding makes is freed as soon as nobody needs it, without
-    circles but where a malformed body was searched; looking for some took a third of the time.
+    """Run the cyclic GC less often. Decoding frees objects by reference counting; only searches in
+    malformed bodies make cycles. The GC took a third of the time.
     """
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's, which would wait for nothing
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy would start threads that stay idle
     gc.freeze()
-    gc.set_threshold(YOUNG, 4, 2)
-    atexit.register(gc.freeze)  # or the interpreter looks for circles in all that goes with it
+    gc.set_threshold(GC_THRESHOLD, 4, 2)
+    atexit.register(gc.freeze)  # otherwise the GC runs over all objects at exit
 
 
 def keep_memory() -> None:
-    """Use again what was freed, for a run over much: a kernel that takes memory back clears it
-    before it gives it out again, for each block that is read and each column that is written.
+    """Reuse freed memory, for long runs. The kernel clears memory that is returned and allocated
+    again, for each block read and each column written.
     """
-    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # where it is not loaded yet
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # if Arrow is not yet loaded
     if sys.platform == "linux":
         import ctypes
 
         mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
         if mallopt is None:  # musl
             return
-        for option, size in KEPT.items():
+        for option, size in MALLOPT.items():
             mallopt(option, size)
 
 
 def write(text: bytes | memoryview) -> None:
-    """Write what is encoded already to standard output."""
-    for at in range(0, len(text), PIECE):
-        sys.stdout.buffer.write(text[at : at + PIECE])
+    """Write encoded text to standard output."""
+    for at in range(0, len(text), WRITE_BYTES):
+        sys.stdout.buffer.write(text[at : at + WRITE_BYTES])
 
 
 def make_private(path: Path) -> None:
-    """Make a file that only its owner may read, or that of one that is there, before secrets are
-    written into it.
+    """Create a file that only its owner may read, or restrict an existing one, before secrets are
+    written to it.
     """
     from kafkawire.net.server_recording import private
 
@@ -120,7 +124,5 @@ def make_private(path: Path) -> None:
 
 
 def drop_output() -> None:
-    """Give up what is still buffered: it has nowhere to go, and the interpreter would try again at
-    exit.
-    """
+    """Discard buffered output, which the interpreter would otherwise try to write at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,7 +1,7 @@
-"""What the reports must say of a recording, worked out from what others saw in it.
+"""Computes the expected content of reports from independent decoders.
 
-Law: nothing of kafkawire is asked: truth files, franz-go's bodies, kafka-python's records, and the
-capture's own packet headers.
+Law: no code of kafkawire is used, only truth files, franz-go's bodies, kafka-python's records, and
+the packet headers of the capture.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 @cache
 def bodies(path: Path) -> list[dict[str, Any]]:
-    """Read franz-go's bodies, a row a message."""
+    """Read franz-go's bodies, one row per message."""
     return truth.lines(truth.kmsg_of(path))
 
 
@@ -59,13 +59,13 @@ def times(capture: Path) -> list[int]:
 
 def pairs(path: Path) -> Iterator[Pair]:
     """Pair responses with their requests: by connection, API and correlation id, in order."""
-    asked: dict[object, deque[dict[str, Any]]] = defaultdict(deque)
+    in_flight: dict[object, deque[dict[str, Any]]] = defaultdict(deque)
     for row in rows(path):
         key = row["stream"], row["api_key"], row["correlation_id"]
         if row["dir"] == "req":
-            asked[key].append(row)
+            in_flight[key].append(row)
         else:
-            yield Pair(asked[key].popleft(), row)
+            yield Pair(in_flight[key].popleft(), row)
 
 
 def counts(path: Path, direction: str) -> Counter[str]:
@@ -74,7 +74,7 @@ def counts(path: Path, direction: str) -> Counter[str]:
 
 
 def latencies(path: Path) -> dict[str, list[int]]:
-    """List how long each answer of an API took, sorted."""
+    """List the latencies of each API, sorted."""
     at = times(truth.capture_of(path))
     made: dict[str, list[int]] = defaultdict(list)
     for request, response in pairs(path):
@@ -84,13 +84,13 @@ def latencies(path: Path) -> dict[str, list[int]]:
 
 
 def quantile(values: list[int], share: float) -> int:
-    """Take the least of sorted values that a share of them does not exceed."""
+    """Return a quantile of sorted values."""
     return values[max(1, ceil(share * len(values))) - 1]
 
 
 def errors(path: Path) -> dict[str, Counter[int]]:
-    """Count, by API, how many responses have each error code; None of an API of which franz-go
-    could not read one.
+    """Count, by API, how many responses have each error code; APIs of which franz-go
+    could not decode a response are left out.
     """
     made: dict[str, Counter[int]] = defaultdict(Counter)
     unread = set()
@@ -116,7 +116,7 @@ def _codes(value: Any) -> Iterator[int]:
 
 
 def software(path: Path) -> dict[int, tuple[str, str]]:
-    """Say what the client of each connection says it is (KIP-511)."""
+    """Return client software name and version per connection (KIP-511)."""
     made: dict[int, tuple[str, str]] = {}
     for row, body in zip(rows(path), bodies(path), strict=True):
         if row["dir"] == "req" and row["api_name"] == "ApiVersions" and "body" in body:

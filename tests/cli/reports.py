@@ -1,4 +1,4 @@
-"""Reports run for tests: each once, whoever asks."""
+"""Runs reports for tests; results are cached."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run(*arguments: object, stdin: bytes | None = None) -> Result:
 
 @cache
 def report(verb: str, *captures: Path, options: tuple[str, ...] = (), code: int = 0) -> Any:
-    """Run a verb for its JSON."""
+    """Run a verb and return its JSON."""
     result = run(verb, *captures, *options, "--format", "json")
     assert result.exit_code == code, result.output
     return json.loads(result.stdout)
@@ -34,7 +34,7 @@ def report(verb: str, *captures: Path, options: tuple[str, ...] = (), code: int 
 
 @cache
 def text(verb: str, *captures: Path, code: int = 0) -> str:
-    """Run a verb for what a person sees, in a pipe."""
+    """Run a verb and return its text, as in a pipe."""
     result = run(verb, *captures)
     assert result.exit_code == code, result.output
     return result.stdout
@@ -45,7 +45,7 @@ COMMAND = [sys.executable, "-m", "kafkawire_cli.main"]
 
 @contextmanager
 def terminal(columns: int = 100) -> Iterator[tuple[int, int]]:
-    """Open a terminal: our end of it, and the end that a program is given."""
+    """Open a pseudo-terminal; yield both ends."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, columns))
     try:
@@ -60,8 +60,8 @@ def on_a_terminal(
     columns: int = 100,
     **more: str,
 ) -> str:
-    """Run a verb on a terminal; give what that was told. out: where standard output goes instead.
-    more: of the environment.
+    """Run a verb on a terminal and return its output. out: redirects standard output. more:
+    environment variables.
     """
     plain = {key: value for key, value in os.environ.items() if key not in UNSET}
     with terminal(columns) as (ours, theirs):
@@ -73,21 +73,21 @@ def on_a_terminal(
             env={**plain, "TERM": "xterm", **more},
         )
         os.close(theirs)
-        told = b"".join(said_to(ours))
-        assert process.wait() == 0, told
-    return told.decode()
+        output = b"".join(read_terminal(ours))
+        assert process.wait() == 0, output
+    return output.decode()
 
 
 UNSET = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR")
-"""What would say more of the terminal than it does itself."""
+"""Environment variables that override properties of the terminal."""
 
 
-def said_to(ours: int) -> Iterator[bytes]:
-    """Read what a terminal is told, until nobody holds its other end."""
+def read_terminal(ours: int) -> Iterator[bytes]:
+    """Read the output on a terminal until its other end is closed."""
     while True:
         try:
             data = os.read(ours, 1 << 16)
-        except OSError:  # Linux says so when the other end is closed
+        except OSError:  # Linux: the other end is closed
             return
         if not data:
             return

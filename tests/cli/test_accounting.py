@@ -124,5 +124,5 @@ def test_a_summary_says_that_nothing_is_unaccounted_for() -> None:
     )
     made = Summary(reading)
     made.read()
-    said = made.json([], None)["payload"]
-    assert said["unaccounted"] == 0 < said["discarded"]
+    message = made.json([], None)["payload"]
+    assert message["unaccounted"] == 0 < message["discarded"]

@@ -38,7 +38,7 @@ every_verb = pytest.mark.parametrize("verb", VERBS, ids=" ".join)
 
 
 def bad(folder: Path, kind: str) -> Path:
-    """Make something that is no capture."""
+    """Create something that is not a capture."""
     path = folder / f"{kind}.pcap"
     if kind == "directory":
         path.mkdir()
@@ -59,7 +59,7 @@ def bad(folder: Path, kind: str) -> Path:
 BAD = {
     "missing": "No such file or directory",
     "empty": "empty",
-    "directory": "a directory without captures",
+    "directory": "no capture files in this directory",
     "text": "not a capture file",
     "three bytes": "not a capture file",
     "packed text": "not a capture file",
@@ -69,7 +69,7 @@ BAD = {
 
 @every_verb
 @pytest.mark.parametrize("kind", BAD)
-def test_what_is_no_capture_is_named(verb: list[str], kind: str, tmp_path: Path) -> None:
+def test_inputs_that_are_not_captures_are_named(verb: list[str], kind: str, tmp_path: Path) -> None:
     path = bad(tmp_path, kind)
     result = run(*verb, path)
     assert result.exit_code == 2
@@ -78,8 +78,8 @@ def test_what_is_no_capture_is_named(verb: list[str], kind: str, tmp_path: Path)
 
 
 @every_verb
-def test_the_rest_of_a_set_is_read_all_the_same(verb: list[str], tmp_path: Path) -> None:
-    """As of a folder in which the next file has just been begun."""
+def test_the_other_files_of_a_set_are_read(verb: list[str], tmp_path: Path) -> None:
+    """As in a directory in which the next rotated file has just been created."""
     (tmp_path / "1.pcap").write_bytes(KCAT.read_bytes())
     (tmp_path / "0.pcap").touch()
     alone = run(*verb, tmp_path / "1.pcap")
@@ -109,7 +109,7 @@ def test_a_cut_is_a_problem_of_its_own(tmp_path: Path) -> None:
 
 
 @every_verb
-def test_a_capture_of_nothing_is_no_mistake(verb: list[str], tmp_path: Path) -> None:
+def test_an_empty_capture_is_not_an_error(verb: list[str], tmp_path: Path) -> None:
     path = tmp_path / "nothing.pcap"
     path.write_bytes(KCAT.read_bytes()[:24])
     result = run(*verb, path)
@@ -117,16 +117,16 @@ def test_a_capture_of_nothing_is_no_mistake(verb: list[str], tmp_path: Path) -> 
 
 
 @every_verb
-def test_a_stream_is_no_part_of_a_set(verb: list[str]) -> None:
+def test_a_stream_must_be_the_only_input(verb: list[str]) -> None:
     if verb == ["decode"]:
         return  # which reads one after the other
     result = run(*verb, KCAT, "-", stdin=KCAT.read_bytes())
     assert result.exit_code == 2
-    assert "is a stream, and no part of a set" in " ".join(result.stderr.split())
+    assert "is a stream: it must be the only input" in " ".join(result.stderr.split())
 
 
 def test_a_named_pipe_is_a_stream(tmp_path: Path) -> None:
-    """As the shell makes one of `<(...)`: it cannot be read twice."""
+    """Like the shell's `<(...)`: it can be read only once."""
     path = tmp_path / "pipe"
     os.mkfifo(path)
     capture = CAPTURES / "ck-848.pcap"
@@ -159,7 +159,7 @@ CLOSED = [
 
 
 @pytest.mark.parametrize(("arguments", "code"), CLOSED, ids=lambda value: str(value)[:40])
-def test_a_reader_that_left_is_no_failure(arguments: list[str], code: int) -> None:
+def test_a_closed_pipe_is_not_a_failure(arguments: list[str], code: int) -> None:
     """What was found stays the exit code, as of `kafkawire readiness ... | head -1`."""
     assert into_a_closed_pipe(arguments, "") == code
 
@@ -225,14 +225,14 @@ def test_hex_is_read_in_one_way(words: str) -> None:
 
 
 @pytest.mark.parametrize("words", ["08 6x", "0a0x0b", "08 6", "08;62"])
-def test_what_is_no_hex_is_refused_alike(words: str) -> None:
+def test_explain_and_decode_report_the_same_error_for_invalid_hex(words: str) -> None:
     options = ["--api", "Heartbeat", "--version", "4", "-"]
     explained = run("explain", *options, stdin=words.encode())
     decoded = run("decode", *options, "--input-format", "hex", stdin=words.encode())
     assert (explained.exit_code, decoded.exit_code) == (2, 2)
-    said = " ".join(decoded.stderr.split()).removeprefix("kafkawire decode: -: ")
-    assert "hexadecimal digit" in said
-    assert said in " ".join(explained.stderr.split())
+    message = " ".join(decoded.stderr.split()).removeprefix("kafkawire decode: -: ")
+    assert "hex digit" in message
+    assert message in " ".join(explained.stderr.split())
 
 
 # -- who is the broker
@@ -271,7 +271,7 @@ def test_a_broker_may_be_named(tmp_path: Path) -> None:
 
 
 @every_verb
-def test_every_verb_can_be_told(verb: list[str]) -> None:
+def test_every_verb_takes_a_broker(verb: list[str]) -> None:
     plain = run(*verb, CAPTURES / "ck-offsets-v6.pcap")
     for options in (["--broker", "[::1]:9092"], ["--broker", "localhost:9092"], ["--port", "9092"]):
         told = run(*verb, CAPTURES / "ck-offsets-v6.pcap", *options)
@@ -281,13 +281,13 @@ def test_every_verb_can_be_told(verb: list[str]) -> None:
 @pytest.mark.parametrize(
     "broker", ["9092", "localhost", "localhost:", "localhost:http", "127.0.0.1:70000", "[::1:9092"]
 )
-def test_what_is_no_broker_is_refused(broker: str) -> None:
+def test_invalid_broker_addresses_are_refused(broker: str) -> None:
     result = run("summary", KCAT, "--broker", broker)
     assert result.exit_code == 2
     assert "--broker" in result.stderr
 
 
-def test_nothing_is_told_of_nothing(tmp_path: Path) -> None:
+def test_reports_without_content_say_nothing_found(tmp_path: Path) -> None:
     path = Story().asks("ApiVersions", 0).answers("ApiVersions", 0).save(tmp_path / "a.pcap")
     assert run("groups", path).stdout == "  Nothing found.\n"
     made = json.loads(run("groups", path, "--format", "json").stdout)

@@ -143,7 +143,7 @@ def test_text_is_not_taken_for_frames(tmp_path: Path) -> None:
     assert "not a capture file, hex text or frames" in result.stderr
 
 
-def test_long_hex_is_no_file_name() -> None:
+def test_long_hex_is_not_a_file_name() -> None:
     assert len(rows((frame() * 40).hex())) == 40
 
 
@@ -167,7 +167,7 @@ def test_hex_text_as_an_argument_or_from_stdin(form: str) -> None:
     assert rows("-", stdin=text.encode())[0]["client_id"] == "me"
 
 
-def test_a_bare_body_is_told_what_it_is(tmp_path: Path) -> None:
+def test_a_bare_body_is_decoded_by_api_and_version(tmp_path: Path) -> None:
     body = kafkawire.from_json("MetadataResponse", 9, {"controllerId": 3}).encode(9)
     path = tmp_path / "body.bin"
     path.write_bytes(body)
@@ -192,7 +192,7 @@ def test_unknown_keys_and_versions_keep_header_and_bytes() -> None:
     assert rows(unknown_key, "--show-secrets")[0]["body"] == "aa"
 
 
-def test_a_cut_capture_gives_what_is_there_and_says_where_it_ends(tmp_path: Path) -> None:
+def test_a_truncated_capture_is_decoded_up_to_its_end(tmp_path: Path) -> None:
     path = tmp_path / "cut.pcap"
     path.write_bytes(Path(KCAT).read_bytes()[:5000])
     made = rows(str(path))
@@ -216,7 +216,7 @@ def test_the_table_has_a_line_a_message() -> None:
     assert " Metadata " in lines[3]
 
 
-def test_the_tree_shows_fields_and_what_bytes_hold() -> None:
+def test_the_tree_shows_fields_and_embedded_payloads() -> None:
     shown = run(
         str(CAPTURES / "ck-group-range.pcap"), "--format", "tree", "--filter", "api=SyncGroup"
     )
@@ -233,7 +233,7 @@ def test_names_cannot_steer_the_terminal() -> None:
         assert "\u202e" not in shown
 
 
-def test_credentials_are_not_shown_unless_asked_for() -> None:
+def test_credentials_are_hidden_by_default() -> None:
     message = kafkawire.from_json(
         "SaslAuthenticateRequest", 2, {"authBytes": "AGFsaWNlAHNlY3JldA=="}
     )
@@ -275,7 +275,7 @@ def test_filter_by_error() -> None:
     assert rows(path, "--filter", "error=35") == made
 
 
-def test_filter_by_what_this_release_does_not_know() -> None:
+def test_filter_by_unknown_keys_and_codes() -> None:
     """Keys and codes of other releases may be in a capture: they are valid, by number."""
     for text in ("api=999", "error=999", "error=ERROR_999"):
         assert rows(KCAT, "--filter", text) == []
@@ -289,35 +289,41 @@ MISTAKES = [
     ([KCAT, "--filter", "red"], "'red': expected FIELD=PATTERN; fields: api, client"),
     ([KCAT, "--filter", "apis=Fetch"], "unknown field 'apis'; did you mean api?"),
     ([KCAT, "--filter", "api=Fech"], "unknown API 'Fech'; did you mean Fetch?"),
-    ([KCAT, "--filter", "api=Fech*"], "'Fech*' matches no API; did you mean Fetch?"),
+    ([KCAT, "--filter", "api=Fech*"], "no API matches 'Fech*'; did you mean Fetch?"),
     ([KCAT, "--filter", "api="], "unknown API ''"),
-    ([KCAT, "--filter", "api=Fetch", "--filter", "api=Prod[x]*"], "matches no API"),
-    ([KCAT, "--filter", "direction=req"], "matches no direction; did you mean request?"),
-    ([KCAT, "--filter", "direction=reqests"], "matches no direction; did you mean request?"),
-    ([KCAT, "--filter", "status=malformd"], "matches no status; did you mean malformed?"),
+    ([KCAT, "--filter", "api=Fetch", "--filter", "api=Prod[x]*"], "no API matches 'Prod[x]*'"),
+    ([KCAT, "--filter", "direction=req"], "no direction matches 'req'; did you mean request?"),
+    (
+        [KCAT, "--filter", "direction=reqests"],
+        "no direction matches 'reqests'; did you mean request?",
+    ),
+    (
+        [KCAT, "--filter", "status=malformd"],
+        "no status matches 'malformd'; did you mean malformed?",
+    ),
     ([KCAT, "--filter", "error=UNKNOWN_TOPIC"], "did you mean UNKNOWN_TOPIC_ID?"),
-    ([KCAT, "--filter", "error=NO_SUCH_THING*"], "matches no error code"),
-    ([KCAT, "--filter", "error=0"], "matches no error code"),
+    ([KCAT, "--filter", "error=NO_SUCH_THING*"], "no error code matches"),
+    ([KCAT, "--filter", "error=0"], "no error code matches"),
     ([KCAT, "--filter", "connection=one"], "'one' is not a valid connection"),
     ([KCAT, "--table", "exchange"], "unknown table 'exchange'; did you mean exchanges?"),
-    ([KCAT, "--version", "3"], "go with --api"),
-    (["00", "--api", "Fetch"], "--api needs --version"),
+    ([KCAT, "--version", "3"], "required by --version and --direction"),
+    (["00", "--api", "Fetch"], "missing; required by --api"),
     (["00", "--api", "Fetsh", "--version", "1"], "did you mean Fetch?"),
     (
         ["00", "--api", "Fetch", "--version", "1", "--direction", "up"],
-        "neither request nor response",
+        "'up' is not a valid direction",
     ),
-    (["0"], "1 hexadecimal digits: half a byte"),
-    (["0" * 999], "999 hexadecimal digits: half a byte"),
+    (["0"], "odd number of hex digits (1)"),
+    (["0" * 999], "odd number of hex digits (999)"),
     (["caf\udce9"], "No such file or directory"),
 ]
 
 
-@pytest.mark.parametrize(("arguments", "says"), MISTAKES)
-def test_mistakes_are_explained_and_exit_2(arguments: list[str], says: str) -> None:
+@pytest.mark.parametrize(("arguments", "message"), MISTAKES)
+def test_mistakes_are_explained_and_exit_2(arguments: list[str], message: str) -> None:
     result = run(*arguments)
     assert result.exit_code == 2
-    assert says in " ".join(result.stderr.split())
+    assert message in " ".join(result.stderr.split())
 
 
 def test_a_wrong_file_does_not_stop_the_others(tmp_path: Path) -> None:
@@ -329,7 +335,7 @@ def test_a_wrong_file_does_not_stop_the_others(tmp_path: Path) -> None:
     assert len(result.stdout.splitlines()) == 114
 
 
-def test_an_empty_file_is_said_to_be_empty(tmp_path: Path) -> None:
+def test_an_empty_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "nothing").write_bytes(b"")
     result = run(str(tmp_path / "nothing"))
     assert result.exit_code == 2
@@ -348,7 +354,7 @@ def test_a_closed_pipe_ends_it_quietly() -> None:
 # -- records
 
 
-def test_records_are_counted_and_opened_where_asked_for() -> None:
+def test_records_are_counted_or_decoded() -> None:
     produce = [KCAT, "--filter", "api=Produce", "--filter", "direction=request"]
     counted = rows(*produce)[0]["records"]
     assert counted == [
@@ -379,7 +385,7 @@ def test_redaction_keeps_sizes_and_hashes_and_nothing_else() -> None:
     assert made[0]["body"]["topicData"][0]["partitionData"][0]["records"].startswith("87 bytes: 1 ")
 
 
-def test_a_broken_batch_is_said_and_the_rest_stands() -> None:
+def test_a_corrupt_batch_does_not_affect_the_others() -> None:
     record = "AAAAAAAAAAAAAABLAAAAAAKGNA6JAAAAAAAAAAABofxMSlcAAAGh/ExKV///////////////////AAAAAQ=="
     partition = {"index": 0, "records": record}
     topic = {"name": "t", "partitionData": [partition]}

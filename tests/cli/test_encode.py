@@ -52,35 +52,35 @@ FRAME_MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("options", "says"), FRAME_MISTAKES)
-def test_what_a_header_cannot_hold_is_refused(options: list[str], says: str) -> None:
+@pytest.mark.parametrize(("options", "message"), FRAME_MISTAKES)
+def test_invalid_header_fields_are_refused(options: list[str], message: str) -> None:
     result = run("encode", "{}", "--api", "Heartbeat", "--version", "4", "--frame", *options)
     assert result.exit_code == 1
-    assert says in " ".join(result.stderr.split())
+    assert message in " ".join(result.stderr.split())
 
 
 MISTAKES = [
-    ("{", 2, "not JSON"),
+    ("{", 2, "invalid JSON"),
     ("[]", 1, "HeartbeatRequest: is an array, not an object"),
     ('{"groupId": 5}', 1, "HeartbeatRequest.groupId: is a number, not a string"),
     ('{"groupID": "g"}', 1, "did you mean 'groupId'?"),
     ('{"generationId": 99999999999}', 1, "HeartbeatRequest.generation_id: 99999999999 is no int32"),
     ('{"groupId": null}', 1, "HeartbeatRequest.group_id"),
     ("@/nowhere.json", 2, "/nowhere.json: No such file"),
-    ("@{latin}", 2, "is not UTF-8"),
-    ("[" * 200_000, 2, "not JSON"),
-    (f'{{"generationId": {"9" * 5000}}}', 2, "not JSON"),
+    ("@{latin}", 2, "invalid UTF-8 at byte 16"),
+    ("[" * 200_000, 2, "invalid JSON"),
+    (f'{{"generationId": {"9" * 5000}}}', 2, "invalid JSON"),
 ]
 
 
-@pytest.mark.parametrize(("text", "code", "says"), MISTAKES)
-def test_mistakes(text: str, code: int, says: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("text", "code", "message"), MISTAKES)
+def test_mistakes(text: str, code: int, message: str, tmp_path: Path) -> None:
     latin = tmp_path / "latin.json"
     latin.write_bytes(b'{"groupId": "caf\xe9"}')
     given = text.replace("{latin}", str(latin))
     result = run("encode", given, "--api", "Heartbeat", "--version", "4")
     assert result.exit_code == code
-    assert says in " ".join(result.stderr.split())
+    assert message in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_mistakes(text: str, code: int, says: str, tmp_path: Path) -> None:
     ],
     ids=lambda arguments: arguments[0],
 )
-def test_a_full_disk_is_said_and_exits_2(arguments: list[str]) -> None:
+def test_a_full_disk_is_reported_and_exits_2(arguments: list[str]) -> None:
     with open("/dev/full", "wb") as full:
         ran = subprocess.run(
             [sys.executable, "-m", "kafkawire_cli.main", *arguments],
@@ -107,7 +107,7 @@ def test_a_full_disk_is_said_and_exits_2(arguments: list[str]) -> None:
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("verb", ["encode", "decode", "schema"])
-def test_what_a_disk_takes_in_part_is_a_failure(verb: str, unbuffered: str, tmp_path: Path) -> None:
+def test_a_partial_write_is_a_failure(verb: str, unbuffered: str, tmp_path: Path) -> None:
     frame = kafkawire.encode_frame(
         kafkawire.from_json("HeartbeatRequest", 4, {"groupId": "g" * 20_000}), 4, 7, client_id="me"
     )
@@ -140,19 +140,19 @@ def test_codegen_makes_a_package(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "message"),
     [
-        (["--package", "x", "--schemas", "{tmp}"], "holds no schema"),
-        (["--package", "1 x"], "'1 x' is not a valid package name"),
+        (["--package", "x", "--schemas", "{tmp}"], "no schemas (*.json)"),
+        (["--package", "1 x"], "invalid package name '1 x'"),
         (["--package", "x", "--out", "{tmp}/file"], "file: File exists"),
     ],
 )
-def test_codegen_explains_mistakes(tmp_path: Path, options: list[str], says: str) -> None:
+def test_codegen_explains_mistakes(tmp_path: Path, options: list[str], message: str) -> None:
     (tmp_path / "file").write_text("")
     given = [option.format(tmp=tmp_path) for option in ["--out", "{tmp}/o", *options]]
     result = run("codegen", *given)
     assert result.exit_code == 2
-    assert says in " ".join(result.stderr.split())
+    assert message in " ".join(result.stderr.split())
     assert not (tmp_path / "o").exists()
 
 
@@ -172,7 +172,7 @@ def test_codegen_reports_every_fault(tmp_path: Path) -> None:
     assert not (tmp_path / "o").exists()
 
 
-def test_version_says_what_is_installed() -> None:
+def test_version_shows_what_is_installed() -> None:
     text = run("version").stdout
     assert f"kafkawire {kafkawire.__version__}" in text
     assert re.search(r"codecs\s+(interpreted|compiled: \d+ of 292 messages)", text)

@@ -54,7 +54,7 @@ def assert_clean(*outputs: str) -> None:
              *range(0x202A, 0x202F), *range(0x2060, 0x206A), 0xFEFF, 0xD800, 0xDFFF, 0x34F, 0x3164,
              0xFE0F, 0xE0001, 0xE0100]
 )  # fmt: skip
-def test_what_a_terminal_obeys_or_nobody_sees_is_escaped(code: int) -> None:
+def test_control_and_invisible_characters_are_escaped(code: int) -> None:
     assert printable(f"a{chr(code)}b") == f"a{chr(code).encode('unicode_escape').decode()}b"
 
 
@@ -72,7 +72,7 @@ def test_lines_keep_their_ends() -> None:
     [("=1+1", "'=1+1"), ("+1", "'+1"), ("-1", "'-1"), ("@x", "'@x"), ("\t=1", "'\\t=1"),
      ("\r=1", "'\\r=1"), ("a=1", "a=1"), ("", ""), ("x\x1b", "x\\x1b")],
 )  # fmt: skip
-def test_cells_of_csv_are_no_formulas(text: str, cell: str) -> None:
+def test_formulas_in_csv_are_escaped(text: str, cell: str) -> None:
     assert csv_text(text) == cell
 
 
@@ -250,7 +250,7 @@ def test_a_log(tmp_path: Path) -> None:
 # -- a hostile broker, a hostile client
 
 
-def test_what_a_broker_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_messages_of_a_broker_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     async def work() -> None:
         raise ClientError(HOSTILE)
 
@@ -259,21 +259,21 @@ def test_what_a_broker_says(capsys: pytest.CaptureFixture[str]) -> None:
     assert_clean(capsys.readouterr().err)
 
 
-async def _failed(told: Any) -> None:
+async def _fail_one(report: Any) -> None:
     import asyncio
 
     future = asyncio.get_running_loop().create_future()
     future.set_exception(ClientError(HOSTILE))
-    await told.take(future)
+    await report.add(future)
     future = asyncio.get_running_loop().create_future()
     future.set_result(SimpleNamespace(topic=HOSTILE, partition=0, offset=1))
-    await told.take(future)
+    await report.add(future)
 
 
 def test_produce(capsys: pytest.CaptureFixture[str]) -> None:
     import asyncio
 
-    asyncio.run(_failed(produce.DeliveryCounts(True)))
+    asyncio.run(_fail_one(produce.DeliveryReport(True)))
     out, err = capsys.readouterr()
     assert "owned" in out
     assert "owned" in err

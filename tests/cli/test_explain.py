@@ -91,7 +91,7 @@ def test_a_request_frame_explains_itself() -> None:
         assert word in result.stdout
 
 
-def test_a_response_frame_needs_what_it_answers() -> None:
+def test_a_response_frame_needs_api_and_version() -> None:
     frame = "0000000c000000010000000000000000"
     given = run("--frame", "--direction", "response", "--api", "Heartbeat", "--version", "1", frame)
     assert "ResponseHeader" in given.stdout
@@ -114,7 +114,7 @@ def test_json_has_every_byte() -> None:
     assert "".join(leaves(tree) for tree in trees) == FRAME.hex()
 
 
-def test_json_says_what_is_wrong() -> None:
+def test_json_contains_the_error() -> None:
     result = run("--api", "18", "--version", "3", "--json", "026102")
     assert result.exit_code == 1
     made = json.loads(result.stdout)
@@ -128,14 +128,14 @@ def test_json_says_what_is_wrong() -> None:
 
 
 USAGE = [
-    (["--api", "18", "--version", "3", "02 6g"], "'g' at character 5 is no hexadecimal digit"),
-    (["--api", "18", "--version", "3", "026"], "3 hexadecimal digits"),
+    (["--api", "18", "--version", "3", "02 6g"], "invalid hex digit 'g' at character 5"),
+    (["--api", "18", "--version", "3", "026"], "odd number of hex digits (3)"),
     (["--api", "Fetsh", "--version", "3", "00"], "did you mean Fetch?"),
-    (["--api", "9999", "--version", "3", "00"], "no API has the key 9999"),
+    (["--api", "9999", "--version", "3", "00"], "unknown API key 9999"),
     (["--api", "Fetch", "00"], "FetchRequest has versions 0-18"),
-    (["--api", "Fetch", "--version", "99", "00"], "not 99"),
-    (["--version", "3", "00"], "say what the bytes are"),
-    (["--frame", "--api", "Fetch", "00"], "a request's header says what it is"),
+    (["--api", "Fetch", "--version", "99", "00"], "unsupported version 99"),
+    (["--version", "3", "00"], "missing; required without --frame"),
+    (["--frame", "--api", "Fetch", "00"], "only allowed with --direction response"),
     (
         ["--api", "FetchRequest", "--direction", "response", "--version", "3", "00"],
         "FetchRequest is a request",
@@ -143,11 +143,11 @@ USAGE = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "said"), USAGE, ids=[said for _, said in USAGE])
-def test_a_wrong_question_is_a_usage_error(arguments: list[str], said: str) -> None:
+@pytest.mark.parametrize(("arguments", "message"), USAGE, ids=[message for _, message in USAGE])
+def test_invalid_arguments_are_usage_errors(arguments: list[str], message: str) -> None:
     result = run(*arguments)
     assert result.exit_code == 2
-    assert said in " ".join(result.stderr.replace("│", " ").split())
+    assert message in " ".join(result.stderr.replace("│", " ").split())
 
 
 def on_a_terminal(environment: dict[str, str]) -> str:

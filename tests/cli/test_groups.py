@@ -30,24 +30,24 @@ def groups(path: Path) -> dict[str, Any]:
 
 def messages(path: Path) -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
     """Pair the bodies of requests with those of responses, in order; {} for one not read."""
-    asked: dict[Any, list[dict[str, Any]]] = defaultdict(list)
+    request: dict[Any, list[dict[str, Any]]] = defaultdict(list)
     made = []
     for row, body in zip(outside.rows(path), outside.bodies(path), strict=True):
         key = row["stream"], row["api_key"], row["correlation_id"]
         if row["dir"] == "req":
-            asked[key].append(body.get("body") or {})
+            request[key].append(body.get("body") or {})
         else:
-            made.append((row, asked[key].pop(0), body.get("body") or {}))
+            made.append((row, request[key].pop(0), body.get("body") or {}))
     return made
 
 
 @every
 def test_members_are_those_that_brokers_took_in(path: Path) -> None:
     wanted: dict[str, set[str]] = defaultdict(set)
-    for row, asked, said in messages(path):
+    for row, request, message in messages(path):
         joins = row["api_name"] in ("JoinGroup", "ConsumerGroupHeartbeat")
-        if joins and said["ErrorCode"] == 0 and asked.get("MemberEpoch", 0) >= 0:
-            wanted[asked["Group"]].add(said["MemberID"] or asked["MemberID"])
+        if joins and message["ErrorCode"] == 0 and request.get("MemberEpoch", 0) >= 0:
+            wanted[request["Group"]].add(message["MemberID"] or request["MemberID"])
     made = groups(truth.capture_of(path))
     found = {
         group_id: {one["member_id"] for one in life["members"]}
@@ -58,22 +58,22 @@ def test_members_are_those_that_brokers_took_in(path: Path) -> None:
 
 
 @every
-def test_lag_is_how_far_a_commit_is_behind_what_brokers_told_before(path: Path) -> None:
+def test_lag_is_relative_to_earlier_high_watermarks(path: Path) -> None:
     names = outside.topic_names(path)
     ends: dict[tuple[str, int], int] = {}
     lags: dict[str, dict[tuple[str, int], tuple[int, int | None]]] = defaultdict(dict)
     commits: Counter[str] = Counter()
-    for row, asked, said in messages(path):
+    for row, request, message in messages(path):
         if row["api_name"] == "Fetch":
-            for topic, one in partitions(said, names):
+            for topic, one in partitions(message, names):
                 if one["ErrorCode"] == 0:
                     ends[topic, one["Partition"]] = one["HighWatermark"]
         elif row["api_name"] == "ListOffsets":
-            for topic, one in partitions(asked, names):
-                if one["Timestamp"] == -1 and asked.get("IsolationLevel", 0) == 0:
+            for topic, one in partitions(request, names):
+                if one["Timestamp"] == -1 and request.get("IsolationLevel", 0) == 0:
                     ends.update(
                         ((topic, answer["Partition"]), end)
-                        for other, answer in partitions(said, names)
+                        for other, answer in partitions(message, names)
                         if (other, answer["Partition"]) == (topic, one["Partition"])
                         and answer["ErrorCode"] == 0
                         and (end := max([answer["Offset"], *(answer["OldStyleOffsets"] or [])]))
@@ -82,17 +82,18 @@ def test_lag_is_how_far_a_commit_is_behind_what_brokers_told_before(path: Path) 
         elif row["api_name"] in ("OffsetCommit", "TxnOffsetCommit"):
             refused = {
                 (topic, one["Partition"])
-                for topic, one in partitions(said, names)
+                for topic, one in partitions(message, names)
                 if one["ErrorCode"]
             }
             offsets = {
-                (topic, one["Partition"]): one["Offset"] for topic, one in partitions(asked, names)
+                (topic, each["Partition"]): each["Offset"]
+                for topic, each in partitions(request, names)
             }
             taken = {key: offset for key, offset in offsets.items() if key not in refused}
-            commits[asked["Group"]] += bool(taken) or not offsets
+            commits[request["Group"]] += bool(taken) or not offsets
             for key, offset in taken.items():
                 lag = None if key not in ends else max(0, ends[key] - offset)
-                lags[asked["Group"]][key] = offset, lag
+                lags[request["Group"]][key] = offset, lag
     for group_id, life in groups(truth.capture_of(path)).items():
         found = {
             (one["topic"], one["partition"]): (one["offset"], one["lag"]) for one in life["offsets"]
@@ -127,8 +128,8 @@ def test_a_rebalance_takes_from_the_first_join_to_the_last_assignment() -> None:
     joins = [at[row["frame"] - 1] for row in rows if (row["api_key"], row["dir"]) == (11, "req")]
     refused = [
         at[row["frame"] - 1]
-        for row, _, said in messages(path)
-        if row["api_key"] == 12 and said["ErrorCode"] == 27
+        for row, _, message in messages(path)
+        if row["api_key"] == 12 and message["ErrorCode"] == 27
     ]
     synced = [at[row["frame"] - 1] for row in rows if (row["api_key"], row["dir"]) == (14, "resp")]
     life = groups(truth.capture_of(path))["grp-range"]
@@ -148,41 +149,41 @@ def test_a_rebalance_takes_from_the_first_join_to_the_last_assignment() -> None:
 STORY = """\
 Group grp-range
   classic (range), generations 2 to 3
-  2 rebalances, the longest 5.00 s; consumption stood still for 7.96 s
-  1 commit, lag 0 at the last of each partition
+  2 rebalances, the longest 5.00 s; unavailable for 7.96 s (rebalancing)
+  1 commit, lag 0 at the last commit of each partition
 
-  member  software                                      address    joined    gone           generations  commits
+  member  software                                      address    joined    left           generations  commits
   cons-A  confluent-kafka-python 2.16.1-rdkafka-2.16.0  127.0.0.1  03:58:30  03:58:38 left          2-3        1
   cons-B  confluent-kafka-python 2.16.1-rdkafka-2.16.0  127.0.0.1  03:58:36  03:58:38 left            3
 
-  time (UTC)    who     what
+  time (UTC)    member  event
   2026-11-21
   03:58:27.152  cons-A  rebalance starts: a member joins
   03:58:30.153  cons-A  joins (generation 2, 1 member)
   03:58:30.154  cons-A  is assigned g-topic 0-3
-  03:58:30.154          rebalance ends after 3.00 s (generation 2, 1 member); nobody consumed for 3.00 s
+  03:58:30.154          rebalance ends after 3.00 s (generation 2, 1 member); unavailable for 3.00 s
   03:58:30.297  cons-A  commits g-topic 0-3, lag 0
   03:58:31.115  cons-B  rebalance starts: a member joins
-  03:58:31.164  cons-A  is refused: OffsetCommit failed with REBALANCE_IN_PROGRESS
+  03:58:31.164  cons-A  gets an error: OffsetCommit answered REBALANCE_IN_PROGRESS
   03:58:36.116  cons-A  joins (generation 3, 2 members)
   03:58:36.116  cons-B  joins (generation 3)
   03:58:36.116  cons-A  is assigned g-topic 0-1
   03:58:36.116  cons-B  is assigned g-topic 2-3
-  03:58:36.116          rebalance ends after 5.00 s (generation 3, 2 members); nobody consumed for 4.96 s
+  03:58:36.116          rebalance ends after 5.00 s (generation 3, 2 members); unavailable for 4.96 s
   03:58:38.185  cons-B  leaves
   03:58:38.186  cons-A  leaves
 """  # noqa: E501
 
 
-def test_a_life_reads_as_a_story() -> None:
+def test_a_timeline_as_text() -> None:
     assert text("groups", CAPTURES / "ck-group-range.pcap") == STORY
 
 
-def test_members_of_a_consumer_group_go_on_meanwhile() -> None:
+def test_members_of_a_consumer_group_continue_during_a_rebalance() -> None:
     made = text("groups", CAPTURES / "ck-848.pcap")
     assert "  consumer, epochs 1 to 2\n" in made
-    assert "rebalance ends after 1.99 s (epoch 2, 2 members); members went on meanwhile" in made
-    assert "stood still" not in made
+    assert "rebalance ends after 1.99 s (epoch 2, 2 members); members continued meanwhile" in made
+    assert "unavailable" not in made
 
 
 # -- made up stories
@@ -217,21 +218,21 @@ def test_a_cooperative_rebalance_stops_nobody(tmp_path: Path) -> None:
     assert life["stopped_ns"] == 0 < life["rebalances"][0]["duration_ns"]
 
 
-def test_who_is_not_in_the_next_generation_is_removed(tmp_path: Path) -> None:
+def test_a_member_missing_in_the_next_generation_is_removed(tmp_path: Path) -> None:
     story = joined(Story(), "m1", 1, ["m1", "m2"])
     story = joined(story, "m1", 2, ["m1"])
     path = story.save(tmp_path / "a.pcap")
-    assert "is no longer a member: not in generation 2" in text("groups", path)
+    assert "is removed: not in generation 2" in text("groups", path)
     assert "m2" not in {one["member_id"] for one in told(path)["members"]}
 
 
-def test_a_rebalance_that_goes_on_is_said(tmp_path: Path) -> None:
+def test_an_unfinished_rebalance_is_reported(tmp_path: Path) -> None:
     story = joined(Story(), "m1", 1, ["m1"])
     story.asks("Heartbeat", 3, groupId="g", memberId="m1", generationId=1)
     story.answers("Heartbeat", 3, errorCode=27)
     path = story.save(tmp_path / "a.pcap")
     assert told(path)["rebalances"][-1]["ended"] is None
-    assert "the last is not over where the capture ends" in text("groups", path)
+    assert "the last is unfinished at the end of the capture" in text("groups", path)
 
 
 def test_a_member_from_before_the_capture_is_known_by_its_heartbeat(tmp_path: Path) -> None:
@@ -246,17 +247,17 @@ def test_a_member_from_before_the_capture_is_known_by_its_heartbeat(tmp_path: Pa
     assert (life["timeline"], life["rebalances"]) == ([], [])
 
 
-def test_who_is_refused_is_no_member_for_it(tmp_path: Path) -> None:
+def test_an_error_response_does_not_make_a_member(tmp_path: Path) -> None:
     story = Story().asks("Heartbeat", 3, groupId="g", memberId="m1", generationId=1)
     story.answers("Heartbeat", 3, errorCode=22)
     path = story.save(tmp_path / "a.pcap")
     life = told(path)
     assert life["members"] == []
     assert life["errors"] == {"ILLEGAL_GENERATION": 1}
-    assert "tester  is refused: Heartbeat failed with ILLEGAL_GENERATION" in text("groups", path)
+    assert "tester  gets an error: Heartbeat answered ILLEGAL_GENERATION" in text("groups", path)
 
 
-def test_members_of_one_client_id_are_told_apart(tmp_path: Path) -> None:
+def test_members_with_the_same_client_id_have_unique_labels(tmp_path: Path) -> None:
     story = joined(Story(), "one-11112222", 1, ["one-11112222"], groupInstanceId="static-1")
     story = joined(story, "two-33334444", 2, ["two-33334444"])
     made = text("groups", story.save(tmp_path / "a.pcap"))
@@ -280,12 +281,12 @@ def committed(story: Story) -> Story:
     return story.answers("Metadata", 12, topics=[{"name": "orders", "topicId": topic_id}])
 
 
-def test_names_that_come_after_the_commit_still_tell_its_lag(tmp_path: Path) -> None:
+def test_lag_uses_topic_names_that_appear_after_the_commit(tmp_path: Path) -> None:
     path = committed(Story()).save(tmp_path / "a.pcap")
     (entry,) = told(path)["timeline"]
     assert (entry["commits"], entry["lag"], entry["max_lag"]) == (2, 30, 60)
     assert "commits 2 times until" in text("groups", path)
-    assert "orders 0, lag 30 (before up to 60)" in text("groups", path)
+    assert "orders 0, lag 30 (maximum 60)" in text("groups", path)
     # a stream cannot be read ahead
     result = run("groups", "-", stdin=path.read_bytes())
     assert "2 commits, lag unknown" in result.stdout
@@ -305,7 +306,7 @@ def test_of_a_long_life_the_middle_is_left_out(
     assert len(life["rebalances"]) == 7
 
 
-def test_one_group_may_be_asked_for() -> None:
+def test_one_group_can_be_selected() -> None:
     path = shared("captures/live/mixed-a.pcap")
     made = report("groups", path, options=("--group", "kcg", "--group", "aio-g"))["groups"]
     assert [one["group_id"] for one in made] == ["aio-g", "kcg"]

@@ -258,7 +258,7 @@ def test_work_grows_as_the_input_does(
 
 @pytest.mark.parametrize("dimension", DIMENSIONS)
 @pytest.mark.parametrize("name", ["summary", "latency", "topics", "clients", "groups"])
-def test_what_a_person_sees_is_bounded(
+def test_text_reports_are_bounded(
     name: str, dimension: str, captures: Callable[[str, int], Path]
 ) -> None:
     lines = text(name, captures(dimension, LARGE)).splitlines()
@@ -266,19 +266,23 @@ def test_what_a_person_sees_is_bounded(
     assert len(lines) <= (50 * SHOWN if name == "groups" else 15 * SHOWN)
 
 
-def test_what_is_left_out_is_said(captures: Callable[[str, int], Path]) -> None:
+def test_omitted_entries_are_counted(captures: Callable[[str, int], Path]) -> None:
     path = captures("clients", LARGE)
     more = LARGE - SHOWN
-    assert f"... and {more} more clients: --top {LARGE} or --all" in text("clients", path)
-    assert f"... and {more} more clients: --top {LARGE} or --all" in text("summary", path)
+    assert f"... and {more} more clients (--top {LARGE} or --all shows them)" in text(
+        "clients", path
+    )
+    assert f"... and {more} more clients (--top {LARGE} or --all shows them)" in text(
+        "summary", path
+    )
     path = captures("groups", LARGE)
-    assert f"... and {more} more groups: --top {LARGE} or --all" in text("groups", path)
+    assert f"... and {more} more groups (--top {LARGE} or --all shows them)" in text("groups", path)
     path = captures("members", LARGE)
     made = text("groups", path)
-    assert f"... and {more} more members: --top {LARGE} or --all" in made
-    assert "entries left out: --all" in made
+    assert f"... and {more} more members (--top {LARGE} or --all shows them)" in made
+    assert "events not shown (--all shows them)" in made
     path = captures("unread", LARGE)
-    assert "Not read" in text("clients", path)
+    assert "Not decoded" in text("clients", path)
 
 
 @pytest.mark.parametrize(
@@ -308,7 +312,7 @@ def test_all_shows_all(captures: Callable[[str, int], Path]) -> None:
         assert f"m{at}" in made.stdout
     wrong = run("groups", path, "--all", "--top", "3")
     assert wrong.exit_code == 2
-    assert "not together with --top" in wrong.output
+    assert "not allowed together with --top" in wrong.output
 
 
 def test_printing_takes_work_as_there_are_rows() -> None:

@@ -1,4 +1,4 @@
-"""`decode --jobs`: what several processes print is what one prints."""
+"""`decode --jobs`: several processes print what one process prints."""
 
 from __future__ import annotations
 
@@ -19,35 +19,37 @@ PCAPS: Final = sorted(str(path) for path in CAPTURES.glob("*.pcap*"))
 
 COMMAND: Final = """
 import sys
-from kafkawire_cli.parallel import jobs, ordered_output as turns; from kafkawire_cli import main
-jobs.BATCH_ROWS, jobs.AHEAD = 7, 2
-give = turns.Turns.give
-given = []
-turns.Turns.give = lambda *what: given.append(give(*what)) or given[-1]
+from kafkawire_cli.parallel import jobs, ordered_output; from kafkawire_cli import main
+jobs.BATCH_ROWS, jobs.BATCHES_AHEAD = 7, 2
+submit = ordered_output.OrderedOutput.submit
+submitted = []
+ordered_output.OrderedOutput.submit = (
+    lambda *task: submitted.append(submit(*task)) or submitted[-1]
+)
 try:
     main.main()
 finally:
-    print("given", given.count(True), file=sys.stderr)
+    print("submitted", submitted.count(True), file=sys.stderr)
 """
 """The command, with batches so small that there are many of few rows, and counting them."""
 
 
 class Ran(NamedTuple):
-    """What a command with --jobs printed; given: batches, or files, that other processes printed,
-    which are at least as many as may wait for them.
+    """What a command with --jobs printed. submitted: batches, or files, that the workers printed,
+    at least as many as may be queued for them.
     """
 
     exit_code: int
     stdout: str
     stderr: str
-    given: int
+    submitted: int
 
 
 def with_jobs(*arguments: str) -> Ran:
     command = [sys.executable, "-c", COMMAND, "decode", *arguments]
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=500)
-    stderr, _, given = result.stderr.rpartition("given ")
-    return Ran(result.returncode, result.stdout, stderr, int(given))
+    stderr, _, submitted = result.stderr.rpartition("submitted ")
+    return Ran(result.returncode, result.stdout, stderr, int(submitted))
 
 
 @pytest.mark.timeout(600)
@@ -57,14 +59,14 @@ def test_several_files_come_out_in_order(form: str) -> None:
     alone, both = run(*given), with_jobs(*given, "--jobs", "2")
     assert both.stdout == alone.stdout
     assert both.exit_code == alone.exit_code == 0
-    assert both.given >= 2
+    assert both.submitted >= 2
 
 
 @pytest.mark.timeout(600)
 def test_many_files_come_out_in_order() -> None:
     alone, many = run(*PCAPS, "--records"), with_jobs(*PCAPS, "--records", "--jobs", "5")
     assert many.stdout == alone.stdout
-    assert many.given == len(PCAPS) > 5
+    assert many.submitted == len(PCAPS) > 5
 
 
 @pytest.mark.timeout(600)
@@ -74,7 +76,7 @@ def test_one_file_comes_out_in_order(name: str) -> None:
     alone, both = run(*given), with_jobs(*given, "-j", "3")
     assert both.stdout == alone.stdout
     assert both.exit_code == alone.exit_code == int("loss" in name)
-    assert both.given >= 4
+    assert both.submitted >= 4
 
 
 @pytest.mark.timeout(600)
@@ -88,7 +90,7 @@ def test_filters_hold_in_every_process(jobs: str) -> None:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("jobs", ["2", "4"])
-def test_what_is_no_capture_is_said_as_ever(jobs: str, tmp_path: Path) -> None:
+def test_an_invalid_capture_is_reported_as_with_one_process(jobs: str, tmp_path: Path) -> None:
     (tmp_path / "notes.pcap").write_bytes(b"no capture at all")
     given = [PCAPS[0], str(tmp_path / "notes.pcap"), *PCAPS[1:4], "--input-format", "capture"]
     alone, both = run(*given), with_jobs(*given, "--jobs", jobs)
@@ -101,45 +103,45 @@ def test_what_is_no_capture_is_said_as_ever(jobs: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("jobs", ["2", "4"])
-def test_a_reader_that_leaves_and_a_full_disk(jobs: str) -> None:
+def test_a_closed_pipe_and_a_full_disk(jobs: str) -> None:
     command = f"{sys.executable} -m kafkawire_cli.main decode {CAPTURES} -f jsonl -j {jobs}"
     left = subprocess.run(
         ["sh", "-c", f"{command} | head -n 1"], capture_output=True, check=False, timeout=60
     )
     assert (left.stdout.count(b"\n"), left.stderr) == (1, b"")
     with open("/dev/full", "wb") as full:
-        said = subprocess.run(
+        result = subprocess.run(
             command.split(), stdout=full, stderr=subprocess.PIPE, check=False, timeout=60
         )
-    assert said.returncode == 2
-    assert said.stderr == b"kafkawire: output: No space left on device\n"
+    assert result.returncode == 2
+    assert result.stderr == b"kafkawire: output: No space left on device\n"
 
 
-def test_where_nothing_can_be_shared_one_process_does_it() -> None:
+def test_one_process_is_used_if_output_cannot_be_shared() -> None:
     assert run(PCAPS[0], "--jobs", "2").stdout == run(PCAPS[0]).stdout  # into a buffer of its own
 
 
-def test_tables_are_made_by_one_process() -> None:
+def test_jobs_is_refused_with_tables() -> None:
     refused = run(PCAPS[0], "--table", "exchanges", "--jobs", "2")
     assert refused.exit_code == 2
-    assert "is for rows" in refused.stderr
+    assert "not allowed with --table" in refused.stderr
 
 
 @pytest.mark.parametrize("name", ["kcat-kf", "mixed-a"])
 def test_rotated_files_are_one_capture(name: str) -> None:
     folder = shared("captures/variants")
     parts = sorted(folder.glob(f"{name}--rot?.pcap"))
-    told = (folder / f"{name}--rot.truth.jsonl").read_text().splitlines()
+    lines = (folder / f"{name}--rot.truth.jsonl").read_text().splitlines()
     result = run("--rotated", *map(str, reversed(parts)), "--format", "jsonl")
     rows = [json.loads(line) for line in result.stdout.splitlines()]
-    places = [(row["capture"], row["packet"], row["length"]) for row in rows]
-    truth = [(str(parts[row["file"]]), row["frame"], row["len"]) for row in map(json.loads, told)]
-    assert places == truth
+    positions = [(row["capture"], row["packet"], row["length"]) for row in rows]
+    truth = [(str(parts[row["file"]]), row["frame"], row["len"]) for row in map(json.loads, lines)]
+    assert positions == truth
     bodies = [row["body"] for row in rows]
     whole = run(str(folder.parent / "live" / f"{name}.pcap"), "--format", "jsonl")
     assert bodies == [json.loads(line)["body"] for line in whole.stdout.splitlines()]
 
 
-def test_what_cannot_be_one_capture_is_refused() -> None:
+def test_invalid_uses_of_rotated_are_refused() -> None:
     assert run("--rotated", *PCAPS, "--jobs", "2").exit_code == 2
     assert run("--rotated", "0267000000").exit_code == 2

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import count
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pytest
 
@@ -68,8 +68,8 @@ def ran(*words: str, given: str = "") -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-def table(said: str) -> list[list[str]]:
-    return [line.split() for line in said.splitlines()]
+def table(message: str) -> list[list[str]]:
+    return [line.split() for line in message.splitlines()]
 
 
 def test_a_topic_from_its_making_to_its_end(place: Place) -> None:
@@ -77,12 +77,12 @@ def test_a_topic_from_its_making_to_its_end(place: Place) -> None:
     made = ("--create", f"{name}:2", "--config", "retention.ms=60000", "--replication-factor", "1")
     assert ran("topics", *here, *made) == (0, "", "")
     until(lambda: [name, "2", "1"] in table(ran("topics", *here)[1]))
-    code, said, _ = ran("topics", *here, "--topic", name)
+    code, message, _ = ran("topics", *here, "--topic", name)
     assert code == 0
-    assert said.startswith(f"{name}: 2 partitions\n")
-    assert ["1", "1", "0", "1", "1", "0", "0"] in table(said)
-    [told] = json.loads(ran("topics", *here, "--topic", name, "-f", "json")[1])["topics"]
-    assert [each["end_offset"] for each in told["partitions"]] == [0, 0]
+    assert message.startswith(f"{name}: 2 partitions\n")
+    assert ["1", "1", "0", "1", "1", "0", "0"] in table(message)
+    [result] = json.loads(ran("topics", *here, "--topic", name, "-f", "json")[1])["topics"]
+    assert [each["end_offset"] for each in result["partitions"]] == [0, 0]
     code, _, error = ran("topics", *here, "--create", name)
     assert (code, error.startswith("kafkawire: TOPIC_ALREADY_EXISTS")) == (1, True)
     assert ran("topics", *here, "--delete", name) == (0, "", "")
@@ -98,13 +98,13 @@ def test_lines_are_records_and_records_are_lines(place: Place, topic: str) -> No
     here = ("-b", place.bootstrap)
     lines = 'alice:apples\nplain\x1b[2J\nbob:NULL\n\nünï:{"a": 1}'
     sent = ("produce", topic, *here, "-p", "1", "-K", ":", "--null", "NULL", "-v")
-    code, told, said = ran(*sent, "-o", "compression.type=zstd", given=lines)
-    assert (code, said) == (0, "5 delivered, 0 failed\n")
-    assert told.splitlines() == [f"{topic}-1 {offset}" for offset in range(5)]
+    code, result, message = ran(*sent, "-o", "compression.type=zstd", given=lines)
+    assert (code, message) == (0, "5 delivered, 0 failed\n")
+    assert result.splitlines() == [f"{topic}-1 {offset}" for offset in range(5)]
     read = ("consume", topic, *here, "--exit-at-end")
-    code, told, said = ran(*read, "-f", "json")
-    assert (code, said) == (0, "")
-    records = [json.loads(line) for line in told.splitlines()]
+    code, result, message = ran(*read, "-f", "json")
+    assert (code, message) == (0, "")
+    records = [json.loads(line) for line in result.splitlines()]
     assert [(each["partition"], each["offset"]) for each in records] == [(1, n) for n in range(5)]
     assert [(each["key"], each["value"]) for each in records] == [
         ({"text": "alice"}, {"text": "apples"}),
@@ -133,14 +133,14 @@ def test_a_group_goes_on_where_it_was(place: Place, topic: str) -> None:
     )
     read = ("consume", topic, *here, "--group", group, "-f", "value")
     assert ran(*read, "-n", "4") == (0, "0\n1\n2\n3\n", "")
-    [told] = json.loads(ran("groups", *here, "--group", group, "-f", "json")[1])["groups"]
-    assert (told["state"], told["members"], told["lag"]) == ("Empty", [], 5)
+    [result] = json.loads(ran("groups", *here, "--group", group, "-f", "json")[1])["groups"]
+    assert (result["state"], result["members"], result["lag"]) == ("Empty", [], 5)
     assert ran(*read, "-e") == (0, "4\n5\n6\n7\n8\n", "")
-    said = table(ran("groups", *here)[1])
-    assert [group, "Empty", "classic", "0"] in said
+    message = table(ran("groups", *here)[1])
+    assert [group, "Empty", "classic", "0"] in message
     assert ran("groups", *here, "--delete", group) == (0, "", "")
     code, _, error = ran("groups", *here, "--group", group)
-    assert (code, error) == (1, f"kafkawire: unknown group '{group}'\n")
+    assert (code, error) == (1, f"kafkawire groups: no such group: '{group}'\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -157,12 +157,12 @@ def test_an_interrupt_ends_it_in_order(place: Place, topic: str, number: signal.
         running.send_signal(number)
         assert running.wait(240) == 0
         assert (running.stdout.read(), running.stderr.read()) == (b"", b"")
-    [told] = json.loads(ran("groups", *here, "--group", group, "-f", "json")[1])["groups"]
-    assert (told["state"], told["lag"]) == ("Empty", 0)  # it committed, and left
+    [result] = json.loads(ran("groups", *here, "--group", group, "-f", "json")[1])["groups"]
+    assert (result["state"], result["lag"]) == ("Empty", 0)  # it committed, and left
 
 
 @pytest.mark.parametrize(("lines", "unbuffered"), [(1, "1"), (1, ""), (600, "")])
-def test_a_reader_that_leaves_ends_it_and_what_it_could_not_get_is_not_committed(
+def test_a_closed_pipe_ends_consume_and_unwritten_records_are_not_committed(
     place: Place, topic: str, lines: int, unbuffered: str
 ) -> None:
     """As `kafkawire consume | head`: what one poll brings is committed once all of it is out."""
@@ -180,9 +180,9 @@ def test_a_reader_that_leaves_ends_it_and_what_it_could_not_get_is_not_committed
         running.stdout.close()
         assert running.wait(240) == 0
         assert running.stderr.read() == b""
-    [told] = json.loads(ran("groups", *here, "--group", group, "-f", "json")[1])["groups"]
-    assert told["state"] == "Empty"
-    committed = many - told["lag"]
+    [result] = json.loads(ran("groups", *here, "--group", group, "-f", "json")[1])["groups"]
+    assert result["state"] == "Empty"
+    committed = many - result["lag"]
     if lines < poll:
         assert committed == 0
     else:
@@ -254,7 +254,7 @@ def test_a_topic_that_is_not_there(place: Place) -> None:
     assert (code, error) == (1, "kafkawire: UNKNOWN_TOPIC_OR_PARTITION: topic nothere\n")
 
 
-def test_what_was_not_delivered_is_told_line_by_line(place: Place, topic: str) -> None:
+def test_undelivered_lines_are_reported_line_by_line(place: Place, topic: str) -> None:
     here = ("-b", place.bootstrap, "-o", "max.request.size=200")
     code, _, error = ran("produce", topic, *here, given=f"short\n{'x' * 500}\nshort\n")
     assert code == 1
@@ -271,23 +271,23 @@ def test_nobody_answers(words: tuple[str, ...]) -> None:
 
 
 USAGE: Final[dict[tuple[str, ...], str]] = {
-    ("topics",): "give captures, or a cluster with --bootstrap-server",
-    ("groups",): "give captures, or a cluster with --bootstrap-server",
-    ("topics", "x.pcap", "-b", NOBODY): "not both",
-    ("groups", "x.pcap", "-b", NOBODY): "not both",
-    ("topics", "x.pcap", "--create", "t"): "is about a cluster",
-    ("groups", "x.pcap", "--delete", "g"): "is about a cluster",
-    ("topics", "-b", NOBODY, "--sort", "bytes"): "is about captures",
-    ("groups", "-b", NOBODY, "--port", "9092"): "is about captures",
-    ("topics", "-b", NOBODY, "--create", "t", "--delete", "t"): "one at a time",
-    ("topics", "-b", NOBODY, "--create", "t:x"): "'x' partitions",
-    ("topics", "-b", NOBODY, "--config", "a=b"): "is about --create",
+    ("topics",): "expected captures, or a cluster with --bootstrap-server",
+    ("groups",): "expected captures, or a cluster with --bootstrap-server",
+    ("topics", "x.pcap", "-b", NOBODY): "not allowed together with captures",
+    ("groups", "x.pcap", "-b", NOBODY): "not allowed together with captures",
+    ("topics", "x.pcap", "--create", "t"): "only allowed with a cluster",
+    ("groups", "x.pcap", "--delete", "g"): "only allowed with a cluster",
+    ("topics", "-b", NOBODY, "--sort", "bytes"): "only allowed with captures",
+    ("groups", "-b", NOBODY, "--port", "9092"): "only allowed with captures",
+    ("topics", "-b", NOBODY, "--create", "t", "--delete", "t"): "not allowed together",
+    ("topics", "-b", NOBODY, "--create", "t:x"): "invalid number of partitions 'x'",
+    ("topics", "-b", NOBODY, "--config", "a=b"): "only allowed with --create",
     ("topics", "-b", "nowhere"): "'nowhere' is not host:port",
-    ("consume", "t", "-b", NOBODY, "--from", "yesterday"): "'yesterday' is none of",
-    ("consume", "t", "-b", NOBODY, "-o", "linger"): "'linger' is not KEY=VALUE",
+    ("consume", "t", "-b", NOBODY, "--from", "yesterday"): "invalid start 'yesterday'",
+    ("consume", "t", "-b", NOBODY, "-o", "linger"): "'linger': expected KEY=VALUE",
     ("consume", "t", "-b", NOBODY, "-o", "fetch.min.byte=1"): "fetch.min.byte",
     ("produce", "t", "-b", NOBODY, "-o", "acks=7"): "acks",
-    ("produce", "t", "-b", NOBODY, "-K", ""): "is empty",
+    ("produce", "t", "-b", NOBODY, "-K", ""): "must not be empty",
 }
 
 
@@ -295,5 +295,4 @@ USAGE: Final[dict[tuple[str, ...], str]] = {
 def test_usage_errors(words: tuple[str, ...]) -> None:
     code, out, error = ran(*words)
     assert (code, out) == (2, "")
-    said: Any = " ".join(error.split())
-    assert USAGE[words] in said
+    assert USAGE[words] in " ".join(error.split())

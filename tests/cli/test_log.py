@@ -77,7 +77,7 @@ def test_a_record_is_a_json_object(partition: Partition) -> None:
     }
 
 
-def test_what_is_no_text_is_hex(tmp_path: Path) -> None:
+def test_binary_values_are_hex(tmp_path: Path) -> None:
     builder = BatchBuilder()
     builder.append(b"\0\1", b"\xff\xfe")
     builder.append(None, b'{"a":1}')
@@ -99,7 +99,7 @@ def test_the_directory_says_the_decoder(tmp_path: Path) -> None:
     assert "hex" in json_rows(run(path, "--decoder", "none"))[0]["value"]
 
 
-def test_the_decoder_can_be_said(tmp_path: Path) -> None:
+def test_the_decoder_can_be_chosen(tmp_path: Path) -> None:
     path = offsets_segment(tmp_path / "copied")
     assert "hex" in json_rows(run(path))[0]["value"]
     named = json_rows(run(path, "--decoder", "offsets"))[0]
@@ -130,7 +130,7 @@ def test_a_table_names_messages(tmp_path: Path) -> None:
     assert 'OffsetCommitKey{"group": "g", "topic": "t", "partition": 1} -> null' in lines[3]
 
 
-def test_a_table_escapes_what_a_terminal_would_obey(tmp_path: Path) -> None:
+def test_a_table_escapes_control_characters(tmp_path: Path) -> None:
     builder = BatchBuilder()
     builder.append(None, "a\nb \x1b[31m\u202e".encode())
     path = tmp_path / f"{0:020}.log"
@@ -204,22 +204,22 @@ def test_strangers_in_a_directory_are_named(partition: Partition) -> None:
     (partition.folder / "notes.txt").touch()
     result = run(partition.folder)
     assert result.exit_code == 0
-    assert "notes.txt:0: note: not a file of Kafka's log, left out" in result.stderr
+    assert "notes.txt:0: note: unknown file name, skipped" in result.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["missing.log"], "missing.log: no such file or directory"),
-        (["notes.txt"], "notes.txt: no name of Kafka's"),
-        (["empty"], "empty: a directory without files of Kafka's"),
+        (["notes.txt"], "notes.txt: unknown file name"),
+        (["empty"], "empty: no log files in this directory"),
         (["one.log", "--format", "parquet"], "--out"),
         (["one.log", "--decoder", "wrong"], "--decoder"),
         (["one.log", "--out", "no/where.jsonl"], "no/where.jsonl: No such file or directory"),
         (["one.log", "-f", "parquet", "--out", "no/where.parquet"], "no/where.parquet: "),
     ],
 )
-def test_wrong_questions(
+def test_usage_errors(
     arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -238,7 +238,7 @@ def test_out_is_a_file(partition: Partition, tmp_path: Path) -> None:
     assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 36
 
 
-def test_a_disk_that_is_full_is_no_traceback(partition: Partition) -> None:
+def test_a_full_disk_is_not_a_traceback(partition: Partition) -> None:
     full = Path("/dev/full")
     if not full.exists():
         missing("/dev/full")

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from kafkawire.records import BatchBuilder
-from kafkawire_cli.render.progress import LEAST
+from kafkawire_cli.render.progress import MIN_BYTES
 from tests.capture.written import Story
 from tests.conftest import FIXTURES
 
-from .reports import COMMAND, on_a_terminal, said_to, terminal
+from .reports import COMMAND, on_a_terminal, read_terminal, terminal
 
 SMALL = FIXTURES / "captures" / "kcat-kf.pcap"
 WIPED = "\x1b[2K"
@@ -30,14 +30,14 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     records = b64encode(builder.build()).decode()
     partition = {"index": 0, "records": records}
     story = Story()
-    for _ in range(LEAST // 60_000 + 1):
+    for _ in range(MIN_BYTES // 60_000 + 1):
         topic = {"name": "large", "partitionData": [partition]}
         story.asks("Produce", 8, acks=1, timeoutMs=1000, topicData=[topic])
         answer = {"name": "large", "partitionResponses": [{"index": 0}]}
         story.answers("Produce", 8, responses=[answer])
     story.asks("Heartbeat", 3, groupId="g", memberId="m", generationId=1).answers("Heartbeat", 3)
     path = story.closes().save(tmp_path_factory.mktemp("large") / "large.pcap")
-    assert path.stat().st_size >= LEAST
+    assert path.stat().st_size >= MIN_BYTES
     return path
 
 
@@ -52,10 +52,10 @@ VERBS = [
 @pytest.mark.parametrize("verb", VERBS, ids=" ".join)
 def test_a_bar_with_rates_is_drawn_and_wiped(verb: list[str], large: Path, tmp_path: Path) -> None:
     with (tmp_path / "out").open("wb") as out:
-        told = on_a_terminal(*verb, large, out=out)
+        result = on_a_terminal(*verb, large, out=out)
     for word in (" MB/s", " packets/s", "0%", "100%"):
-        assert word in told, told
-    assert told.endswith(WIPED)
+        assert word in result, result
+    assert result.endswith(WIPED)
     command = [*COMMAND, *verb, str(large)]
     plain = subprocess.run(command, capture_output=True, check=True)
     assert (tmp_path / "out").read_bytes() == plain.stdout
@@ -63,30 +63,30 @@ def test_a_bar_with_rates_is_drawn_and_wiped(verb: list[str], large: Path, tmp_p
 
 
 def test_a_table_in_a_file_leaves_the_terminal_to_the_bar(large: Path, tmp_path: Path) -> None:
-    told = on_a_terminal("decode", large, "--table", "messages", "-o", tmp_path / "a.csv")
-    assert " MB/s" in told
-    assert told.endswith(WIPED)
+    result = on_a_terminal("decode", large, "--table", "messages", "-o", tmp_path / "a.csv")
+    assert " MB/s" in result
+    assert result.endswith(WIPED)
 
 
 def test_a_report_follows_the_bar(large: Path) -> None:
     """Both on one terminal: the bar is gone before the report begins."""
     bar, _, report = on_a_terminal("latency", large).rpartition(WIPED)
     assert " MB/s" in bar
-    assert "Calls" in report
+    assert "Requests" in report
     assert "MB/s" not in report
 
 
 def test_no_color_means_none(large: Path) -> None:
-    told = on_a_terminal("topics", large, NO_COLOR="1")
-    assert " MB/s" in told
-    assert "\x1b[3" not in told
-    assert "\x1b[9" not in told
+    result = on_a_terminal("topics", large, NO_COLOR="1")
+    assert " MB/s" in result
+    assert "\x1b[3" not in result
+    assert "\x1b[9" not in result
 
 
 def test_rows_on_the_terminal_leave_no_room_for_a_bar(large: Path) -> None:
-    told = on_a_terminal("decode", large, "--format", "jsonl")
-    assert told.startswith('{"capture"')
-    assert "\x1b" not in told
+    result = on_a_terminal("decode", large, "--format", "jsonl")
+    assert result.startswith('{"capture"')
+    assert "\x1b" not in result
 
 
 def test_a_short_file_has_no_bar() -> None:
@@ -101,5 +101,5 @@ def test_a_stream_has_no_bar(large: Path) -> None:
             command, stdin=file, stdout=subprocess.PIPE, stderr=theirs, check=True
         )
         os.close(theirs)
-        assert b"".join(said_to(ours)) == b""
+        assert b"".join(read_terminal(ours)) == b""
     assert process.stdout.startswith(b"{")

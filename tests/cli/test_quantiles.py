@@ -47,7 +47,7 @@ def test_the_order_does_not_matter(values: list[int], random: Random) -> None:
     assert [of(mixed).at(share) for share in SHARES] == [of(values).at(share) for share in SHARES]
 
 
-def test_what_is_kept_does_not_grow_with_the_values() -> None:
+def test_memory_does_not_grow_with_the_values() -> None:
     made = of([*range(1, DAY, DAY // 50_000), DAY])
     assert made.count > 50_000
     assert len(made._buckets) < 1700

@@ -102,7 +102,7 @@ def test_lint_lists_its_rules() -> None:
     assert [line.split()[0] for line in lines(result)] == list(RULES)
 
 
-def test_lint_of_what_is_not_there_or_holds_no_schema_is_a_usage_error(tmp_path: Path) -> None:
+def test_lint_of_a_missing_or_empty_directory_is_a_usage_error(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "absent"):
         result = run("lint", path)
         assert result.exit_code == USAGE
@@ -135,13 +135,13 @@ def test_show_with_a_column_for_each_version() -> None:
     assert table["columns"] == [str(version) for version in range(19)]
 
 
-def test_show_of_an_unknown_name_suggests_what_was_meant(good: Path) -> None:
+def test_show_of_an_unknown_name_suggests_a_name(good: Path) -> None:
     result = run("show", "ARequests", "--schemas", good)
     assert result.exit_code == USAGE
     assert "did you mean ARequest?" in result.stderr
 
 
-def test_what_is_wrong_in_the_schemas_is_told_by_every_verb(bad: Path, good: Path) -> None:
+def test_schema_errors_are_reported_by_every_verb(bad: Path, good: Path) -> None:
     for arguments in (
         ("show", "A", "--schemas", bad),
         ("diff", good, bad),

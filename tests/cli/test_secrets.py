@@ -78,7 +78,7 @@ def clearly_shown(secret: str, output: str) -> bool:
 
 
 @pytest.mark.parametrize("at", range(19))
-def test_a_secret_is_shown_where_it_is_asked_for_alone(at: int) -> None:
+def test_a_secret_is_shown_only_on_request(at: int) -> None:
     rng = random.Random(1)
     secret = new_secret(rng)
     one = hidden_messages(secret, rng)[at]
@@ -155,7 +155,7 @@ def test_decode(told: tuple[str, Path], form: str, options: tuple[str, ...]) -> 
     assert_hidden(secret, iter([result.output]), form)
 
 
-def test_decode_shows_them_if_asked(told: tuple[str, Path]) -> None:
+def test_decode_shows_secrets_on_request(told: tuple[str, Path]) -> None:
     secret, path = told
     assert clearly_shown(secret, run("decode", path, "--format", "jsonl", "--show-secrets").output)
 

@@ -188,14 +188,14 @@ def test_top_cuts_lists_and_says_so() -> None:
         assert made[kind] == whole[kind][:2]
         assert made["left_out"][kind] == len(whole[kind]) - 2
         assert whole["left_out"][kind] == 0
-    assert "... and 3 more topics: --top 13" in text("topics", path)
+    assert "... and 3 more topics (--top 13" in text("topics", path)
     by_records = report("topics", path, options=("--sort", "records"))["topics"]
     counts = [topic["records"] for topic in by_records]
     assert counts == sorted(counts, reverse=True) != [t["records"] for t in whole["topics"]]
 
 
 @pytest.mark.parametrize("by", ["version", "client", "broker"])
-def test_calls_are_told_apart(by: str) -> None:
+def test_requests_are_grouped(by: str) -> None:
     path = shared("captures/live/mixed-a.pcap")
     made = report("latency", path, options=("--by", by))
     added: Counter[str] = Counter()
@@ -211,7 +211,7 @@ def test_calls_are_told_apart(by: str) -> None:
 
 @pytest.mark.parametrize("columns", [80, 120])
 @pytest.mark.parametrize("verb", ["summary", "latency", "topics", "clients", "groups"])
-def test_lines_are_no_longer_than_the_terminal_is_wide(verb: str, columns: int) -> None:
+def test_lines_fit_the_terminal(verb: str, columns: int) -> None:
     path = shared("captures/live/mixed-a.pcap")
     told = on_a_terminal(verb, path, columns=columns, NO_COLOR="1")
     lines = told.replace("\r\n", "\n").splitlines()
@@ -221,7 +221,7 @@ def test_lines_are_no_longer_than_the_terminal_is_wide(verb: str, columns: int) 
 
 def test_titles_stand_out_on_a_terminal_and_only_there() -> None:
     path = FIXTURES / "captures" / "ck-848.pcap"
-    assert "\x1b[1mCalls\x1b[0m" in on_a_terminal("summary", path)
+    assert "\x1b[1mRequests\x1b[0m" in on_a_terminal("summary", path)
     assert "\x1b" not in text("summary", path)
 
 
@@ -232,7 +232,7 @@ def test_in_a_pipe_nothing_is_folded() -> None:
     assert " ".join(line.split()) == wanted
 
 
-def test_what_strangers_wrote_is_escaped(tmp_path: Path) -> None:
+def test_untrusted_text_is_escaped(tmp_path: Path) -> None:
     evil = "\x1b]0;gotcha\x07"
     story = Story().asks("Metadata", 1, topics=[{"name": evil}]).answers("Metadata", 1)
     story.asks("JoinGroup", 5, groupId=evil, memberId=evil, protocolType="consumer")

@@ -89,8 +89,8 @@ def rows_in(file: Path) -> list[dict[str, Any]]:
 def test_several_tables_have_a_file_each(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "folder"
     names = ["exchanges", "records", "problems"]
-    asked = [each for name in names for each in ("--table", name)]
-    assert run(str(CAPTURE), *asked, "-o", str(folder)) == ""
+    request = [each for name in names for each in ("--table", name)]
+    assert run(str(CAPTURE), *request, "-o", str(folder)) == ""
     assert sorted(path.name for path in folder.iterdir()) == sorted(f"{n}.parquet" for n in names)
     for name in names:
         one = tmp_path / f"{name}.parquet"
@@ -102,8 +102,8 @@ def test_several_tables_have_a_file_each(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", [".jsonl", ".csv", ".arrow"])
 def test_several_tables_in_other_formats(tmp_path: Path, ending: str) -> None:
-    asked = ["--table", "exchanges", "--table", "records", "--table", "exchanges"]
-    run(str(CAPTURE), *asked, "-o", str(tmp_path / f"ck-{{table}}{ending}"))
+    request = ["--table", "exchanges", "--table", "records", "--table", "exchanges"]
+    run(str(CAPTURE), *request, "-o", str(tmp_path / f"ck-{{table}}{ending}"))
     for name in ("exchanges", "records"):
         one = tmp_path / f"one{ending}"
         run(str(CAPTURE), "--table", name, "-o", str(one))
@@ -131,9 +131,9 @@ def test_tables_import_no_more_than_they_need(tmp_path: Path) -> None:
         "try: app()\n"
         "finally: print(*(name in sys.modules for name in names))"
     )
-    asked = ["decode", str(CAPTURE), "--table", "exchanges", "--table", "records"]
+    request = ["decode", str(CAPTURE), "--table", "exchanges", "--table", "records"]
     ran = subprocess.run(
-        [sys.executable, "-c", code, *asked, "-o", str(tmp_path)],
+        [sys.executable, "-c", code, *request, "-o", str(tmp_path)],
         capture_output=True,
         text=True,
         timeout=240,
@@ -178,22 +178,25 @@ def test_messages_whose_records_are_hidden() -> None:
 
 
 REFUSED = [
-    (["--table", "records", "--table", "exchanges"], "several tables need a directory"),
+    (["--table", "records", "--table", "exchanges"], "required for several tables"),
     (["--table", "records", "--table", "exchanges", "-o", "out.csv"], "'out.csv' is one file"),
     (["--table", "records", "--table", "exchanges", "-o", "{table}.txt"], ".jsonl, .csv, .parquet"),
     (["--table", "offsets"], "unknown table 'offsets'"),
-    (["-o", "out.csv"], "needs --table"),
+    (["-o", "out.csv"], "only allowed with --table"),
     (["--table", "records", "-o", "out.txt"], ".jsonl, .csv, .parquet"),
-    (["--table", "records", "--filter", "api=Fetch"], "takes no --filter"),
-    (["--table", "records", "--strict"], "takes no --filter, --format, --api, --records or --str"),
-    (["--table", "records", "--records"], "takes no --filter"),
+    (["--table", "records", "--filter", "api=Fetch"], "not allowed with --filter"),
+    (
+        ["--table", "records", "--strict"],
+        "not allowed with --filter, --format, --api, --records or --str",
+    ),
+    (["--table", "records", "--records"], "not allowed with --filter"),
 ]
 
 
 @pytest.mark.parametrize(("arguments", "says"), REFUSED)
-def test_what_is_refused(arguments: list[str], says: str) -> None:
-    said = " ".join(run(str(CAPTURE), *arguments, code=2).replace("│", " ").split())
-    assert says in said
+def test_invalid_uses_are_refused(arguments: list[str], says: str) -> None:
+    message = " ".join(run(str(CAPTURE), *arguments, code=2).replace("│", " ").split())
+    assert says in message
 
 
 @pytest.mark.parametrize("name", ["new", "new/deep", "new.d", "v1.0/", "new/a-{table}.csv"])
@@ -219,12 +222,12 @@ def test_nothing_is_made_for_a_mistake(tmp_path: Path) -> None:
 
 def test_a_directory_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a directory")
-    said = run(str(CAPTURE), "--table", "records", "-o", f"{tmp_path}/file/new", code=2)
-    assert "file" in said
-    assert "Traceback" not in said
+    message = run(str(CAPTURE), "--table", "records", "-o", f"{tmp_path}/file/new", code=2)
+    assert "file" in message
+    assert "Traceback" not in message
 
 
-def test_a_file_that_is_no_capture(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_capture(tmp_path: Path) -> None:
     file = tmp_path / "text.pcap"
     file.write_text("no capture at all")
     assert "text.pcap" in run(str(file), "--table", "records", code=2)

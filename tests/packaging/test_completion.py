@@ -1,4 +1,4 @@
-"""Shell completion: what is installed for it answers."""
+"""Shell completion of verbs and options."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What verbs are given: captures, files, hex text, filters, clusters."""
+"""Input of the verbs: captures, files, hex text, filters, clusters."""

@@ -1,7 +1,7 @@
-"""What the verbs for live clusters share: where the cluster is, settings, and errors for people.
+"""Options, settings and error handling of the verbs for live clusters.
 
-Law: a setting that is wrong is a usage error (exit code 2); a cluster that cannot be reached or
-refuses is exit code 1, in one line.
+Law: an invalid setting is a usage error (exit code 2); an unreachable cluster or an error response
+is one line on standard error and exit code 1.
 """
 
 from __future__ import annotations
@@ -23,54 +23,59 @@ if TYPE_CHECKING:
 CLUSTER: Final = "--bootstrap-server"
 BootstrapOption = Annotated[
     str,
-    typer.Option(CLUSTER, "-b", metavar="HOST:PORT,...", help="Brokers to begin with."),
+    typer.Option(CLUSTER, "-b", metavar="HOST:PORT,...", help="Bootstrap servers."),
 ]
 CapturesOption = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="FILE...", help="Captures, read as one; directories of them; - for stdin."
+        metavar="FILE...", help="Capture files or directories, read as one capture; - for stdin."
     ),
 ]
-"""Of verbs that are about captures, or with `ClusterOption` about a cluster."""
+"""Captures, for verbs that also take a cluster (`ClusterOption`)."""
 ClusterOption = Annotated[
     str | None,
-    typer.Option(CLUSTER, "-b", metavar="HOST:PORT,...", help="A live cluster: its brokers."),
+    typer.Option(
+        CLUSTER,
+        "-b",
+        metavar="HOST:PORT,...",
+        help="Bootstrap servers of a live cluster, instead of captures.",
+    ),
 ]
 SettingOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--option", "-o", metavar="KEY=VALUE", help="A client's setting, by Kafka's name."
+        "--option", "-o", metavar="KEY=VALUE", help="Client configuration property; repeatable."
     ),
 ]
-PATIENCE: Final = {"default.api.timeout.ms": 10_000, "max.block.ms": 10_000}
-"""A person waits less long than a program does."""
+TIMEOUTS: Final = {"default.api.timeout.ms": 10_000, "max.block.ms": 10_000}
+"""Timeouts for interactive use, shorter than Kafka's defaults."""
 
 
 def settings(
-    bootstrap: str, given: list[str] | None, keys: Mapping[str, Key], **more: Any
+    bootstrap: str, options: list[str] | None, keys: Mapping[str, Key], **more: Any
 ) -> dict[str, Any]:
-    """Put settings together; `KEY=VALUE` may be given for any of `keys`, and goes before `more`,
-    whose names have `_` for dots.
+    """Build the configuration of a client. `--option KEY=VALUE` overrides `more`, whose names have
+    `_` in place of dots.
     """
-    found: dict[str, Any] = {key: value for key, value in PATIENCE.items() if key in keys}
+    found: dict[str, Any] = {key: value for key, value in TIMEOUTS.items() if key in keys}
     found |= {name.replace("_", "."): value for name, value in more.items() if value is not None}
-    found |= pairs(given, "--option")
+    found |= pairs(options, "--option")
     return found | {"bootstrap.servers": bootstrap}
 
 
-def pairs(given: list[str] | None, option: str) -> dict[str, str]:
-    """Read KEY=VALUE pairs."""
+def pairs(arguments: list[str] | None, option: str) -> dict[str, str]:
+    """Parse KEY=VALUE arguments."""
     found: dict[str, str] = {}
-    for text in given or []:
+    for text in arguments or []:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
-            raise typer.BadParameter(f"{text!r} is not KEY=VALUE", param_hint=option)
+            raise typer.BadParameter(f"{text!r}: expected KEY=VALUE", param_hint=option)
         found[key.strip()] = value
     return found
 
 
-def asking(config: Mapping[str, Any]) -> Admin:
-    """Make the admin client that goes with a consumer: with those of its settings that it takes."""
+def admin_client(config: Mapping[str, Any]) -> Admin:
+    """Create an admin client from those settings of `config` that it knows."""
     from kafkawire.net.admin import ADMIN_KEYS, Admin
 
     return Admin({key: value for key, value in config.items() if key in ADMIN_KEYS})
@@ -78,33 +83,33 @@ def asking(config: Mapping[str, Any]) -> Admin:
 
 def is_live(
     context: typer.Context,
-    given: list[str] | None,
+    captures: list[str] | None,
     bootstrap: str | None,
     captures_only: Iterable[str],
 ) -> bool:
-    """Say whether a verb is about a cluster, not about captures; usage errors for both, neither,
-    and an option that belongs to the other.
+    """Return whether a verb shall query a cluster rather than captures. Both, neither, or an option
+    of the other are usage errors.
     """
-    if bootstrap is None and not given:
+    if bootstrap is None and not captures:
         raise typer.BadParameter(
-            f"give captures, or a cluster with {CLUSTER} HOST:PORT", param_hint="FILE..."
+            f"expected captures, or a cluster with {CLUSTER} HOST:PORT", param_hint="FILE..."
         )
-    if bootstrap is not None and given:
-        raise typer.BadParameter(f"{given[0]}: captures or a cluster, not both", param_hint=CLUSTER)
+    if bootstrap is not None and captures:
+        raise typer.BadParameter("not allowed together with captures", param_hint=CLUSTER)
     options = {each.name: each.opts[0] for each in context.command.params if each.name is not None}
-    everywhere = {"given", "form", "wanted"}
+    common = {"given", "form", "wanted"}
     of_captures = {*captures_only}
-    wrong = of_captures if bootstrap is not None else options.keys() - of_captures - everywhere
+    wrong = of_captures if bootstrap is not None else options.keys() - of_captures - common
     for name in sorted(wrong):
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
-            whose = "captures" if bootstrap is not None else f"a cluster ({CLUSTER})"
-            raise typer.BadParameter(f"is about {whose}", param_hint=options[name])
+            subject = "captures" if bootstrap is not None else f"a cluster ({CLUSTER})"
+            raise typer.BadParameter(f"only allowed with {subject}", param_hint=options[name])
     return bootstrap is not None
 
 
 def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run to the end; an error of the client becomes a line on stderr and an exit code."""
+    """Run a coroutine; errors of the client become one line on stderr and an exit code."""
     from kafkawire.client.failures import ClientError, ConfigurationError
     from kafkawire.errors import LocalProtocolError
 
@@ -120,15 +125,15 @@ def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         raise typer.Exit(130) from None
 
 
-def print_json(made: dict[str, Any]) -> None:
-    """Print a report for programs."""
+def print_json(report: dict[str, Any]) -> None:
+    """Print a report as JSON."""
     import json
 
-    print(json.dumps(made, indent=2))
+    print(json.dumps(report, indent=2))
 
 
 def print_sections(sections: Iterable[Section]) -> None:
-    """Print a report for people."""
+    """Print a report as text."""
     from ..render.report import print_sections
 
     print_sections(sections)

@@ -1,8 +1,7 @@
-"""`--filter FIELD=PATTERN`: which rows a person wants to see.
+"""Parses and applies `--filter FIELD=PATTERN`.
 
-Law: patterns of one field are alternatives, different fields must all match; a pattern is a shell
-glob, upper and lower case alike. Of a field whose values are known beforehand, a pattern that no
-value can match is an error, not an empty result.
+Law: a row must match one of the patterns of every field. A pattern is a shell glob, without regard
+to case. For a field with a known set of values, a pattern that can match none is a usage error.
 """
 
 from __future__ import annotations
@@ -25,8 +24,10 @@ GLOB: Final = frozenset("*?[")
 
 
 class Field(NamedTuple):
-    """What rows can be chosen by. values: those of a row. checked: turns what was written into a
-    pattern in lower case; BadParameter where no row can have such a value.
+    """A field that rows can be filtered by.
+
+    values: its values in a row. checked: returns a pattern in lower case; raises BadParameter if no
+    row can match it.
     """
 
     values: Callable[[Entry], Iterable[str | None]]
@@ -40,7 +41,7 @@ def _facts(entry: Entry) -> Facts:
     return facts(row.message, row.body_version)
 
 
-# -- patterns of fields whose values are known
+# -- fields with a known set of values
 
 
 def _one_of(what: str, known: Callable[[], Iterable[str]]) -> Callable[[str], str]:
@@ -49,14 +50,14 @@ def _one_of(what: str, known: Callable[[], Iterable[str]]) -> Callable[[str], st
         if any(fnmatchcase(value.lower(), pattern) for value in values):
             return pattern
         raise typer.BadParameter(
-            f"{text!r} matches no {what}{suggestion(text, values)}", param_hint=OPTION
+            f"no {what} matches {text!r}{suggestion(text, values)}", param_hint=OPTION
         )
 
     return checked
 
 
 def _api(text: str) -> str:
-    """Check the name of an API, or its key; a key that no API has may be in a capture."""
+    """Check the name of an API, or its key; unknown keys may be in a capture."""
     if text.removeprefix("-").isdecimal():
         return text
     if GLOB.isdisjoint(text):
@@ -70,29 +71,27 @@ def _statuses() -> Iterable[str]:
     return [status.value for status in Status]
 
 
-def _errors_known() -> Iterable[str]:
+def _error_names() -> Iterable[str]:
     from kafkawire.protocol.error_code import ErrorCode
 
     return [code.name for code in ErrorCode if code]
 
 
 def _error(text: str) -> str:
-    """Check the name of an error code, or its number; those without a name are `ERROR_<code>`."""
+    """Check the name or number of an error code; unknown codes are named `ERROR_<code>`."""
     from kafkawire.protocol.error_code import ErrorCode
 
     if text.removeprefix("-").isdecimal() and int(text):
         return ErrorCode.name_of(int(text)).lower()
     if re.fullmatch(r"error_-?\d+", text.lower()):
         return text.lower()
-    return _one_of("error code", _errors_known)(text)
+    return _one_of("error code", _error_names)(text)
 
 
 def _number(text: str) -> str:
     if text and all(character.isdecimal() or character in "*?[]-!" for character in text):
         return text
-    raise typer.BadParameter(
-        f"{text!r} is not a valid connection: expected its number", param_hint=OPTION
-    )
+    raise typer.BadParameter(f"{text!r} is not a valid connection number", param_hint=OPTION)
 
 
 FIELDS: Final[dict[str, Field]] = {
@@ -111,10 +110,10 @@ FIELDS: Final[dict[str, Field]] = {
 }
 
 
-def parse(given: list[str]) -> dict[str, list[str]]:
-    """Read `FIELD=PATTERN` arguments; a usage error names the fields, or the value meant."""
-    wanted: dict[str, list[str]] = {}
-    for text in given:
+def parse(arguments: list[str]) -> dict[str, list[str]]:
+    """Parse `FIELD=PATTERN` arguments; usage errors list the fields or suggest a value."""
+    filters: dict[str, list[str]] = {}
+    for text in arguments:
         name, equals, pattern = text.partition("=")
         if not equals:
             raise typer.BadParameter(
@@ -126,17 +125,17 @@ def parse(given: list[str]) -> dict[str, list[str]]:
                 f"unknown field {name!r}{suggestion(name, FIELDS)}; fields: {', '.join(FIELDS)}",
                 param_hint=OPTION,
             )
-        wanted.setdefault(name, []).append(FIELDS[name].checked(pattern))
-    return wanted
+        filters.setdefault(name, []).append(FIELDS[name].checked(pattern))
+    return filters
 
 
-def keeps(wanted: dict[str, list[str]], entry: Entry) -> bool:
-    """Whether every field has a value that matches one of its patterns."""
+def matches(filters: dict[str, list[str]], entry: Entry) -> bool:
+    """Return whether every field has a value that matches one of its patterns."""
     return all(
         any(
             value is not None and fnmatchcase(value.lower(), pattern)
             for value in FIELDS[name].values(entry)
             for pattern in patterns
         )
-        for name, patterns in wanted.items()
+        for name, patterns in filters.items()
     )

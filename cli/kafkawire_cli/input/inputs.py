@@ -1,7 +1,6 @@
-"""What a person hands to `decode`: a capture, frames, hex text, standard input; recognised from the
-first bytes.
+"""Recognises the input of `decode` by its first bytes: a capture, frames, hex text.
 
-Law: a thing that is none of these is refused with the reason; nothing is decoded on a guess.
+Law: any other input is refused with the reason; nothing is decoded on a guess.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Format(StrEnum):
-    """Kinds of input; `auto` looks."""
+    """Formats of input; `auto` is by the first bytes."""
 
     AUTO = "auto"
     CAPTURE = "capture"
@@ -33,7 +32,7 @@ class Format(StrEnum):
     HEX = "hex"
 
 
-_CAPTURE: Final = (
+_CAPTURE_MAGIC: Final = (
     b"\xa1\xb2\xc3\xd4",
     b"\xd4\xc3\xb2\xa1",
     b"\xa1\xb2\x3c\x4d",
@@ -46,24 +45,24 @@ _CAPTURE: Final = (
     b"\xac\x01\x00\x1c",
     b"\x0a\x0d\x0d\x0a",
 )
-LEAST_HEAD: Final = 8
-"""Bytes that tell every format from the others, where there are so many."""
+HEAD_BYTES: Final = 8
+"""Bytes that are enough to recognise any format."""
 
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
-_NO_DIGIT: Final = re.compile(r"[\s:,_-]|\\x|(?<![0-9a-fA-F])0[xX]")
-"""What people write between the digits of hex text, and before them."""
+_SEPARATOR: Final = re.compile(r"[\s:,_-]|\\x|(?<![0-9a-fA-F])0[xX]")
+"""Separators and prefixes in hex text."""
 
 
 class InputError(Exception):
-    """Something given cannot be read; the text says what and why."""
+    """An input cannot be read; the message names it and the reason."""
 
 
 class Entry(NamedTuple):
-    """A row with where it comes from.
+    """A row and its origin.
 
     capture: the file as given. connection: number of the TCP connection in the file, counted from 0
-    in order of appearance (as tshark's tcp.stream); None without packets. client, broker:
+    in order of appearance (like tshark's tcp.stream); None without packets. client, broker:
     `address:port`.
     """
 
@@ -75,13 +74,14 @@ class Entry(NamedTuple):
 
 
 def expand(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield files in order; a directory stands for the captures in it, sorted by name."""
+    """Yield files in order; a directory is replaced by the captures in it, sorted by name."""
     for path in paths:
         if path.is_dir():
             found = sorted(p for p in path.iterdir() if looks_like_capture_name(p.name))
             if not found:
                 raise InputError(
-                    f"{path}: a directory without captures (*.pcap, *.pcapng, also .gz)"
+                    f"{path}: no capture files in this directory "
+                    "(*.pcap, *.pcapng, *.cap, optionally .gz or .zst)"
                 )
             yield from found
         else:
@@ -89,12 +89,12 @@ def expand(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def looks_like_capture_name(name: str) -> bool:
-    """Whether a file of that name in a directory is meant."""
+    """Return whether a file in a directory is a capture, by its name."""
     return re.search(r"\.(pcap|pcapng|cap)\d*(\.gz|\.zst)?$", name) is not None
 
 
 def first_bytes(path: Path) -> bytes:
-    """Read the first bytes of a file, through gzip; InputError where it cannot be opened."""
+    """Read the first bytes of a file, decompressed; InputError if it cannot be opened."""
     try:
         with path.open("rb") as file:
             return unpacked_head(file.read(4096), str(path))
@@ -103,7 +103,7 @@ def first_bytes(path: Path) -> bytes:
 
 
 def unpacked_head(head: bytes, name: str) -> bytes:
-    """Decompress the first bytes of a gzip file; InputError where none can be."""
+    """Decompress the first bytes of a gzip file; InputError if it is corrupt."""
     if head[:2] != _GZIP:
         return head
     from kafkawire.capture.files.recognition import unpacked_head as decompressed
@@ -116,7 +116,7 @@ def unpacked_head(head: bytes, name: str) -> bytes:
 
 
 def recognise(head: bytes, name: str) -> Format:
-    """Tell the format from the first bytes; InputError where it is none."""
+    """Recognise the format by the first bytes; InputError if it is unknown."""
     from kafkawire import DEFAULT_LIMITS
 
     if is_capture(head):
@@ -126,51 +126,49 @@ def recognise(head: bytes, name: str) -> Format:
     if is_hex(head):
         return Format.HEX
     size = int.from_bytes(head[:4], "big", signed=True)
-    if len(head) >= LEAST_HEAD and 4 <= size <= DEFAULT_LIMITS.max_frame_bytes:
+    if len(head) >= HEAD_BYTES and 4 <= size <= DEFAULT_LIMITS.max_frame_bytes:
         return Format.FRAMES
     shown = head[:8].hex(" ")
     raise InputError(
         f"{name}: not a capture file, hex text or frames (starts with {shown}); "
-        "--input-format forces one"
+        "use --input-format to force one"
     )
 
 
 def is_capture(head: bytes) -> bool:
-    """Whether bytes begin a capture, or something compressed, which is looked into later."""
-    return head[:4] in _CAPTURE or head[:4] == _ZSTD
+    """Return whether data starts like a capture, or like zstd, which is checked later."""
+    return head[:4] in _CAPTURE_MAGIC or head[:4] == _ZSTD
 
 
 def is_hex(head: bytes) -> bool:
-    """Whether bytes are, or begin, text of hexadecimal digits, with the usual separators."""
+    """Return whether data starts like hex text, with the usual separators."""
     text = head.removesuffix(b"\\").decode("latin-1")
     return bool(text) and _bad_digit(text) is None
 
 
 def hex_bytes(text: str) -> bytes:
-    """Read hex text: digits, with spaces, newlines, `:`, `,`, `_`, `-`, `0x` and `\\x` as people
-    put them. InputError says which character is none of it, and where.
+    """Parse hex text. Spaces, newlines, `:`, `,`, `_`, `-`, `0x` and `\\x` are ignored; InputError
+    shows the first invalid character and its position.
     """
     at = _bad_digit(text)
     if at is not None:
         around = f"{text[max(0, at - 8) : at]}>{text[at]}<{text[at + 1 : at + 9]}"
-        raise InputError(f"{text[at]!r} at character {at + 1} is no hexadecimal digit: {around}")
-    plain = _NO_DIGIT.sub("", text)
+        raise InputError(f"invalid hex digit {text[at]!r} at character {at + 1}: {around}")
+    plain = _SEPARATOR.sub("", text)
     if len(plain) % 2:
-        raise InputError(
-            f"{len(plain)} hexadecimal digits: half a byte is missing, or one digit is too many"
-        )
+        raise InputError(f"odd number of hex digits ({len(plain)}): the last byte is incomplete")
     return bytes.fromhex(plain)
 
 
 def _bad_digit(text: str) -> int | None:
-    """Find the first character that is neither a digit nor what may stand beside one."""
-    blanked = _NO_DIGIT.sub(lambda found: " " * len(found[0]), text)
+    """Find the first character that is neither a hex digit nor a separator."""
+    blanked = _SEPARATOR.sub(lambda found: " " * len(found[0]), text)
     bad = re.search(r"[^0-9a-fA-F ]", blanked)
     return None if bad is None else bad.start()
 
 
-class _Replayed(RawIOBase):
-    """A stream whose first bytes were taken to be looked at, and come again."""
+class _PeekedStream(RawIOBase):
+    """A stream that returns the bytes that were peeked first."""
 
     def __init__(self, head: bytes, rest: BufferedReader) -> None:
         self._head = head
@@ -187,43 +185,43 @@ class _Replayed(RawIOBase):
         return len(data)
 
 
-def looked_at(stream: BufferedReader, name: str) -> tuple[bytes, BufferedReader]:
-    """Take the first bytes of a pipe, through gzip, however few come at a time; then the stream as
-    it was.
+def peek(stream: BufferedReader, name: str) -> tuple[bytes, BufferedReader]:
+    """Return the first bytes of a pipe, decompressed, and a stream with all of its data. A pipe may
+    return only a few bytes at a time.
     """
     head = b""
-    while len(unpacked_head(head, name)) < LEAST_HEAD:
+    while len(unpacked_head(head, name)) < HEAD_BYTES:
         more = stream.read1(4096)
         if not more:
             break
         head += more
-    return unpacked_head(head, name), BufferedReader(_Replayed(head, stream))
+    return unpacked_head(head, name), BufferedReader(_PeekedStream(head, stream))
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path is read once, as a pipe that the shell made of `<(...)`."""
+    """Return whether a path can be read only once, such as the shell's `<(...)`."""
     return path.is_fifo() or path.is_char_device()
 
 
 def is_hex_argument(text: str) -> bool:
-    """Whether an argument is hex text rather than the name of a file."""
+    """Return whether an argument is hex text rather than the name of a file."""
     try:
-        there = Path(text).exists()
-    except OSError:  # too long for a name
-        there = False
-    return not there and is_hex(os.fsencode(text))
+        exists = Path(text).exists()
+    except OSError:  # too long for a file name
+        exists = False
+    return not exists and is_hex(os.fsencode(text))
 
 
 def standard_input() -> BufferedReader:
-    """Get standard input as a stream of bytes."""
+    """Return standard input as a binary stream."""
     stream = sys.stdin.buffer
     if isinstance(stream, BufferedReader):
         return stream
-    return BufferedReader(stream)  # type: ignore[arg-type]  # a stand-in for stdin is enough
+    return BufferedReader(stream)  # type: ignore[arg-type]  # tests replace stdin
 
 
 def unpacked(data: bytes, name: str) -> bytes:
-    """Take off gzip, where there is any; InputError where it is broken."""
+    """Decompress gzip data, and return other data as it is; InputError if it is corrupt."""
     if data[:2] != _GZIP:
         return data
     try:

@@ -1,4 +1,4 @@
-"""What a person may write for an API: `Fetch`, `fetch`, `FetchRequest`, `list_offsets`, its key."""
+"""Finds APIs by what a user types: `Fetch`, `fetch`, `FetchRequest`, `list_offsets`, an API key."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import typer
 
 
 def suggestion(text: str, known: Iterable[str]) -> str:
-    """Return `; did you mean X?` with the known word most like `text`; "" where none is near."""
-    by_lower = {word.lower(): word for word in known}
+    """Return `; did you mean X?` with the name most similar to `text`; "" if none is similar."""
+    by_lower = {name.lower(): name for name in known}
     plain = text.lower().strip("*?[]")
     close = get_close_matches(plain, by_lower, 1)
-    if not close and plain:  # a part of a long name, as globs have
-        close = [word for word in by_lower if plain in word][:1]
+    if not close and plain:  # part of a name, as in globs
+        close = [name for name in by_lower if plain in name][:1]
     return f"; did you mean {by_lower[close[0]]}?" if close else ""
 
 
 def api_names() -> list[str]:
-    """List the names of all APIs, as Kafka writes them."""
+    """List the names of all APIs."""
     from kafkawire.messages import REGISTRY
 
     return [
@@ -30,7 +30,7 @@ def api_names() -> list[str]:
 
 
 def api_key(text: str, option: str = "--api") -> int:
-    """Find the API key that a name or number means; a usage error suggests what was meant."""
+    """Find the API key by name or number; a usage error suggests a similar name."""
     from kafkawire.messages import REGISTRY
 
     plain = text.replace("_", "").replace("-", "").lower()
@@ -42,7 +42,7 @@ def api_key(text: str, option: str = "--api") -> int:
     if plain.isdigit():
         if int(plain) in known.values():
             return int(plain)
-        raise typer.BadParameter(f"no API has the key {text}", param_hint=option)
+        raise typer.BadParameter(f"unknown API key {text}", param_hint=option)
     short = plain.removesuffix("request").removesuffix("response")
     found = known.get(short)
     if found is None:
@@ -52,7 +52,7 @@ def api_key(text: str, option: str = "--api") -> int:
 
 
 def message_name(text: str, direction: str) -> str:
-    """Find the message that a name means: a message's own name, or an API's with the direction."""
+    """Find a message by its name, or by its API and direction."""
     from kafkawire.messages import REGISTRY
 
     if text in REGISTRY:
@@ -64,11 +64,12 @@ def message_name(text: str, direction: str) -> str:
 
 
 def direction_of(text: str) -> str:
-    """Check `request` or `response`."""
+    """Check that a direction is `request` or `response`."""
     if text not in ("request", "response"):
         known = ("request", "response")
         raise typer.BadParameter(
-            f"{text!r} is neither request nor response{suggestion(text, known)}",
+            f"{text!r} is not a valid direction: expected request or response"
+            f"{suggestion(text, known)}",
             param_hint="--direction",
         )
     return text

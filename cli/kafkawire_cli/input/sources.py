@@ -1,6 +1,7 @@
-"""What the verbs about captures have in common: options, the captures given, the report printed.
+"""Options, inputs and output shared by the verbs that report on captures.
 
-Law: every file given is part of one capture; a file that is none is named, and nothing is read.
+Law: all files are read as one capture; a file that is not a capture is reported on standard error
+and skipped.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
     from ..render.report import Section
 
 
-Found = TypeVar("Found")
+T = TypeVar("T")
 
 
 class Form(StrEnum):
-    """Forms of a report."""
+    """Output formats of a report."""
 
     TABLE = "table"
     JSON = "json"
@@ -40,15 +41,23 @@ class Form(StrEnum):
 
 Files = Annotated[
     list[str],
-    typer.Argument(metavar="FILE", help="Captures, read as one; directories of them; - for stdin."),
+    typer.Argument(
+        metavar="FILE...", help="Capture files or directories, read as one capture; - for stdin."
+    ),
 ]
-FormOption = Annotated[Form, typer.Option("--format", "-f", help="For people, or for programs.")]
+FormOption = Annotated[Form, typer.Option("--format", "-f", help="Output format.")]
 PortOption = Annotated[
     list[int] | None,
-    typer.Option(min=1, max=65535, help="Broker port; otherwise Kafka is recognised on any port."),
+    typer.Option(
+        min=1,
+        max=65535,
+        metavar="PORT",
+        help="Broker port [default: detect Kafka on any port]; repeatable.",
+        show_default=False,
+    ),
 ]
 BrokerOption = Annotated[
-    list[str] | None, typer.Option(metavar="HOST:PORT", help="A broker's address and port.")
+    list[str] | None, typer.Option(metavar="HOST:PORT", help="Broker address; repeatable.")
 ]
 TopOption = Annotated[
     int | None,
@@ -56,40 +65,40 @@ TopOption = Annotated[
         "--top",
         min=1,
         metavar="N",
-        help="Entries of each list to show [default: 10; as JSON all]",
+        help="Show at most N entries of each list [default: 10; all with --format json]",
         show_default=False,
     ),
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="Show all entries of each list.")]
 SHOWN: Final = 10
-"""Entries of a list that a person sees, unless --top or --all says otherwise."""
+"""Entries of a list shown as text, without --top and --all."""
 
 
-class Shown(NamedTuple, Generic[Found]):
-    """The first of a list, and how many more there are."""
+class Shown(NamedTuple, Generic[T]):
+    """The first entries of a list, and the number of the others."""
 
-    first: list[Found]
+    first: list[T]
     left_out: int
 
     def more(self, noun: str) -> tuple[str, ...]:
-        """Say how many are not shown, and how to see them; nothing where all are."""
+        """Describe how many entries are not shown, and how to see them."""
         if not self.left_out:
             return ()
         total = len(self.first) + self.left_out
-        return (f"... and {self.left_out:,} more {noun}: --top {total} or --all",)
+        return (f"... and {self.left_out:,} more {noun} (--top {total} or --all shows them)",)
 
 
 def limit(most: int | None, every: bool, form: Form) -> int | None:
-    """Return how many entries of each list to show, by `--top` and `--all`; None for all."""
+    """Return the number of entries of each list to show, from `--top` and `--all`; None for all."""
     if every and most is not None:
-        raise typer.BadParameter("not together with --top", param_hint="--all")
+        raise typer.BadParameter("not allowed together with --top", param_hint="--all")
     if every or (most is None and form is Form.JSON):
         return None
     return SHOWN if most is None else most
 
 
-def top(found: Sequence[Found], most: int | None) -> Shown[Found]:
-    """Take the first `most` of a list; None for all."""
+def top(found: Sequence[T], most: int | None) -> Shown[T]:
+    """Return the first `most` entries of a list; None for all."""
     first = list(found[:most])
     return Shown(first, len(found) - len(first))
 
@@ -98,14 +107,16 @@ def top(found: Sequence[Found], most: int | None) -> Shown[Found]:
 def reading(
     verb: str, given: list[str], ports: list[int] | None, brokers: list[str] | None
 ) -> Iterator[Reading]:
-    """Open the captures given; what cannot be read at all ends the verb with exit code 2."""
+    """Open the captures; unreadable input ends the verb with exit code 2."""
     try:
         from kafkawire.capture.multifile import Traffic
         from kafkawire.reports.reading import Reading
 
-        said, found = known(ports, brokers), sources(verb, given)
+        endpoints, found = known(ports, brokers), sources(verb, given)
         with progress(found.captures) as watch, readable(given):
-            traffic = Traffic(found.captures, said.ports, brokers=said.addresses, watch=watch)
+            traffic = Traffic(
+                found.captures, endpoints.ports, brokers=endpoints.addresses, watch=watch
+            )
             yield Reading(traffic, watch, found.refused)
     except InputError as error:
         refuse(verb, error)
@@ -113,14 +124,14 @@ def reading(
 
 
 def refuse(verb: str, error: InputError) -> None:
-    """Say what cannot be read."""
+    """Report an input that cannot be read."""
     typer.echo(printable(f"kafkawire {verb}: {error}"), err=True)
 
 
 @contextmanager
 def readable(given: list[str], output: Path | None = None) -> Iterator[None]:
-    """Turn what reading captures and writing what they say may raise into an InputError that names
-    the file.
+    """Convert errors of reading captures and writing output into an InputError that names the
+    file.
     """
     from kafkawire.errors import CaptureError
 
@@ -135,21 +146,21 @@ def readable(given: list[str], output: Path | None = None) -> Iterator[None]:
 
 
 class Sources(NamedTuple):
-    """Captures to be read as one; refused: how many more were given that are none."""
+    """Captures to be read as one. refused: the number of inputs that are not captures."""
 
     captures: list[Path | BinaryIO]
     refused: int
 
 
 def sources(verb: str, given: list[str]) -> Sources:
-    """Find the captures that are read as one: files, or one stream alone. What is none is named,
-    and the rest is read; InputError where there is no rest.
+    """Find the captures to be read as one: files, or a single stream. Files that are not captures
+    are reported and skipped; InputError if none is left.
     """
     paths = [Path("-")] if given == ["-"] else list(inputs.expand(Path(name) for name in given))
     streams = [path for path in paths if str(path) == "-" or inputs.is_stream(path)]
     if streams:
         if len(paths) > 1:
-            raise typer.BadParameter(f"{streams[0]} is a stream, and no part of a set of files")
+            raise typer.BadParameter(f"{streams[0]} is a stream: it must be the only input")
         return Sources([_stream(str(streams[0]))], 0)
     found: list[Path | BinaryIO] = []
     for path in paths:
@@ -167,9 +178,9 @@ def sources(verb: str, given: list[str]) -> Sources:
 
 
 def _stream(name: str) -> BinaryIO:
-    path = Path(name)  # a pipe: it is read to its end
+    path = Path(name)  # a pipe, which is read to its end
     stream = inputs.standard_input() if name == "-" else path.open("rb")
-    head, whole = inputs.looked_at(stream, name)
+    head, whole = inputs.peek(stream, name)
     _must_be_capture(head, name)
     return whole
 
@@ -185,16 +196,14 @@ def _must_be_capture(head: bytes, name: str) -> None:
 
 
 class Known(NamedTuple):
-    """Brokers that are known: their ports, and their addresses as `address:port`."""
+    """Known brokers: their ports, and their addresses as `address:port`."""
 
     ports: list[int]
     addresses: list[str]
 
 
 def known(ports: list[int] | None, brokers: list[str] | None) -> Known:
-    """Read `--port` and `--broker`; a host's name stands for its addresses, as this machine knows
-    them.
-    """
+    """Parse `--port` and `--broker`. Host names are resolved."""
     if not brokers:
         return Known(ports or [], [])
     from kafkawire.capture.engine import endpoint
@@ -214,15 +223,17 @@ def _resolved(text: str) -> list[str]:
 
     host, _, port = text.rpartition(":")
     if not host or not port.isdigit() or not 0 < int(port) < 1 << 16:
-        raise typer.BadParameter(f"{text!r} is no HOST:PORT", param_hint="--broker")
+        raise typer.BadParameter(
+            f"invalid address {text!r}: expected HOST:PORT", param_hint="--broker"
+        )
     try:
-        told = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise typer.BadParameter(f"{host!r}: {reason}", param_hint="--broker") from None
     return [
         f"[{address[0]}]:{port}" if family == socket.AF_INET6 else f"{address[0]}:{port}"
-        for family, *_, address in told
+        for family, *_, address in addresses
     ]
 
 
@@ -230,17 +241,16 @@ def show(
     captures: Reading,
     form: Form,
     sections: Callable[[], Iterable[Section]],
-    made: Callable[[], dict[str, Any]],
+    as_json: Callable[[], dict[str, Any]],
 ) -> None:
-    """Print a report: its sections for a person, or one JSON object; only that is made which is
-    printed. Exit 2 where a file was refused, as the report is not of all then. A reader that leaves
-    early changes nothing about it.
+    """Print a report as text or as one JSON object; only the form printed is computed. Exit 2 if a
+    file was refused, because the report is incomplete, also if the output pipe was closed.
     """
     from ..render.report import print_sections
 
     try:
         if form is Form.JSON:
-            print(json.dumps(made(), indent=2, allow_nan=False))
+            print(json.dumps(as_json(), indent=2, allow_nan=False))
         else:
             print_sections(sections())
         sys.stdout.flush()

@@ -1,12 +1,12 @@
-"""Captures in files, decoded a batch of rows at a time; `--jobs N`: by several processes.
+"""Decodes capture files in batches of rows, with `--jobs N` in several processes.
 
-Law: what is printed is what one process prints, byte for byte and in the same order; how much waits
-is bounded, so memory does not grow with the captures.
+Law: the output is that of one process, byte for byte and in the same order. The queues are bounded,
+so memory does not grow with the captures.
 
-    one process     batch by batch, framed, opened and printed
-    a few           this process frames and pairs --parcels--> others open and print, and so does
-                    this one while they have enough
-    many files      each is decoded by one of them
+    one process     reads, decodes and prints batch by batch
+    a few           this process reads and pairs --work items--> workers decode and print, and so
+                    does this process while the queues are full
+    many files      each file is decoded by one worker
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ..input import filters
 from ..input.inputs import Entry, InputError
 from ..input.sources import Known
-from ..render import messages as output
+from ..render import messages
 from ..render.messages import Printed, Shape, View
 from ..render.progress import progress
 
@@ -33,168 +33,173 @@ if TYPE_CHECKING:
 BATCH_ROWS: Final = 512
 """Rows printed at a time."""
 
-AHEAD: Final = 16
-"""Batches that another process may have waiting; beyond that, this one prints the next itself."""
+BATCHES_AHEAD: Final = 16
+"""Batches queued per worker; while all queues are full, this process prints batches itself."""
 
 FILES_AHEAD: Final = 2
-"""Files that another process may have waiting."""
+"""Files queued per worker."""
 
-FEW: Final = 3
-"""Processes that one which reads for all of them keeps busy: reading is up to half of the work."""
+MAX_SHARED_JOBS: Final = 3
+"""Processes that one reader can keep busy: reading is up to half of the work."""
 
 
 class DecodeOptions(NamedTuple):
-    """What to print of each capture: the form, how much of it, which rows, which brokers."""
+    """What to print of each capture: the format, the view, the filters, the known brokers."""
 
     form: Shape
     view: View
-    wanted: dict[str, list[str]]
+    filters: dict[str, list[str]]
     brokers: Known
 
 
-def decoded(files: Sequence[Path], asked: DecodeOptions, jobs: int) -> Iterator[Printed]:
-    """Decode captures with so many processes."""
+def decoded(files: Sequence[Path], options: DecodeOptions, jobs: int) -> Iterator[Printed]:
+    """Decode captures in `jobs` processes."""
     if jobs > 1:
         from .ordered_output import can_fork
     if jobs == 1 or not can_fork():
         for file in files:
-            yield from _here(file, asked, _drawn())
+            yield from _decode_file(file, options, _show_progress())
         return
-    yield from (_each if FEW < jobs <= len(files) else _shared)(files, asked, jobs)
+    yield from (_file_per_task if MAX_SHARED_JOBS < jobs <= len(files) else _batch_per_task)(
+        files, options, jobs
+    )
 
 
-def decoded_as_one(files: Sequence[Path], asked: DecodeOptions) -> Iterator[Printed]:
-    """Decode captures that are one, in the order of their first packets."""
+def decoded_as_one(files: Sequence[Path], options: DecodeOptions) -> Iterator[Printed]:
+    """Decode files as one capture (`--rotated`), in the order of their first packets."""
     from kafkawire.capture.frames.serialised import LocatedItem
     from kafkawire.capture.multifile import Traffic, file_and_packet
     from kafkawire.errors import CaptureError
 
-    def file_of(told: LocatedItem) -> int:
-        return file_and_packet(told.item.packet)[0]
+    def file_of(one: LocatedItem) -> int:
+        return file_and_packet(one.item.packet)[0]
 
     try:
-        with progress(files, drawn=_drawn()) as watch:
+        with progress(files, drawn=_show_progress()) as watch:
             traffic = Traffic(
-                files, asked.brokers.ports, brokers=asked.brokers.addresses, watch=watch
+                files, options.brokers.ports, brokers=options.brokers.addresses, watch=watch
             )
             for batch in traffic.batches():
-                told = [one for one in batch if isinstance(one, LocatedItem)]
-                for file, some in groupby(told, file_of):
+                items = [one for one in batch if isinstance(one, LocatedItem)]
+                for file, some in groupby(items, file_of):
                     name = str(traffic.sources[file])
-                    yield _printed(name, [_within(one) for one in some], asked)
+                    yield _render(name, [_renumbered(one) for one in some], options)
     except CaptureError as error:
         yield Printed(b"", True, InputError(str(error)))
 
 
-def _within(told: LocatedItem) -> LocatedItem:
-    """Number a packet as its file does."""
+def _renumbered(located: LocatedItem) -> LocatedItem:
+    """Replace the packet number in the set of files by that in its file."""
     from kafkawire.capture.frames.decoding import RawFrame
     from kafkawire.capture.multifile import file_and_packet
 
-    item = told.item
+    item = located.item
     number = file_and_packet(item.packet)[1]
     if isinstance(item, RawFrame):
         item.packet = number
     else:
-        told.item = item._replace(packet=number)
-    return told
+        located.item = item._replace(packet=number)
+    return located
 
 
-def _here(file: Path, asked: DecodeOptions, drawn: bool = False) -> Iterator[Printed]:
+def _decode_file(file: Path, options: DecodeOptions, drawn: bool = False) -> Iterator[Printed]:
     """Decode a capture."""
     try:
-        for told in _batches(file, asked.brokers, drawn):
-            yield from _views(str(file), told, asked)
+        for items in _batches(file, options.brokers, drawn):
+            yield from _render_views(str(file), items, options)
     except InputError as error:
         yield Printed(b"", True, error)
 
 
-def _each(files: Sequence[Path], asked: DecodeOptions, jobs: int) -> Iterator[Printed]:
-    """Have each capture decoded by a process."""
-    from .ordered_output import Turns
+def _file_per_task(files: Sequence[Path], options: DecodeOptions, jobs: int) -> Iterator[Printed]:
+    """Decode each capture in one worker."""
+    from .ordered_output import OrderedOutput
 
-    turns = Turns[Path](jobs, partial(_here, asked=asked), FILES_AHEAD)
+    output = OrderedOutput[Path](jobs, partial(_decode_file, options=options), FILES_AHEAD)
     try:
         for file in files:
-            while not turns.give(partial(Path, file)):
-                yield from turns.wait()
-        yield from turns.rest()
+            while not output.submit(partial(Path, file)):
+                yield from output.wait()
+        yield from output.drain()
     finally:
-        turns.end()
+        output.close()
 
 
-class _Batch(NamedTuple):
-    """Rows of a capture, on their way to another process; frames: those of the parcel, which are
-    not copied into a pickle, and arrive as the bytes they were.
+class _WorkItem(NamedTuple):
+    """A batch of a capture, serialised for a worker. frames: the bytes of the frames, pickled out
+    of band, so that they are not copied.
     """
 
     name: str
-    parcel: SerialisedFrames
+    header: SerialisedFrames
     frames: PickleBuffer
 
 
-def _shared(files: Sequence[Path], asked: DecodeOptions, jobs: int) -> Iterator[Printed]:
-    """Read captures, and share the rest of the work."""
-    from kafkawire.capture.jsonl import rows as row_text  # noqa: F401  # the others have them, too
+def _batch_per_task(files: Sequence[Path], options: DecodeOptions, jobs: int) -> Iterator[Printed]:
+    """Read the captures in this process, and share the decoding with the workers."""
+    from kafkawire.capture.jsonl import rows as row_text  # noqa: F401  # imported before the fork
 
-    from .ordered_output import Turns
+    from .ordered_output import OrderedOutput
 
-    turns = Turns[_Batch](jobs - 1, partial(_opened, asked=asked), AHEAD)
+    output = OrderedOutput[_WorkItem](
+        jobs - 1, partial(_decode_item, options=options), BATCHES_AHEAD
+    )
     try:
         for file in files:
             name = str(file)
             try:
-                for told in _batches(file, asked.brokers, _drawn()):
-                    yield from turns.ready()
-                    if not turns.give(partial(_packed, name, told)):
-                        yield from turns.say(_printed(name, told, asked))
+                for items in _batches(file, options.brokers, _show_progress()):
+                    yield from output.ready()
+                    if not output.submit(partial(_serialise, name, items)):
+                        yield from output.write(_render(name, items, options))
             except InputError as error:
-                yield from turns.say(Printed(b"", True, error))
-        yield from turns.rest()
+                yield from output.write(Printed(b"", True, error))
+        yield from output.drain()
     finally:
-        turns.end()
+        output.close()
 
 
-def _packed(name: str, told: list[LocatedItem]) -> _Batch:
+def _serialise(name: str, items: list[LocatedItem]) -> _WorkItem:
     from kafkawire.capture.frames.serialised import pack
 
-    parcel = pack(told)
-    return _Batch(name, parcel._replace(frames=b""), PickleBuffer(parcel.frames))
+    packed = pack(items)
+    return _WorkItem(name, packed._replace(frames=b""), PickleBuffer(packed.frames))
 
 
-def _opened(batch: _Batch, asked: DecodeOptions) -> Iterator[Printed]:
-    """Open and print what was read."""
+def _decode_item(batch: _WorkItem, options: DecodeOptions) -> Iterator[Printed]:
+    """Decode and render a batch in a worker."""
     from kafkawire.capture.frames.serialised import unpack
 
-    told = unpack(batch.parcel._replace(frames=bytes(batch.frames)))
-    return _views(batch.name, told, asked)
+    items = unpack(batch.header._replace(frames=bytes(batch.frames)))
+    return _render_views(batch.name, items, options)
 
 
-def _views(name: str, told: list[LocatedItem], asked: DecodeOptions) -> Iterator[Printed]:
-    """Give the text of some rows where it was written: it is to be used before the next."""
-    if asked.form is not Shape.JSONL or asked.wanted:
-        yield _printed(name, told, asked)
+def _render_views(name: str, items: list[LocatedItem], options: DecodeOptions) -> Iterator[Printed]:
+    """Render rows without copying the text: it is valid until the next batch is rendered."""
+    if options.form is not Shape.JSONL or options.filters:
+        yield _render(name, items, options)
         return
-    lines = _lines(name, asked.view)
+    lines = _lines(name, options.view)
     lines.clean = True
-    with lines.view(told) as text:
+    with lines.view(items) as text:
         yield Printed(text, lines.clean)
 
 
-def _printed(name: str, told: list[LocatedItem], asked: DecodeOptions) -> Printed:
+def _render(name: str, items: list[LocatedItem], options: DecodeOptions) -> Printed:
+    """Render rows as encoded text."""
     from kafkawire.capture.engine import located
 
-    if asked.form is Shape.JSONL and not asked.wanted:
-        lines = _lines(name, asked.view)
+    if options.form is Shape.JSONL and not options.filters:
+        lines = _lines(name, options.view)
         lines.clean = True
-        return Printed(lines.text(told), lines.clean)
-    text = output.text(asked.form, asked.view)
+        return Printed(lines.text(items), lines.clean)
+    text = messages.text(options.form, options.view)
     clean = True
     texts = []
-    for one in told:
+    for one in items:
         found = located(one)
         entry = Entry(name, found.connection, found.client, found.broker, found.row)
-        if not asked.wanted or filters.keeps(asked.wanted, entry):
+        if not options.filters or filters.matches(options.filters, entry):
             clean = clean and entry.row.status == "ok"
             texts.append(text(entry))
     stdout = sys.stdout
@@ -208,21 +213,21 @@ def _lines(name: str, view: View) -> Lines:
     return Lines(name, *view)
 
 
-def _drawn() -> bool:
-    return not sys.stdout.isatty()  # rows on the terminal, and a bar would stand among them
+def _show_progress() -> bool:
+    return not sys.stdout.isatty()  # on a terminal the bar would appear among the rows
 
 
 def _batches(file: Path, brokers: Known, drawn: bool = False) -> Iterator[list[LocatedItem]]:
-    """Read a capture, some rows at a time."""
+    """Read a capture in batches of rows."""
     from kafkawire.capture.engine import read_batches
     from kafkawire.errors import CaptureError
 
     try:
         with progress([file], drawn=drawn) as watch:
-            for told in read_batches(
+            for items in read_batches(
                 file, ports=brokers.ports, brokers=brokers.addresses, watch=watch
             ):
-                for at in range(0, len(told), BATCH_ROWS):
-                    yield told[at : at + BATCH_ROWS]
+                for at in range(0, len(items), BATCH_ROWS):
+                    yield items[at : at + BATCH_ROWS]
     except CaptureError as error:
         raise InputError(f"{file}: {error}") from None

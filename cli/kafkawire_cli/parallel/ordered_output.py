@@ -1,13 +1,13 @@
-"""Processes that print by turns: what `decode --jobs` divides its work with.
+"""Runs tasks in several processes and writes their output in input order, for `decode --jobs`.
 
-Law: what is printed comes out in the order in which it was handed over, whoever printed it; each
-process writes what it printed itself, when its turn has come, so that nobody copies it.
+Law: output appears in the order in which the tasks were submitted, whichever process made it. Each
+process writes its own output itself when it is its turn, so output is not copied between processes.
 
-    this process   gives 1, 2 to another | prints 3, holds it | gives 4     | writes 3 | ...
-    the other       `--> prints and writes 1, 2 -------------- prints 4, holds it  `--> writes 4
+    this process   submits 1, 2 to a worker | prints 3, buffers it | submits 4 | writes 3 | ...
+    the worker       `--> prints and writes 1, 2 ---------- prints 4, buffers it  `--> writes 4
 
-The others are forked, so nothing starts up; what they are given lies in memory that is shared, as
-a pipe would be full before they come to read it.
+Workers are forked, so there is no start-up cost. Task data is passed in shared memory: a pipe would
+fill up before the worker reads it.
 """
 
 from __future__ import annotations
@@ -32,310 +32,319 @@ from ..render.messages import Printed
 
 Task = TypeVar("Task")
 
-ROOM: Final = 1 << 22
-"""Bytes of memory shared with a process, for what it is given."""
+SHARED_BYTES: Final = 1 << 22
+"""Bytes of memory shared with each worker, for task data."""
 
-HELD: Final = 1 << 25
-"""Bytes of text that a process keeps in memory until its turn."""
+BUFFERED_BYTES: Final = 1 << 25
+"""Bytes of output that a process buffers in memory until its turn."""
 
 CHUNK: Final = 1 << 20
 
 
-class Stretch:
-    """Tasks of one process that follow one another: they take one turn. left: of them, those whose
-    text is not written yet.
+class Run:
+    """Consecutive tasks of one worker, which are written in one turn. pending: the number of tasks
+    whose output is not yet written.
     """
 
-    def __init__(self, number: int, other: Other) -> None:
+    def __init__(self, number: int, worker: Worker) -> None:
         self.number = number
-        self.other = other
-        self.left = 0
+        self.worker = worker
+        self.pending = 0
 
 
-class Ended(NamedTuple):
-    """What came of a task whose text is written, or could not be."""
+class TaskDone(NamedTuple):
+    """The result of a task: its output has been written, or writing failed."""
 
     clean: bool
     error: InputError | None = None
     failure: OSError | None = None
 
 
-class Given(NamedTuple):
-    """A task on its way: its stretch, and where it lies in the shared memory; behind its pickle
-    begin the buffers that are not copied into that.
+class SubmittedTask(NamedTuple):
+    """A task sent to a worker: its run, and where its data lies in shared memory. The pickle comes
+    first, then the out-of-band buffers. sizes: the length of each.
     """
 
-    stretch: int
+    run: int
     start: int
     end: int
     sizes: list[int]
 
 
 def can_fork() -> bool:
-    """Whether work can be divided here: processes fork, and have standard output in common."""
+    """Return whether workers can be used: processes can fork and share standard output."""
     try:
         sys.stdout.fileno()
-    except OSError:  # a stand-in
+    except OSError:  # a replacement without a file descriptor
         return False
     return "fork" in get_all_start_methods()
 
 
-class Turns(Generic[Task]):
-    """Processes that do tasks beside this one, and what waits for its turn.
+class OrderedOutput(Generic[Task]):
+    """A pool of workers, and the output that waits for its turn.
 
-    do: does a task; what it yields is used before it goes on. ahead: tasks that a process may have
-    waiting. What the generators here yield is to be written to `sys.stdout.buffer` before they go
-    on.
+    run_task: runs a task; each chunk of output that it yields is used before it continues.
+    queue_size: tasks that a worker may have queued. The caller must write each chunk that these
+    generators yield to `sys.stdout.buffer` before it asks for the next.
     """
 
-    def __init__(self, number: int, do: Callable[[Task], Iterable[Printed]], ahead: int) -> None:
-        self._others = [Other(do) for _ in range(number)]
-        self._ahead = ahead
-        self._queue: deque[Stretch | Printed] = deque()
-        self._held = self._stretches = 0
+    def __init__(
+        self, number: int, run_task: Callable[[Task], Iterable[Printed]], queue_size: int
+    ) -> None:
+        self._workers = [Worker(run_task) for _ in range(number)]
+        self._queue_size = queue_size
+        self._queue: deque[Run | Printed] = deque()
+        self._buffered = self._runs = 0
 
-    def give(self, task: Callable[[], Task]) -> bool:
-        """Give another process a task; False where all of them have enough, or it is too long."""
-        other = min(self._others, key=lambda one: len(one.tasks))
-        if len(other.tasks) >= self._ahead:
+    def submit(self, task: Callable[[], Task]) -> bool:
+        """Submit a task to the least busy worker. Return False if all queues are full or the task
+        is too large.
+        """
+        worker = min(self._workers, key=lambda one: len(one.tasks))
+        if len(worker.tasks) >= self._queue_size:
             return False
         buffers: list[pickle.PickleBuffer] = []
         pickled = pickle.dumps(task(), 5, buffer_callback=buffers.append)
         parts = [memoryview(pickled), *(buffer.raw() for buffer in buffers)]
         sizes = [len(part) for part in parts]
-        place = other.place(sum(sizes))
-        if place is None:
+        span = worker.allocate(sum(sizes))
+        if span is None:
             return False
-        other.put(place[0], parts)
+        worker.copy(span[0], parts)
         last = self._queue[-1] if self._queue else None
-        if isinstance(last, Stretch) and last.other is other:
-            stretch = last
+        if isinstance(last, Run) and last.worker is worker:
+            run = last
         else:
-            self._stretches += 1
-            stretch = Stretch(self._stretches, other)
-            self._queue.append(stretch)
-        stretch.left += 1
-        other.tasks.append((stretch, place))
-        other.send(Given(stretch.number, *place, sizes))
+            self._runs += 1
+            run = Run(self._runs, worker)
+            self._queue.append(run)
+        run.pending += 1
+        worker.tasks.append((run, span))
+        worker.send(SubmittedTask(run.number, *span, sizes))
         if last is None:
-            _give_turn(stretch)
+            _start_turn(run)
         return True
 
-    def say(self, printed: Printed) -> Iterator[Printed]:
-        """Give, or hold until its turn, what this process printed."""
+    def write(self, printed: Printed) -> Iterator[Printed]:
+        """Yield output of this process, or buffer it until its turn."""
         if not self._queue:
             yield printed
             return
         printed = printed._replace(text=bytes(printed.text))
         self._queue.append(printed)
-        self._held += len(printed.text)
-        while self._held > HELD:
+        self._buffered += len(printed.text)
+        while self._buffered > BUFFERED_BYTES:
             yield from self.wait()
 
     def ready(self) -> Iterator[Printed]:
-        """Give what has its turn by now, and give others theirs."""
-        for other in self._others:
-            while other.heard():
-                yield other.hear()
-        yield from self._passed()
+        """Yield the output whose turn has come, without waiting."""
+        for worker in self._workers:
+            while worker.poll():
+                yield worker.receive()
+        yield from self._advance()
 
     def wait(self) -> Iterator[Printed]:
-        """Wait until the turn has passed on, if there is anything to wait for."""
+        """Wait until the first run in the queue is written, if there is one."""
         first = self._queue[0] if self._queue else None
-        while isinstance(first, Stretch) and first.left:
-            yield first.other.hear()
-        yield from self._passed()
+        while isinstance(first, Run) and first.pending:
+            yield first.worker.receive()
+        yield from self._advance()
 
-    def rest(self) -> Iterator[Printed]:
-        """Wait for all that is left, and give it."""
+    def drain(self) -> Iterator[Printed]:
+        """Wait for all remaining output."""
         while self._queue:
             yield from self.wait()
 
-    def _passed(self) -> Iterator[Printed]:
+    def _advance(self) -> Iterator[Printed]:
         while self._queue:
             first = self._queue[0]
             if isinstance(first, Printed):
-                self._held -= len(first.text)
+                self._buffered -= len(first.text)
                 yield first
-            elif first.left:
+            elif first.pending:
                 return
             self._queue.popleft()
-            if self._queue and isinstance(following := self._queue[0], Stretch):
-                _give_turn(following)
+            if self._queue and isinstance(following := self._queue[0], Run):
+                _start_turn(following)
 
-    def end(self) -> None:
-        """End the processes: rows that are not written by now are not wanted any more."""
-        for other in self._others:
-            other.end()
+    def close(self) -> None:
+        """Kill the workers. Output that is not yet written is discarded."""
+        for worker in self._workers:
+            worker.close()
 
 
-def _give_turn(stretch: Stretch) -> None:
+def _start_turn(run: Run) -> None:
     sys.stdout.flush()
-    stretch.other.send(stretch.number)
+    run.worker.send(run.number)
 
 
-class Other:
-    """Another process, what it was given and has not ended, and the wire to it: there go tasks and
-    the numbers of stretches whose turn has come; back comes how each task ended.
+class Worker:
+    """A forked process and its queue of tasks. The connection carries tasks and the numbers of runs
+    whose turn has come to the worker, and the result of each task back.
     """
 
-    def __init__(self, do: Callable[[Task], Iterable[Printed]]) -> None:
-        self._room = mmap(-1, ROOM)
-        self.tasks: deque[tuple[Stretch, tuple[int, int]]] = deque()
-        self.wire, its = Pipe()
-        sys.stdout.flush()  # else what is buffered would be there twice
+    def __init__(self, run_task: Callable[[Task], Iterable[Printed]]) -> None:
+        self._memory = mmap(-1, SHARED_BYTES)
+        self.tasks: deque[tuple[Run, tuple[int, int]]] = deque()
+        self.connection, remote = Pipe()
+        sys.stdout.flush()  # otherwise the fork would write the buffered output a second time
         self._process = get_context("fork").Process(
-            target=_work, args=(do, its, self.wire, self._room), daemon=True
+            target=_work, args=(run_task, remote, self.connection, self._memory), daemon=True
         )
         self._process.start()
-        its.close()
-        self._told = select.poll()
-        self._told.register(self.wire.fileno(), select.POLLIN)
+        remote.close()
+        self._poll = select.poll()
+        self._poll.register(self.connection.fileno(), select.POLLIN)
 
-    def place(self, size: int) -> tuple[int, int] | None:
-        """Find a place behind what lies there, or at the beginning; None where there is no room."""
+    def allocate(self, size: int) -> tuple[int, int] | None:
+        """Find free memory behind the newest task or at the start; None if there is not enough."""
         if not self.tasks:
-            start, most = 0, ROOM
+            start, limit = 0, SHARED_BYTES
         else:
             oldest, newest = self.tasks[0][1], self.tasks[-1][1]
-            start, most = newest[1], ROOM if newest >= oldest else oldest[0]
-            if start + size > most and most == ROOM:
-                start, most = 0, oldest[0]
-        return (start, start + size) if start + size <= most else None
+            start, limit = newest[1], SHARED_BYTES if newest >= oldest else oldest[0]
+            if start + size > limit and limit == SHARED_BYTES:
+                start, limit = 0, oldest[0]
+        return (start, start + size) if start + size <= limit else None
 
-    def put(self, start: int, parts: list[memoryview]) -> None:
-        """Put data there."""
+    def copy(self, start: int, parts: list[memoryview]) -> None:
+        """Copy task data into the shared memory."""
         for part in parts:
-            self._room[start : start + len(part)] = part
+            self._memory[start : start + len(part)] = part
             start += len(part)
 
-    def send(self, told: Given | int) -> None:
-        """Tell it something; where it has ended, what comes back says so."""
+    def send(self, message: SubmittedTask | int) -> None:
+        """Send a task or a run number. If the worker has died, `receive` raises the error."""
         with suppress(ConnectionError):
-            self.wire.send(told)
+            self.connection.send(message)
 
-    def heard(self) -> bool:
-        """Whether `hear` need not wait."""
-        return bool(self._told.poll(0))
+    def poll(self) -> bool:
+        """Return whether `receive` would return at once."""
+        return bool(self._poll.poll(0))
 
-    def hear(self) -> Printed:
-        """Wait until a task has ended. Raises OSError where that could not be written, or nobody is
-        there to do it any more.
+    def receive(self) -> Printed:
+        """Wait until a task is done. Raises OSError if its output could not be written, or if the
+        worker died.
         """
         try:
-            ended: Ended = self.wire.recv()
+            done: TaskDone = self.connection.recv()
         except (EOFError, ConnectionError):
             self._process.join()
-            reason = f"a process ended with {self._process.exitcode}; rows are missing"
+            reason = f"worker process exited with {self._process.exitcode}; rows are missing"
             raise ChildProcessError(ECHILD, reason, "--jobs") from None
-        if ended.failure is not None:
-            raise ended.failure
-        stretch, _ = self.tasks.popleft()
-        stretch.left -= 1
-        return Printed(b"", ended.clean, ended.error)
+        if done.failure is not None:
+            raise done.failure
+        run, _ = self.tasks.popleft()
+        run.pending -= 1
+        return Printed(b"", done.clean, done.error)
 
-    def end(self) -> None:
-        """End it, whatever it does."""
+    def close(self) -> None:
+        """Kill the worker, whatever it is doing."""
         self._process.kill()
         self._process.join()
-        self.wire.close()
-        self._room.close()
+        self.connection.close()
+        self._memory.close()
 
 
-# -- in the other process
+# -- in the worker
 
 
 def _work(
-    do: Callable[[Task], Iterable[Printed]], wire: Connection, mine: Connection, room: mmap
+    run_task: Callable[[Task], Iterable[Printed]],
+    connection: Connection,
+    parent: Connection,
+    memory: mmap,
 ) -> None:
-    mine.close()  # else this process would not hear that the other has ended
-    output = _Output(wire)
-    with suppress(EOFError, KeyboardInterrupt):  # nobody waits for it any more
+    parent.close()  # otherwise the worker would not notice that its parent has exited
+    output = _WorkerOutput(connection)
+    with suppress(EOFError, KeyboardInterrupt):  # the parent no longer waits
         while True:
             try:
-                _do(do, room, output)
+                _run_next(run_task, memory, output)
             except OSError as failure:
-                wire.send(Ended(False, failure=failure))
+                connection.send(TaskDone(False, failure=failure))
                 break
     os._exit(0)
 
 
-def _do(do: Callable[[Task], Iterable[Printed]], room: mmap, output: _Output) -> None:
-    given = output.next()
-    at = given.start
+def _run_next(
+    run_task: Callable[[Task], Iterable[Printed]], memory: mmap, output: _WorkerOutput
+) -> None:
+    submitted = output.next()
+    at = submitted.start
     parts = []
-    for size in given.sizes:
-        parts.append(room[at : at + size])
+    for size in submitted.sizes:
+        parts.append(memory[at : at + size])
         at += size
     task: Task = pickle.loads(parts[0], buffers=parts[1:])
     clean, error = True, None
-    for printed in do(task):
-        output.write(given.stretch, printed.text)
+    for printed in run_task(task):
+        output.write(submitted.run, printed.text)
         clean = clean and printed.clean
         error = printed.error or error
-    output.end(given.stretch, Ended(clean, error))
+    output.finish(submitted.run, TaskDone(clean, error))
 
 
-class _Held:
-    """Text of a stretch whose turn has not come, and the tasks it is of."""
+class _BufferedRun:
+    """Output of a run whose turn has not come, and the results of its tasks."""
 
-    def __init__(self, stretch: int) -> None:
-        self.stretch = stretch
-        self.text = SpooledTemporaryFile(HELD)  # noqa: SIM115  # closed when it is written
-        self.ended: list[Ended] = []
+    def __init__(self, run: int) -> None:
+        self.run = run
+        self.text = SpooledTemporaryFile(BUFFERED_BYTES)  # noqa: SIM115  # closed once written
+        self.done: list[TaskDone] = []
 
 
-class _Output:
-    """Standard output, written to when this process has its turn; until then text is held."""
+class _WorkerOutput:
+    """Standard output of a worker: written while it is its turn, buffered before."""
 
-    def __init__(self, wire: Connection) -> None:
-        self._wire = wire
-        self._told = select.poll()
-        self._told.register(wire.fileno(), select.POLLIN)
-        self._tasks: deque[Given] = deque()
-        self._held: deque[_Held] = deque()
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._poll = select.poll()
+        self._poll.register(connection.fileno(), select.POLLIN)
+        self._tasks: deque[SubmittedTask] = deque()
+        self._buffered: deque[_BufferedRun] = deque()
         self._turn = 0
 
-    def next(self) -> Given:
+    def next(self) -> SubmittedTask:
         """Wait for the next task."""
         while not self._tasks:
-            self._hear()
+            self._receive()
         return self._tasks.popleft()
 
-    def write(self, stretch: int, text: bytes | memoryview) -> None:
-        """Write text of a stretch, or hold it."""
-        while self._told.poll(0):
-            self._hear()
-        if stretch <= self._turn:
+    def write(self, run: int, text: bytes | memoryview) -> None:
+        """Write output of a run, or buffer it."""
+        while self._poll.poll(0):
+            self._receive()
+        if run <= self._turn:
             pipes.write(text)
         else:
-            self._of(stretch).text.write(text)
+            self._buffer(run).text.write(text)
 
-    def end(self, stretch: int, ended: Ended) -> None:
-        """Say how a task ended as soon as its text is written."""
-        if stretch <= self._turn:
+    def finish(self, run: int, done: TaskDone) -> None:
+        """Report the result of a task as soon as its output is written."""
+        if run <= self._turn:
             sys.stdout.flush()
-            self._wire.send(ended)
+            self._connection.send(done)
         else:
-            self._of(stretch).ended.append(ended)
+            self._buffer(run).done.append(done)
 
-    def _of(self, stretch: int) -> _Held:
-        if not self._held or self._held[-1].stretch != stretch:
-            self._held.append(_Held(stretch))
-        return self._held[-1]
+    def _buffer(self, run: int) -> _BufferedRun:
+        if not self._buffered or self._buffered[-1].run != run:
+            self._buffered.append(_BufferedRun(run))
+        return self._buffered[-1]
 
-    def _hear(self) -> None:
-        heard: Given | int = self._wire.recv()
-        if isinstance(heard, Given):
-            self._tasks.append(heard)
+    def _receive(self) -> None:
+        message: SubmittedTask | int = self._connection.recv()
+        if isinstance(message, SubmittedTask):
+            self._tasks.append(message)
             return
-        self._turn = heard
-        while self._held and self._held[0].stretch <= heard:
-            held = self._held.popleft()
-            held.text.seek(0)
-            while text := held.text.read(CHUNK):
+        self._turn = message
+        while self._buffered and self._buffered[0].run <= message:
+            buffered = self._buffered.popleft()
+            buffered.text.seek(0)
+            while text := buffered.text.read(CHUNK):
                 pipes.write(text)
             sys.stdout.flush()
-            held.text.close()
-            for ended in held.ended:
-                self._wire.send(ended)
+            buffered.text.close()
+            for done in buffered.done:
+                self._connection.send(done)

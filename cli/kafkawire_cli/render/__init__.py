@@ -1,1 +1,1 @@
-"""What verbs print: tables, trees, JSON lines, reports."""
+"""Output of the verbs: tables, trees, JSON lines, reports."""

@@ -1,4 +1,4 @@
-"""Keys and values of records as JSON, for a person."""
+"""Keys and values of records as JSON, for display."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def form(data: bytes | None, *, redact: bool) -> Any:
-    """Show bytes as what they are: JSON, text, or hex; or, redacted, as their size and hash."""
+    """Return bytes as JSON, text or hex, whichever fits; if redacted, their size and hash."""
     from kafkawire.capture.jsonl.records import value_text
 
     return json.loads(value_text(data, redact))

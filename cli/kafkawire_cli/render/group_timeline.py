@@ -1,6 +1,6 @@
-"""The life of a group as a person reads it: what it came to, its members, what happened.
+"""Renders the history of a group: facts, members, timeline.
 
-Law: a member goes by its client id where that tells it from the others.
+Law: a member is shown by its client id if that is unique in the group.
 """
 
 from __future__ import annotations
@@ -31,104 +31,108 @@ GENERATION: Final = {
     Protocol.SHARE: "epoch",
     Protocol.STREAMS: "epoch",
 }
-"""What a group of that protocol counts."""
+"""What a generation is called in each group protocol."""
 
 
-def told(life: GroupHistory, most: int | None) -> list[Section]:
-    """Tell a group's life: the first `most` members, the first and the last `most` entries of the
+def sections_of(group: GroupHistory, most: int | None) -> list[Section]:
+    """Render a group: the first `most` members, the first and the last `most` events of the
     timeline; None for all.
     """
-    names = labels(life)
+    names = labels(group)
     return [
-        Section(f"Group {life.group_id}", lines=facts(life)),
-        members(life, names, most),
-        timeline(life, names, most),
+        Section(f"Group {group.group_id}", lines=facts(group)),
+        members(group, names, most),
+        timeline(group, names, most),
     ]
 
 
 def overview(shown: Shown[GroupHistory]) -> Section:
-    """Make the list of groups."""
+    """List the groups."""
     head = (
-        "group", "protocol", ">members", ">rebalances", ">stood still", ">commits", ">lag",
+        "group", "protocol", ">members", ">rebalances", ">unavailable", ">commits", ">lag",
     )  # fmt: skip
     rows = [
         (
-            life.group_id,
-            protocol(life),
-            count_text(len(life.members)),
-            count_text(len(life.rebalances)),
-            duration_text(life.stopped_ns) if life.stopped_ns else "",
-            count_text(life.commits),
-            "" if life.lag is None else f"{life.lag:,}",
+            group.group_id,
+            protocol(group),
+            count_text(len(group.members)),
+            count_text(len(group.rebalances)),
+            duration_text(group.stopped_ns) if group.stopped_ns else "",
+            count_text(group.commits),
+            "" if group.lag is None else f"{group.lag:,}",
         )
-        for life in shown.first
+        for group in shown.first
     ]
     return Section("Groups", head, rows, shown.more("groups"))
 
 
-def protocol(life: GroupHistory) -> str:
-    """Say by which protocol a group lives, and with which assignors."""
-    said = "commits only" if life.protocol is None else life.protocol.value
-    return f"{said} ({list_text(life.assignors)})" if life.assignors else said
+def protocol(group: GroupHistory) -> str:
+    """Return the protocol of a group and its assignors."""
+    name = "commits only" if group.protocol is None else group.protocol.value
+    return f"{name} ({list_text(group.assignors)})" if group.assignors else name
 
 
-def facts(life: GroupHistory) -> list[str]:
-    """Say in a few lines what a group's life came to."""
-    said = [protocol(life)]
-    if life.generations is not None:
-        first, last = life.generations
-        kind = GENERATION[life.protocol]
-        said.append(f"{kind} {first}" if first == last else f"{kind}s {first} to {last}")
-    lines = [", ".join(said)]
-    if life.rebalances:
-        lines.append(rebalances(life.rebalances, life.stopped_ns))
-    if life.commits:
-        lag = "unknown" if life.lag is None else f"{life.lag:,} at the last of each partition"
-        lines.append(f"{plural(life.commits, 'commit')}, lag {lag}")
+def facts(group: GroupHistory) -> list[str]:
+    """Summarise a group in a few lines."""
+    parts = [protocol(group)]
+    if group.generations is not None:
+        first, last = group.generations
+        kind = GENERATION[group.protocol]
+        parts.append(f"{kind} {first}" if first == last else f"{kind}s {first} to {last}")
+    lines = [", ".join(parts)]
+    if group.rebalances:
+        lines.append(rebalances(group.rebalances, group.stopped_ns))
+    if group.commits:
+        lag = (
+            "unknown"
+            if group.lag is None
+            else f"{group.lag:,} at the last commit of each partition"
+        )
+        lines.append(f"{plural(group.commits, 'commit')}, lag {lag}")
     return lines
 
 
 def rebalances(found: list[Rebalance], stopped_ns: int) -> str:
-    """Say how many rebalances there were, and what they cost."""
+    """Summarise the rebalances of a group."""
     longest = max((one.duration_ns or 0 for one in found), default=0)
-    said = plural(len(found), "rebalance")
+    text = plural(len(found), "rebalance")
     if longest:
-        said += f", the longest {duration_text(longest)}"
+        text += f", the longest {duration_text(longest)}"
     if stopped_ns:
-        said += f"; consumption stood still for {duration_text(stopped_ns)}"
+        text += f"; unavailable for {duration_text(stopped_ns)} (rebalancing)"
     if found[-1].ended_ns is None:
-        said += "; the last is not over where the capture ends"
-    return said
+        text += "; the last is unfinished at the end of the capture"
+    return text
 
 
 # -- members
 
 
-def labels(life: GroupHistory) -> dict[str, str]:
-    """Give each member a name that tells it from the others: its client id, if that does."""
-    called = Counter(member.client_id for member in life.members.values())
+def labels(group: GroupHistory) -> dict[str, str]:
+    """Return a unique label for each member: its client id if that is unique."""
+    client_ids = Counter(member.client_id for member in group.members.values())
     return {
         member.member_id: member.client_id
-        if member.client_id and called[member.client_id] == 1
-        else f"{member.client_id or ''} ({_told_apart(member)})".strip()
-        for member in life.members.values()
+        if member.client_id and client_ids[member.client_id] == 1
+        else f"{member.client_id or ''} ({_unique_part(member)})".strip()
+        for member in group.members.values()
     }
 
 
-def _told_apart(member: Member) -> str:
+def _unique_part(member: Member) -> str:
     return member.group_instance_id or member.member_id[-8:]
 
 
-def members(life: GroupHistory, names: dict[str, str], most: int | None) -> Section:
-    """Make the list of members."""
-    shown = top(list(life.members.values()), most)
+def members(group: GroupHistory, names: dict[str, str], most: int | None) -> Section:
+    """List the members."""
+    shown = top(list(group.members.values()), most)
     head = (
         "member",
         "software",
         "address",
         "joined",
-        "gone",
-        f">{GENERATION[life.protocol]}s",
+        "left",
+        f">{GENERATION[group.protocol]}s",
         ">commits",
     )
     rows = [
@@ -137,7 +141,7 @@ def members(life: GroupHistory, names: dict[str, str], most: int | None) -> Sect
             str(member.software or ""),
             member.address,
             clock(member.joined_ns)[:8] or "before",
-            gone(member),
+            left(member),
             ranges_text(range(member.first_generation, (member.last_generation or 0) + 1))
             if member.first_generation is not None
             else "",
@@ -148,8 +152,8 @@ def members(life: GroupHistory, names: dict[str, str], most: int | None) -> Sect
     return Section("", head, rows, shown.more("members"))
 
 
-def gone(member: Member) -> str:
-    """Say when and how a member went."""
+def left(member: Member) -> str:
+    """Return when and how a member left."""
     if member.left_by is None or member.left_ns is None:
         return ""
     return f"{clock(member.left_ns)[:8]} {member.left_by.value}"
@@ -158,79 +162,77 @@ def gone(member: Member) -> str:
 # -- the timeline
 
 
-def timeline(life: GroupHistory, names: dict[str, str], most: int | None) -> Section:
-    """Tell what happened, in order."""
+def timeline(group: GroupHistory, names: dict[str, str], most: int | None) -> Section:
+    """List the events in order."""
     rows: list[tuple[str, ...]] = []
     day = ""
-    kept = life.timeline
-    left_out = max(0, len(kept) - 2 * most) if most is not None else 0
-    first = len(kept) - left_out if most is None else most
-    for at, entry in enumerate(kept):
+    entries = group.timeline
+    left_out = max(0, len(entries) - 2 * most) if most is not None else 0
+    first = len(entries) - left_out if most is None else most
+    for at, entry in enumerate(entries):
         if first <= at < first + left_out:
             if at == first:
-                rows.append(("...", "", f"{plural_entries(left_out)} left out: --all"))
+                rows.append(
+                    ("...", "", f"{plural(left_out, 'event')} not shown (--all shows them)")
+                )
             continue
-        here = (time_text(entry.time_ns) or "")[:10]
-        if here != day:
-            rows.append((here, "", ""))
-            day = here
-        who = names.get(entry.member_id or "") or entry.client_id or ""
-        rows.append((clock(entry.time_ns), who, said(entry, GENERATION[life.protocol])))
-    lost = (f"... {plural_entries(life.omitted)} in the middle not kept",) if life.omitted else ()
-    return Section("", ("time (UTC)", "who", "what"), rows, lost)
-
-
-def plural_entries(count: int) -> str:
-    """Write a number of entries of a timeline."""
-    return f"{count:,} entry" if count == 1 else f"{count:,} entries"
+        date = (time_text(entry.time_ns) or "")[:10]
+        if date != day:
+            rows.append((date, "", ""))
+            day = date
+        label = names.get(entry.member_id or "") or entry.client_id or ""
+        rows.append((clock(entry.time_ns), label, event_text(entry, GENERATION[group.protocol])))
+    dropped = plural(group.omitted, "event")
+    notes = (f"... {dropped} in the middle discarded",) if group.omitted else ()
+    return Section("", ("time (UTC)", "member", "event"), rows, notes)
 
 
 def clock(time_ns: int | None) -> str:
-    """Write the time of day, to the millisecond."""
+    """Format the time of day, in milliseconds."""
     return "" if time_ns is None else (time_text(time_ns) or "")[11:23]
 
 
-WORDS: Final = {
+EVENT_TEXTS: Final = {
     EventType.REBALANCE_STARTED: "rebalance starts",
     EventType.REBALANCE_ENDED: "rebalance ends",
     EventType.JOINED: "joins",
     EventType.LEFT: "leaves",
-    EventType.REMOVED: "is no longer a member",
+    EventType.REMOVED: "is removed",
     EventType.ASSIGNED: "is assigned",
-    EventType.FAILED: "is refused",
+    EventType.FAILED: "gets an error",
 }
 WITH_STATE: Final = frozenset({EventType.JOINED, EventType.REBALANCE_ENDED})
-"""What says which generation it is, and of how many."""
+"""Events shown with generation and number of members."""
 
 
-def said(entry: TimelineEvent | Commits, generation: str) -> str:
-    """Say what happened."""
+def event_text(entry: TimelineEvent | Commits, generation: str) -> str:
+    """Describe an event."""
     if isinstance(entry, Commits):
-        return _committed(entry)
-    text = WORDS[entry.event]
+        return _commits_text(entry)
+    text = EVENT_TEXTS[entry.event]
     if entry.duration_ns is not None:
         text += f" after {duration_text(entry.duration_ns)}"
     if entry.event is EventType.ASSIGNED:
         text += f" {assigned_text(entry.partitions)}"
     if entry.event in WITH_STATE:
-        text += _state(entry, generation)
+        text += _generation_text(entry, generation)
     if entry.stops_consumption is not None:
         text += (
-            f"; nobody consumed for {duration_text(entry.stopped_ns)}"
+            f"; unavailable for {duration_text(entry.stopped_ns)}"
             if entry.stops_consumption
-            else ("; members went on meanwhile")
+            else "; members continued meanwhile"
         )
     return text + (f": {entry.reason}" if entry.reason else "")
 
 
-def _state(entry: TimelineEvent, generation: str) -> str:
+def _generation_text(entry: TimelineEvent, generation: str) -> str:
     parts = [] if entry.generation is None else [f"{generation} {entry.generation}"]
     if entry.members:
         parts.append(plural(entry.members, "member"))
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def _committed(entry: Commits) -> str:
+def _commits_text(entry: Commits) -> str:
     text = "commits"
     if entry.count > 1:
         text += f" {entry.count:,} times until {clock(entry.until_ns)}:"
@@ -238,24 +240,27 @@ def _committed(entry: Commits) -> str:
     if entry.lag is not None:
         text += f", lag {entry.lag:,}"
         if entry.max_lag is not None and entry.max_lag > entry.lag:
-            text += f" (before up to {entry.max_lag:,})"
+            text += f" (maximum {entry.max_lag:,})"
     return text
 
 
 def assigned_text(partitions: list[tuple[Topic, list[int]]] | None) -> str:
-    """Write an assignment."""
+    """Format an assignment."""
     if partitions is None:
-        return "what cannot be read"
-    each = (f"{_name(topic)} {ranges_text(numbers)}" for topic, numbers in partitions)
-    return list_text(each) or "nothing"
+        return "(assignment not decoded)"
+    texts = (f"{_name(topic)} {ranges_text(numbers)}" for topic, numbers in partitions)
+    return list_text(texts) or "nothing"
 
 
 def partitions_text(partitions: Iterable[Partition]) -> str:
-    """Write which partitions were committed."""
+    """Format the committed partitions."""
     numbers: dict[str, list[int]] = {}
     for one in partitions:
         numbers.setdefault(_name(one.topic), []).append(one.partition)
-    return list_text(f"{name} {ranges_text(those)}" for name, those in numbers.items()) or "nothing"
+    return (
+        list_text(f"{name} {ranges_text(partition)}" for name, partition in numbers.items())
+        or "nothing"
+    )
 
 
 def _name(topic: Topic) -> str:

@@ -1,6 +1,6 @@
-"""Rows of log files as a person or a program reads them: JSON lines, a table, Parquet.
+"""Writes rows of log files as JSON lines, a table of text, or Parquet.
 
-Law: every row says which file it is from; JSON lines and Parquet lose nothing.
+Law: every row names its file; JSON lines and Parquet are lossless.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE: Final = 8192
 BYTES_AT_ONCE: Final = 1 << 25
-"""Rows, and bytes of keys and values, collected before a Parquet row group is written."""
+"""Rows, and bytes of keys and values, per Parquet row group."""
 
 PLURAL: Final = {
     "RecordRow": "records",
@@ -33,11 +33,11 @@ PLURAL: Final = {
     "LeaderEpoch": "leader-epochs",
     "Property": "properties",
 }
-"""Kind of row -> what goes into the name of its Parquet file, where there are several."""
+"""Kind of row -> its part of the Parquet file name, if there are several files."""
 
 
 class Shape(StrEnum):
-    """Forms of output."""
+    """Output formats."""
 
     JSONL = "jsonl"
     TABLE = "table"
@@ -45,17 +45,17 @@ class Shape(StrEnum):
 
 
 class Sink(Protocol):
-    """What takes rows."""
+    """A writer of rows."""
 
     def add(self, file: LogFile, row: Row) -> None:
-        """Take one row."""
+        """Write one row."""
 
     def close(self) -> None:
-        """Finish what was begun."""
+        """Write buffered rows and finish the output."""
 
 
 class JsonLines:
-    """One row, one line of JSON."""
+    """Writes one line of JSON per row."""
 
     def __init__(self, out: IO[str], secrets: bool = False) -> None:
         self._out = out
@@ -70,7 +70,7 @@ class JsonLines:
 
 
 class Table:
-    """Lines for the eye, under the name of their file."""
+    """Writes a table of text per file."""
 
     def __init__(self, out: IO[str], secrets: bool = False) -> None:
         self._out = out
@@ -89,11 +89,10 @@ class Table:
 
 
 class Parquet:
-    """Row groups in a file for each kind of row.
+    """Writes one Parquet file per kind of row.
 
-    With one kind of row, it is the file named; with several, `dump.parquet` stands for
-    `dump.records.parquet`, `dump.offset-index.parquet` and so on. secrets: whether they are shown;
-    then only the owner may read the files.
+    With several kinds, `dump.parquet` becomes `dump.records.parquet`, `dump.offset-index.parquet`
+    and so on. secrets: whether secrets are shown; then only the owner may read the files.
     """
 
     def __init__(self, out: Path, kinds: set[type[Row]], secrets: bool = False) -> None:
@@ -102,7 +101,7 @@ class Parquet:
         from kafkawire.log import arrow
 
         self._writers: dict[type[Row], Any] = {}
-        self._waiting: dict[type[Row], list[tuple[str, Row]]] = {kind: [] for kind in kinds}
+        self._buffered: dict[type[Row], list[tuple[str, Row]]] = {kind: [] for kind in kinds}
         self._bytes = 0
         self._secrets = secrets
         for kind in sorted(kinds, key=lambda kind: kind.__name__):
@@ -115,11 +114,11 @@ class Parquet:
             self._writers[kind] = pq.ParquetWriter(path, arrow.schema(kind))
 
     def add(self, file: LogFile, row: Row) -> None:
-        waiting = self._waiting[type(row)]
-        waiting.append((name_of(file), row))
+        buffered = self._buffered[type(row)]
+        buffered.append((name_of(file), row))
         for data in (getattr(row, "key", None), getattr(row, "value", None)):
             self._bytes += len(data or "")
-        if len(waiting) >= ROWS_AT_ONCE or self._bytes >= BYTES_AT_ONCE:
+        if len(buffered) >= ROWS_AT_ONCE or self._bytes >= BYTES_AT_ONCE:
             self._flush()
 
     def close(self) -> None:
@@ -130,7 +129,7 @@ class Parquet:
     def _flush(self) -> None:
         from kafkawire.log import arrow
 
-        for kind, rows in self._waiting.items():
+        for kind, rows in self._buffered.items():
             if rows:
                 self._writers[kind].write_batch(
                     arrow.record_batch(kind, rows, secrets=self._secrets)
@@ -143,30 +142,30 @@ class Parquet:
 
 
 def name_of(file: LogFile) -> str:
-    """Write a file's path; bytes of it that are not UTF-8 are escaped."""
+    """Return the path of a file; invalid UTF-8 is escaped."""
     return os.fsencode(file.path).decode("utf-8", "backslashreplace")
 
 
 def json_row(file: LogFile, row: Row, secrets: bool = False) -> dict[str, Any]:
-    """Make the JSON form of a row: keys and values as messages, text or hex, whichever they are."""
+    """Return a row as JSON: keys and values as messages, JSON, text or hex, whichever fits."""
     from kafkawire.log import RecordRow
 
-    made: dict[str, Any] = {"file": name_of(file), "kind": file.kind.value} | row._asdict()
+    fields: dict[str, Any] = {"file": name_of(file), "kind": file.kind.value} | row._asdict()
     if isinstance(row, RecordRow):
-        key, value = made.pop("decoded") or (None, None)
-        made["key"] = content(row.key, key, secrets)
-        made["value"] = content(row.value, value, secrets)
-        made["headers"] = [[name, form(data, redact=False)] for name, data in row.headers]
-    return made
+        key, value = fields.pop("decoded") or (None, None)
+        fields["key"] = content(row.key, key, secrets)
+        fields["value"] = content(row.value, value, secrets)
+        fields["headers"] = [[name, form(data, redact=False)] for name, data in row.headers]
+    return fields
 
 
 def content(data: bytes | None, part: LogPart | None, secrets: bool) -> Any:
-    """Show a key or value: the message it is, or else what `form` makes of it."""
+    """Return a key or value as JSON: decoded if it is a known message."""
     return form(data, redact=False) if part is None else part.to_json(secrets=secrets)
 
 
 def heading(row: Row) -> str:
-    """The line above a file's rows."""
+    """Return the heading of a table."""
     from kafkawire.log import RecordRow
 
     if isinstance(row, RecordRow):
@@ -178,12 +177,12 @@ def heading(row: Row) -> str:
 
 
 def width(name: str) -> int:
-    """Say how wide the column of an entry's field is: an offset may have 19 digits."""
+    """Return the width of a column: an offset may have 19 digits."""
     return max(12, len(name)) if name not in ("entry", "line") else 8
 
 
 def line(row: Row, secrets: bool = False) -> str:
-    """Write a row as one line of the table."""
+    """Format a row as one line of the table."""
     from kafkawire.log import RecordRow
 
     if isinstance(row, RecordRow):
@@ -192,14 +191,14 @@ def line(row: Row, secrets: bool = False) -> str:
 
 
 def record_line(row: RecordRow, secrets: bool = False) -> str:
-    """Write a record as one line: `!` marks a batch whose checksum is wrong."""
+    """Format a record as one line; `!` marks a batch with an invalid checksum."""
     producer = ""
     if row.producer_id >= 0:
         producer = f"{row.producer_id}/{row.producer_epoch}/{row.sequence}"
     key, value = row.decoded or (None, None)
     # a control record's key is its type; metadata records have none
     hidden = row.control is not None or (row.key is None and value is not None)
-    said = [
+    cells = [
         f"{row.position:>10}{'!' if row.crc_valid is False else ' '}{row.offset:>10}",
         f"{time_text(row.timestamp):23} {row.compression:6} {producer:>14}",
         "txn" if row.transactional else "",
@@ -208,17 +207,17 @@ def record_line(row: RecordRow, secrets: bool = False) -> str:
         brief(row.value, value, secrets),
         " ".join(f"{name}={brief(data, None, secrets)}" for name, data in row.headers),
     ]
-    return " ".join(word for word in said if word)
+    return " ".join(cell for cell in cells if cell)
 
 
 def brief(data: bytes | None, part: LogPart | None, secrets: bool) -> str:
-    """Show a key or value in a few words."""
+    """Format a key or value briefly."""
     if data is None:
         return "null"
     if part is None:
         return shortened(_plain(form(data, redact=False)))
-    made = part.to_json(secrets=secrets)
-    text = json.dumps(made.get("message", made), ensure_ascii=False)
+    fields = part.to_json(secrets=secrets)
+    text = json.dumps(fields.get("message", fields), ensure_ascii=False)
     return shortened(f"{part.name or ''}{text}")
 
 
@@ -230,7 +229,7 @@ def _plain(shown: dict[str, Any]) -> str:
 
 
 def time_text(timestamp: int) -> str:
-    """Write milliseconds as ISO 8601 in UTC; the number itself where no calendar has it."""
+    """Format milliseconds as ISO 8601 in UTC; out-of-range values as a number."""
     if timestamp < 0:
         return "" if timestamp == -1 else str(timestamp)
     try:

@@ -1,6 +1,6 @@
-"""Rows as a person or a program reads them: a tree, a table, JSON lines.
+"""Formats decoded messages as a tree, a table, or JSON lines.
 
-Law: one row of the machine is one row of the output, in the same order; JSON lines lose nothing.
+Law: one decoded row is one row of output, in the same order; JSON lines are lossless.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kafkawire.escaping import printable as printable
 
 from .brief import facts
+from .report import plural
 
 if TYPE_CHECKING:
     from ..input.inputs import Entry, InputError
 
 
 class Shape(StrEnum):
-    """Forms of output."""
+    """Output formats."""
 
     TREE = "tree"
     JSONL = "jsonl"
@@ -27,8 +28,8 @@ class Shape(StrEnum):
 
 
 class Printed(NamedTuple):
-    """Text of some rows, encoded for stdout, and whether all of them were decoded byte for byte; or
-    what is wrong with a capture.
+    """Text of a batch of rows, encoded for stdout. clean: whether all of them were fully decoded.
+    error: why a capture could not be read.
     """
 
     text: bytes | memoryview
@@ -40,13 +41,13 @@ Print = Callable[[str], None]
 
 _HEADING: Final = (
     f"{'packet':>7} {'time':15} {'conn':>4}   {'api':24} {'ver':>3} {'corr':>6} {'length':>8} "
-    f"{'took':>9} {'status':10} client and content"
+    f"{'latency':>9} {'status':10} client and content"
 )
 
 
 class View(NamedTuple):
-    """How much is shown: secrets (see `kafkawire.protocol.secrets`), the content of records, and
-    whether keys and values are reduced to sizes and hashes.
+    """What is shown: secrets (see `kafkawire.protocol.secrets`), the content of records, and
+    whether keys and values are replace_records by sizes and hashes.
     """
 
     secrets: bool = False
@@ -55,9 +56,7 @@ class View(NamedTuple):
 
 
 def body(entry: Entry, view: View) -> Any:
-    """Make the body of a row: a JSON object where it was decoded, with a few words for what records
-    fields hold, else its bytes in hex.
-    """
+    """Return the body of a row as JSON, with a summary in place of records; hex if not decoded."""
     from kafkawire.capture.jsonl.records import records_fields, records_summary, replace_records
     from kafkawire.capture.jsonl.rows import raw_text
     from kafkawire.capture.rows import Status
@@ -68,12 +67,12 @@ def body(entry: Entry, view: View) -> Any:
         return raw_text(row, secrets=view.secrets, redact=view.redact)
     found = records_fields(row.message, row.body_version)
     doubtful = row.status is not Status.OK
-    made = shown_json(row.message, row.body_version, view.secrets, doubtful)
-    return replace_records(made, map(records_summary, found))
+    fields = shown_json(row.message, row.body_version, view.secrets, doubtful)
+    return replace_records(fields, map(records_summary, found))
 
 
 def records(entry: Entry, view: View) -> list[dict[str, Any]]:
-    """Open every records field of a row."""
+    """Decode every records field of a row."""
     from kafkawire.capture.jsonl.records import records_fields, records_json
 
     row = entry.row
@@ -84,7 +83,7 @@ def records(entry: Entry, view: View) -> list[dict[str, Any]]:
 
 
 def embedded(entry: Entry, view: View) -> dict[str, Any]:
-    """Decode what the bytes fields of a body hold (subscriptions, ...), by field path."""
+    """Decode embedded payloads in bytes fields (subscriptions, ...), by field path."""
     from kafkawire.protocol.embedded import embedded_payloads
 
     row = entry.row
@@ -95,7 +94,7 @@ def embedded(entry: Entry, view: View) -> dict[str, Any]:
 
 
 def jsonl(view: View) -> Callable[[Entry], str]:
-    """Make what writes rows as lines of JSON."""
+    """Return a function that formats rows as lines of JSON."""
     from kafkawire.capture.jsonl.rows import Lines
 
     writers: dict[str, Lines] = {}
@@ -110,7 +109,7 @@ def jsonl(view: View) -> Callable[[Entry], str]:
 
 
 def text(form: Shape, view: View) -> Callable[[Entry], str]:
-    """Choose what makes the text of a row, ends of lines included."""
+    """Return a function that formats a row, with line feeds."""
     if form is Shape.TREE:
         return lambda entry: _tree_text(entry, view)
     line = jsonl(view) if form is Shape.JSONL else table_line
@@ -123,8 +122,8 @@ def _tree_text(entry: Entry, view: View) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def took(entry: Entry) -> str:
-    """Write how long after its request a response came."""
+def latency(entry: Entry) -> str:
+    """Format the time from request to response."""
     row = entry.row
     if row.request_time_ns is None or min(row.time_ns, row.request_time_ns) <= 0:
         return ""
@@ -133,34 +132,35 @@ def took(entry: Entry) -> str:
 
 
 def content(entry: Entry) -> str:
-    """Say in a few words what a row holds."""
+    """Summarise the content of a row."""
     from kafkawire.capture.jsonl.records import Count, records_fields
     from kafkawire.capture.rows import Status
     from kafkawire.protocol.secrets import SECRET_APIS
 
     row = entry.row
-    said = [row.client_id] if row.client_id else []
+    parts = [row.client_id] if row.client_id else []
     doubtful = row.status is not Status.OK and row.api_name in SECRET_APIS
     if row.message is not None and row.body_version is not None and not doubtful:
         summary = str(facts(row.message, row.body_version))
-        said += [summary] if summary else []
-        fields = records_fields(row.message, row.body_version)
-        held = [Count(field.data).records for field in fields]
-        if held:
-            said.append(f"{sum(held)} records")
+        parts += [summary] if summary else []
+        counts = [
+            Count(place.data).records for place in records_fields(row.message, row.body_version)
+        ]
+        if counts:
+            parts.append(plural(sum(counts), "record"))
     if row.error:
-        said.append(f"[{row.error}]")
-    return "  ".join(said)
+        parts.append(f"[{row.error}]")
+    return "  ".join(parts)
 
 
 def table_line(entry: Entry) -> str:
-    """Write a row as one line of the table."""
+    """Format a row as one line of the table."""
     row = entry.row
     from kafkawire.capture.rows import time_text
 
     clock = (time_text(row.time_ns) or "")[11:26]
     arrow = "->" if row.direction == "request" else "<-"
-    shown = [
+    cells = [
         f"{row.packet:>7}",
         f"{clock:15}",
         f"{'' if entry.connection is None else entry.connection:>4}",
@@ -169,15 +169,15 @@ def table_line(entry: Entry) -> str:
         f"{'' if row.api_version is None else row.api_version:>3}",
         f"{'' if row.correlation_id is None else row.correlation_id:>6}",
         f"{row.length:>8}",
-        f"{took(entry):>9}",
+        f"{latency(entry):>9}",
         f"{row.status.value:10}",
         content(entry),
     ]
-    return printable(" ".join(shown).rstrip())
+    return printable(" ".join(cells).rstrip())
 
 
 def heading() -> str:
-    """The first line of the table."""
+    """Return the heading of the table."""
     return _HEADING
 
 
@@ -188,30 +188,30 @@ def tree(entry: Entry, out: Print, view: View) -> None:
 
 def _tree(entry: Entry, out: Print, view: View) -> None:
     row = entry.row
-    where = f"{entry.capture} packet {row.packet}" if row.packet else entry.capture
-    who = (
+    origin = f"{entry.capture} packet {row.packet}" if row.packet else entry.capture
+    endpoints = (
         ""
         if entry.client is None
         else f"  {entry.client} {'->' if row.direction == 'request' else '<-'} {entry.broker}"
     )
     name = "bytes" if row.api_name is None else f"{row.api_name} v{row.api_version} {row.direction}"
-    tail = f"  after {took(entry)}" if took(entry) else ""
+    tail = f"  after {latency(entry)}" if latency(entry) else ""
     correlation = "" if row.correlation_id is None else f"  correlation {row.correlation_id}"
     out(f"{name}{correlation}  {row.length} bytes  {row.status.value}{tail}")
     from kafkawire.capture.rows import time_text
 
     clock = time_text(row.time_ns)
-    out(f"  {where}{who}" + (f"  {clock}" if clock else ""))
+    out(f"  {origin}{endpoints}" + (f"  {clock}" if clock else ""))
     if row.client_id is not None and row.direction == "request":
         out(f"  client id {row.client_id}")
     if row.error:
         out(f"  ! {row.error}")
     _branch(body(entry, view), 1, out)
     for path, payload in embedded(entry, view).items():
-        _leaf(f"  {path} holds", payload, 1, out)
+        _leaf(f"  {path} contains", payload, 1, out)
     if view.records:
-        for held in records(entry, view):
-            _leaf(f"  {held['path']}", held["content"], 1, out)
+        for field in records(entry, view):
+            _leaf(f"  {field['path']}", field["content"], 1, out)
 
 
 def _branch(value: Any, depth: int, out: Print) -> None:
@@ -236,5 +236,5 @@ def _leaf(label: str, value: Any, depth: int, out: Print) -> None:
 
 
 def shortened(text: str, most: int = 160) -> str:
-    """Cut a long text for the eye and say how long it is."""
+    """Truncate a long text and append its length."""
     return text if len(text) <= most else f"{text[: most - 24]}... ({len(text)} characters)"

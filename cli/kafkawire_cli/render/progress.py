@@ -1,7 +1,7 @@
-"""How far reading is: a bar with rates on a terminal, and the counts that a report begins with.
+"""Counts packets and bytes read, and shows a progress bar on a terminal.
 
-Law: nothing is drawn unless standard error is a terminal and a file is long enough to wait for;
-it is drawn when something was read, never by a thread, and wiped when the reading ends.
+Law: the bar appears only if standard error is a terminal and the files are large. It is drawn when
+data was read, never by a thread, and erased at the end.
 
     ━━━━━━━━━━━━━━╸             52%   43.1 MB/s   210,000 packets/s   0:00:11
 """
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
 
-LEAST: Final = 1 << 22
-"""Bytes of files that are read before a bar could tell anything."""
+MIN_BYTES: Final = 1 << 22
+"""Total size of the files for which a bar is shown."""
 
-EVERY: Final = 0.1
-"""Seconds between two drawings, at least."""
+INTERVAL: Final = 0.1
+"""Minimum seconds between two updates of the bar."""
 
 
 class Progress:
-    """What was read so far; call it as `kafkawire.capture.files.source.Watch` says.
+    """Packets and bytes read so far; a `kafkawire.capture.files.source.Watch`.
 
-    size: bytes of the files. again: whether this is a second reading, which counts for nothing but
-    the bar.
+    size: total size of the files. again: whether this is a second pass, which counts only for the
+    bar.
     """
 
     def __init__(self, size: int, bar: Bar | None = None) -> None:
@@ -46,47 +46,47 @@ class Progress:
             self._task = bar.add_task("", total=size, rate="", packets="")
 
     def __call__(self, size: int, packets: int) -> None:
-        """Note bytes and packets that were read."""
+        """Add bytes and packets that were read."""
         if not self.again:
             self.bytes += size
             self.packets += packets
         self._read += size
         self._total += packets
-        if monotonic() - self._drawn >= EVERY:
+        if monotonic() - self._drawn >= INTERVAL:
             self.draw()
 
     def draw(self) -> None:
-        """Draw the bar as it is now, if there is one."""
+        """Draw the bar, if there is one."""
         bar = self._bar
         if bar is None or self._task is None:
             return
         self._drawn = monotonic()
-        passed = max(self._drawn - self._began, 1e-3)
-        passes = max(1, -(-self._read // self._size))  # names of topics may need a second one
+        elapsed = max(self._drawn - self._began, 1e-3)
+        passes = max(1, -(-self._read // self._size))  # topic ids may need a second pass
         bar.update(
             self._task,
             completed=self._read,
             total=passes * self._size,
-            rate=f"{self._read / passed / 1e6:.1f} MB/s",
-            packets=f"{self._total / passed:,.0f} packets/s",
+            rate=f"{self._read / elapsed / 1e6:.1f} MB/s",
+            packets=f"{self._total / elapsed:,.0f} packets/s",
         )
         bar.refresh()
 
 
 @contextmanager
 def progress(files: Iterable[object], *, drawn: bool = True) -> Iterator[Progress]:
-    """Watch the reading of files; those that are no regular files have no length to tell.
+    """Report progress while reading files; only regular files count for the bar.
 
-    drawn: False where a bar would stand in the way.
+    drawn: False if no bar shall be shown.
     """
     size = sum(file.stat().st_size for file in files if isinstance(file, Path) and file.is_file())
-    if not drawn or size < LEAST or not sys.stderr.isatty():
+    if not drawn or size < MIN_BYTES or not sys.stderr.isatty():
         yield Progress(size)
         return
     with _bar() as bar:
-        made = Progress(size, bar)
-        yield made
-        made.draw()
+        watch = Progress(size, bar)
+        yield watch
+        watch.draw()
 
 
 def _bar() -> Bar:
@@ -104,6 +104,6 @@ def _bar() -> Bar:
         auto_refresh=False,
         transient=True,
         expand=True,
-        redirect_stdout=False,  # rows are none of the bar's business
+        redirect_stdout=False,  # rows are written to stdout.buffer
         redirect_stderr=False,
     )

@@ -1,7 +1,6 @@
-"""A report for a person: titled lists and lines, as wide as the terminal, in a pipe as wide as they
-are.
+"""Prints reports as text: titled tables and lines, folded to the width of a terminal.
 
-Law: what strangers wrote is escaped; nothing is cut that cannot be had whole in a pipe or as JSON.
+Law: untrusted text is escaped; nothing is truncated in a pipe or as JSON.
 """
 
 from __future__ import annotations
@@ -10,19 +9,17 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from .messages import printable
+from kafkawire.escaping import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 INDENT: Final = "  "
-"""Before each line of a section, and between two columns."""
+"""Indent of the lines of a section, and space between columns."""
 
 
 class Section(NamedTuple):
-    """A list under a title. head: of its columns; one that begins with `>` is set to the right.
-    lines: said below it, and all there is where there are no columns.
-    """
+    """A titled table and lines below it. head: column names; `>` marks a right-aligned column."""
 
     title: str
     head: tuple[str, ...] = ()
@@ -31,11 +28,11 @@ class Section(NamedTuple):
 
 
 def print_sections(sections: Iterable[Section]) -> None:
-    """Print a report, section by section; of one with nothing in it, that."""
-    said = (one for one in sections if one.rows or one.lines)
+    """Print the sections that are not empty, or that nothing was found."""
+    shown = (one for one in sections if one.rows or one.lines)
     lines = _folded_lines if sys.stdout.isatty() else _lines
     empty = True
-    for section in said:
+    for section in shown:
         if not empty:
             print()
         empty = False
@@ -46,7 +43,7 @@ def print_sections(sections: Iterable[Section]) -> None:
 
 
 def _lines(section: Section) -> Iterator[str]:
-    """Write a section as lines as long as they are, for a pipe."""
+    """Format a section without folding, for a pipe."""
     if section.title:
         yield printable(section.title)
     if section.rows:
@@ -62,7 +59,7 @@ def _lines(section: Section) -> Iterator[str]:
 
 
 def _width(text: str) -> int:
-    """Count the columns that a text takes."""
+    """Return the width of a text in terminal columns."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
@@ -76,11 +73,11 @@ def _padded(text: str, width: int, right: bool) -> str:
 
 
 def _folded_lines(section: Section) -> list[str]:
-    """Write a section as lines as wide as the terminal."""
+    """Format a section, folded to the width of the terminal."""
     console = _console()
-    with console.capture() as made:
+    with console.capture() as captured:
         _print(section, console)
-    return made.get().splitlines()
+    return captured.get().splitlines()
 
 
 def _console() -> Console:
@@ -109,7 +106,7 @@ def _print(section: Section, console: Console) -> None:
                 Text(name.lstrip(">")),
                 justify="right" if right else "left",
                 overflow="fold",
-                no_wrap=right,  # numbers stay whole, texts give way
+                no_wrap=right,  # only text columns are folded
             )
         for row in section.rows:
             table.add_row(*(Text(printable(cell)) for cell in row))
@@ -118,11 +115,11 @@ def _print(section: Section, console: Console) -> None:
         console.print(Padding(Text(printable(line)), (0, 0, 0, 2), expand=False))
 
 
-# -- values as a person reads them
+# -- formatting of values
 
 
 def bytes_text(size: int) -> str:
-    """Write a number of bytes."""
+    """Format a number of bytes."""
     amount = float(size)
     for unit in ("B", "kB", "MB", "GB"):
         if abs(amount) < 1000:
@@ -132,17 +129,17 @@ def bytes_text(size: int) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """Write so many of something."""
+    """Format a count with its noun: `1 record`, `2 records`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def count_text(count: int) -> str:
-    """Write a count; nothing for none, so that the others stand out."""
+    """Format a count; zero is empty."""
     return f"{count:,}" if count else ""
 
 
 def duration_text(ns: int | None) -> str:
-    """Write a duration."""
+    """Format a duration."""
     if ns is None:
         return ""
     if abs(ns) < 10**9:
@@ -155,32 +152,32 @@ def duration_text(ns: int | None) -> str:
 
 
 def milliseconds_text(ns: int | None) -> str:
-    """Write a duration in milliseconds, for a column that says so."""
+    """Format a duration in milliseconds, without unit."""
     if ns is None:
         return ""
     return _three_digits(ns / 1e6) if abs(ns) < 10**9 else f"{ns / 1e6:,.0f}"
 
 
 def _three_digits(amount: float) -> str:
-    """Write a number below 1000, to a thousandth where it is below 1."""
+    """Format a number below 1000 with three digits."""
     size = abs(amount)
     return f"{amount:.{3 if size < 1 else 2 if size < 10 else 1 if size < 100 else 0}f}"
 
 
 def share_text(share: float) -> str:
-    """Write a share of 1 as per cent; nothing for none."""
+    """Format a fraction as per cent; zero is empty."""
     return f"{share * 100:.3g} %" if share else ""
 
 
 def list_text(texts: Iterable[object], most: int = 4) -> str:
-    """Write the first few of a list, and how many more there are."""
-    said = [str(text) for text in texts]
-    more = f", +{len(said) - most}" if len(said) > most else ""
-    return ", ".join(said[:most]) + more
+    """Format the first `most` entries of a list, and the number of the others."""
+    entries = [str(text) for text in texts]
+    more = f", +{len(entries) - most}" if len(entries) > most else ""
+    return ", ".join(entries[:most]) + more
 
 
 def ranges_text(numbers: Iterable[int]) -> str:
-    """Write numbers in order, runs of them as `0-3`."""
+    """Format numbers in order, with ranges as `0-3`."""
     runs: list[list[int]] = []
     for number in sorted(set(numbers)):
         if runs and number == runs[-1][1] + 1:

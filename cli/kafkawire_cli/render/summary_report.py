@@ -1,6 +1,6 @@
-"""What a summary tells: one tally a question, read in one pass.
+"""Builds the report of `kafkawire summary` from several collectors in one pass.
 
-Law: every list is there in both forms; what is not shown is counted.
+Law: text and JSON contain the same lists; entries that are not shown are counted.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from ..verbs.latency import calls
 from .group_timeline import overview as groups_overview
 from .report import Section, bytes_text, count_text, duration_text, list_text, plural
 
-CALLED: Final = {None: "of which nothing could be said", "kafka": "Kafka"}
-"""Protocols that go by another name here."""
+PROTOCOL_NAMES: Final = {None: "unknown", "kafka": "Kafka"}
+"""Protocols with another name in the report."""
 
 
 class Summary:
-    """What a capture holds."""
+    """The summary of a set of captures."""
 
     def __init__(self, captures: Reading) -> None:
         self.captures = captures
@@ -45,7 +45,7 @@ class Summary:
         self.topics = Topics(captures.context.names, self.problems.corrupt_records)
 
     def read(self) -> None:
-        """Read the capture, once."""
+        """Read the captures in one pass."""
         self.captures.read(
             self.clients,
             self.watermarks,
@@ -56,10 +56,10 @@ class Summary:
             self.topics,
         )
 
-    # -- for a person
+    # -- as text
 
     def sections(self, most: int | None) -> list[Section]:
-        """Make the report."""
+        """Return the report."""
         topics = self.topics.all
         return [
             Section("", lines=self._facts(topics)),
@@ -74,10 +74,10 @@ class Summary:
     def _facts(self, topics: list[Topic]) -> list[str]:
         watch, clients = self.captures.watch, self.clients
         kinds = list_text(
-            f"{count:,} {CALLED.get(kind, kind)}"
+            f"{count:,} {PROTOCOL_NAMES.get(kind, kind)}"
             for kind, count in clients.connections.most_common()
         )
-        said = {
+        facts = {
             "captures": f"{plural(len(self.captures.context.traffic.sources), 'file')}, "
             f"{plural(watch.packets, 'packet')}, {bytes_text(watch.bytes)}",
             "time": self._span(),
@@ -86,7 +86,7 @@ class Summary:
             "payload": _payload(self.payload),
             "codecs": list_text(f"{codec} {n:,}" for codec, n in _codecs(topics).most_common()),
         }
-        return [f"{label + ':':13}{text}" for label, text in said.items() if text]
+        return [f"{label + ':':13}{text}" for label, text in facts.items() if text]
 
     def _span(self) -> str:
         first, last = self.clients.first_ns, self.clients.last_ns
@@ -95,28 +95,28 @@ class Summary:
         began = (time_text(first) or "")[:19].replace("T", " ")
         return f"{began} UTC, for {duration_text(last - first)}"
 
-    # -- for a program
+    # -- as JSON
 
-    def json(self, given: list[str], most: int | None) -> dict[str, Any]:
-        """Make the JSON form."""
-        tally = self.clients
+    def json(self, captures: list[str], most: int | None) -> dict[str, Any]:
+        """Return the report as JSON."""
+        collector = self.clients
         all_topics = self.topics.all
         topics = top(all_topics, most)
-        clients = top(busiest(tally.all), most)
+        clients = top(busiest(collector.all), most)
         groups = top(self.groups.all, most)
-        calls, brokers = top(self.apis.all, most), top(tally.brokers.most_common(), most)
-        not_read = top(tally.undecoded.most_common(), most)
+        calls, brokers = top(self.apis.all, most), top(collector.brokers.most_common(), most)
+        not_read = top(collector.undecoded.most_common(), most)
         return {
-            "captures": given,
+            "captures": captures,
             "packets": self.captures.watch.packets,
             "file_bytes": self.captures.watch.bytes,
-            "first_time": time_text(tally.first_ns),
-            "last_time": time_text(tally.last_ns),
+            "first_time": time_text(collector.first_ns),
+            "last_time": time_text(collector.last_ns),
             "payload": self.payload.json(),
             "connections": {
-                "total": tally.connections.total(),
-                "reset": tally.reset,
-                "protocols": {kind or "none": n for kind, n in tally.connections.most_common()},
+                "total": collector.connections.total(),
+                "reset": collector.reset,
+                "protocols": {kind or "none": n for kind, n in collector.connections.most_common()},
             },
             "brokers": [{"broker": broker, "connections": n} for broker, n in brokers.first],
             "calls": calls_json(calls.first),
@@ -137,30 +137,30 @@ class Summary:
         }
 
 
-CALLS: Final = 40
-"""Calls that a person sees, where --top does not say: most captures have fewer APIs."""
+MAX_APIS: Final = 40
+"""APIs shown without --top; most captures have fewer."""
 
 
 def _calls(most: int | None) -> int | None:
-    return CALLS if most == SHOWN else most
+    return MAX_APIS if most == SHOWN else most
 
 
 def _codecs(topics: list[Topic]) -> Counter[str]:
-    made: Counter[str] = Counter()
+    codecs: Counter[str] = Counter()
     for topic in topics:
-        made.update(topic.codecs)
-    return made
+        codecs.update(topic.codecs)
+    return codecs
 
 
 def _payload(payload: Payload) -> str:
-    """Say what became of the payload."""
+    """Summarise the payload by decoding status."""
     parts = [
         f"{bytes_text(size)} {kind.replace('_', ' ')}"
         for kind, size in payload.kinds().items()
         if size
     ]
-    said = f"{bytes_text(payload.captured)} captured" + (f": {', '.join(parts)}" if parts else "")
-    return said + (f"; {bytes_text(payload.missing)} missing" if payload.missing else "")
+    text = f"{bytes_text(payload.captured)} captured" + (f": {', '.join(parts)}" if parts else "")
+    return text + (f"; {bytes_text(payload.missing)} missing" if payload.missing else "")
 
 
 def _problems(found: list[Problem]) -> Section:
@@ -174,4 +174,4 @@ def _problems(found: list[Problem]) -> Section:
         )
         for one in found
     ]
-    return Section("Problems", ("kind", ">count", ">bytes", "first", ""), rows)
+    return Section("Problems", ("kind", ">count", ">bytes", "first at", "error"), rows)

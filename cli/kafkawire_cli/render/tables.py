@@ -1,10 +1,9 @@
-"""`kafkawire decode --table NAME`: tables of captures as JSON lines, CSV, Parquet or Arrow.
+"""Writes tables of captures as JSON lines, CSV, Parquet or Arrow (`decode --table`).
 
-Law: the name of the output file says the format, and where several tables are asked for, each has a
-file of its own; directories that do not exist are created; nested columns are JSON text in CSV,
-bytes are base64 in both texts, and times are ISO 8601 in UTC. Texts in CSV are escaped: control
-characters, and what a spreadsheet takes for a formula; JSON lines, Parquet and Arrow hold them as
-they are.
+Law: the format is that of the file extension, and each table has a file of its own; missing
+directories are created. Nested columns are JSON text in CSV; bytes are base64 and times ISO 8601 in
+UTC in JSON lines and CSV. In CSV, control characters and formulas are escaped; the other formats
+contain text unchanged.
 
     -o a.csv            one table
     -o DIR              DIR/exchanges.parquet, DIR/records.parquet, ...
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from .messages import View
 
 TABLE: Final = "{table}"
-"""Stands for the name of a table in the name of an output file."""
+"""Placeholder for the name of the table in the name of an output file."""
 
 Write = Callable[["pa.RecordBatch"], None]
 
@@ -50,10 +49,9 @@ def write(
     brokers: captures.Known,
     view: View,
 ) -> int:
-    """Write tables of the captures given, which are read as one, in one pass; to standard output as
-    JSON lines without a file. Return how many files were named and left out for being none.
-    InputError where there is no capture; a usage error for a table or a name of a file that we do
-    not know.
+    """Write tables of captures, read as one capture in one pass; without `output` as JSON lines to
+    standard output. Return the number of files skipped because they are not captures. InputError
+    if there are no captures; usage errors for unknown tables and file extensions.
     """
     from kafkawire.capture import tables
     from kafkawire.capture.tables.redaction import redacted
@@ -66,7 +64,7 @@ def write(
                 param_hint="--table",
             )
     files = _files(list(dict.fromkeys(names)), output)
-    # rows of a live capture that somebody watches must not wait for a full batch
+    # show the rows of a live capture at once
     size = 1 if given == ["-"] and output is None else tables.BATCH_ROWS
     sources, refused = captures.sources("decode", given)
     drawn = output is not None or not sys.stdout.isatty()
@@ -100,11 +98,11 @@ def write(
 
 
 def _files(names: list[str], output: Path | None) -> dict[str, Path | None]:
-    """Say which table goes into which file."""
+    """Return the output file of each table."""
     several = len(names) > 1
     if output is None:
         if several:
-            raise typer.BadParameter("several tables need a directory", param_hint="--output")
+            raise typer.BadParameter("required for several tables", param_hint="--output")
         return {names[0]: None}
     if TABLE in output.name:
         files = {name: output.with_name(output.name.replace(TABLE, name)) for name in names}
@@ -112,7 +110,7 @@ def _files(names: list[str], output: Path | None) -> dict[str, Path | None]:
         files = {name: output / f"{name}.parquet" for name in names}
     elif several:
         raise typer.BadParameter(
-            f"{str(output)!r} is one file: give a directory, or a name with {TABLE} in it",
+            f"{str(output)!r} is one file: several tables need a directory or a name with {TABLE}",
             param_hint="--output",
         )
     else:
@@ -149,7 +147,7 @@ def _csv(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
 
 GROUP_ROWS: Final = 1 << 15
 GROUP_BYTES: Final = 1 << 24
-"""Rows of a row group of a Parquet file at most, and bytes after which it is written."""
+"""Maximum rows of a Parquet row group, and bytes after which it is written."""
 
 
 @contextmanager
@@ -159,22 +157,22 @@ def _parquet(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
 
     from kafkawire.capture.tables.parquet import repeating_columns
 
-    held: list[pa.RecordBatch] = []
+    buffered: list[pa.RecordBatch] = []
     rows = size = 0
 
     def write(batch: pa.RecordBatch) -> None:
         nonlocal rows, size
         if rows + len(batch) > GROUP_ROWS or size > GROUP_BYTES:
             flush()
-        held.append(batch)
+        buffered.append(batch)
         rows += len(batch)
         size += batch.nbytes
 
     def flush() -> None:
         nonlocal rows, size
-        if held:
-            out.write_table(pa.Table.from_batches(held, schema), row_group_size=GROUP_ROWS)
-        held.clear()
+        if buffered:
+            out.write_table(pa.Table.from_batches(buffered, schema), row_group_size=GROUP_ROWS)
+        buffered.clear()
         rows = size = 0
 
     with ParquetWriter(
@@ -189,7 +187,7 @@ def _parquet(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
 
 
 def _is_payload(type: pa.DataType) -> bool:
-    """Whether nobody looks for a range of such values: bytes, and what is nested."""
+    """Return whether statistics of a column are useless: bytes and nested types."""
     import pyarrow as pa
 
     return bool(pa.types.is_binary(type) or pa.types.is_nested(type))
@@ -199,7 +197,7 @@ def _is_payload(type: pa.DataType) -> bool:
 def _arrow(output: Path | None, schema: pa.Schema) -> Iterator[Write]:
     import pyarrow as pa
 
-    # lz4 takes less time than the kernel does for the pages that it saves
+    # compressing with lz4 is faster than writing the uncompressed pages
     options = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
     with pa.ipc.new_file(str(output), schema, options=options) as out:
         yield out.write_batch
@@ -211,7 +209,7 @@ FORMATS: Final[dict[str, Callable[[Path | None, pa.Schema], AbstractContextManag
     ".parquet": _parquet,
     ".arrow": _arrow,
 }
-"""Ending of a file's name -> what writes it."""
+"""File extension -> its writer."""
 
 
 def _format(
@@ -220,7 +218,7 @@ def _format(
     found = FORMATS.get(".jsonl" if output is None else output.suffix)
     if found is None:
         raise typer.BadParameter(
-            f"unknown format of {str(output)!r}: expected one of {', '.join(FORMATS)}",
+            f"unknown format {str(output)!r}: expected one of {', '.join(FORMATS)}",
             param_hint="--output",
         )
     return found
@@ -236,7 +234,7 @@ def _text(output: Path | None) -> Iterator[TextIO]:
 
 
 def _plain(value: Any) -> Any:
-    """Make a value that JSON can write."""
+    """Convert a value for JSON."""
     if isinstance(value, dict):
         return {key: _plain(one) for key, one in value.items()}
     if isinstance(value, list):
@@ -249,8 +247,8 @@ def _plain(value: Any) -> Any:
 
 
 def _cell(value: Any) -> Any:
-    """Make a value that CSV can hold: null is nothing, true and nested values are JSON; numbers
-    stay numbers, and texts are escaped.
+    """Convert a value for CSV: null is empty, booleans and nested values are JSON, text is
+    escaped.
     """
     if isinstance(value, str):
         return csv_text(value)

@@ -1,1 +1,1 @@
-"""The verbs of the command line, one module each."""
+"""The verbs (subcommands) of the command line, one module each."""

@@ -1,4 +1,4 @@
-"""`kafkawire groups`: the life of each consumer group, as a timeline."""
+"""`kafkawire groups` of captures: a timeline of each consumer group."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 def groups(
     given: Files,
     wanted: Annotated[
-        list[str] | None, typer.Option("--group", help="Only this group; may be repeated.")
+        list[str] | None,
+        typer.Option("--group", metavar="GROUP", help="Show only this group; repeatable."),
     ] = None,
     most: TopOption = None,
     every: AllOption = False,
@@ -40,45 +41,37 @@ def groups(
     port: PortOption = None,
     broker: BrokerOption = None,
 ) -> None:
-    """Show consumer groups: members, rebalances and their causes, lag.
-
-    \b
-    kafkawire groups trace*.pcap
-    kafkawire groups trace.pcap --group orders --format json | jq '.groups[].rebalances'
-
-    Lag is that of a commit: how far behind the end of its partitions, as Fetch and ListOffsets
-    responses stated it before; nothing where they did not.
-    """
+    """Show the consumer groups in captures."""
     bound = limit(most, every, form)
     with reading("groups", given, port, broker) as captures:
         from kafkawire.reports.clients import Clients
         from kafkawire.reports.groups import Groups
         from kafkawire.reports.watermarks import Watermarks
 
-        from ..render.group_timeline import overview, told
+        from ..render.group_timeline import overview, sections_of
 
         clients, watermarks = Clients(), Watermarks(captures)
-        tally = Groups(captures, clients, watermarks)
-        captures.read(clients, watermarks, tally)
-    missing = tally.missing(wanted or [])
-    found = tally.chosen(wanted) if wanted else tally.all
+        history = Groups(captures, clients, watermarks)
+        captures.read(clients, watermarks, history)
+    missing = history.missing(wanted or [])
+    found = history.chosen(wanted) if wanted else history.all
     shown = top(found, bound)
 
     def sections() -> Iterator[Section]:
         if len(found) > 1:
             yield overview(shown)
-        for life in shown.first:
-            yield from told(life, bound)
+        for group in shown.first:
+            yield from sections_of(group, bound)
 
-    def made() -> dict[str, Any]:
-        groups = [life.json_with_timeline() for life in shown.first]
+    def as_json() -> dict[str, Any]:
+        groups = [group.json_with_timeline() for group in shown.first]
         return {"groups": groups, "left_out": shown.left_out}
 
     for name in missing:
-        known = (life.group_id for life in tally.all)
+        known = (group.group_id for group in history.all)
         error = f"no such group: {printable(name)!r}{suggestion(name, known)}"
         refuse("groups", InputError(error))
     if found or not missing:
-        show(captures, form, sections, made)
+        show(captures, form, sections, as_json)
     if missing:
         raise typer.Exit(2)

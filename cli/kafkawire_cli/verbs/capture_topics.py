@@ -1,4 +1,4 @@
-"""`kafkawire topics`: what was written to topics and read from them."""
+"""`kafkawire topics` of captures: records produced and fetched per topic."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Sort(StrEnum):
-    """What topics are sorted by, the greatest first."""
+    """Sort orders, largest first."""
 
     BYTES = "bytes"
     RECORDS = "records"
@@ -36,41 +36,34 @@ class Sort(StrEnum):
 
 def topics(
     given: Files,
-    sort: Annotated[Sort, typer.Option(help="The greatest first.")] = Sort.BYTES,
+    sort: Annotated[Sort, typer.Option(help="Sort topics by this, largest first.")] = Sort.BYTES,
     most: TopOption = None,
     every: AllOption = False,
     form: FormOption = Form.TABLE,
     port: PortOption = None,
     broker: BrokerOption = None,
 ) -> None:
-    """Show topics: records, bytes, codecs, by whom.
-
-    \b
-    kafkawire topics trace*.pcap
-    kafkawire topics trace.pcap --sort records --top 50
-
-    Bytes are those of record batches on the wire, as they are compressed.
-    """
+    """Show the topics in captures."""
     bound = limit(most, every, form)
     with reading("topics", given, port, broker) as captures:
         from kafkawire.reports.problems import Problems
         from kafkawire.reports.topics import Topics
 
-        tally = Topics(captures.context.names, Problems(captures).corrupt_records)
-        captures.read(tally)
-    found = tally.all
+        collector = Topics(captures.context.names, Problems(captures).corrupt_records)
+        captures.read(collector)
+    found = collector.all
     if sort is Sort.RECORDS:
         found.sort(key=lambda topic: -topic.records)
     shown = top(found, bound)
 
-    def made() -> dict[str, Any]:
+    def as_json() -> dict[str, Any]:
         return {"topics": [topic.json() for topic in shown.first], "left_out": shown.left_out}
 
-    show(captures, form, lambda: [amounts(shown), *users(shown.first, bound)], made)
+    show(captures, form, lambda: [amounts(shown), *users(shown.first, bound)], as_json)
 
 
 def amounts(shown: Shown[Topic]) -> Section:
-    """Make the list of topics with what was written and read."""
+    """List the topics with records and bytes produced and fetched."""
     head = (
         "topic", ">partitions", ">produced", ">bytes", ">fetched", ">bytes", "codecs",
     )  # fmt: skip
@@ -78,7 +71,7 @@ def amounts(shown: Shown[Topic]) -> Section:
         (
             topic.label,
             count_text(len(topic.partitions)),
-            *(text for way in topic.directions.values() for text in amount(way)),
+            *(text for direction in topic.directions.values() for text in amount(direction)),
             ", ".join(codec for codec, _ in topic.codecs.most_common()),
         )
         for topic in shown.first
@@ -86,25 +79,28 @@ def amounts(shown: Shown[Topic]) -> Section:
     return Section("Topics", head, rows, shown.more("topics"))
 
 
-def amount(way: Amount) -> tuple[str, str]:
-    """Write records and bytes of one direction."""
-    return count_text(way.records), bytes_text(way.bytes) if way.bytes else ""
+def amount(direction: Amount) -> tuple[str, str]:
+    """Format records and bytes of one direction."""
+    return (
+        count_text(direction.records),
+        bytes_text(direction.bytes) if direction.bytes else "",
+    )
 
 
 def users(found: list[Topic], most: int | None) -> list[Section]:
-    """Make the list of who wrote and read, and that of errors."""
+    """List producing and fetching clients, and errors, per topic."""
     from kafkawire.protocol.error_code import ErrorCode
 
-    who = [
-        (topic.label, *(list_text(way.clients) for way in topic.directions.values()))
+    clients = [
+        (topic.label, *(list_text(direction.clients) for direction in topic.directions.values()))
         for topic in found
     ]
     shown = top([(topic, *n) for topic in found for n in topic.codes.most_common()], most)
-    wrong = [
+    error_rows = [
         (topic.label, ErrorCode.name_of(code), count_text(count))
         for topic, code, count in shown.first
     ]
     return [
-        Section("Clients", ("topic", "produced by", "fetched by"), who),
-        Section("Errors", ("topic", "error code", ">times"), wrong, shown.more("errors")),
+        Section("Clients", ("topic", "produced by", "fetched by"), clients),
+        Section("Errors", ("topic", "error code", ">count"), error_rows, shown.more("errors")),
     ]

@@ -1,4 +1,4 @@
-"""`kafkawire clients`: who speaks to the brokers, with which software, and how."""
+"""`kafkawire clients`: the clients in captures, their software and their requests."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from ..render.report import Section, bytes_text, count_text, list_text, ranges_t
 if TYPE_CHECKING:
     from kafkawire.reports.clients import Client, Clients, UndecodedConnections
 
-CALLS: Final = 50
-"""APIs that a client is said to call."""
+MAX_APIS: Final = 50
+"""APIs listed per client."""
 
 
 def clients(
@@ -35,27 +35,28 @@ def clients(
     port: PortOption = None,
     broker: BrokerOption = None,
 ) -> None:
-    """Show clients: software, address, calls.
+    """Show clients: software, address, requests.
 
     \b
     kafkawire clients trace*.pcap
     kafkawire clients trace.pcap --format json | jq '.clients[] | {client_id, software_name}'
 
-    A client is a client id at an address with a software; the busiest come first.
+    A client is a combination of client id, address and software. The clients with the most
+    requests come first.
     """
     bound = limit(most, every, form)
     with reading("clients", given, port, broker) as captures:
         from kafkawire.reports.clients import Clients
 
-        tally = Clients()
-        captures.read(tally)
-    shown = top(busiest(tally.all), bound)
+        collector = Clients()
+        captures.read(collector)
+    shown = top(busiest(collector.all), bound)
 
     def sections() -> list[Section]:
-        return [overview(shown), *map(details, shown.first), unread(tally, bound)]
+        return [overview(shown), *map(details, shown.first), unread(collector, bound)]
 
-    def made() -> dict[str, Any]:
-        not_read = top(tally.undecoded.most_common(), bound)
+    def as_json() -> dict[str, Any]:
+        not_read = top(collector.undecoded.most_common(), bound)
         return {
             "clients": [client.json() for client in shown.first],
             "left_out": shown.left_out,
@@ -63,23 +64,23 @@ def clients(
             "unread_left_out": not_read.left_out,
         }
 
-    show(captures, form, sections, made)
+    show(captures, form, sections, as_json)
 
 
 def busiest(found: list[Client]) -> list[Client]:
-    """Sort clients by their requests."""
+    """Sort clients by number of requests, most first."""
     return sorted(found, key=lambda client: -client.requests)
 
 
 def name(client: Client) -> str:
-    """Say what to call a client."""
+    """Return the client id for display."""
     return "(no client id)" if client.client_id is None else client.client_id or '""'
 
 
 def overview(shown: Shown[Client], *, sizes: bool = True) -> Section:
-    """Make the list of clients. sizes: what they sent and received too."""
+    """List the clients. sizes: with bytes sent and received."""
     head = (
-        "client id", "software", "address", ">conns", ">calls", ">errors", ">sent", ">received",
+        "client id", "software", "address", ">conns", ">requests", ">errors", ">sent", ">received",
     )  # fmt: skip
     rows = [
         (
@@ -98,28 +99,28 @@ def overview(shown: Shown[Client], *, sizes: bool = True) -> Section:
 
 
 def details(client: Client) -> Section:
-    """Say all that is known of a client."""
-    said = {
-        "software": str(client.software or "not told"),
+    """Show one client in detail."""
+    facts = {
+        "software": str(client.software or "unknown"),
         "brokers": list_text(client.brokers, 8),
         "SASL": list_text(client.mechanisms),
         "groups": list_text(client.groups, 8),
-        "calls": list_text(
-            (f"{api} v{ranges_text(used)}" for api, used in client.apis().items()), CALLS
+        "requests": list_text(
+            (f"{api} v{ranges_text(used)}" for api, used in client.apis().items()), MAX_APIS
         ),
     }
-    lines = [f"{label + ':':9} {text}" for label, text in said.items() if text]
+    lines = [f"{label + ':':9} {text}" for label, text in facts.items() if text]
     return Section(f"{name(client)} at {client.address}", lines=lines)
 
 
-def unread(tally: Clients, most: int | None) -> Section:
-    """Make the list of connections of which no request was read."""
-    shown = top(tally.undecoded.most_common(), most)
+def unread(collector: Clients, most: int | None) -> Section:
+    """List the connections in which no request was decoded."""
+    shown = top(collector.undecoded.most_common(), most)
     rows = [(one.address, one.broker, count_text(n), one.reason) for one, n in shown.first]
-    head = ("from", "to", ">connections", "why")
-    return Section("Not read", head, rows, shown.more("lines"))
+    head = ("from", "to", ">connections", "reason")
+    return Section("Not decoded", head, rows, shown.more("lines"))
 
 
 def unread_json(shown: Shown[tuple[UndecodedConnections, int]]) -> list[dict[str, object]]:
-    """Make the list of connections of which no request was read, as JSON."""
+    """Return the connections in which no request was decoded, as JSON."""
     return [{**one._asdict(), "connections": count} for one, count in shown.first]

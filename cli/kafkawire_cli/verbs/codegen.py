@@ -1,4 +1,4 @@
-"""`kafkawire codegen`: schemas -> a Python package of codecs."""
+"""`kafkawire codegen`: generates a Python package of codecs from schemas."""
 
 from __future__ import annotations
 
@@ -9,36 +9,46 @@ import typer
 
 from kafkawire.escaping import printable, printable_lines
 
+from ..render.report import plural
+
 
 def codegen(
-    package: Annotated[str, typer.Option(help="Import name of the generated package.")],
-    out: Annotated[Path, typer.Option(help="Folder to write it to; made if missing.")],
+    package: Annotated[
+        str, typer.Option(metavar="NAME", help="Import name of the generated package.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Output directory; created if missing.")],
     schemas: Annotated[
         Path | None,
         typer.Option(
-            help="Directory of *.json schemas [default: kafkawire's own]", show_default=False
+            metavar="DIR",
+            help="Directory of *.json schemas [default: those of kafkawire]",
+            show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Generate codecs from message schemas (ours, yours, or Apache Kafka's own directories).
+    """Generate a Python package of codecs from message schemas.
 
     \b
     kafkawire codegen --schemas ./schemas --package mine.messages --out src/mine/messages
     kafkawire codegen --package kafka_messages --out ./kafka_messages
+
+    Schemas are in the format of Apache Kafka's own message directories.
     """
     from kafkawire_codegen import generate, is_package_name, schemas_dir
     from kafkawire_codegen.schema import SchemaErrors
 
     source = schemas_dir() if schemas is None else schemas
     if not source.is_dir():
-        raise typer.BadParameter(f"{source} is no directory", param_hint="--schemas")
+        raise typer.BadParameter(f"{source}: not a directory", param_hint="--schemas")
     if next(source.glob("*.json"), None) is None:
-        raise typer.BadParameter(f"{source} holds no schema (*.json)", param_hint="--schemas")
+        raise typer.BadParameter(
+            f"{source}: no schemas (*.json) in this directory", param_hint="--schemas"
+        )
     if not is_package_name(package):
-        reason = f"{package!r} is not a valid package name"
+        reason = f"invalid package name {package!r}"
         raise typer.BadParameter(reason, param_hint="--package")
     try:
-        made = generate(source, out, package)
+        generated = generate(source, out, package)
     except SchemaErrors as errors:
         typer.echo(printable_lines(str(errors)), err=True)
         raise typer.Exit(1) from None
@@ -46,5 +56,8 @@ def codegen(
         reason = f"{error.filename}: {error.strerror}"
         raise typer.BadParameter(reason, param_hint="--out") from None
     typer.echo(
-        printable(f"{len(made.modules)} messages in {made.out}, {made.changed} files changed")
+        printable(
+            f"{plural(len(generated.modules), 'message')} in {generated.out}, "
+            f"{plural(generated.changed, 'file')} changed"
+        )
     )

@@ -1,7 +1,7 @@
-"""`kafkawire consume`: records of topics, as they come, until interrupted.
+"""`kafkawire consume`: prints the records of topics as they arrive.
 
-Law: a group's offsets are committed for what has been written out, never for more; whoever stops
-reading us, or interrupts, ends the command in order.
+Law: in a group, only offsets of records that have been written out are committed. A closed output
+pipe or an interrupt closes the consumer in order.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from kafkawire.client.consumer import ConsumerRecord
     from kafkawire.net.consumer import Consumer
 
-LOOK_SECONDS: Final = 0.5
-"""How long no record has to come before it is asked whether this is the end."""
+IDLE_SECONDS: Final = 0.5
+"""Seconds without a record after which `--exit-at-end` checks the end offsets."""
 MILLISECONDS: Final = 1000
 
 
 class Form(StrEnum):
-    """How records are written: a line each for people, a JSON object each, values only (their bytes
-    as they are; on a terminal escaped).
+    """Output formats: a line of text per record, a JSON object per record, or values only (raw
+    bytes; escaped on a terminal).
     """
 
     TABLE = "table"
@@ -46,40 +46,44 @@ Write = Callable[["ConsumerRecord"], bytes]
 
 
 def consume(
-    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="What to read.")],
+    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="Topics to read.")],
     bootstrap: BootstrapOption = "localhost:9092",
     group: Annotated[
         str | None,
-        typer.Option("--group", "-g", help="Read as a member, and commit; else all partitions."),
+        typer.Option(
+            "--group",
+            "-g",
+            help="Join this consumer group and commit [default: read all partitions].",
+        ),
     ] = None,
     start: Annotated[
         str,
         typer.Option(
             "--from",
             metavar="earliest|latest|TIME",
-            help="Where to begin, in a group where it has committed nothing. TIME is ISO 8601, or "
-            "milliseconds since 1970.",
+            help="Start offset; with --group, only for partitions without a committed offset. "
+            "TIME is ISO 8601 or milliseconds since 1970.",
         ),
     ] = "earliest",
     most: Annotated[
-        int | None, typer.Option("--max-records", "-n", min=1, help="End after so many.")
+        int | None,
+        typer.Option("--max-records", "-n", min=1, metavar="N", help="Exit after N records."),
     ] = None,
     to_end: Annotated[
-        bool, typer.Option("--exit-at-end", "-e", help="End when all there is has been read.")
+        bool, typer.Option("--exit-at-end", "-e", help="Exit at the end of the partitions.")
     ] = False,
-    form: Annotated[
-        Form, typer.Option("--format", "-f", help="For people, for programs, or just the values.")
-    ] = Form.TABLE,
+    form: Annotated[Form, typer.Option("--format", "-f", help="Output format.")] = Form.TABLE,
     setting: SettingOption = None,
 ) -> None:
-    """Print the records of topics as they come, until interrupted.
+    """Print the records of topics as they arrive.
 
     \b
     kafkawire consume orders -b localhost:9092
     kafkawire consume orders payments --group audit --from latest --format json | jq .value
     kafkawire consume orders --from 2026-01-31T12:00:00Z --max-records 10
 
-    Exit code 0 also where interrupted; 1: no such cluster or topic, or refused; 2: usage.
+    Runs until interrupted, unless --max-records or --exit-at-end is given. Exit code 0: success or
+    interrupted; 1: cluster or topic not found, or an error response; 2: usage error.
     """
     from kafkawire.client.consumer import CONSUMER_KEYS
     from kafkawire.net.consumer import Consumer
@@ -94,21 +98,21 @@ def consume(
     )
 
     async def work() -> None:
-        consumer = Consumer(config)  # a setting that is wrong is told before anything is asked
+        consumer = Consumer(config)  # validates the settings before any request
         partitions = await _partitions(names, config)
-        reading = Reading(consumer, _writer(form, names), most, to_end)
+        reader = Reader(consumer, _writer(form, names), most, to_end)
         async with consumer:
             if "group.id" in config:
                 consumer.subscribe(names)
             else:
                 consumer.assign(partitions)
-            await reading.run()
+            await reader.run()
 
     live.run(lambda: _until_interrupted(work()))
 
 
 async def _until_interrupted(work: Any) -> None:
-    """Run until done or interrupted; then what is open is closed in order."""
+    """Run until done or interrupted; an interrupt cancels the task, which closes in order."""
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -119,20 +123,20 @@ async def _until_interrupted(work: Any) -> None:
 
 
 async def _partitions(names: list[str], config: dict[str, Any]) -> list[Any]:
-    """Find the partitions of topics; this also tells at once what is wrong with the cluster."""
+    """Look up the partitions of topics; this also reports an unreachable cluster early."""
     from kafkawire.client.consumer import TopicPartition
 
-    async with live.asking(config) as admin:
+    async with live.admin_client(config) as admin:
         found = await admin.describe_topics(names)
     return [
         TopicPartition(name, each.partition) for name in names for each in found[name].partitions
     ]
 
 
-class Reading:
-    """Polls, and writes out what came before it polls again.
+class Reader:
+    """Polls records and writes them out before the next poll.
 
-    While a slow reader makes us wait, the group still hears of us: a thread writes.
+    A thread writes, so that heartbeats continue while the output pipe is full.
     """
 
     def __init__(self, consumer: Consumer, write: Write, most: int | None, to_end: bool) -> None:
@@ -142,54 +146,54 @@ class Reading:
         self._to_end = to_end
 
     async def run(self) -> None:
-        """Read until the end that was asked for."""
+        """Read until the requested end."""
         while self._left != 0:
-            wait = LOOK_SECONDS if self._to_end else None
+            wait = IDLE_SECONDS if self._to_end else None
             records = await self._consumer.poll(wait, max_records=self._left)
             if records:
-                await self._out(records)
+                await self._write_out(records)
                 self._left = None if self._left is None else self._left - len(records)
             elif await self._at_end():
                 return
 
-    async def _out(self, records: list[ConsumerRecord]) -> None:
+    async def _write_out(self, records: list[ConsumerRecord]) -> None:
         data = b"".join(self._write(record) for record in records)
         writing = asyncio.ensure_future(asyncio.to_thread(_print, data))
         try:
             try:
                 await asyncio.shield(writing)
-            except asyncio.CancelledError:  # interrupted: first what was read is out
+            except asyncio.CancelledError:  # interrupted: finish writing first
                 await writing
                 raise
         except OSError:
-            self._take_back(records)
+            self._seek_back(records)
             raise
 
-    def _take_back(self, records: list[ConsumerRecord]) -> None:
-        """Be again where these were not read, so that they are not committed."""
+    def _seek_back(self, records: list[ConsumerRecord]) -> None:
+        """Seek back to records that could not be written, so that they are not committed."""
         from kafkawire.client.consumer import TopicPartition
 
         for record in reversed(records):
-            where = TopicPartition(record.topic, record.partition)
-            if where in self._consumer.assignment():
-                self._consumer.seek(where, record.offset)
+            partition = TopicPartition(record.topic, record.partition)
+            if partition in self._consumer.assignment():
+                self._consumer.seek(partition, record.offset)
 
     async def _at_end(self) -> bool:
-        held = self._consumer.assignment()
-        if not held:
+        assigned = self._consumer.assignment()
+        if not assigned:
             return False
-        ends = await self._consumer.end_offsets(*held)
-        return all([await self._consumer.position(each) >= ends[each] for each in held])
+        ends = await self._consumer.end_offsets(*assigned)
+        return all([await self._consumer.position(each) >= ends[each] for each in assigned])
 
 
 def _print(data: bytes) -> None:
-    """Write all of it, or raise."""
+    """Write all data to standard output, or raise."""
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
 
 
 def _reset(start: str) -> str:
-    """Read --from."""
+    """Parse --from."""
     if start in ("earliest", "latest"):
         return start
     if start.isascii() and start.isdecimal():
@@ -198,16 +202,16 @@ def _reset(start: str) -> str:
         when = datetime.fromisoformat(start)
     except ValueError:
         raise typer.BadParameter(
-            f"{start!r} is none of earliest, latest, an ISO 8601 time, milliseconds",
+            f"invalid start {start!r}: expected earliest, latest, an ISO 8601 time or milliseconds",
             param_hint="--from",
         ) from None
-    at = round(when.timestamp() * MILLISECONDS)  # without a zone it is the local time
+    at = round(when.timestamp() * MILLISECONDS)  # a time without a zone is local time
     if at < 0:
         raise typer.BadParameter(f"{start} is before 1970", param_hint="--from")
     return f"by_timestamp:{at}"
 
 
-# -- how a record is written
+# -- output formats
 
 
 def _writer(form: Form, names: list[str]) -> Write:
@@ -224,7 +228,7 @@ def _writer(form: Form, names: list[str]) -> Write:
 def _json(record: ConsumerRecord) -> bytes:
     from ..render.contents import form
 
-    said = {
+    fields = {
         "topic": record.topic,
         "partition": record.partition,
         "offset": record.offset,
@@ -236,32 +240,32 @@ def _json(record: ConsumerRecord) -> bytes:
             {"key": key, "value": form(value, redact=False)} for key, value in record.headers
         ],
     }
-    return json.dumps(said).encode() + b"\n"
+    return json.dumps(fields).encode() + b"\n"
 
 
 def _line(record: ConsumerRecord, width: int) -> str:
-    place = f"{record.topic}-{record.partition}"
+    partition = f"{record.topic}-{record.partition}"
     headers = " ".join(f"{printable(key)}={_text(value)}" for key, value in record.headers)
-    said = f"{place:{width}} {record.offset:>8} {_time(record.timestamp):24}"
+    prefix = f"{partition:{width}} {record.offset:>8} {_time(record.timestamp):24}"
     key = "-" if record.key is None else _text(record.key)
-    return f"{printable(said)}  {key}  {_text(record.value)}  {headers}".rstrip() + "\n"
+    return f"{printable(prefix)}  {key}  {_text(record.value)}  {headers}".rstrip() + "\n"
 
 
 def _time(timestamp: int) -> str:
     try:
         when = datetime.fromtimestamp(timestamp / MILLISECONDS, UTC)
-    except (ValueError, OverflowError, OSError):  # a producer may write any number
+    except (ValueError, OverflowError, OSError):  # producers may send any number
         return str(timestamp)
     return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _lines(data: bytes) -> str:
-    """Show a value on a terminal: escaped but for the ends of its lines."""
+    """Format a value for a terminal: escaped except for line feeds."""
     return printable_lines(data.decode(errors="backslashreplace"))
 
 
 def _text(data: bytes | None) -> str:
-    """Show bytes in a line: as text where they are, with what would move the cursor escaped."""
+    """Format bytes as escaped text in a line."""
     if data is None:
         return "null"
     return printable(data.decode(errors="backslashreplace"))

@@ -1,4 +1,4 @@
-"""`kafkawire decode`: every message in captures, frames or hex text."""
+"""`kafkawire decode`: decodes every message in captures, frames or hex text."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ..render.messages import Shape, View
 from ..render.progress import progress
 
 
-class Bare(NamedTuple):
-    """What bare bytes are said to be: `--api`, `--version`, `--direction`."""
+class BareBody(NamedTuple):
+    """The type of a bare message body: `--api`, `--version`, `--direction`."""
 
     api_key: int
     version: int
@@ -32,7 +32,7 @@ def decode(
     given: Annotated[
         list[str],
         typer.Argument(
-            metavar="INPUT", help="Captures, frames, hex text, directories; - for stdin."
+            metavar="INPUT...", help="Captures, frames, hex text or directories; - for stdin."
         ),
     ],
     shape: Annotated[
@@ -40,47 +40,64 @@ def decode(
         typer.Option(
             "--format",
             "-f",
-            help="[default: table on a terminal, jsonl in a pipe]",
+            help="Output format [default: table on a terminal, else jsonl].",
             show_default=False,
         ),
     ] = None,
-    input_format: Annotated[Format, typer.Option(help="Force the kind of input.")] = Format.AUTO,
+    input_format: Annotated[Format, typer.Option(help="Input format.")] = Format.AUTO,
     wanted: Annotated[
         list[str] | None,
-        typer.Option("--filter", help="FIELD=PATTERN: api, client, topic, connection, error, ..."),
+        typer.Option(
+            "--filter",
+            metavar="FIELD=PATTERN",
+            help="Show only matching messages; repeatable. Fields: api, client, broker, "
+            "connection, direction, error, status, topic.",
+        ),
     ] = None,
     port: PortOption = None,
     broker: BrokerOption = None,
-    api: Annotated[str | None, typer.Option(help="The input is a bare body of this API.")] = None,
-    version: Annotated[int | None, typer.Option(help="With --api: its version.")] = None,
+    api: Annotated[
+        str | None, typer.Option(metavar="API", help="Decode a bare message body of this API.")
+    ] = None,
+    version: Annotated[
+        int | None, typer.Option(metavar="N", help="With --api: API version.")
+    ] = None,
     direction: Annotated[
         str | None,
-        typer.Option(help="With --api: request or response [default: request]", show_default=False),
+        typer.Option(
+            metavar="request|response",
+            help="With --api: direction [default: request].",
+            show_default=False,
+        ),
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit 1 if anything is not decoded byte for byte.")
+        bool, typer.Option("--strict", help="Exit 1 if any message is not fully decoded.")
     ] = False,
     records: Annotated[
-        bool, typer.Option("--records", help="Show the content of records, not only counts.")
+        bool, typer.Option("--records", help="Show the records, not only their number.")
     ] = False,
     redact: Annotated[
         bool,
-        typer.Option("--redact", help="Hide keys and values of records; keep sizes and hashes."),
+        typer.Option("--redact", help="Replace keys and values of records by sizes and hashes."),
     ] = False,
     show_secrets: Annotated[
-        bool, typer.Option("--show-secrets", help="Show tokens, passwords, keys, secret configs.")
+        bool,
+        typer.Option("--show-secrets", help="Show tokens, passwords, keys and secret configs."),
     ] = False,
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", min=1, help="Processes to decode capture files with.")
+        int, typer.Option("--jobs", "-j", min=1, metavar="N", help="Decode in N processes.")
     ] = 1,
     rotated: Annotated[
         bool,
-        typer.Option("--rotated", help="The captures are one, cut by rotation: read on over cuts."),
+        typer.Option("--rotated", help="Read rotated files as one capture."),
     ] = False,
     table: Annotated[
         list[str] | None,
         typer.Option(
-            "--table", help="exchanges, records, ...; several in one pass: see docs/tables.md."
+            "--table",
+            metavar="NAME",
+            help="Write a table instead of messages: exchanges, records, ... (docs/tables.md); "
+            "repeatable.",
         ),
     ] = None,
     to: Annotated[
@@ -88,8 +105,9 @@ def decode(
         typer.Option(
             "--output",
             "-o",
-            help="With --table: a .jsonl, .csv, .parquet or .arrow file; of several a directory, "
-            "or a name with {table} in it.",
+            metavar="FILE|DIR",
+            help="With --table: .jsonl, .csv, .parquet or .arrow file; for several tables a "
+            "directory or a name with {table}.",
         ),
     ] = None,
 ) -> None:
@@ -109,14 +127,15 @@ def decode(
     if table or to is not None:
         if wanted or shape or api or records or strict:
             raise typer.BadParameter(
-                "takes no --filter, --format, --api, --records or --strict", param_hint="--table"
+                "not allowed with --filter, --format, --api, --records or --strict",
+                param_hint="--table",
             )
         if jobs > 1:
-            raise typer.BadParameter("is for rows, not for --table", param_hint="--jobs")
+            raise typer.BadParameter("not allowed with --table", param_hint="--jobs")
         _table(given, table, to, known(port, broker), view)
         return
     if rotated and jobs > 1:
-        raise typer.BadParameter("is read by one process", param_hint="--rotated")
+        raise typer.BadParameter("not allowed with --jobs", param_hint="--rotated")
     bare = _bare(api, version, direction)
     chosen = filters.parse(wanted or [])
     brokers = known(port, broker)
@@ -125,20 +144,20 @@ def decode(
     write = sys.stdout.write
     clean = True
     failed = False
-    with pipes.until_the_reader_leaves():
+    with pipes.stop_at_closed_pipe():
         if form is Shape.TABLE:
             print(output.heading(), flush=True)
         files = _captures(given, input_format, bare)
         if rotated and not files:
-            raise typer.BadParameter("takes capture files only", param_hint="--rotated")
+            raise typer.BadParameter("only allowed with capture files", param_hint="--rotated")
         for name in [] if files else _each(given):
             try:
                 for entry in _entries(name, input_format, bare, brokers):
-                    if chosen and not filters.keeps(chosen, entry):
+                    if chosen and not filters.matches(chosen, entry):
                         continue
                     clean = clean and entry.row.status == "ok"
                     write(text(entry))
-                    if name == "-":  # rows of a live capture must not wait for a full buffer
+                    if name == "-":  # show the rows of a live capture at once
                         sys.stdout.flush()
             except InputError as error:
                 refuse("decode", error)
@@ -146,8 +165,11 @@ def decode(
         if files:
             from ..parallel.jobs import DecodeOptions, decoded, decoded_as_one
 
-            asked = DecodeOptions(form, view, chosen, brokers)
-            for printed in decoded_as_one(files, asked) if rotated else decoded(files, asked, jobs):
+            options = DecodeOptions(form, view, chosen, brokers)
+            printed_rows = (
+                decoded_as_one(files, options) if rotated else decoded(files, options, jobs)
+            )
+            for printed in printed_rows:
                 clean = clean and printed.clean
                 pipes.write(printed.text)
                 if printed.error is not None:
@@ -162,12 +184,12 @@ def decode(
 def _table(
     given: list[str], names: list[str] | None, to: Path | None, brokers: Known, view: View
 ) -> None:
-    """Write tables of the captures, which are read as one."""
+    """Write tables of the captures, read as one capture."""
     from ..render import tables
 
     if not names:
-        raise typer.BadParameter("needs --table", param_hint="--output")
-    with pipes.until_the_reader_leaves():
+        raise typer.BadParameter("only allowed with --table", param_hint="--output")
+    with pipes.stop_at_closed_pipe():
         try:
             refused = tables.write(given, names, to, brokers, view)
         except InputError as error:
@@ -178,51 +200,53 @@ def _table(
 
 
 def _each(given: list[str]) -> Iterator[str]:
-    """Put in place of a directory the captures in it, so that each is read whatever the others
-    are.
+    """Replace directories by the captures in them, so that an invalid file does not affect the
+    others.
     """
     for name in given:
-        there = name != "-" and not inputs.is_hex_argument(name) and Path(name).is_dir()
+        is_directory = name != "-" and not inputs.is_hex_argument(name) and Path(name).is_dir()
         try:
-            files = [str(file) for file in inputs.expand([Path(name)])] if there else [name]
+            files = [str(file) for file in inputs.expand([Path(name)])] if is_directory else [name]
         except InputError:
-            files = [name]  # without captures: whoever reads it will say so
+            files = [name]  # no captures: reported when it is read
         yield from files
 
 
-def _captures(given: list[str], form: Format, bare: Bare | None) -> list[Path]:
-    """List the files, if all that is given are files of captures; else nothing."""
+def _captures(given: list[str], form: Format, bare: BareBody | None) -> list[Path]:
+    """Return the files if all inputs are capture files, otherwise nothing."""
     if bare is not None or any(name == "-" or inputs.is_hex_argument(name) for name in given):
         return []
     try:
         files = list(inputs.expand(Path(name) for name in given))
     except InputError:
-        return []  # it is said in its turn
+        return []  # reported when it is read
     if any(inputs.is_stream(file) for file in files):
         return []
     try:
         kinds = [_kind(form, bare, inputs.first_bytes(file), str(file)) for file in files]
     except InputError:
-        return []  # it is said in its turn
+        return []  # reported when it is read
     return files if all(kind is Format.CAPTURE for kind in kinds) else []
 
 
-def _bare(api: str | None, version: int | None, direction: str | None) -> Bare | None:
+def _bare(api: str | None, version: int | None, direction: str | None) -> BareBody | None:
     if api is None:
         if version is not None or direction is not None:
-            raise typer.BadParameter("--version and --direction go with --api", param_hint="--api")
+            raise typer.BadParameter(
+                "missing; required by --version and --direction", param_hint="--api"
+            )
         return None
     if version is None:
-        raise typer.BadParameter("--api needs --version", param_hint="--version")
-    return Bare(api_key(api), version, direction_of(direction or "request"))
+        raise typer.BadParameter("missing; required by --api", param_hint="--version")
+    return BareBody(api_key(api), version, direction_of(direction or "request"))
 
 
-def _entries(name: str, form: Format, bare: Bare | None, brokers: Known) -> Iterator[Entry]:
+def _entries(name: str, form: Format, bare: BareBody | None, brokers: Known) -> Iterator[Entry]:
     if name == "-":
         yield from _stream(name, inputs.standard_input(), form, bare, brokers)
         return
     if inputs.is_hex_argument(name):
-        yield from _bytes("the argument", name.encode(), Format.HEX, bare)
+        yield from _bytes("hex argument", name.encode(), Format.HEX, bare)
         return
     for file in inputs.expand([Path(name)]):
         if inputs.is_stream(file):
@@ -237,9 +261,9 @@ def _entries(name: str, form: Format, bare: Bare | None, brokers: Known) -> Iter
 
 
 def _stream(
-    name: str, given: BufferedReader, form: Format, bare: Bare | None, brokers: Known
+    name: str, given: BufferedReader, form: Format, bare: BareBody | None, brokers: Known
 ) -> Iterator[Entry]:
-    head, stream = inputs.looked_at(given, name)
+    head, stream = inputs.peek(given, name)
     kind = _kind(form, bare, head, name)
     if kind is Format.CAPTURE:
         yield from _capture(name, brokers, stream)
@@ -247,7 +271,7 @@ def _stream(
         yield from _bytes(name, stream.read(), kind, bare)
 
 
-def _kind(form: Format, bare: Bare | None, head: bytes, name: str) -> Format:
+def _kind(form: Format, bare: BareBody | None, head: bytes, name: str) -> Format:
     if form is not Format.AUTO:
         return form
     if bare is not None:
@@ -255,7 +279,7 @@ def _kind(form: Format, bare: Bare | None, head: bytes, name: str) -> Format:
     return inputs.recognise(head, name)
 
 
-def _bytes(name: str, data: bytes, kind: Format, bare: Bare | None) -> Iterator[Entry]:
+def _bytes(name: str, data: bytes, kind: Format, bare: BareBody | None) -> Iterator[Entry]:
     from kafkawire.capture.frames.bare import decode_body, decode_frames
 
     data = inputs.unpacked(data, name)

@@ -1,4 +1,4 @@
-"""`kafkawire encode`: JSON -> bytes."""
+"""`kafkawire encode`: encodes a message from JSON."""
 
 from __future__ import annotations
 
@@ -18,32 +18,45 @@ def encode(
     text: Annotated[
         str, typer.Argument(metavar="JSON", help="The message as JSON, @FILE, or - for stdin.")
     ],
-    api: Annotated[str, typer.Option(help="API or message: Fetch, FetchRequest, TopicRecord, 1.")],
-    version: Annotated[int, typer.Option(help="API version.")],
-    direction: Annotated[str, typer.Option(help="request or response.")] = "request",
+    api: Annotated[
+        str,
+        typer.Option(metavar="API", help="API or message: Fetch, FetchRequest, TopicRecord, 1."),
+    ],
+    version: Annotated[int, typer.Option(metavar="N", help="API version.")],
+    direction: Annotated[
+        str, typer.Option(metavar="request|response", help="Direction.")
+    ] = "request",
     frame: Annotated[
-        bool, typer.Option("--frame", help="With size and header, not the body alone.")
+        bool, typer.Option("--frame", help="Encode a whole frame with size and header.")
     ] = False,
-    correlation_id: Annotated[int, typer.Option(help="For --frame.")] = 0,
-    client_id: Annotated[str | None, typer.Option(help="For --frame, of a request.")] = None,
-    raw: Annotated[
-        bool, typer.Option("--raw", help="Write the bytes themselves, not hex.")
-    ] = False,
+    correlation_id: Annotated[
+        int, typer.Option(metavar="N", help="With --frame: correlation id.")
+    ] = 0,
+    client_id: Annotated[
+        str | None, typer.Option(metavar="ID", help="With --frame: client id of a request.")
+    ] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Write raw bytes instead of hex.")] = False,
 ) -> None:
-    """Encode a message given in Kafka's JSON form; fields left out take their defaults.
+    """Encode a message from JSON.
 
     \b
     kafkawire encode '{"groupId": "g", "memberId": "m"}' --api Heartbeat --version 4
     kafkawire encode @metadata.json --api Metadata --version 12 --frame --raw | nc localhost 9092
+
+    The JSON form is that of Apache Kafka's JsonConverter classes. Missing fields have their
+    default values.
     """
     import kafkawire
 
     name = message_name(api, direction_of(direction))
-    written = _text(text)
+    json_text = _text(text)
     try:
-        obj = json.loads(written)
-    except (ValueError, RecursionError) as error:  # also numbers too long, nesting too deep
-        raise typer.BadParameter(f"not JSON: {error}", param_hint="JSON") from None
+        obj = json.loads(json_text)
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # also for numbers that are too long and nesting that is too deep
+        raise typer.BadParameter(f"invalid JSON: {error}", param_hint="JSON") from None
     try:
         message = kafkawire.from_json(name, version, obj)
         if frame:
@@ -60,15 +73,15 @@ def encode(
         typer.echo(data.hex())
 
 
-def _text(given: str) -> str:
-    if given != "-" and not given.startswith("@"):
-        return given
-    name = "standard input" if given == "-" else given[1:]
+def _text(argument: str) -> str:
+    if argument != "-" and not argument.startswith("@"):
+        return argument
+    name = "standard input" if argument == "-" else argument[1:]
     try:
-        data = sys.stdin.buffer.read() if given == "-" else Path(name).read_bytes()
+        data = sys.stdin.buffer.read() if argument == "-" else Path(name).read_bytes()
         return data.decode("utf-8")
     except OSError as error:
         raise typer.BadParameter(f"{name}: {error.strerror}", param_hint="JSON") from None
     except UnicodeDecodeError as error:
-        reason = f"{name}: byte {error.start} is not UTF-8"
+        reason = f"{name}: invalid UTF-8 at byte {error.start}"
         raise typer.BadParameter(reason, param_hint="JSON") from None

@@ -1,7 +1,7 @@
-"""`kafkawire explain`: bytes as hex, one row for every field, the first bad byte marked.
+"""`kafkawire explain`: shows the bytes of a message field by field, with the first bad byte marked.
 
-Law: a wrong question is a usage error that says what would be right (exit code 2); what cannot be
-decoded is explained as far as it goes (exit code 1).
+Law: invalid arguments are usage errors that name the valid values (exit code 2); malformed data is
+explained up to the first error (exit code 1).
 """
 
 from __future__ import annotations
@@ -40,32 +40,33 @@ def explain(
     hexadecimal: Annotated[
         list[str],
         typer.Argument(
-            metavar="HEX",
-            help="Bytes as hex; spaces, newlines, colons, dashes, 0x, ... do not matter. "
+            metavar="HEX...",
+            help="Bytes as hex; spaces, colons, dashes, 0x, ... are ignored. "
             "- reads standard input, @FILE a file.",
         ),
     ],
     api: Annotated[
         str | None,
-        typer.Option(help="Fetch, FetchRequest, any other message's name, or an API key."),
+        typer.Option(metavar="API", help="API, message name or API key: Fetch, FetchRequest, 1."),
     ] = None,
-    version: Annotated[int | None, typer.Option(help="The API version of the bytes.")] = None,
+    version: Annotated[int | None, typer.Option(metavar="N", help="API version.")] = None,
     frame: Annotated[
-        bool, typer.Option("--frame", help="The bytes begin with a size and a header.")
+        bool, typer.Option("--frame", help="The bytes are a whole frame with size and header.")
     ] = False,
     direction: Annotated[
         str | None,
         typer.Option(
-            help="request or response [default: as the name says, else request]",
+            metavar="request|response",
+            help="Direction [default: from the message name, else request].",
             show_default=False,
         ),
     ] = None,
-    tree: Annotated[bool, typer.Option("--json", help="Print the tree as JSON.")] = False,
+    tree: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
     show_secrets: Annotated[
-        bool, typer.Option("--show-secrets", help="Print SASL tokens, passwords and keys.")
+        bool, typer.Option("--show-secrets", help="Show SASL tokens, passwords and keys.")
     ] = False,
 ) -> None:
-    """Explain a message body, or a whole frame, byte by byte.
+    """Explain a message body or a whole frame, byte by byte.
 
     \b
     kafkawire explain --api ApiVersions --version 3 02 61 02 62 00
@@ -76,7 +77,7 @@ def explain(
 
     data = parse_hex(read_input(hexadecimal))
     if frame:
-        explanation = explain_frame(data, answered(api, version, direction), secrets=show_secrets)
+        explanation = explain_frame(data, request_of(api, version, direction), secrets=show_secrets)
     else:
         info = find_message(api, direction)
         known = checked_version(info, version)
@@ -86,58 +87,60 @@ def explain(
         raise typer.Exit(UNDECODABLE)
 
 
-# -- what the bytes are
+# -- message type
 
 
-def answered(api: str | None, version: int | None, direction: str | None) -> tuple[int, int] | None:
-    """Find the API key and version that a response frame answers; None for a request."""
+def request_of(
+    api: str | None, version: int | None, direction: str | None
+) -> tuple[int, int] | None:
+    """Return the API key and version of the request of a response frame; None for a request."""
     if direction is None or direction_of(direction) == "request":
         if api is not None or version is not None:
             raise typer.BadParameter(
-                "a request's header says what it is: leave out --api and --version, "
-                "or say --direction response",
+                "--api and --version are only allowed with --direction response: a request frame "
+                "contains them",
                 param_hint="--frame",
             )
         return None
     info = find_message(api, direction)
-    assert info.api_key is not None  # every response has one
+    assert info.api_key is not None  # every response has an API key
     return info.api_key, checked_version(info, version)
 
 
 def find_message(api: str | None, direction: str | None) -> MessageInfo:
-    """Find the message that --api and --direction name."""
+    """Find the message type named by --api and --direction."""
     from kafkawire.messages import REGISTRY
 
     if api is None:
-        raise typer.BadParameter("say what the bytes are, or --frame", param_hint="--api")
-    wanted = None if direction is None else direction_of(direction)
-    info = REGISTRY.get(message_name(api, wanted or "request"))
-    if wanted is not None and info.type != wanted:
+        raise typer.BadParameter("missing; required without --frame", param_hint="--api")
+    expected = None if direction is None else direction_of(direction)
+    info = REGISTRY.get(message_name(api, expected or "request"))
+    if expected is not None and info.type != expected:
         raise typer.BadParameter(
-            f"{info.name} is a {info.type}, not a {wanted}", param_hint="--direction"
+            f"{info.name} is a {info.type}, not a {expected}", param_hint="--direction"
         )
     return info
 
 
 def checked_version(info: MessageInfo, version: int | None) -> int:
-    """Check that a message has a version; a usage error says which it has."""
-    has = f"{info.name} has versions {info.first}-{info.last}"
+    """Check that a message has a version; the usage error lists its versions."""
+    valid = f"{info.name} has versions {info.first}-{info.last}"
     if version is None:
-        raise typer.BadParameter(f"is needed: {has}", param_hint="--version")
+        raise typer.BadParameter(f"missing; {valid}", param_hint="--version")
     if not info.first <= version <= info.last:
-        raise typer.BadParameter(f"{has}, not {version}", param_hint="--version")
+        raise typer.BadParameter(f"unsupported version {version}: {valid}", param_hint="--version")
     return version
 
 
-# -- the bytes
+# -- input
 
 
-def read_input(words: list[str]) -> str:
-    """Take hex text from the command line, standard input (`-`) or a file (`@FILE`)."""
-    if words == ["-"]:
+def read_input(arguments: list[str]) -> str:
+    """Read hex text from the command line, standard input (`-`) or a file (`@FILE`)."""
+    if arguments == ["-"]:
         return sys.stdin.read()
-    if len(words) == 1 and words[0].startswith("@"):
-        path = Path(words[0][1:])
+    if len(arguments) == 1 and arguments[0].startswith("@"):
+        path = Path(arguments[0][1:])
         try:
             return path.read_text("ascii")
         except OSError as error:
@@ -147,22 +150,22 @@ def read_input(words: list[str]) -> str:
                 f"{path} is not hex text (try: xxd -p {path} | kafkawire explain ... -)",
                 param_hint="HEX",
             ) from None
-    return " ".join(words)
+    return " ".join(arguments)
 
 
 def parse_hex(text: str) -> bytes:
-    """Read hex text; what is none of it is a usage error."""
+    """Parse hex text; invalid text is a usage error."""
     try:
         return hex_bytes(text)
     except InputError as error:
         raise typer.BadParameter(str(error), param_hint="HEX") from None
 
 
-# -- the answer
+# -- output
 
 
 def show(explanation: Explanation, tree: bool) -> None:
-    """Print as JSON, in colour where a person looks, as plain text in a pipe or under NO_COLOR."""
+    """Print as JSON, or as text: in colour on a terminal unless NO_COLOR is set."""
     import json
 
     from kafkawire.reference import as_json

@@ -1,6 +1,6 @@
-"""`kafkawire groups`: of captures, their lives; of a live cluster, its groups and their lag.
+"""`kafkawire groups`: the groups in captures, or those of a live cluster with their lag.
 
-Law: lag is the end of a partition less what is committed; where either is not known there is none.
+Law: lag is the end offset of a partition minus the committed offset; it is unknown if either is.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CONSUMERS: Final = "consumer"
 
 
 class Commit(NamedTuple):
-    """What a group has committed for a partition. end: of its log, None where the topic is gone."""
+    """The committed offset of a partition. end: its end offset, None if the topic was deleted."""
 
     topic: str
     partition: int
@@ -40,7 +40,7 @@ class Commit(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A group as its coordinator tells it. info: None where it is not of the classic protocol."""
+    """A group as described by its coordinator. info: None unless it uses the classic protocol."""
 
     listing: GroupListing
     info: GroupInfo | None
@@ -57,11 +57,12 @@ def groups(
     given: CapturesOption = None,
     bootstrap: ClusterOption = None,
     wanted: Annotated[
-        list[str] | None, typer.Option("--group", help="Only this group; may be repeated.")
+        list[str] | None,
+        typer.Option("--group", metavar="GROUP", help="Show only this group; repeatable."),
     ] = None,
     delete: Annotated[
         list[str] | None,
-        typer.Option(metavar="GROUP", help="Delete this group's offsets. May be repeated."),
+        typer.Option(metavar="GROUP", help="Delete this group and its offsets; repeatable."),
     ] = None,
     setting: SettingOption = None,
     most: TopOption = None,
@@ -70,7 +71,7 @@ def groups(
     port: PortOption = None,
     broker: BrokerOption = None,
 ) -> None:
-    """Show consumer groups: members, rebalances and their causes, lag. Or those of a live cluster.
+    """Show consumer groups: members, rebalances and causes, lag.
 
     \b
     kafkawire groups trace*.pcap
@@ -78,33 +79,34 @@ def groups(
     kafkawire groups -b localhost:9092
     kafkawire groups -b localhost:9092 --group orders
 
-    In captures, lag is that of a commit: how far behind the end of its partitions, as Fetch and
-    ListOffsets told it before; nothing where they did not. Of a live cluster it is that of now.
+    With --bootstrap-server, shows the groups of a live cluster and their current lag. In captures,
+    lag is that of the last commit, relative to the end offsets in earlier Fetch and ListOffsets
+    responses; it is empty if there were none.
     """
     if not live.is_live(context, given, bootstrap, CAPTURES_ONLY):
         of_captures(given or [], wanted, most, every, form, port, broker)
         return
     if delete and wanted:
-        raise typer.BadParameter("one at a time", param_hint="--group, --delete")
+        raise typer.BadParameter("not allowed together", param_hint="--group, --delete")
     from kafkawire.net.admin import ADMIN_KEYS
 
     settings = live.settings(bootstrap or "", setting, ADMIN_KEYS)
 
     async def work() -> None:
-        async with live.asking(settings) as admin:
+        async with live.admin_client(settings) as admin:
             for group_id in delete or []:
                 await admin.delete_group(group_id)
             if not delete:
-                await _tell(admin, wanted, form)
+                await _show(admin, wanted, form)
 
     live.run(work)
 
 
-async def _tell(admin: Admin, wanted: list[str] | None, form: Form) -> None:
+async def _show(admin: Admin, wanted: list[str] | None, form: Form) -> None:
     listed = {each.group_id: each for each in await admin.list_groups()}
     for group_id in wanted or []:
         if group_id not in listed:
-            typer.echo(printable(f"kafkawire: unknown group {group_id!r}"), err=True)
+            typer.echo(printable(f"kafkawire groups: no such group: {group_id!r}"), err=True)
             raise typer.Exit(1)
     known = set(await admin.list_topics())
     chosen = list(listed.values()) if wanted is None else [listed[each] for each in wanted]
@@ -121,24 +123,24 @@ async def _group(admin: Admin, listing: GroupListing, known: set[str]) -> Group:
     from kafkawire.net.admin import LATEST
 
     if listing.type not in CLASSIC and listing.protocol_type != CONSUMERS:
-        return Group(listing, None, [])  # a share or streams group commits no offsets of this kind
+        return Group(listing, None, [])  # share and streams groups have no such offsets
     info = await admin.describe_group(listing.group_id) if listing.type in CLASSIC else None
     committed = await admin.group_offsets(listing.group_id)
     ends = await admin.list_offsets({each: LATEST for each in committed if each[0] in known})
     commits = [
         Commit(
-            *where,
+            *partition,
             offset=at.offset,
-            end=ends[where].offset if where in ends else None,
+            end=ends[partition].offset if partition in ends else None,
             metadata=at.metadata,
         )
-        for where, at in sorted(committed.items())
+        for partition, at in sorted(committed.items())
     ]
     return Group(listing, info, commits)
 
 
 def _assigned(group: GroupInfo, member: MemberInfo) -> dict[str, list[int]]:
-    """Read what a consumer was given; groups of other things keep it to themselves."""
+    """Decode the assignment of a consumer; other protocol types are opaque."""
     if group.protocol_type != CONSUMERS or not member.assignment:
         return {}
     from kafkawire.errors import KafkaWireError
@@ -148,12 +150,12 @@ def _assigned(group: GroupInfo, member: MemberInfo) -> dict[str, list[int]]:
     try:
         _, found = decode_versioned("ConsumerProtocolAssignment", member.assignment)
     except KafkaWireError:
-        return {}  # what members write there is their own business
+        return {}  # members may write any bytes
     assert isinstance(found, ConsumerProtocolAssignment)
     return {each.topic: sorted(each.partitions) for each in found.assigned_partitions}
 
 
-# -- for people
+# -- as text
 
 
 def _list(found: list[Group]) -> Section:
@@ -183,7 +185,7 @@ def _sections(group: Group) -> list[Section]:
     title = f"Group {group.listing.group_id}: {state}"
     if group.lag is not None:
         title += f", lag {group.lag:,}"
-    made = [Section(title, lines=[*lines, plural(len(group.commits), "commit")])]
+    sections = [Section(title, lines=[*lines, plural(len(group.commits), "commit")])]
     if info is not None:
         rows = [
             (
@@ -197,7 +199,9 @@ def _sections(group: Group) -> list[Section]:
             )
             for each in info.members
         ]
-        made.append(Section("Members", ("member", "instance", "client", "host", "has"), rows))
+        sections.append(
+            Section("Members", ("member", "instance", "client", "host", "assigned"), rows)
+        )
     commits = [
         (
             each.topic,
@@ -210,18 +214,18 @@ def _sections(group: Group) -> list[Section]:
         for each in group.commits
     ]
     head = ("topic", ">partition", ">committed", ">end", ">lag", "metadata")
-    return [*made, Section("Offsets", head, commits)]
+    return [*sections, Section("Offsets", head, commits)]
 
 
-# -- for programs
+# -- as JSON
 
 
 def _json(group: Group) -> dict[str, Any]:
     info = group.info
-    made: dict[str, Any] = group.listing._asdict()
+    fields: dict[str, Any] = group.listing._asdict()
     if info is not None:
-        made["state"], made["protocol"] = info.state, info.protocol
-        made["members"] = [
+        fields["state"], fields["protocol"] = info.state, info.protocol
+        fields["members"] = [
             {
                 "member_id": each.member_id,
                 "group_instance_id": each.group_instance_id,
@@ -231,6 +235,6 @@ def _json(group: Group) -> dict[str, Any]:
             }
             for each in info.members
         ]
-    made["offsets"] = [each._asdict() | {"lag": each.lag} for each in group.commits]
-    made["lag"] = group.lag
-    return made
+    fields["offsets"] = [each._asdict() | {"lag": each.lag} for each in group.commits]
+    fields["lag"] = group.lag
+    return fields

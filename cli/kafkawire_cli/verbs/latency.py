@@ -1,4 +1,4 @@
-"""`kafkawire latency`: how long brokers took to answer, and how often with an error."""
+"""`kafkawire latency`: response times and error rates of requests in captures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class By(StrEnum):
-    """What calls are told apart by, besides their API."""
+    """Keys to group requests by, in addition to the API."""
 
     API = "api"
     VERSION = "version"
@@ -36,32 +36,32 @@ class By(StrEnum):
     BROKER = "broker"
 
 
-APIS: Final = 100
-"""Calls that a person sees by default where they are told apart by API alone: all APIs there are,
-and not all keys that hostile requests may have.
+MAX_APIS: Final = 100
+"""Entries shown by default when grouped by API alone: more than there are APIs, but not every key
+that malicious requests may contain.
 """
 
-WAITS: Final = {"Fetch": "for data", "JoinGroup": "for the other members"}
-"""APIs whose answers may wait for something, so that their latency is not the broker's."""
+WAITING: Final = {"Fetch": "data", "JoinGroup": "other members"}
+"""APIs whose responses may be delayed, so that their latency is not that of the broker."""
 
 
 def latency(
     given: Files,
-    by: Annotated[By, typer.Option(help="Tell the calls of an API apart.")] = By.API,
+    by: Annotated[By, typer.Option(help="Group requests by API, and by this.")] = By.API,
     most: TopOption = None,
     every: AllOption = False,
     form: FormOption = Form.TABLE,
     port: PortOption = None,
     broker: BrokerOption = None,
 ) -> None:
-    """Show calls by API: counts, errors, latency.
+    """Show requests by API: counts, errors, latency.
 
     \b
     kafkawire latency trace*.pcap
     kafkawire latency trace.pcap --by client
     kafkawire latency trace.pcap --format json | jq '.calls[] | select(.p99_ns > 1e8)'
 
-    Quantiles are within 1 %; the longest time is exact.
+    Quantiles have an error of at most 1 %; the maximum is exact.
     """
     shown = limit(most, every, form)
     with reading("latency", given, port, broker) as captures:
@@ -71,56 +71,61 @@ def latency(
         captures.read(apis)
     found = apis.all
     by_default = most is None and shown is not None
-    called = top(found, APIS if by is By.API and by_default else shown)
+    listed = top(found, MAX_APIS if by is By.API and by_default else shown)
 
     def sections() -> list[Section]:
-        return [calls(called, apis.totals(), by), errors(found, shown)]
+        return [calls(listed, apis.totals(), by), errors(found, shown)]
 
-    def made() -> dict[str, Any]:
-        listed = as_json(called.first, by)
-        return {"by": by.value, "calls": listed, "left_out": called.left_out}
+    def to_json() -> dict[str, Any]:
+        rows = as_json(listed.first, by)
+        return {"by": by.value, "calls": rows, "left_out": listed.left_out}
 
-    show(captures, form, sections, made)
+    show(captures, form, sections, to_json)
 
 
 def calls(shown: Shown[Api], noted: ApiTotals, by: By = By.API, *, longest: bool = True) -> Section:
-    """Make the list of calls. noted: of all calls."""
-    of = by is not By.API
-    asked = [one for one in shown.first if one.requests]
-    unanswered = any(one.without_response for one in asked)
+    """List requests by API. noted: notes on all requests."""
+    grouped = by is not By.API
+    requested = [one for one in shown.first if one.requests]
+    unanswered = any(one.without_response for one in requested)
     rows = [
         (
             one.name,
-            *((one.group or "",) if of else ()),
+            *((one.group or "",) if grouped else ()),
             count_text(one.requests),
             *((count_text(one.without_response),) if unanswered else ()),
             share_text(one.error_rate),
             *(milliseconds_text(one.latency.at(share)) for share in (0.5, 0.95, 0.99)),
             *((milliseconds_text(one.latency.max),) if longest else ()),
         )
-        for one in asked
+        for one in requested
     ]
     head = (
         "API",
-        *((by.value,) if of else ()),
-        ">calls",
-        *((">no reply",) if unanswered else ()),
+        *((by.value,) if grouped else ()),
+        ">requests",
+        *((">no response",) if unanswered else ()),
         *(">errors", ">p50 ms", ">p95 ms", ">p99 ms"),
         *((">max ms",) if longest else ()),
     )
-    return Section("Calls", head, rows, [*shown.more("calls"), *_notes(noted)])
+    return Section("Requests", head, rows, [*shown.more("entries"), *_notes(noted)])
 
 
 def _notes(noted: ApiTotals) -> list[str]:
-    notes = [f"{name} waits {what}." for name, what in WAITS.items() if name in noted.api_names]
+    notes = [
+        f"{name} responses may wait for {what}."
+        for name, what in WAITING.items()
+        if name in noted.api_names
+    ]
     if noted.responses_without_request:
-        count = plural(noted.responses_without_request, "response")
-        notes.append(f"{count} without a request in the capture.")
+        notes.append(
+            f"{plural(noted.responses_without_request, 'response')} without a request in the capture."
+        )
     return [" ".join(notes)] if notes else []
 
 
 def errors(found: list[Api], most: int | None) -> Section:
-    """Make the list of error codes in responses, of the calls in their order."""
+    """List the error codes in responses, by API."""
     from kafkawire.protocol.error_code import ErrorCode
 
     shown = top([(one, *n) for one in found for n in one.codes.most_common()], most)
@@ -133,5 +138,5 @@ def errors(found: list[Api], most: int | None) -> Section:
 
 
 def as_json(found: list[Api], by: By = By.API) -> list[dict[str, Any]]:
-    """Make the list of calls as JSON."""
+    """Return the requests by API as JSON."""
     return [{**one.json(), **({} if by is By.API else {by.value: one.group})} for one in found]

@@ -1,7 +1,7 @@
-"""`kafkawire log`: the files a broker keeps, record by record and entry by entry.
+"""`kafkawire log`: reads and verifies the files of a broker's log directory.
 
-Law: rows go to standard output (or --out), findings to standard error; what is readable is shown
-whatever is found.
+Law: rows are written to standard output (or --out), findings to standard error; everything readable
+is shown despite findings.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from ..input.inputs import InputError
-from ..pipes import make_private, until_the_reader_leaves
+from ..pipes import make_private, stop_at_closed_pipe
 from ..render.log_rows import JsonLines, Parquet, Shape, Sink, Table
 from ..render.messages import printable
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Decoder(StrEnum):
-    """Whose records those of a segment are."""
+    """Decoders for the keys and values of a segment."""
 
     AUTO = "auto"
     NONE = "none"
@@ -41,7 +41,7 @@ def log(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="Segments, indexes, snapshots, checkpoints; a directory stands for all below it.",
+            help="Segments, indexes, snapshots, checkpoints; directories are read recursively.",
         ),
     ],
     shape: Annotated[
@@ -49,23 +49,24 @@ def log(
         typer.Option(
             "--format",
             "-f",
-            help="[default: table on a terminal, jsonl in a pipe or file]",
+            help="Output format [default: table on a terminal, else jsonl].",
             show_default=False,
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write here; Parquet needs it.")
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Output file; required for parquet."),
     ] = None,
     decoder: Annotated[
-        Decoder, typer.Option(help="What keys and values are; auto: by the directory's name.")
+        Decoder, typer.Option(help="Decoder of keys and values; auto: by directory name.")
     ] = Decoder.AUTO,
     no_verify: Annotated[
         bool,
-        typer.Option("--no-verify", help="Do not check checksums, offsets, order and indexes."),
+        typer.Option("--no-verify", help="Do not verify checksums, offsets, order and indexes."),
     ] = False,
     show_secrets: Annotated[
         bool,
-        typer.Option("--show-secrets", help="Show passwords and SCRAM keys of the metadata log."),
+        typer.Option("--show-secrets", help="Show passwords and SCRAM keys in the metadata log."),
     ] = False,
 ) -> None:
     """Read and verify the files of a broker's log directory.
@@ -76,16 +77,16 @@ def log(
     kafkawire log /var/lib/kafka --format parquet --out dump.parquet
     kafkawire log copied.log --decoder transactions
 
-    Exit code 1: something is wrong with a file (standard error says where). 2: usage.
+    Exit code 1: a file is corrupt (details on standard error); 2: usage error.
     """
     form = shape or (Shape.TABLE if out is None and sys.stdout.isatty() else Shape.JSONL)
     if form is Shape.PARQUET and out is None:
-        raise typer.BadParameter("parquet needs a file to write to", param_hint="--out")
+        raise typer.BadParameter("missing; required for --format parquet", param_hint="--out")
     try:
-        with until_the_reader_leaves():
+        with stop_at_closed_pipe():
             files = list(_files(given))
             faults = _show(files, _Output(form, out, show_secrets), decoder, not no_verify)
-    except (InputError, OSError) as error:  # a folder that may not be listed, a disk that is full
+    except (InputError, OSError) as error:  # such as an unreadable directory or a full disk
         typer.echo(printable(f"kafkawire log: {error}"), err=True)
         raise typer.Exit(2) from None
     if faults:
@@ -93,7 +94,7 @@ def log(
 
 
 class _Output(NamedTuple):
-    """How rows are written, where to (None: standard output), and whether secrets are shown."""
+    """Output format, path (None: standard output), and whether secrets are shown."""
 
     form: Shape
     path: Path | None
@@ -101,7 +102,7 @@ class _Output(NamedTuple):
 
 
 def _show(files: list[LogFile], to: _Output, decoder: Decoder, verify: bool) -> int:
-    """Write all rows and report all findings; return how many are faults."""
+    """Write all rows and report all findings; return the number of faults."""
     from kafkawire.log import Finding, read
 
     faults = 0
@@ -131,12 +132,12 @@ def _files(given: list[Path]) -> Iterator[LogFile]:
                 known += 1
                 yield found
             elif path.is_dir():
-                note = Finding(file, 0, Rule.UNKNOWN_FILE, "not a file of Kafka's log, left out")
+                note = Finding(file, 0, Rule.UNKNOWN_FILE, "unknown file name, skipped")
                 typer.echo(printable(str(note)), err=True)
         if not known:
-            what = "a directory without files of Kafka's" if path.is_dir() else "no name of Kafka's"
+            reason = "no log files in this directory" if path.is_dir() else "unknown file name"
             raise InputError(
-                f"{path}: {what} (*.log, *.index, *.timeindex, *.txnindex, *.snapshot, "
+                f"{path}: {reason} (expected *.log, *.index, *.timeindex, *.txnindex, *.snapshot, "
                 "*.checkpoint, *-checkpoint, partition.metadata, meta.properties, quorum-state)"
             )
 
@@ -155,7 +156,7 @@ def _sink(to: _Output, files: list[LogFile], stack: ExitStack) -> Sink:
         if out is not None and secrets:
             make_private(out)
         if form is Shape.PARQUET:
-            assert out is not None  # checked with the options
+            assert out is not None  # validated with the options
             return _parquet(out, files, secrets)
         stream = sys.stdout if out is None else stack.enter_context(out.open("w", encoding="utf-8"))
     except OSError as error:

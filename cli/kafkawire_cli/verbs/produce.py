@@ -1,6 +1,6 @@
-"""`kafkawire produce`: lines become records of a topic.
+"""`kafkawire produce`: sends lines as records to a topic.
 
-Law: what was read and not delivered is told, line by line, and the exit code is 1 then.
+Law: every line that was read but not delivered is reported, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from kafkawire.client.failures import ClientError
     from kafkawire.net.producer import Producer, RecordMetadata
 
-MOST_PENDING: Final = 1000
+MAX_PENDING: Final = 1000
 CHUNK: Final = 1 << 16
 
 
-class Form(NamedTuple):
-    """How a line is read: what ends its key, and which value means null."""
+class LineFormat(NamedTuple):
+    """The format of a line: the separator after its key, and the text that stands for null."""
 
     separator: bytes | None
     null: bytes | None
 
     def record(self, line: bytes) -> tuple[bytes | None, bytes | None]:
-        """Take key and value out of a line."""
+        """Split a line into key and value."""
         key: bytes | None = None
         if self.separator is not None and self.separator in line:
             key, _, line = line.partition(self.separator)
@@ -43,56 +43,65 @@ class Form(NamedTuple):
 
 
 def produce(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic.")],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Topic.")],
     bootstrap: BootstrapOption = "localhost:9092",
     source: Annotated[
-        typer.FileBinaryRead, typer.Option("--input", "-i", help="Where lines are; - for stdin.")
+        typer.FileBinaryRead,
+        typer.Option("--input", "-i", metavar="FILE", help="Input file; - for stdin."),
     ] = "-",  # type: ignore[assignment]  # typer opens it
     key_separator: Annotated[
         str | None,
-        typer.Option("--key-separator", "-K", help="Ends the key in each line; no key without it."),
+        typer.Option(
+            "--key-separator",
+            "-K",
+            metavar="TEXT",
+            help="Separator between key and value [default: no key].",
+        ),
     ] = None,
     partition: Annotated[
-        int | None, typer.Option("--partition", "-p", min=0, help="For all; else by key.")
+        int | None,
+        typer.Option("--partition", "-p", min=0, metavar="N", help="Partition [default: by key]."),
     ] = None,
     null: Annotated[
-        str | None, typer.Option("--null", help="A value that means null (a tombstone).")
+        str | None,
+        typer.Option("--null", metavar="TEXT", help="Send this value as null (a tombstone)."),
     ] = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Tell where each record went.")
+        bool, typer.Option("--verbose", "-v", help="Print partition and offset of each record.")
     ] = False,
     setting: SettingOption = None,
 ) -> None:
-    """Send each line of the input as a record; tell how many were delivered.
+    """Send each line of the input as a record.
 
     \b
     echo 'alice:apples' | kafkawire produce orders -b localhost:9092 -K :
     kafkawire produce orders -i lines.txt -o compression.type=zstd -o acks=1
 
-    Exit code 1: a record was not delivered, or there is no such cluster or topic; 2: usage.
+    Prints the number of delivered and failed records. Exit code 1: a record was not delivered, or
+    cluster or topic not found; 2: usage error.
     """
     from kafkawire.client.producer import PRODUCER_KEYS
     from kafkawire.net.producer import Producer
 
     if key_separator == "":
-        raise typer.BadParameter("is empty", param_hint="--key-separator")
-    form = Form(_bytes(key_separator), _bytes(null))
+        raise typer.BadParameter("must not be empty", param_hint="--key-separator")
+    line_format = LineFormat(_bytes(key_separator), _bytes(null))
     config = live.settings(bootstrap, setting, PRODUCER_KEYS)
-    told = DeliveryCounts(verbose)
+    report = DeliveryReport(verbose)
 
     async def work() -> None:
         async with Producer(config) as producer:
             try:
-                await _send(producer, topic, source, form, partition, told)
+                await _send(producer, topic, source, line_format, partition, report)
             finally:
-                await told.rest()
+                await report.drain()
 
     try:
         live.run(work)
     finally:
-        if told.lines:
-            typer.echo(f"{told.delivered} delivered, {told.failed} failed", err=True)
-    if told.failed:
+        if report.lines:
+            typer.echo(f"{report.delivered} delivered, {report.failed} failed", err=True)
+    if report.failed:
         raise typer.Exit(1)
 
 
@@ -100,34 +109,34 @@ def _bytes(text: str | None) -> bytes | None:
     return None if text is None else text.encode(errors="surrogateescape")
 
 
-class DeliveryCounts:
-    """What became of each line, in the order of lines; a person is told of those that failed."""
+class DeliveryReport:
+    """Counts delivered and failed lines, in input order, and prints the failures."""
 
     def __init__(self, verbose: bool) -> None:
         self.lines = self.delivered = self.failed = 0
         self._verbose = verbose
         self._pending: deque[asyncio.Future[RecordMetadata]] = deque()
 
-    async def take(self, future: asyncio.Future[RecordMetadata]) -> ClientError | None:
-        """Take in the future of the next line; give the error of one that failed on the spot."""
+    async def add(self, future: asyncio.Future[RecordMetadata]) -> ClientError | None:
+        """Add the future of the next line; return its error if it failed at once."""
         self.lines += 1
         self._pending.append(future)
-        while self._pending and (self._pending[0].done() or len(self._pending) > MOST_PENDING):
-            await self._tell()
+        while self._pending and (self._pending[0].done() or len(self._pending) > MAX_PENDING):
+            await self._report_next()
         failed = future.exception() if future.done() and not future.cancelled() else None
         return failed if failed is None else _client_error(failed)
 
-    async def rest(self) -> None:
-        """Wait for all."""
+    async def drain(self) -> None:
+        """Wait for all pending records."""
         while self._pending:
-            await self._tell()
+            await self._report_next()
 
-    async def _tell(self) -> None:
+    async def _report_next(self) -> None:
         from kafkawire.client.failures import ClientError
 
         line = self.delivered + self.failed + 1
         try:
-            found = await self._pending[0]
+            metadata = await self._pending[0]
         except ClientError as error:
             self.failed += 1
             typer.echo(printable(f"line {line}: {error}"), err=True)
@@ -135,7 +144,7 @@ class DeliveryCounts:
             self.delivered += 1
             if self._verbose:
                 sys.stdout.write(
-                    printable(f"{found.topic}-{found.partition} {found.offset}") + "\n"
+                    printable(f"{metadata.topic}-{metadata.partition} {metadata.offset}") + "\n"
                 )
         self._pending.popleft()
 
@@ -150,24 +159,22 @@ async def _send(
     producer: Producer,
     topic: str,
     source: BinaryIO,
-    form: Form,
+    line_format: LineFormat,
     partition: int | None,
-    told: DeliveryCounts,
+    report: DeliveryReport,
 ) -> None:
-    """Send lines, so many at a time that memory stays small; up to one whose failure is that of
-    all: then nothing more is read.
-    """
+    """Send lines with bounded memory. Stop reading after an error that would affect every line."""
     async for line in _lines(source):
-        key, value = form.record(line)
+        key, value = line_format.record(line)
         future = await producer.send(topic, value, key=key, partition=partition)
-        error = await told.take(future)
-        if error is not None and _hopeless(error):
+        error = await report.add(future)
+        if error is not None and _affects_all(error):
             return
     await producer.flush()
 
 
-def _hopeless(error: ClientError) -> bool:
-    """Say whether what failed one record will fail the next: no topic, no broker, no entry."""
+def _affects_all(error: ClientError) -> bool:
+    """Return whether the next record would fail too: unknown topic, no broker, not authorised."""
     from kafkawire import ErrorCode
     from kafkawire.client.failures import BrokerError, RequestFailed
 
@@ -182,28 +189,28 @@ def _hopeless(error: ClientError) -> bool:
 
 
 async def _lines(source: BinaryIO) -> AsyncIterator[bytes]:
-    """Read lines as they come, without keeping the loop waiting. A thread that nobody waits for
-    reads, so that an interrupt need not wait for the next line.
+    """Read lines as they arrive, without blocking the event loop. A daemon thread reads, so that an
+    interrupt does not wait for the next line.
     """
     loop = asyncio.get_running_loop()
     chunks: asyncio.Queue[bytes] = asyncio.Queue(1)
-    ended = threading.Event()
+    stopped = threading.Event()
 
     def read() -> None:
         chunk = b"-"
-        while chunk and not ended.is_set():
+        while chunk and not stopped.is_set():
             chunk = os.read(source.fileno(), CHUNK)
-            if not ended.is_set():
+            if not stopped.is_set():
                 asyncio.run_coroutine_threadsafe(chunks.put(chunk), loop).result()
 
     threading.Thread(target=read, name="lines", daemon=True).start()
-    left = b""
+    rest = b""
     try:
         while chunk := await chunks.get():
-            *lines, left = (left + chunk).split(b"\n")
+            *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
                 yield line
-        if left:
-            yield left
+        if rest:
+            yield rest
     finally:
-        ended.set()
+        stopped.set()

@@ -1,4 +1,4 @@
-"""`kafkawire readiness`: which clients a Kafka release would refuse, and for which calls."""
+"""`kafkawire readiness`: finds clients that are incompatible with a Kafka release."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..input.sources import (
     show,
     top,
 )
-from ..render.report import Section, count_text
+from ..render.report import Section, count_text, plural
 from .clients import name
 
 if TYPE_CHECKING:
@@ -30,20 +30,22 @@ if TYPE_CHECKING:
 
 def readiness(
     given: Files,
-    target: Annotated[str, typer.Option(help="The Kafka release to upgrade to: 4.0.")],
+    target: Annotated[
+        str, typer.Option(metavar="RELEASE", help="The Kafka release to upgrade to, such as 4.0.")
+    ],
     most: TopOption = None,
     every: AllOption = False,
     form: FormOption = Form.TABLE,
     port: PortOption = None,
     broker: BrokerOption = None,
 ) -> None:
-    """Find clients that a Kafka release would refuse.
+    """Find clients that are incompatible with a Kafka release.
 
     \b
     kafkawire readiness trace*.pcap --target 4.0
     kafkawire readiness trace.pcap --target 4.0 --format json | jq '.not_ready[].client_id'
 
-    Exit code 0: every client that could be judged is ready. 1: some are not. 2: usage.
+    Exit code 0: all clients that could be checked are ready; 1: some are not; 2: usage error.
     """
     releases = _releases()
     release = _known(target, releases)
@@ -52,9 +54,9 @@ def readiness(
         from kafkawire.reports.clients import Clients
         from kafkawire.reports.readiness import judge
 
-        tally = Clients()
-        captures.read(tally)
-    found = judge(tally, releases, release)
+        clients = Clients()
+        captures.read(clients)
+    found = judge(clients, releases, release)
     show(
         captures,
         form,
@@ -74,44 +76,50 @@ def _releases() -> Releases:
 
 
 def _known(target: str, releases: Releases) -> str:
-    """Find the release that is meant; a patch release speaks as its minor release does."""
+    """Find a release; a patch release has the protocol of its minor release."""
     for text in (target, re.sub(r"^v?(\d+\.\d+)(\.\d+)?$", r"\1", target)):
         if text in releases.ranges:
             return text
     raise typer.BadParameter(
-        f"{target!r} is no release that is known; these are: {', '.join(releases.ranges)}",
+        f"unknown release {target!r}; releases: {', '.join(releases.ranges)}",
         param_hint="--target",
     )
 
 
 def _sections(found: Judgement, release: str, most: int | None) -> list[Section]:
     ready, judged = len(found.ready), len(found.ready) + len(found.not_ready)
-    verdict = f"{ready} of {judged} clients are ready for Kafka {release}"
+    verdict = f"{ready} of {plural(judged, 'client')} ready for Kafka {release}"
     if found.unjudged:
-        verdict += f"; {len(found.unjudged)} could not be judged"
+        verdict += f"; {len(found.unjudged)} could not be checked"
     not_ready, unjudged = top(found.not_ready, most), top(found.unjudged, most)
     shown = top(found.ready, most)
-    told = any(call.offered is not None for one in not_ready.first for call in one.refused)
+    offers = any(call.offered is not None for one in not_ready.first for call in one.refused)
     calls = [
         (
             *_who(one),
             f"{call.name} v{call.version}",
             count_text(call.requests),
-            "nothing of it" if call.takes is None else f"v{call.takes}",
-            *(("" if call.offered is None else f"up to v{call.offered}",) if told else ()),
+            "not supported" if call.takes is None else f"v{call.takes}",
+            *(("" if call.offered is None else f"up to v{call.offered}",) if offers else ()),
         )
         for one in not_ready.first
         for call in one.refused
     ]
     who = "client id", "software", "address"
-    head = *who, "uses", ">times", f"{release} takes", *(("broker takes now",) if told else ())
+    head = (
+        *who,
+        "uses",
+        ">requests",
+        f"{release} supports",
+        *(("broker supports",) if offers else ()),
+    )
     return [
         Section("", lines=(verdict,)),
         Section("Not ready", head, calls, (*not_ready.more("clients"), *_notes(found))),
         Section("Ready", who, [_who(one) for one in shown.first], shown.more("clients")),
         Section(
-            "Not judged",
-            (*who, "why"),
+            "Not checked",
+            (*who, "reason"),
             [(*_who(one), one.reason) for one in unjudged.first],
             unjudged.more("clients"),
         ),
@@ -119,12 +127,12 @@ def _sections(found: Judgement, release: str, most: int | None) -> list[Section]
 
 
 def _notes(found: Judgement) -> tuple[str, ...]:
-    """Say of which findings an old broker may be the cause."""
+    """Point out findings that an old broker may cause."""
     if not any(call.bound for verdict in found.not_ready for call in verdict.refused):
         return ()
     return (
-        "Where the broker takes none of these versions now, the client may know them and not be "
-        "able to use them: look at its software's version.",
+        "If the current broker supports none of these versions, the client may support them but be "
+        "unable to use them: check the version of its software.",
     )
 
 

@@ -1,8 +1,6 @@
-"""`kafkawire schema lint|show|diff|coverage`: what schemas say, whether they are right, how they
-changed.
+"""`kafkawire schema lint|show|diff|coverage`: checks, shows and compares message schemas.
 
-Law: findings exit 1, whoever asked wrongly gets 2; `--json` is for machines, colour only for a
-terminal.
+Law: exit code 1 for findings, 2 for usage errors; colour only on a terminal.
 """
 
 from __future__ import annotations
@@ -23,25 +21,25 @@ if TYPE_CHECKING:
     from kafkawire_codegen.releases import Releases
 
 app = typer.Typer(
-    help="Schemas: lint, show by version, diff, coverage of a release.",
+    help="Lint, show and compare message schemas.",
     no_args_is_help=True,
     rich_markup_mode=None,
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 SchemasOption = Annotated[
     Path | None,
     typer.Option(
-        "--schemas", help="Directory of schemas [default: kafkawire's own]", show_default=False
+        "--schemas", help="Directory of schemas [default: those of kafkawire]", show_default=False
     ),
 ]
 ReleasesOption = Annotated[
     Path | None,
     typer.Option(
         "--releases",
-        help="File of releases [default: kafkawire's own releases.json]",
+        help="File of releases [default: releases.json of kafkawire]",
         show_default=False,
     ),
 ]
@@ -52,18 +50,16 @@ def lint(
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="PATH",
-            help="Directories or files [default: kafkawire's own schemas]",
+            metavar="PATH...",
+            help="Directories or files [default: schemas of kafkawire]",
             show_default=False,
         ),
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Advice is a finding too.")] = False,
-    rules: Annotated[
-        bool, typer.Option("--rules", help="List every rule, and do no more.")
-    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Treat advice as findings.")] = False,
+    rules: Annotated[bool, typer.Option("--rules", help="List all rules and exit.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what is wrong with schemas: file:line:column, path, reason, rule.
+    """Check schemas; print file:line:column, path, reason and rule of each finding.
 
     \b
     kafkawire schema lint
@@ -80,26 +76,28 @@ def lint(
         reports = {str(path): linting.lint(path) for path in paths or [schemas_dir()]}
     for path, report in reports.items():
         if not report.messages and not report.errors:
-            raise typer.BadParameter(f"{path} holds no schema (*.json)", param_hint="PATH")
+            raise typer.BadParameter(f"{path}: no schemas (*.json) found", param_hint="PATH...")
     if as_json:
         _json({path: report.json() for path, report in reports.items()})
     else:
         for report in reports.values():
-            _say(report.text())
+            _print(report.text())
     if any(report.errors or (strict and report.advice) for report in reports.values()):
         raise typer.Exit(1)
 
 
 @app.command("show")
 def show(
-    name: Annotated[str, typer.Argument(help="A message, an API (both directions), or a file.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Message, API (both directions), or schema file.")
+    ],
     schemas: SchemasOption = None,
     each: Annotated[
-        bool, typer.Option("--each", help="A column for each version, not for each change.")
+        bool, typer.Option("--each", help="Show a column per version, not per change.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show a message's fields by version: ● there, ? nullable, #N tagged, · absent.
+    """Show the fields of a message by version: ● present, ? nullable, #N tagged, · absent.
 
     \b
     kafkawire schema show FetchRequest
@@ -118,18 +116,20 @@ def show(
     if as_json:
         _json([table.json() for table in tables])
     else:
-        _say("\n\n".join(table.text() for table in tables))
+        _print("\n\n".join(table.text() for table in tables))
 
 
 @app.command("diff")
 def diff(
-    before: Annotated[str, typer.Argument(help="A directory of schemas, or a Kafka release.")],
-    after: Annotated[str, typer.Argument(help="The same kind, later.")],
+    before: Annotated[
+        str, typer.Argument(metavar="BEFORE", help="Directory of schemas, or Kafka release.")
+    ],
+    after: Annotated[str, typer.Argument(metavar="AFTER", help="The newer one, of the same kind.")],
     schemas: SchemasOption = None,
     releases: ReleasesOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what changed between two directories or two releases, and which rules of evolution broke.
+    """Compare two directories or two releases, and check the rules of schema evolution.
 
     \b
     kafkawire schema diff schemas.old schemas
@@ -142,7 +142,9 @@ def diff(
     directories = [Path(given).is_dir() for given in (before, after)]
     if any(directories) and not all(directories):
         other = after if directories[0] else before
-        raise typer.BadParameter(f"{other} is no directory, and the other is")
+        raise typer.BadParameter(
+            f"{other}: not a directory; expected two directories or two releases"
+        )
     with _readable():
         if all(directories):
             evolution = compare(load_directory(Path(before)), load_directory(Path(after)))
@@ -152,7 +154,7 @@ def diff(
     if as_json:
         _json(evolution.json())
     else:
-        _say(evolution.text())
+        _print(evolution.text())
     if evolution.breaches:
         raise typer.Exit(1)
 
@@ -162,14 +164,14 @@ def coverage(
     release: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="RELEASE", help="Kafka releases [default: every one]", show_default=False
+            metavar="RELEASE...", help="Kafka releases [default: all]", show_default=False
         ),
     ] = None,
     schemas: SchemasOption = None,
     releases: ReleasesOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say which APIs and versions of a Kafka release the schemas cover.
+    """Show which APIs and versions of a Kafka release the schemas cover.
 
     \b
     kafkawire schema coverage 4.1
@@ -183,16 +185,16 @@ def coverage(
     if as_json:
         _json([one.json() for one in covered])
     elif release:
-        _say("\n".join(one.text() for one in covered))
+        _print("\n".join(one.text() for one in covered))
     else:
-        _say("\n".join(one.summary() for one in covered))
+        _print("\n".join(one.summary() for one in covered))
     if not all(one.complete for one in covered):
         raise typer.Exit(1)
 
 
 @contextmanager
 def _readable() -> Iterator[None]:
-    """Turn what cannot be read into a usage error, and what is wrong in it into findings."""
+    """Convert read errors into usage errors, and schema errors into findings."""
     from kafkawire_codegen.releases import UnknownRelease
     from kafkawire_codegen.schema import SchemaErrors
 
@@ -220,18 +222,17 @@ def _load(schemas: Path | None) -> list[MessageSchema]:
 
 
 def _releases(schemas: Path | None, releases: Path | None) -> Releases:
-    """Read the releases: the file given, that of the directory given, or our own."""
+    """Load releases from --releases, the directory of --schemas, or those of kafkawire."""
     from kafkawire_codegen import schemas_dir
     from kafkawire_codegen.releases import read
     from kafkawire_codegen.schema import RELEASES
 
-    beside = _directory(schemas) / RELEASES
-    return read(releases or (beside if beside.exists() else schemas_dir() / RELEASES))
+    default = _directory(schemas) / RELEASES
+    return read(releases or (default if default.exists() else schemas_dir() / RELEASES))
 
 
 def _named(name: str, loaded: list[MessageSchema]) -> list[MessageSchema]:
-    """Find a message, or the two of an API, whatever the case; a usage error suggests what was
-    meant."""
+    """Find a message, or both messages of an API, ignoring case; the usage error suggests names."""
     from kafkawire_codegen.keys import did_you_mean
     from kafkawire_codegen.naming import api_name
 
@@ -241,7 +242,7 @@ def _named(name: str, loaded: list[MessageSchema]) -> list[MessageSchema]:
     if not found:
         known = [schema.name for schema in loaded] + [api_name(schema.name) for schema in loaded]
         hint = did_you_mean(wanted, known)
-        raise typer.BadParameter(f"no message is called {name!r}{hint}", param_hint="NAME")
+        raise typer.BadParameter(f"unknown message {name!r}{hint}", param_hint="NAME")
     return sorted(found, key=lambda schema: schema.type)
 
 
@@ -250,11 +251,11 @@ def _json(value: object) -> None:
 
 
 COLOURS: Final = {"+ ": "green", "- ": "red", "~ ": "yellow"}
-"""What a line of a diff begins with -> its colour."""
+"""Prefix of a line of a diff -> its colour."""
 
 
-def _say(text: str) -> None:
-    """Print plainly; on a terminal with colour, and lines as long as they are."""
+def _print(text: str) -> None:
+    """Print text; on a terminal in colour and without wrapping."""
     text = printable_lines(text)
     if not sys.stdout.isatty():
         typer.echo(text)

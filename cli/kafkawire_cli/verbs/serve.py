@@ -1,6 +1,7 @@
-"""`kafkawire serve`: a cluster of brokers that lives as long as the command.
+"""`kafkawire serve`: runs an in-memory Kafka cluster.
 
-Law: every request is a line when it is answered; what the broker closes is a line with the reason.
+Law: one line per request when its response is sent, and one line with the reason per connection
+that a broker closes.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import typer
 
 from kafkawire.escaping import printable
 
-from ..pipes import until_the_reader_leaves
+from ..pipes import stop_at_closed_pipe
 
 if TYPE_CHECKING:
     from kafkawire.broker import Close, Report
@@ -25,53 +26,64 @@ if TYPE_CHECKING:
 
 
 def serve(
-    brokers: Annotated[int, typer.Option(min=1, max=100, help="How many.")] = 1,
+    brokers: Annotated[
+        int, typer.Option(min=1, max=100, metavar="N", help="Number of brokers.")
+    ] = 1,
     topic: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME[:PARTITIONS]", help="Make this topic. May be given again."),
+        typer.Option(metavar="NAME[:PARTITIONS]", help="Create this topic; repeatable."),
     ] = None,
     release: Annotated[
         str | None,
-        typer.Option(help="Kafka's release to stand for, as 2.8, or all. [default: 4.3]"),
+        typer.Option(
+            metavar="RELEASE",
+            help="Kafka release to emulate, such as 2.8, or all [default: 4.3].",
+            show_default=False,
+        ),
     ] = None,
-    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(metavar="HOST", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Of the first broker; 0 is any.")
+        int,
+        typer.Option(min=0, max=65535, metavar="PORT", help="Port of the first broker; 0: any."),
     ] = 9092,
     setting: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A broker's setting, by Kafka's name."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Broker configuration property; repeatable."
+        ),
     ] = None,
     user: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME:PASSWORD", help="Who may come in, by PLAIN and SCRAM; else everybody."
+            metavar="NAME:PASSWORD",
+            help="Require SASL (PLAIN, SCRAM) and add this user; repeatable.",
         ),
     ] = None,
     tls: Annotated[
-        Path | None, typer.Option(metavar="PEM", help="Certificate and key: listen with TLS.")
+        Path | None,
+        typer.Option(metavar="PEM", help="Listen with TLS: file with certificate and key."),
     ] = None,
     record: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE.pcap",
-            help="Record the traffic as a capture, passwords included; mode 0600.",
+            help="Record the traffic, including passwords, in a capture (mode 0600).",
         ),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No line a request.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not print requests.")] = False,
 ) -> None:
-    """Run brokers for clients to talk to, until interrupted; all they hold is in memory.
+    """Run an in-memory Kafka cluster until interrupted.
 
     \b
     kafkawire serve --topic orders:6
     kafkawire serve --brokers 3 --release 2.8 --set group.initial.rebalance.delay.ms=0
     kafkawire serve --user alice:secret --record talk.pcap
 
-    Exit code 2: usage.
+    Prints a line per request. Exit code 2: usage error.
     """
     config = _config(brokers, topic or [], release, host, port, setting or [], user or [], tls)
     recording = _recording(record)
-    with until_the_reader_leaves():
+    with stop_at_closed_pipe():
         asyncio.run(_serve(config, recording, quiet))
 
 
@@ -113,10 +125,10 @@ def _config(
     )
 
 
-def _pair(text: str, sign: str, option: str) -> tuple[str, str]:
-    name, found, value = text.partition(sign)
+def _pair(text: str, separator: str, option: str) -> tuple[str, str]:
+    name, found, value = text.partition(separator)
     if not found or not name:
-        raise typer.BadParameter(f"{text!r} is not NAME{sign}VALUE", param_hint=option)
+        raise typer.BadParameter(f"{text!r}: expected NAME{separator}VALUE", param_hint=option)
     return name, value
 
 
@@ -128,7 +140,9 @@ def _topic(text: str) -> tuple[str, int]:
     if reason is not None:
         raise typer.BadParameter(reason, param_hint="--topic")
     if found and not (count.isascii() and count.isdecimal() and 0 < int(count) <= 10_000):
-        raise typer.BadParameter(f"{count!r} partitions", param_hint="--topic")
+        raise typer.BadParameter(
+            f"invalid number of partitions {count!r}: expected 1 to 10000", param_hint="--topic"
+        )
     return name, int(count) if found else 1
 
 
@@ -165,10 +179,10 @@ async def _serve(config: ServerConfig, recording: Recording | None, quiet: bool)
         on_close=None if quiet else _print_close,
         recording=recording,
     )
-    ended = asyncio.Event()
+    stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, ended.set)
+        loop.add_signal_handler(number, stopped.set)
     try:
         await server.start()
     except OSError as error:
@@ -176,7 +190,7 @@ async def _serve(config: ServerConfig, recording: Recording | None, quiet: bool)
         raise typer.Exit(2) from None
     print(f"listening on {server.bootstrap} as Kafka {config.release}", flush=True)
     try:
-        await ended.wait()
+        await stopped.wait()
     finally:
         await server.stop()
 
@@ -185,14 +199,16 @@ def _print_report(report: Report) -> None:
     from ..render.brief import facts
 
     request, response = report.request, report.response
-    said = str(facts(request.body, request.version))
-    told = "" if response is None else str(facts(response, request.version))
-    answer = "no answer" if response is None else told
+    request_text = str(facts(request.body, request.version))
+    if response is None:
+        response_text = "no response"
+    else:
+        response_text = str(facts(response, request.version)) or "ok"
     name = type(request.body).__name__.removesuffix("Request")
     _print(
         f"{request.node_id:>3} {request.connection:>4} {name:24} v{request.version:<3} "
         f"{request.correlation_id:>6} {request.size:>8} {report.took * 1000:>7.1f} ms  "
-        f"{request.client_id or '-'}  {said} -> {answer or 'ok'}"
+        f"{request.client_id or '-'}  {request_text} -> {response_text}"
     )
 
 
@@ -201,5 +217,5 @@ def _print_close(close: Close) -> None:
 
 
 def _print(text: str) -> None:
-    """Print a line; what clients sent in it is escaped, so that it stays one line."""
+    """Print a line with the time. Text from clients is escaped, so that it stays one line."""
     print(datetime.now().strftime("%H:%M:%S.%f")[:-3], printable(text), flush=True)

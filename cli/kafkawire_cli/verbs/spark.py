@@ -1,4 +1,4 @@
-"""`kafkawire spark`: tables of captures as Parquet, by Apache Spark."""
+"""`kafkawire spark`: writes tables of captures as Parquet with Apache Spark."""
 
 from __future__ import annotations
 
@@ -18,48 +18,65 @@ if TYPE_CHECKING:
 
 
 def spark(
-    output: Annotated[str, typer.Option("--output", "-o", help="Directory or URI for the tables.")],
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", metavar="DIR", help="Directory or URI for the tables."),
+    ],
     given: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="INPUT", help="Captures, directories, patterns, URIs.", show_default=False
+            metavar="INPUT...",
+            help="Captures, directories, glob patterns or URIs.",
+            show_default=False,
         ),
     ] = None,
     watch: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Take captures as they arrive there, until told to end."),
+        typer.Option(
+            metavar="DIR", help="Process captures as they arrive in DIR, until interrupted."
+        ),
     ] = None,
     once: Annotated[
-        bool, typer.Option("--once", help="With --watch: take what is finished by now.")
+        bool, typer.Option("--once", help="With --watch: process the complete captures, then exit.")
     ] = False,
     end: Annotated[
-        bool, typer.Option("--end", help="With --watch: take all that is there; nothing comes.")
+        bool,
+        typer.Option("--end", help="With --watch: process all captures as complete, then exit."),
     ] = False,
     table: Annotated[
         list[str] | None,
-        typer.Option("--table", help="exchanges, records, ...: see docs/tables.md."),
+        typer.Option(
+            "--table",
+            metavar="NAME",
+            help="Write this table: exchanges, records, ... (docs/tables.md); repeatable.",
+        ),
     ] = None,
     master: Annotated[
-        str | None, typer.Option(help="Spark's master URL [default: local[*]]", show_default=False)
+        str | None,
+        typer.Option(
+            metavar="URL", help="Spark master URL [default: local[*]].", show_default=False
+        ),
     ] = None,
     port: PortOption = None,
     broker: BrokerOption = None,
     strict: Annotated[
         bool,
-        typer.Option(
-            "--strict", help="Write the table problems, too, and exit 1 if it has any rows."
-        ),
+        typer.Option("--strict", help="Also write the table problems, and exit 1 if it has rows."),
     ] = False,
     option: Annotated[
         list[str] | None,
-        typer.Option("--option", metavar="NAME=VALUE", help="A reader option: docs/spark.md."),
+        typer.Option(
+            "--option", metavar="NAME=VALUE", help="Reader option (docs/spark.md); repeatable."
+        ),
     ] = None,
     conf: Annotated[
         list[str] | None,
-        typer.Option("--conf", metavar="NAME=VALUE", help="A setting of Spark."),
+        typer.Option(
+            "--conf", metavar="NAME=VALUE", help="Spark configuration property; repeatable."
+        ),
     ] = None,
 ) -> None:
-    """Decode captures of any size into Parquet tables, by Apache Spark.
+    """Decode captures of any size into Parquet tables with Spark.
 
     \b
     kafkawire spark captures/ --output tables/ --table exchanges --table connections
@@ -75,27 +92,29 @@ def spark(
         typer.echo(f"kafkawire spark: {error}; pip install 'kafkawire[spark]'", err=True)
         raise typer.Exit(2) from None
     if bool(given) == (watch is not None) or ((once or end) and watch is None) or (once and end):
-        raise typer.BadParameter("give INPUT, or --watch with at most one of --once and --end")
+        raise typer.BadParameter("expected INPUT, or --watch with at most one of --once and --end")
     brokers = known(port, broker)
-    asked: dict[str, Any] = dict(_pairs(option, "--option"))
-    said = (("ports", brokers.ports), ("brokers", brokers.addresses))
-    asked |= {name: each for name, each in said if each}
+    arguments: dict[str, Any] = dict(_pairs(option, "--option"))
+    endpoints = (("ports", brokers.ports), ("brokers", brokers.addresses))
+    arguments |= {name: values for name, values in endpoints if values}
     settings = _pairs(conf, "--conf")
     mode = watching.Mode.ONCE if once else watching.Mode.END if end else watching.Mode.FOREVER
     try:
-        rules, rest = watching.parse_watch_options(asked) if watch is not None else (None, asked)
+        rules, rest = None, arguments
+        if watch is not None:
+            rules, rest = watching.parse_watch_options(arguments)
         options = parse(rest)
         tables = _tables(table, options, strict=strict)
         with one_line_errors():
             started = session(master, settings=settings)
             if watch is None:
-                made = job.run(started, given or [], output, tables, options, _log)
-                status = job.exit_code(made, strict=strict)
+                report = job.run(started, given or [], output, tables, options, _log)
+                status = job.exit_code(report, strict=strict)
             else:
-                with watching.sigterm_event() as told:
+                with watching.sigterm_event() as stopped:
                     status = watching.watch(
                         started, watch, output, tables, options, rules, mode=mode, strict=strict,
-                        clock=time.monotonic, sleep=told.wait, stop=told.is_set, log=_log,
+                        clock=time.monotonic, sleep=stopped.wait, stop=stopped.is_set, log=_log,
                     )  # fmt: skip
     except (SparkError, OSError, ValueError) as error:
         typer.echo(printable(f"kafkawire spark: {error}"), err=True)
@@ -121,9 +140,9 @@ def _tables(given: list[str] | None, options: Options, *, strict: bool) -> list[
 def _pairs(given: list[str] | None, hint: str) -> dict[str, str]:
     found = {}
     for one in given or []:
-        name, sign, value = one.partition("=")
-        if not sign:
-            raise typer.BadParameter(f"{one!r} is no NAME=VALUE", param_hint=hint)
+        name, equals, value = one.partition("=")
+        if not equals:
+            raise typer.BadParameter(f"{one!r}: expected NAME=VALUE", param_hint=hint)
         found[name] = value
     return found
 

@@ -1,4 +1,4 @@
-"""`kafkawire summary`: what is in a capture at a glance."""
+"""`kafkawire summary`: summarises captures."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def summary(
     port: PortOption = None,
     broker: BrokerOption = None,
 ) -> None:
-    """Say what is in captures, at a glance.
+    """Summarise captures: requests, topics, clients, groups.
 
     \b
     kafkawire summary trace.pcap
     kafkawire summary rotated/*.pcap.gz --top 50
     tcpdump -i any -w - -c 100000 port 9092 | kafkawire summary - --format json
 
-    latency, topics, clients and groups say more of each, `decode --table problems` each problem.
+    For details use latency, topics, clients, groups, and `decode --table problems`.
     """
     shown = limit(most, every, form)
     with reading("summary", given, port, broker) as captures:
         from ..render.summary_report import Summary
 
-        found = Summary(captures)
-        found.read()
-    show(captures, form, lambda: found.sections(shown), lambda: found.json(given, shown))
+        report = Summary(captures)
+        report.read()
+    show(captures, form, lambda: report.sections(shown), lambda: report.json(given, shown))

@@ -1,6 +1,7 @@
-"""`kafkawire topics`: of captures, what was written and read; of a live cluster, its topics.
+"""`kafkawire topics`: the topics in captures, or those of a live cluster.
 
-Law: what is asked for by name and not there is an error; nothing is deleted that was not named.
+Law: a topic named on the command line that does not exist is an error; only topics named on the
+command line are deleted.
 """
 
 from __future__ import annotations
@@ -27,32 +28,38 @@ def topics(
     given: CapturesOption = None,
     bootstrap: ClusterOption = None,
     named: Annotated[
-        list[str] | None, typer.Option("--topic", help="Tell more of this one. May be repeated.")
+        list[str] | None,
+        typer.Option("--topic", metavar="NAME", help="Describe this topic; repeatable."),
     ] = None,
     create: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME[:PARTITIONS]", help="Make this topic. May be repeated."),
+        typer.Option(metavar="NAME[:PARTITIONS]", help="Create this topic; repeatable."),
     ] = None,
     replication_factor: Annotated[
-        int, typer.Option(min=-1, help="Of a topic to make; -1 is the broker's.")
+        int,
+        typer.Option(
+            min=-1, metavar="N", help="With --create: replication factor; -1: broker default."
+        ),
     ] = -1,
     config: Annotated[
         list[str] | None,
-        typer.Option("--config", metavar="KEY=VALUE", help="A setting of a topic to make."),
+        typer.Option(
+            "--config", metavar="KEY=VALUE", help="With --create: topic configuration; repeatable."
+        ),
     ] = None,
     delete: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Delete this topic and its records. May be repeated."),
+        typer.Option(metavar="NAME", help="Delete this topic and its records; repeatable."),
     ] = None,
     setting: SettingOption = None,
-    sort: Annotated[Sort, typer.Option(help="The greatest first.")] = Sort.BYTES,
+    sort: Annotated[Sort, typer.Option(help="Sort topics by this, largest first.")] = Sort.BYTES,
     most: TopOption = None,
     every: AllOption = False,
     form: FormOption = Form.TABLE,
     port: PortOption = None,
     broker: BrokerOption = None,
 ) -> None:
-    """Show topics of captures: records, bytes, codecs, by whom. Or those of a live cluster.
+    """Show topics: records, bytes, codecs, clients.
 
     \b
     kafkawire topics trace*.pcap
@@ -61,24 +68,27 @@ def topics(
     kafkawire topics -b localhost:9092 --topic orders
     kafkawire topics -b localhost:9092 --create orders:6 --config retention.ms=60000
 
-    Bytes are those of record batches on the wire, as they are compressed.
+    With --bootstrap-server, lists, describes, creates or deletes topics of a live cluster. In
+    captures, bytes are those of (compressed) record batches.
     """
     if not live.is_live(context, given, bootstrap, CAPTURES_ONLY):
         of_captures(given or [], sort, most, every, form, port, broker)
         return
     if sum(map(bool, (named, create, delete))) > 1:
-        raise typer.BadParameter("one at a time", param_hint="--topic, --create, --delete")
+        raise typer.BadParameter("not allowed together", param_hint="--topic, --create, --delete")
     if not create and (config or replication_factor != -1):
-        raise typer.BadParameter("is about --create", param_hint="--config, --replication-factor")
-    made = [_new(text) for text in create or []]
+        raise typer.BadParameter(
+            "only allowed with --create", param_hint="--config, --replication-factor"
+        )
+    new_topics = [_new_topic(text) for text in create or []]
     configs = live.pairs(config, "--config")
     from kafkawire.net.admin import ADMIN_KEYS
 
     settings = live.settings(bootstrap or "", setting, ADMIN_KEYS)
 
     async def work() -> None:
-        async with live.asking(settings) as admin:
-            for name, partitions in made:
+        async with live.admin_client(settings) as admin:
+            for name, partitions in new_topics:
                 await admin.create_topic(
                     name,
                     partitions=partitions,
@@ -87,21 +97,21 @@ def topics(
                 )
             for name in delete or []:
                 await admin.delete_topic(name)
-            if not made and not delete:
-                await _tell(admin, named, form)
+            if not new_topics and not delete:
+                await _show(admin, named, form)
 
     live.run(work)
 
 
-def _new(text: str) -> tuple[str, int]:
-    """Read NAME[:PARTITIONS]; what name is good is for the broker to say."""
-    name, found, count = text.partition(":")
-    if found and not (count.isascii() and count.isdecimal() and int(count)):
-        raise typer.BadParameter(f"{count!r} partitions", param_hint="--create")
-    return name, int(count) if found else -1
+def _new_topic(text: str) -> tuple[str, int]:
+    """Parse NAME[:PARTITIONS]; the broker validates the name."""
+    name, separator, count = text.partition(":")
+    if separator and not (count.isascii() and count.isdecimal() and int(count)):
+        raise typer.BadParameter(f"invalid number of partitions {count!r}", param_hint="--create")
+    return name, int(count) if separator else -1
 
 
-async def _tell(admin: Admin, named: list[str] | None, form: Form) -> None:
+async def _show(admin: Admin, named: list[str] | None, form: Form) -> None:
     names = await admin.list_topics() if named is None else list(dict.fromkeys(named))
     found = list((await admin.describe_topics(names)).values()) if names else []
     ends = await _ends(admin, found) if named else {}
@@ -114,16 +124,18 @@ async def _tell(admin: Admin, named: list[str] | None, form: Form) -> None:
 
 
 Ends = dict[tuple[str, int], tuple[int, int]]
-"""The first offset of a partition's log, and the one behind its last."""
+"""Earliest offset and end offset of each partition."""
 
 
 async def _ends(admin: Admin, found: list[TopicInfo]) -> Ends:
     from kafkawire.net.admin import EARLIEST, LATEST
 
-    led = [(topic.name, p.partition) for topic in found for p in topic.partitions if p.leader >= 0]
-    first = await admin.list_offsets(dict.fromkeys(led, EARLIEST))
-    last = await admin.list_offsets(dict.fromkeys(led, LATEST))
-    return {each: (first[each].offset, last[each].offset) for each in led}
+    online = [
+        (topic.name, p.partition) for topic in found for p in topic.partitions if p.leader >= 0
+    ]
+    first = await admin.list_offsets(dict.fromkeys(online, EARLIEST))
+    last = await admin.list_offsets(dict.fromkeys(online, LATEST))
+    return {each: (first[each].offset, last[each].offset) for each in online}
 
 
 def _list(found: list[TopicInfo]) -> Section:
@@ -166,17 +178,17 @@ def _section(topic: TopicInfo, ends: Ends) -> Section:
             )
         )
     title = f"{topic.name}: {plural(len(topic.partitions), 'partition')}"
-    said = (f"id {topic.topic_id.hex()}",) if any(topic.topic_id) else ()
-    return Section(title, head, rows, said)
+    lines = (f"id {topic.topic_id.hex()}",) if any(topic.topic_id) else ()
+    return Section(title, head, rows, lines)
 
 
 def _json(topic: TopicInfo, ends: Ends) -> dict[str, Any]:
     partitions = []
     for each in topic.partitions:
-        made: dict[str, Any] = each._asdict()
+        fields: dict[str, Any] = each._asdict()
         if (topic.name, each.partition) in ends:
-            made["first_offset"], made["end_offset"] = ends[topic.name, each.partition]
-        partitions.append(made)
+            fields["first_offset"], fields["end_offset"] = ends[topic.name, each.partition]
+        partitions.append(fields)
     return {
         "name": topic.name,
         "topic_id": topic.topic_id.hex(),

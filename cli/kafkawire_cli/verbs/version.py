@@ -1,4 +1,4 @@
-"""`kafkawire version`: what is installed, and whether its codecs are compiled."""
+"""`kafkawire version`: shows versions and whether the codecs are compiled."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import typer
 
 
 def version() -> None:
-    """Print the version, the Python, and whether the codecs are compiled."""
+    """Show versions and whether the codecs are compiled."""
     import kafkawire
     from kafkawire.messages import REGISTRY
     from kafkawire.primitives import reader
@@ -19,12 +19,12 @@ def version() -> None:
     if not compiled:
         typer.echo("codecs    interpreted")
         return
-    hot = [info for info in REGISTRY if is_compiled(info.module)]
-    typer.echo(f"codecs    compiled: {len(hot)} of {len(REGISTRY)} messages")
+    native = [info for info in REGISTRY if is_compiled(info.module)]
+    typer.echo(f"codecs    compiled: {len(native)} of {len(REGISTRY)} messages")
 
 
 def is_compiled(module: str) -> bool:
-    """Whether the module of a message is native, found without importing it."""
+    """Return whether the module of a message is compiled, without importing it."""
     from importlib.util import find_spec
 
     spec = find_spec(f"kafkawire.messages.{module}")

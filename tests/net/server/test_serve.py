@@ -79,7 +79,7 @@ def test_it_emulates_the_given_release() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--topic", "a:x"), "'x' partitions"),
+        (("--topic", "a:x"), "invalid number of partitions 'x'"),
         (("--topic", "a b"), "Topic name is invalid"),
         (("--release", "0.7"), "unknown release"),
         (("--set", "num.partitions=x"), "num.partitions"),
