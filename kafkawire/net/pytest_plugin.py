@@ -1,11 +1,11 @@
-"""A pytest plugin: the fixture `kafka_broker`, a cluster that runs in the test's own process.
+"""A pytest plugin: the fixture `kafka_broker`, a cluster in the test's own process.
 
     def test_orders(kafka_broker):
         producer = Producer({"bootstrap.servers": kafka_broker.bootstrap})
 
-Law: a test that does not ask for it pays nothing: nothing is imported before. What it is can be set
-by a marker: `@pytest.mark.kafka(brokers=3, topics={"orders": 6}, settings={...})`, whose arguments
-are those of `kafkawire.net.server.ServerConfig`.
+Law: a test without the fixture pays nothing: nothing is imported before. A marker configures it:
+`@pytest.mark.kafka(brokers=3, topics={"orders": 6}, settings={...})`, with the arguments of
+`kafkawire.net.server.ServerConfig`.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from .server_thread import ServerThread
 
 QUICK = {"group.initial.rebalance.delay.ms": "0"}
-"""Settings of a broker in a test, where nothing else is said: its groups do not wait."""
+"""Default settings of a broker in a test: no initial rebalance delay."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let the marker be known."""
+    """Register the marker."""
     config.addinivalue_line(
-        "markers", "kafka(**config): what `kafka_broker` serves, as for ServerConfig"
+        "markers", "kafka(**config): configures `kafka_broker`, as ServerConfig"
     )
 
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Import inside: all of it stays, and to look for garbage there takes a tenth of the time."""
+    """Disable the cyclic GC for imports: the modules stay, and GC takes a tenth of the time."""
     was_on = gc.isenabled()
     gc.disable()
     try:

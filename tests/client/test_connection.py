@@ -13,9 +13,9 @@ from kafkawire.client.network.connection import HANDLERS, Connection
 from kafkawire.client.network.connection_states import (
     LEGAL,
     CloseConnection,
+    ConnectionClosed,
+    ConnectionReady,
     ConnectionSettings,
-    Ended,
-    Opened,
     State,
     Submit,
 )
@@ -91,7 +91,7 @@ def ready(connection: Connection | None = None) -> Connection:
     connection = connection or made()
     (request,) = frames(connection.handle(ConnectionMade(1), 0.0))
     effects = connection.handle(BytesReceived(1, answer(request, versions(TABLE))), 0.0)
-    assert effects == [Opened()]
+    assert effects == [ConnectionReady()]
     return connection
 
 
@@ -126,10 +126,10 @@ def test_states_follow_only_the_table() -> None:
         connection = made()
         connection.state = before
         if after in LEGAL[before]:
-            connection._become(after)
+            connection._transition(after)
         else:
             with pytest.raises(LocalProtocolError):
-                connection._become(after)
+                connection._transition(after)
 
 
 def test_answers_come_in_order_and_carry_the_version_chosen() -> None:
@@ -145,7 +145,7 @@ def test_answers_come_in_order_and_carry_the_version_chosen() -> None:
         effects = fresh.handle(BytesReceived(1, data[:cut]), 0.0)
         effects += fresh.handle(BytesReceived(1, data[cut:]), 0.0)
         answers = [effect for effect in effects if isinstance(effect, ResponseReceived)]
-        assert [each.ask.key for each in answers] == ["a", "b"]
+        assert [each.request.key for each in answers] == ["a", "b"]
         assert [each.version for each in answers] == [4, 4]
         assert [each.node for each in answers] == [7, 7]
 
@@ -212,9 +212,9 @@ def test_a_request_too_late_ends_the_connection_and_only_it_is_late() -> None:
     assert close == Close(1)
     assert isinstance(first, NoResponse)
     assert isinstance(second, NoResponse)
-    assert (first.ask.key, first.reason) == ("a", Reason.TIMED_OUT)
-    assert (second.ask.key, second.reason, second.retriable) == ("b", Reason.DISCONNECTED, True)
-    assert isinstance(ended, Ended)
+    assert (first.request.key, first.reason) == ("a", Reason.TIMED_OUT)
+    assert (second.request.key, second.reason, second.retriable) == ("b", Reason.DISCONNECTED, True)
+    assert isinstance(ended, ConnectionClosed)
     assert connection.next_deadline() is None
 
 
@@ -229,7 +229,7 @@ def test_error_35_is_followed_by_the_version_it_names() -> None:
     (again,) = frames(connection.handle(BytesReceived(1, answer(request, refusal, version=0)), 0.0))
     assert (again.api_key, again.api_version) == (ApiKey.API_VERSIONS, 2)
     effects = connection.handle(BytesReceived(1, answer(again, versions(TABLE))), 0.0)
-    assert effects == [Opened()]
+    assert effects == [ConnectionReady()]
 
 
 def test_error_35_with_nothing_named_is_followed_by_version_0() -> None:
@@ -239,21 +239,23 @@ def test_error_35_with_nothing_named_is_followed_by_version_0() -> None:
     (again,) = frames(connection.handle(BytesReceived(1, answer(request, refusal, version=0)), 0.0))
     assert again.api_version == 0
     effects = connection.handle(BytesReceived(1, answer(again, refusal)), 0.0)
-    assert any(isinstance(each, Ended) for each in effects), "a broker that refuses 0 too"
+    assert any(isinstance(each, ConnectionClosed) for each in effects), (
+        "a broker that refuses 0 too"
+    )
 
 
 def test_a_broker_that_closes_on_the_question_is_asked_in_version_0() -> None:
     connection = made()
     connection.handle(ConnectionMade(1), 0.0)
     (ended,) = connection.handle(ConnectionLost(1, "closed"), 0.0)
-    assert isinstance(ended, Ended)
+    assert isinstance(ended, ConnectionClosed)
     assert ended.opening is Opening.OLDEST
     again = made(opening=ended.opening)
     (request,) = frames(again.handle(ConnectionMade(1), 0.0))
     assert request.api_version == 0
     again.handle(BytesReceived(1, answer(request, versions(TABLE))), 0.0)
     (later,) = again.handle(ConnectionLost(1, "closed"), 0.0)
-    assert isinstance(later, Ended)
+    assert isinstance(later, ConnectionClosed)
     assert later.opening is Opening.NEWEST
 
 
@@ -262,7 +264,7 @@ def test_a_connection_that_is_not_made_in_time_is_given_up() -> None:
     assert connection.next_deadline() == 5.0
     effects = connection.advance(5.0)
     assert effects[0] == Close(1)
-    assert isinstance(effects[-1], Ended)
+    assert isinstance(effects[-1], ConnectionClosed)
 
 
 # SASL.
@@ -290,7 +292,7 @@ def authenticated(
 @pytest.mark.parametrize("handshake", [0, 1])
 def test_sasl_plain_with_either_handshake(handshake: int) -> None:
     connection, effects, _ = authenticated(handshake=handshake)
-    assert effects == [Opened()]
+    assert effects == [ConnectionReady()]
     assert connection.can_send
 
 
@@ -301,7 +303,7 @@ def test_a_mechanism_the_broker_lacks_is_named() -> None:
     code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
     told = answer(shake, SaslHandshakeResponse(error_code=code, mechanisms=["GSSAPI"]))
     _, ended = connection.handle(BytesReceived(1, told), 0.0)
-    assert isinstance(ended, Ended)
+    assert isinstance(ended, ConnectionClosed)
     assert (ended.reason, ended.fatal) == (Reason.AUTHENTICATION_FAILED, True)
     assert "GSSAPI" in ended.detail
     assert "secret" not in ended.detail
@@ -322,7 +324,7 @@ def test_a_session_is_renewed_before_it_ends_and_nothing_is_lost() -> None:
     told = answer(shake, SaslHandshakeResponse(mechanisms=["PLAIN"]))
     (token,) = frames(connection.handle(BytesReceived(1, told), due))
     effects = connection.handle(BytesReceived(1, answer(token, SaslAuthenticateResponse())), due)
-    assert effects == [Opened()]
+    assert effects == [ConnectionReady()]
     assert connection.can_send
 
 
@@ -340,7 +342,7 @@ def test_a_wrong_correlation_id_ends_the_connection() -> None:
     assert isinstance(first, NoResponse)
     assert isinstance(other, NoResponse)
     assert (first.reason, other.reason) == (Reason.INVALID_RESPONSE, Reason.DISCONNECTED)
-    assert isinstance(ended, Ended)
+    assert isinstance(ended, ConnectionClosed)
     assert "correlation id" in ended.detail
 
 
@@ -351,14 +353,14 @@ def test_a_size_that_cannot_be_ends_the_connection_before_memory_is_taken(size: 
     data = size.to_bytes(4, "big", signed=True) + b"x" * 100
     effects = connection.handle(BytesReceived(1, data), 0.0)
     assert effects[0] == Close(1)
-    assert isinstance(effects[-1], Ended)
+    assert isinstance(effects[-1], ConnectionClosed)
 
 
 def test_a_response_nobody_asked_for_ends_the_connection() -> None:
     connection = ready()
     effects = connection.handle(BytesReceived(1, (4).to_bytes(4, "big") + bytes(4)), 0.0)
-    assert isinstance(effects[-1], Ended)
-    assert "nobody asked" in effects[-1].detail
+    assert isinstance(effects[-1], ConnectionClosed)
+    assert "response without a request" in effects[-1].detail
 
 
 @settings(max_examples=300)
@@ -385,7 +387,7 @@ def test_whatever_a_peer_sends_each_request_ends_once(
         ends += connection.handle(BytesReceived(1, part), 0.0)
     if connection.state is not State.CLOSED:
         ends += connection.handle(ConnectionLost(1, "gone"), 0.0)
-    keys = [each.ask.key for each in ends if isinstance(each, ResponseReceived | NoResponse)]
+    keys = [each.request.key for each in ends if isinstance(each, ResponseReceived | NoResponse)]
     assert sorted(map(str, keys)) == sorted(asked)
-    assert sum(isinstance(each, Ended) for each in ends) == 1
+    assert sum(isinstance(each, ConnectionClosed) for each in ends) == 1
     assert connection.next_deadline() is None

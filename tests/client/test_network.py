@@ -22,7 +22,7 @@ from kafkawire.client.network.broker_connection import (
 )
 from kafkawire.client.network.cluster import Broker
 from kafkawire.client.network.connection import Connection
-from kafkawire.client.network.connection_states import Ended
+from kafkawire.client.network.connection_states import ConnectionClosed
 from kafkawire.client.network.negotiated_versions import Range, Versions
 from kafkawire.client.network.network import CloseNetwork, Network, Randomness
 from kafkawire.client.network.transport import (
@@ -108,7 +108,7 @@ def lived_in(seed: int, weather: Weather | None = None, brokers: int = 3) -> tup
 
 
 def answered(owner: Owner, key: object) -> ResponseReceived:
-    (found,) = [each for each in owner.ends if each.ask.key == str(key)]
+    (found,) = [each for each in owner.ends if each.request.key == str(key)]
     assert isinstance(found, ResponseReceived), found
     return found
 
@@ -409,7 +409,7 @@ def storm(seed: int) -> None:
     if closes:
         world.at(draws.random() * 6, lambda: world.to_network("c", CloseNetwork()))
     world.pass_time(12.0)
-    assert Counter(str(each.ask.key) for each in owner.ends) == Counter(late.keys())
+    assert Counter(str(each.request.key) for each in owner.ends) == Counter(late.keys())
     if closes:
         assert world._clients["c"].next_deadline() is None
         ends = [each for each in owner.ends if isinstance(each, NoResponse)]
@@ -425,9 +425,9 @@ def test_a_deadline_is_kept_when_nobody_can_be_reached() -> None:
     world.pass_time(1.9)
     assert not owner.ends
     world.pass_time(0.2)
-    assert [each.ask.key for each in owner.ends] == ["a"]
+    assert [each.request.key for each in owner.ends] == ["a"]
     world.pass_time(1.0)
-    assert [each.ask.key for each in owner.ends] == ["a", "b"]
+    assert [each.request.key for each in owner.ends] == ["a", "b"]
     assert all(
         isinstance(each, NoResponse) and each.reason is Reason.TIMED_OUT for each in owner.ends
     )
@@ -454,7 +454,7 @@ def test_what_the_last_connection_ended_of_is_told_with_a_deadline() -> None:
     assert asked == {0, 4}
     [ended] = ends
     assert ended.reason is Reason.TIMED_OUT
-    assert "broker1:9092: the broker closed: no answer to ApiVersions" in ended.detail
+    assert "broker1:9092: the broker closed: no response to ApiVersions" in ended.detail
 
 
 def test_news_of_a_connection_that_was_given_up_is_ignored() -> None:
@@ -468,7 +468,7 @@ def test_news_of_a_connection_that_was_given_up_is_ignored() -> None:
         ConnectionLost(connect.connection, "late"),
     ):
         effects = made.handle(event, 10.0)
-        assert not any(isinstance(each, Ended | Connect) for each in effects)
+        assert not any(isinstance(each, ConnectionClosed | Connect) for each in effects)
 
 
 def test_a_queue_is_sent_in_order_and_fails_together() -> None:
@@ -477,14 +477,14 @@ def test_a_queue_is_sent_in_order_and_fails_together() -> None:
     for key in range(40):
         world.tell("c", question(key, 2))
     world.run(lambda: len(owner.ends) == 40)
-    assert [each.ask.key for each in owner.ends] == [str(key) for key in range(40)]
+    assert [each.request.key for each in owner.ends] == [str(key) for key in range(40)]
     for key in range(40, 60):
         world.tell("c", question(key, 2))
     world.stop(2)
     world.run(lambda: len(owner.ends) == 60)
     failed = owner.ends[40:]
     assert all(isinstance(each, NoResponse) and each.retriable for each in failed)
-    assert [each.ask.key for each in failed] == [str(key) for key in range(40, 60)]
+    assert [each.request.key for each in failed] == [str(key) for key in range(40, 60)]
 
 
 def test_a_network_knows_its_events() -> None:

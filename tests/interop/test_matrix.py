@@ -286,7 +286,7 @@ def refused(make: Make, place: Place) -> None:
 
 
 TOLD: Final = {
-    "kafkawire": "refused our credentials",
+    "kafkawire": "authentication failed",
     "confluent-kafka": "_AUTHENTICATION",
     "kafka-python": "KafkaTimeoutError",
     "aiokafka": "(?i)authentication|unable to bootstrap",

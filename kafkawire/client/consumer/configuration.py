@@ -21,13 +21,13 @@ from ..config import (
     Key,
     Setting,
     Values,
+    boolean,
     integer,
     one_of,
+    optional_text,
     seconds,
     text,
-    truth,
     whole,
-    words,
 )
 from ..failures import ConfigurationError
 from .assignors import ASSIGNORS, Assignor, protocol_of
@@ -165,7 +165,7 @@ CONSUMER_KEYS: Final[Mapping[str, Key]] = {
     "heartbeat.interval.ms": Key(POSITIVE_MS, 3_000, "how often to say that we are alive"),
     "max.poll.interval.ms": Key(POSITIVE_MS, 300_000, "without a poll, we leave the group"),
     "max.poll.records": Key(integer(1, INT32), 500, "the most that one poll returns"),
-    "enable.auto.commit": Key(truth, True, "commit what was returned by earlier polls"),
+    "enable.auto.commit": Key(boolean, True, "commit what was returned by earlier polls"),
     "auto.commit.interval.ms": Key(MILLISECONDS, 5_000, "how often"),
     "auto.offset.reset": Key(reset, FROM_LATEST, "where to begin where nothing is committed"),
     "isolation.level": Key(ISOLATION, "read_uncommitted", "what of transactions is read"),
@@ -173,7 +173,7 @@ CONSUMER_KEYS: Final[Mapping[str, Key]] = {
     "fetch.max.wait.ms": Key(MILLISECONDS, 500, "... but not longer"),
     "fetch.max.bytes": Key(BYTES, 52_428_800, "the most that one fetch returns"),
     "max.partition.fetch.bytes": Key(BYTES, 1_048_576, "... of one partition"),
-    "check.crcs": Key(truth, True, "whether record batches are verified"),
+    "check.crcs": Key(boolean, True, "whether record batches are verified"),
     "default.api.timeout.ms": Key(MILLISECONDS, 60_000, "how long a call may take"),
 }
 """What a consumer takes."""
@@ -186,9 +186,9 @@ def consumer_config(values: Values) -> ConsumerConfig:
     assert isinstance(named, tuple)
     assert isinstance(policy, ResetPolicy)
     return ConsumerConfig(
-        group_id=words(values, "group.id"),
-        group_instance_id=words(values, "group.instance.id"),
-        client_rack=words(values, "client.rack") or "",
+        group_id=optional_text(values, "group.id"),
+        group_instance_id=optional_text(values, "group.instance.id"),
+        client_rack=optional_text(values, "client.rack") or "",
         assignors=named,
         session_timeout_s=seconds(values, "session.timeout.ms"),
         heartbeat_interval_s=seconds(values, "heartbeat.interval.ms"),

@@ -253,8 +253,8 @@ class Consumer:
     # -- the network
 
     def _network(self, event: ResponseReceived | NoResponse, now: float) -> Effects:
-        assert isinstance(event.ask.key, tuple)
-        return self._machines[event.ask.key[0]].handle(event, now)
+        assert isinstance(event.request.key, tuple)
+        return self._machines[event.request.key[0]].handle(event, now)
 
     def _metadata(self, event: MetadataChanged, now: float) -> Effects:
         self.positions.look_around()

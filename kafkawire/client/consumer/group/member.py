@@ -57,9 +57,9 @@ class GroupMember:
 
     def _counts(self, event: ResponseReceived | NoResponse) -> bool:
         """Whether the answer is to a question that is still ours; it is no longer, then."""
-        if self._current.get(event.ask.api) != event.ask.key:
+        if self._current.get(event.request.api) != event.request.key:
             return False
-        del self._current[event.ask.api]
+        del self._current[event.request.api]
         return True
 
     def _become(self, state: MemberState) -> None:

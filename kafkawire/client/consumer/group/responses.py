@@ -22,7 +22,7 @@ def read_answer(
     event: ResponseReceived | NoResponse, protocols: Container[str]
 ) -> Joined | Synced | HeartbeatResponded | Refused:
     """Read the answer to a JoinGroup, SyncGroup or Heartbeat; protocols: those that we offered."""
-    api = event.ask.api
+    api = event.request.api
     if isinstance(event, NoResponse):
         what = Recovery.RETRY if event.retriable else Recovery.FATAL
         why = f"{api.name}: {event.reason.value} {event.detail}".rstrip()

@@ -18,7 +18,7 @@ from ....messages.api_key import ApiKey
 from ....protocol.error_code import ErrorCode
 from ...network.backoff import Backoff, Rng
 from ...network.cluster import ClusterView
-from ...network.metadata import told
+from ...network.metadata import with_cause
 from ...requests import (
     Body,
     MetadataChanged,
@@ -157,7 +157,7 @@ class LeaderRequests:
         for each in list(self._open.values()):
             deadline = each.event.deadline
             if deadline is not None and deadline <= now:
-                why = told("no leader answered in time", self._view.trouble)
+                why = with_cause("no leader answered in time", self._view.last_error)
                 late = RequestTimedOut(why, partitions=each.left)
                 each.failed |= dict.fromkeys(each.left, late)
                 each.left.clear()
@@ -240,7 +240,7 @@ class LeaderRequests:
         if event.retriable:
             self._leaderless = False
             return self._later(frozenset(each.topic for each in asked), now)
-        why = f"{event.ask.api.name}: {event.reason.value} {event.detail}".rstrip()
+        why = f"{event.request.api.name}: {event.reason.value} {event.detail}".rstrip()
         for each in asked:
             answer: Answer = LookupFailed(why, event.code, [each])
             if event.reason is Reason.NO_VERSION:
@@ -250,8 +250,8 @@ class LeaderRequests:
 
     def _of(self, event: ResponseReceived | NoResponse) -> tuple[_Open | None, set[TopicPartition]]:
         """Find what was asked; it may be asked again from here on."""
-        assert isinstance(event.ask.key, tuple)
-        _, serial, key = event.ask.key
+        assert isinstance(event.request.key, tuple)
+        _, serial, key = event.request.key
         open = self._open.get(key)
         if open is None:
             return None, set()
