@@ -138,7 +138,7 @@ class Consumer(ConsumerSession):
         if timeout_s is not None:
             seconds(timeout_s)
         if self._polling:
-            raise LocalProtocolError("concurrent poll of one consumer")
+            raise LocalProtocolError("another poll of this consumer is in progress")
         self._return_records()
         self._max_records = max_records
         driver.handle(events.Poll(max_records))

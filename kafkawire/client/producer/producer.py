@@ -234,9 +234,9 @@ class Producer:
         yield from self._accumulator.fail_parked(failure)
         self._delivery_reports.fail_all(failure)
 
-    def _complete(self, ask: SendRequest) -> ProduceBatches:
-        assert isinstance(ask.key, int)
-        produce = self._in_flight.pop(ask.key)
+    def _complete(self, request: SendRequest) -> ProduceBatches:
+        assert isinstance(request.key, int)
+        produce = self._in_flight.pop(request.key)
         self._sender.completed(produce)
         return produce
 

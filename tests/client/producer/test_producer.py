@@ -128,9 +128,9 @@ def test_no_more_requests_are_at_a_broker_than_the_limit(most: int) -> None:
         producer_settings(read_config(PRODUCER_KEYS, config)), view, rng=Random(1).random
     )
     said = [each for n in range(9) for each in machine.handle(Send(n, "t", 0, None, b"v", n), 0.0)]
-    asked = [each for each in said if isinstance(each, SendRequest)]
-    assert len(asked) == most
-    more = machine.handle(Sent(asked[0], 9), 0.0)
+    requested = [each for each in said if isinstance(each, SendRequest)]
+    assert len(requested) == most
+    more = machine.handle(Sent(requested[0], 9), 0.0)
     assert [type(each) for each in more if isinstance(each, SendRequest | Delivered)] == [
         Delivered,
         SendRequest,
@@ -235,7 +235,7 @@ def test_what_stays_unknown_fails_after_max_block(where: str) -> None:
     assert where in failed.failure.detail
 
 
-def test_delivery_timeout_ends_what_no_broker_answers() -> None:
+def test_delivery_timeout_without_a_response() -> None:
     stage = Stage({"delivery.timeout.ms": 5_000, "request.timeout.ms": 1_000, "linger.ms": 0})
     stage.warm()
     stage.world.stop(1)
@@ -278,7 +278,7 @@ def test_acks_0_is_done_when_it_is_sent() -> None:
     assert stage.world.log("t", 0) == [(0, None, b"v")]
 
 
-def test_a_leader_that_moved_is_found_through_the_answer() -> None:
+def test_a_new_leader_is_taken_from_the_response() -> None:
     """KIP-951: the broker that refuses says who leads; there is no wait for a refresh."""
     stage = Stage(
         {"linger.ms": 0, "retry.backoff.ms": 5_000, "retry.backoff.max.ms": 5_000}, brokers=3
