@@ -121,7 +121,7 @@ BREACHES: list[tuple[Callable[[Patch], None], Play, str]] = [
     (promised_before_it_is_kept, produce, ""),
     (forgets_sequences, produce, ""),
     (stores_nothing, produce, ""),
-    (twice, Group, "correlation id"),
+    (twice, Group, "response without a request"),
     (commits_something_older, Group, ""),
     (reads_no_offsets_again, Group, "forgotten"),
     (never_ends_a_rebalance, Group, ""),
