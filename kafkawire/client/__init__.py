@@ -1,7 +1,8 @@
-"""The client's side of Kafka without a socket: connections, the cluster, producer and consumer.
+"""Kafka's client side without sockets: connections, cluster metadata, producer and consumer.
 
-Law: events and time in, effects out; no machine reads a clock, draws lots or holds a callback.
+Law: events and time in, effects out; no machine reads a clock, draws random numbers or holds a
+callback.
 
-    owner (producer, consumer) -- Ask --> network -- line -- connection -- Write --> shell
-    owner <-- Answered | Unanswered -- network <-- connection <-- BytesReceived -- shell
+    owner (producer, consumer) -- SendRequest --> network -- broker connection -- Write --> shell
+    owner <-- ResponseReceived | NoResponse -- network <-- connection <-- BytesReceived -- shell
 """

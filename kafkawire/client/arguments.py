@@ -1,7 +1,7 @@
-"""Checks what users give to a client: types, ranges, texts that can be written.
+"""Validates arguments of the clients' public methods: types, ranges, encodable texts.
 
-Law: a value is refused at the call that brings it, before anything changes, with the name of the
-argument; what is refused later would fail requests that carry other users' values too.
+Law: an invalid value is rejected by the call that passes it, before any state changes, with the
+name of the argument; later it would fail requests that carry other callers' values too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ INT64: Final = 0x7FFF_FFFF_FFFF_FFFF
 LONGEST_TOPIC: Final = 249
 """Characters of a topic name, as in Kafka's `Topic.MAX_NAME_LENGTH`."""
 LONGEST_ID: Final = 0x7FFF
-"""Bytes of a group id and of other short texts: they are strings of 16 bits in some version."""
+"""Bytes of a group id and of other short texts: some version has an INT16 length for them."""
 
 
 def text(value: object, name: str, *, longest: int = LONGEST_ID) -> str:
@@ -28,7 +28,7 @@ def text(value: object, name: str, *, longest: int = LONGEST_ID) -> str:
     try:
         size = len(value.encode())
     except UnicodeEncodeError as error:
-        raise InvalidValue(f"cannot be written as UTF-8: {error.reason}", name) from None
+        raise InvalidValue(f"not encodable as UTF-8: {error.reason}", name) from None
     if size > longest:
         raise OutOfRange(f"{size} bytes, at most {longest}", name)
     return str.__str__(value)  # of a subclass, the text itself
@@ -37,7 +37,7 @@ def text(value: object, name: str, *, longest: int = LONGEST_ID) -> str:
 def topic_name(value: object, name: str = "topic") -> str:
     """Return a topic name that every version of every request can carry.
 
-    Characters that Kafka does not allow are left to the broker: it refuses that topic alone.
+    Characters that Kafka does not allow are left to the broker: it rejects that topic alone.
     Raises InvalidValue, OutOfRange.
     """
     found = text(value, name)
@@ -69,7 +69,7 @@ def whole(value: object, name: str, lowest: int, highest: int) -> int:
 
 
 def content(value: object, name: str) -> bytes | None:
-    """Return bytes or None; a copy of what can still change. Raises InvalidValue."""
+    """Return bytes or None; mutable buffers are copied. Raises InvalidValue."""
     if value is None or type(value) is bytes:
         return value
     if isinstance(value, bytes | bytearray | memoryview):
@@ -80,7 +80,7 @@ def content(value: object, name: str) -> bytes | None:
 
 
 def pair(value: object, name: str, parts: str) -> tuple[object, object]:
-    """Return the two elements of a tuple or list; parts: what they are. Raises InvalidValue."""
+    """Return the two elements of a tuple or list; parts: their names. Raises InvalidValue."""
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise InvalidValue(f"expected a pair {parts}, got {value!r}", name)
     return value[0], value[1]
@@ -100,7 +100,7 @@ def topic_partitions(value: object, name: str = "partitions") -> tuple[tuple[str
 
 
 def settings(value: object, name: str) -> dict[str, str | None]:
-    """Return names and values of settings. Raises InvalidValue, OutOfRange."""
+    """Return a mapping of config names to values. Raises InvalidValue, OutOfRange."""
     if not isinstance(value, Mapping):
         raise InvalidValue(f"expected a mapping, got {type(value).__name__}", name)
     return {
@@ -110,7 +110,7 @@ def settings(value: object, name: str) -> dict[str, str | None]:
 
 
 def seconds(value: object, name: str = "timeout_s") -> float:
-    """Return a time span in seconds, not negative. Raises InvalidValue, OutOfRange."""
+    """Return a duration in seconds, not negative. Raises InvalidValue, OutOfRange."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidValue(f"expected a number of seconds, got {type(value).__name__}", name)
     if not value >= 0:  # NaN, too

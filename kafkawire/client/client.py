@@ -1,7 +1,7 @@
-"""A whole client: a network and the machines that ask it.
+"""Connects a network with the machines that send requests through it.
 
-Law: what an owner wants of the network goes there, what the network answers goes to the owner that
-asked, in the order in which it was said; what is left is for the shell.
+Law: an owner's network effects go to the network, a response goes to the owner of its request, in
+the order in which they were emitted; other effects are returned to the shell.
 
     shell, user ─▶ handle ─▶ [owner ⇄ network] ─▶ effects for the shell and the user
 """
@@ -52,7 +52,7 @@ FOR_ALL: Final = frozenset({MetadataChanged, ClusterFailed})
 
 
 class Client:
-    """The machine; owners by name, the first is who gets the user's events."""
+    """A network and its owners by name; the first owner receives the user's events."""
 
     def __init__(self, network: Network, owners: Mapping[str, Machine]) -> None:
         self.network = network
@@ -60,13 +60,13 @@ class Client:
         self._first = next(iter(self._owners.values()))
 
     def handle(self, event: object, now: float) -> list[object]:
-        """Take an event of the shell or the user."""
+        """Handle an event of the shell or the user."""
         to = self.network if type(event) in FOR_NETWORK else self._first
-        return self.carry(to.handle(event, now), now)
+        return self.dispatch(to.handle(event, now), now)
 
     def to_network(self, event: object, now: float) -> list[object]:
-        """Take an event that only the network knows (`CloseNetwork`)."""
-        return self.carry(self.network.handle(event, now), now)
+        """Handle an event of the network alone (`CloseNetwork`)."""
+        return self.dispatch(self.network.handle(event, now), now)
 
     def next_deadline(self) -> float | None:
         machines: list[Machine] = [self.network, *self._owners.values()]
@@ -74,27 +74,27 @@ class Client:
         return min((at for at in found if at is not None), default=None)
 
     def advance(self, now: float) -> list[object]:
-        out = self.carry(self.network.advance(now), now)
+        out = self.dispatch(self.network.advance(now), now)
         for owner in self._owners.values():
-            out += self.carry(owner.advance(now), now)
+            out += self.dispatch(owner.advance(now), now)
         return out
 
-    def carry(self, effects: Sequence[object], now: float) -> list[object]:
-        """Take effects of an owner to where they belong; give what is left."""
+    def dispatch(self, effects: Sequence[object], now: float) -> list[object]:
+        """Deliver effects to their receivers; return those for the shell and the user."""
         if not effects:
             return []
         out: list[object] = []
-        left = deque(effects)
-        while left:
-            effect = left.popleft()
+        pending = deque(effects)
+        while pending:
+            effect = pending.popleft()
             kind = type(effect)
             if kind in FOR_NETWORK:
-                left.extend(self.network.handle(effect, now))
+                pending.extend(self.network.handle(effect, now))
             elif kind in FOR_ALL:
                 for owner in self._owners.values():
-                    left.extend(owner.handle(effect, now))
+                    pending.extend(owner.handle(effect, now))
             elif isinstance(effect, ResponseReceived | NoResponse | Sent):
-                left.extend(self._owners[effect.ask.owner].handle(effect, now))
+                pending.extend(self._owners[effect.request.owner].handle(effect, now))
             else:
                 out.append(effect)
         return out

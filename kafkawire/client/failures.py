@@ -1,14 +1,15 @@
-"""What the outermost client raises.
+"""Exceptions of the clients.
 
-Law: as in `kafkawire.errors`: attributes for programs, a text for people, and it pickles.
+Law: as in `kafkawire.errors`: attributes for programs, a text for people, and they pickle.
 
     KafkaWireError
     `-- ClientError
-        |-- ConfigurationError(key, reason)    a setting that is unknown or wrong
-        |-- BrokerError(code, detail)          a broker answered with an error code
-        |-- RequestFailed(reason, detail)      there is no answer
-    |-- ClientFailed(detail)               an error inside the client itself: it is closed
-        `-- ClientClosed(what)                 used after its end
+        |-- ConfigurationError(key, reason)    an unknown key or invalid value
+        |-- BrokerError(code, detail)          a broker responded with an error code
+        |-- RequestFailed(reason, detail)      no response
+        |-- ClientFailed(detail)               an error inside the client itself: it is closed
+        `-- ClientClosed(what)                 the client is closed
+            `-- AlreadyStarted(what)           the client was started before
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from .requests import RETRIABLE, Reason
 
 
 class ClientError(KafkaWireError):
-    """A client could not do what it was asked."""
+    """A call of a client failed."""
 
     @property
     def retriable(self) -> bool:
-        """Whether the same may succeed later."""
+        """Whether a retry may succeed."""
         return False
 
 
 class ConfigurationError(ClientError, ValueError):
-    """A setting that is not known, or a value that it cannot have."""
+    """An unknown configuration key, or an invalid value."""
 
     def __init__(self, key: str, reason: str) -> None:
         super().__init__(key, reason)
@@ -40,7 +41,7 @@ class ConfigurationError(ClientError, ValueError):
 
 
 class BrokerError(ClientError):
-    """A broker answered with an error; detail: what it was about, and what the broker said."""
+    """A broker responded with an error; detail: the entity, and the broker's error message."""
 
     def __init__(self, code: ErrorCode, detail: str = "") -> None:
         super().__init__(code, detail)
@@ -56,7 +57,7 @@ class BrokerError(ClientError):
 
 
 class RequestFailed(ClientError):
-    """A request without an answer; the broker may have done what was asked all the same."""
+    """A request without a response; the broker may have processed it nevertheless."""
 
     def __init__(self, reason: Reason, detail: str = "") -> None:
         super().__init__(reason, detail)
@@ -83,7 +84,7 @@ class ClientFailed(ClientError):
 
 
 class ClientClosed(ClientError):
-    """The client was closed before, or while, it was asked."""
+    """The client was closed before or during the call."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what)
@@ -91,3 +92,10 @@ class ClientClosed(ClientError):
 
     def __str__(self) -> str:
         return f"{self.what} is closed"
+
+
+class AlreadyStarted(ClientClosed):
+    """A client is started once; this one was started before."""
+
+    def __str__(self) -> str:
+        return f"{self.what} was already started"

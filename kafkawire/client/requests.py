@@ -1,13 +1,13 @@
-"""What the owners of a client and its network say to each other.
+"""Requests, responses and metadata events between a network and the owners of requests.
 
-Law: every Ask is followed by exactly one of Answered, Unanswered and Sent, given to the owner that
-asked; the message is made when the version is known, not before.
+Law: every SendRequest is followed by exactly one ResponseReceived, NoResponse or Sent for its
+owner; the message is built when the version is negotiated, not before.
 
-    owner   -- Ask, TrackTopics, WantMetadata, LearnLeader, ForgetCoordinator -->  network
-    owner  <-- Answered, Unanswered, Sent, MetadataChanged, ClusterFailed --       network
+    owner  -- SendRequest, TrackTopics, RequestMetadataUpdate, ...  -->  network
+    owner  <-- ResponseReceived, NoResponse, Sent, MetadataChanged, ClusterFailed  --   network
 
-An owner is a machine (`Machine`) with a name; `routing.Client` carries effects between owners, the
-network and the shell. Whatever else an owner returns is an effect for its user.
+An owner is a machine (`Machine`) with a name; `client.Client` dispatches effects between owners,
+the network and the shell. Other effects of an owner are for its user.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from ..primitives import Message
 from ..protocol.error_code import ErrorCode
 from .network.cluster import Broker
 
-# Where a request goes.
+# Destinations.
 
 
 class CoordinatorKind(IntEnum):
-    """What a coordinator coordinates: Kafka's key types of FindCoordinator."""
+    """Key types of FindCoordinator."""
 
     GROUP = 0
     TRANSACTION = 1
@@ -35,33 +35,31 @@ class CoordinatorKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Coordinator:
-    """The broker that coordinates a group or transactional id; looked up when first needed."""
+    """The coordinator of a group or transactional id; looked up when first needed."""
 
     kind: CoordinatorKind
     name: str
 
 
-class Anywhere(Enum):
+class AnyBroker(Enum):
     """Brokers that are chosen when a request is sent."""
 
     LEAST_LOADED = "least loaded"
     CONTROLLER = "controller"
 
 
-LEAST_LOADED: Final = Anywhere.LEAST_LOADED
-CONTROLLER: Final = Anywhere.CONTROLLER
+LEAST_LOADED: Final = AnyBroker.LEAST_LOADED
+CONTROLLER: Final = AnyBroker.CONTROLLER
 
-Destination = int | Anywhere | Coordinator
-"""A node id, a choice, or a coordinator."""
+Destination = int | AnyBroker | Coordinator
+"""A node id, a kind of broker, or a coordinator."""
 
 
-# What is asked.
+# Request bodies.
 
 
 class Body(Protocol):
-    """What a request says, before it is known in which version: any version from `lowest` to
-    `highest` can say it.
-    """
+    """A request body before its version is negotiated; valid in versions `lowest` to `highest`."""
 
     @property
     def lowest(self) -> int: ...
@@ -70,13 +68,13 @@ class Body(Protocol):
     def highest(self) -> int: ...
 
     def build(self, version: int) -> Message:
-        """Make the message for that version."""
+        """Build the message for that version."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Same:
-    """A message that is the same object in every version from lowest to highest."""
+    """A body whose message is the same object in every version from lowest to highest."""
 
     message: Message
     lowest: int
@@ -88,7 +86,7 @@ class Same:
 
 @dataclass(frozen=True, slots=True)
 class Varying:
-    """A message that `make(version)` makes; `make` must always give the same for the same."""
+    """A body built by `make(version)`, which must be deterministic."""
 
     make: Callable[[int], Message]
     lowest: int
@@ -103,10 +101,10 @@ class Varying:
 
 @dataclass(frozen=True, slots=True)
 class SendRequest:
-    """Send a request and bring back the answer.
+    """Send a request and return its response to the owner.
 
-    owner: who gets the answer; key: the owner's own name for this request, given back with it.
-    timeout_s: from now, waiting for a connection included; the connection is given up with it.
+    owner: who gets the response; key: the owner's own name for this request, returned with it.
+    timeout_s: from now, including the wait for a connection, which is closed on timeout.
     has_response: False only for Produce with acks=0, which is done when it is Sent.
     """
 
@@ -121,8 +119,8 @@ class SendRequest:
 
 @dataclass(frozen=True, slots=True)
 class TrackTopics:
-    """Keep metadata of these topics up to date for this owner, instead of what it tracked before;
-    None is all topics of the cluster. What is not known yet is asked for at once.
+    """Keep metadata of these topics up to date for this owner, replacing its previous set; None is
+    all topics of the cluster. Unknown topics are requested at once.
     """
 
     owner: str
@@ -131,8 +129,8 @@ class TrackTopics:
 
 @dataclass(frozen=True, slots=True)
 class RequestMetadataUpdate:
-    """What is known of the cluster is out of date (an error of `ErrorCode.invalid_metadata`, or a
-    broker lost): refresh as soon as retry.backoff.ms allows. topics: look at these too, this once.
+    """Metadata is stale (an error of `ErrorCode.invalid_metadata`, or a disconnect): update it
+    as soon as retry.backoff.ms allows. topics: include these topics in the next request only.
     """
 
     topics: frozenset[str] = frozenset()
@@ -140,7 +138,7 @@ class RequestMetadataUpdate:
 
 @dataclass(frozen=True, slots=True)
 class UpdateLeader:
-    """A broker said who leads a partition now (KIP-951); older leader epochs are ignored."""
+    """A broker reported a partition's new leader (KIP-951); older leader epochs are ignored."""
 
     topic: str
     partition: int
@@ -151,7 +149,7 @@ class UpdateLeader:
 
 @dataclass(frozen=True, slots=True)
 class ForgetCoordinator:
-    """An answer said NOT_COORDINATOR or COORDINATOR_NOT_AVAILABLE: look it up again when needed."""
+    """A broker responded NOT_COORDINATOR or COORDINATOR_NOT_AVAILABLE: look it up again."""
 
     coordinator: Coordinator
 
@@ -160,16 +158,16 @@ class ForgetCoordinator:
 
 
 class Reason(Enum):
-    """Why a request has no answer."""
+    """Why a request has no response."""
 
-    DISCONNECTED = "the connection was lost"
-    TIMED_OUT = "no answer in time"
-    NO_VERSION = "the broker has no version of it that we can use"
-    UNKNOWN_NODE = "no such broker in the cluster"
-    COORDINATOR_ERROR = "the coordinator was refused"
-    AUTHENTICATION_FAILED = "the broker refused our credentials"
-    INVALID_REQUEST = "the request cannot be written"
-    INVALID_RESPONSE = "the broker's answer makes no sense"
+    DISCONNECTED = "disconnected"
+    TIMED_OUT = "timed out"
+    NO_VERSION = "unsupported version"
+    UNKNOWN_NODE = "unknown broker"
+    COORDINATOR_ERROR = "coordinator lookup failed"
+    AUTHENTICATION_FAILED = "authentication failed"
+    INVALID_REQUEST = "invalid request"
+    INVALID_RESPONSE = "invalid response"
     CLOSED = "the client is closed"
 
 
@@ -182,7 +180,7 @@ RETRIABLE: Final = frozenset(
 class ResponseReceived:
     """The response, in the version of the request (`version`), from broker `node`."""
 
-    ask: SendRequest
+    request: SendRequest
     version: int
     message: Message
     node: int = -1
@@ -190,13 +188,13 @@ class ResponseReceived:
 
 @dataclass(frozen=True, slots=True)
 class NoResponse:
-    """There is no response and will be none; the broker may still have done what was asked.
+    """The request failed without a response; the broker may have processed it nevertheless.
 
-    code: the error of the coordinator look-up where that is the reason.
+    code: the error of the coordinator look-up if that is the reason.
     sent: whether any of it may have reached the broker.
     """
 
-    ask: SendRequest
+    request: SendRequest
     reason: Reason
     retriable: bool
     detail: str = ""
@@ -206,17 +204,17 @@ class NoResponse:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A request that has no response is on its way."""
+    """A request without a response was written."""
 
-    ask: SendRequest
+    request: SendRequest
     version: int
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataChanged:
-    """The view of the cluster is newer; every owner hears of it after each refresh.
+    """Metadata was updated; sent to every owner after each update.
 
-    topics: those whose partitions, leaders, ids or errors are no longer what they were.
+    topics: those whose partitions, leaders, ids or errors changed.
     """
 
     topics: frozenset[str]
@@ -224,7 +222,7 @@ class MetadataChanged:
 
 @dataclass(frozen=True, slots=True)
 class ClusterFailed:
-    """No broker can be used, and trying again will not help (credentials, versions)."""
+    """No broker is usable, and a retry will not help (credentials, versions)."""
 
     reason: Reason
     detail: str
@@ -235,8 +233,8 @@ OwnerEvent = ResponseReceived | NoResponse | Sent | MetadataChanged | ClusterFai
 
 
 def error_of(code: int) -> ErrorCode:
-    """Take an error code off the wire; one that this build does not know is
-    UNKNOWN_SERVER_ERROR, as to Java's client.
+    """Convert an error code of a response; a code that this build does not know is
+    UNKNOWN_SERVER_ERROR, as in Java's client.
     """
     try:
         return ErrorCode(code)
@@ -248,13 +246,13 @@ class Machine(Protocol):
     """The contract of every machine; `now` is monotonic seconds."""
 
     def handle(self, event: object, now: float) -> Sequence[object]:
-        """Take in what happened; give what to do about it, in order."""
+        """Handle an event; return the effects, in order."""
         ...
 
     def next_deadline(self) -> float | None:
-        """Say when to come back though nothing happens."""
+        """Return when `advance` is due if no event comes; None for never."""
         ...
 
     def advance(self, now: float) -> Sequence[object]:
-        """Come back: do what is due by now."""
+        """Do what is due by now; return the effects."""
         ...

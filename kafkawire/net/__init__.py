@@ -1,4 +1,4 @@
-"""The only sockets and the only clock: asyncio shells around the client's and broker's machines.
+"""The only sockets and clocks: asyncio shells around the machines of clients and brokers.
 
-Law: a shell decides nothing; it carries events in and effects out.
+Law: a shell decides nothing; it passes events in and effects out.
 """

@@ -1,8 +1,7 @@
 """Consuming from asyncio.
 
-Law: a record is returned once; what is committed is what was returned before the last poll, never
-what still waits here. A call that is cancelled loses nothing: what was fetched for it comes with
-the next.
+Law: a record is returned once; a commit covers the records returned before the last poll, never
+those still buffered here. A cancelled call loses nothing: the next one returns its records.
 
     async with Consumer({"bootstrap.servers": "localhost:9092", "group.id": "g"}) as consumer:
         consumer.subscribe(["orders"])
@@ -40,77 +39,77 @@ from ..client.consumer.checking import (
 from ..client.consumer.offsets.lookups import EARLIEST, LATEST
 from ..client.failures import ClientClosed
 from ..errors import LocalProtocolError
-from .consumer_session import FRESH_SECONDS, ConsumerSession, RebalanceListener
+from .consumer_session import POLL_INTERVAL_S, ConsumerSession, RebalanceListener
 
 
 class Consumer(ConsumerSession):
-    """Reads records. Settings under Kafka's names; `CONSUMER_KEYS` has them all.
+    """Reads records. Configured under Kafka's names; `CONSUMER_KEYS` has all keys.
 
-    Raises ConfigurationError for a setting that is unknown or wrong. Used by one task at a time;
-    commits and look-ups may be made from others. A call with a value of a wrong type or out of
+    Raises ConfigurationError for an unknown key or an invalid value. Used by one task at a time;
+    other tasks may commit and look up offsets. A call with a value of a wrong type or out of
     range raises InvalidValue or OutOfRange, and changes nothing.
     """
 
-    # -- what to read
+    # -- subscription and position
 
     def subscribe(
         self,
         topics: Iterable[str] | re.Pattern[str],
         listener: RebalanceListener | None = None,
     ) -> None:
-        """Read topics, by name or by a pattern of whole names, as a member of the group.
+        """Subscribe to topics, by name or by a pattern of whole names, as a member of the group.
 
-        Replaces what was subscribed to before; no topics at all unsubscribes. Raises
-        LocalProtocolError where partitions are assigned, or there is no group.id.
+        Replaces the previous subscription; no topics at all unsubscribes. Raises
+        LocalProtocolError after `assign`, or without a group.id.
         """
-        self._tell(events.Subscribe(topics_of(topics), listener is not None))
+        self._send_event(events.Subscribe(topics_of(topics), listener is not None))
         self._listener = listener
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these partitions, outside of any group's assignment; replaces what was assigned."""
-        self._tell(events.Assign(partitions_of(partitions)))
+        """Assign partitions manually, without a group; replaces the previous assignment."""
+        self._send_event(events.Assign(partitions_of(partitions)))
 
     async def unsubscribe(self) -> None:
-        """Read nothing any more; leaves the group."""
+        """Unsubscribe from everything; leaves the group."""
         key = next(self._keys)
         done = self._expect(key)
-        self._tell(events.Unsubscribe(key))
-        await self._attend(done.done)
+        self._send_event(events.Unsubscribe(key))
+        await self._wait_until(done.done)
         done.result()
 
     def seek(self, partition: TopicPartition, offset: int | OffsetAndMetadata) -> None:
-        """Read a partition from that offset on."""
+        """Set the position of a partition."""
         to = offset_of(offset)
-        self._tell(events.Seek(partition_of(partition), to.offset, to.leader_epoch))
+        self._send_event(events.Seek(partition_of(partition), to.offset, to.leader_epoch))
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
-        """Read partitions from the first record they have; all that are ours if none is named."""
+        """Seek partitions to their first records; all assigned ones if none is given."""
         self._seek_to(partitions, ResetPolicy(Reset.EARLIEST))
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
-        """Read partitions from the next record they get; all that are ours if none is named."""
+        """Seek partitions to their end; all assigned ones if none is given."""
         self._seek_to(partitions, ResetPolicy(Reset.LATEST))
 
     def seek_to_time(self, timestamp_ms: int, *partitions: TopicPartition) -> None:
-        """Read partitions from the first record that is not older; all if none is named."""
+        """Seek partitions to the first record not older than a time; all if none is given."""
         self._seek_to(partitions, ResetPolicy(Reset.TIMESTAMP, timestamp_ms))
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """Return nothing of these partitions until they are resumed."""
-        self._tell(events.Pause(partitions_of(partitions)))
+        """Return no records of these partitions until they are resumed."""
+        self._send_event(events.Pause(partitions_of(partitions)))
 
     def resume(self, *partitions: TopicPartition) -> None:
-        """Go on with partitions that were paused."""
-        self._tell(events.Resume(partitions_of(partitions)))
+        """Resume paused partitions."""
+        self._send_event(events.Resume(partitions_of(partitions)))
 
-    # -- what there is
+    # -- state
 
     def assignment(self) -> frozenset[TopicPartition]:
-        """The partitions that are ours now."""
+        """The assigned partitions."""
         return self._running()[1].assignment
 
     def subscription(self) -> frozenset[str]:
-        """The topics that are subscribed to; of a pattern, those that match."""
+        """The subscribed topics; of a pattern, those that match."""
         machine = self._running()[1]
         return machine.subscription.topics if machine.subscription.in_group else frozenset()
 
@@ -120,7 +119,7 @@ class Consumer(ConsumerSession):
         return frozenset(each for each in positions if positions[each].paused)
 
     def high_watermark(self, partition: TopicPartition) -> int | None:
-        """The end of a partition as of the last fetch; None before the first."""
+        """The high watermark of a partition as of the last fetch; None before the first."""
         positions = self._running()[1].positions
         known = positions[partition].high_watermark if partition in positions else -1
         return None if known < 0 else known
@@ -130,25 +129,25 @@ class Consumer(ConsumerSession):
     async def poll(
         self, timeout_s: float | None = None, *, max_records: int | None = None
     ) -> list[ConsumerRecord]:
-        """Return the next records: at least one, unless the time is up.
+        """Return the next records: at least one, unless the timeout expires.
 
-        timeout_s: None waits for ever. max_records: in place of max.poll.records.
-        Raises ConsumerError (its subclasses say of which kind); the next poll tries again.
+        timeout_s: None waits for ever. max_records: overrides max.poll.records.
+        Raises ConsumerError or a subclass; the next poll tries again.
         """
         driver, _ = self._running()
         if timeout_s is not None:
             seconds(timeout_s)
         if self._polling:
-            raise LocalProtocolError("another poll of this consumer is under way")
-        self._hand_back()
-        self._most = max_records
+            raise LocalProtocolError("another poll of this consumer is in progress")
+        self._return_records()
+        self._max_records = max_records
         driver.handle(events.Poll(max_records))
         self._polling = True
         try:
             async with asyncio.timeout(timeout_s):
-                await self._attend(self._has_answer)
+                await self._wait_until(self._poll_finished)
         except TimeoutError:
-            if not self._has_answer():
+            if not self._poll_finished():
                 return []
         finally:
             self._polling = False
@@ -158,19 +157,19 @@ class Consumer(ConsumerSession):
             raise error
         if self._closed:
             raise ClientClosed("the consumer")
-        taken, self._records, self._at = self._records[self._at :], [], 0
+        taken, self._records, self._next = self._records[self._next :], [], 0
         return taken
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> ConsumerRecord:
-        if self._at == len(self._records) or self._clock() >= self._fresh_until:
+        if self._next == len(self._records) or self._clock() >= self._poll_due_at:
             records = await self.poll()
-            self._records, self._at = records, 0
-            self._fresh_until = self._clock() + FRESH_SECONDS
-        record = self._records[self._at]
-        self._at += 1
+            self._records, self._next = records, 0
+            self._poll_due_at = self._clock() + POLL_INTERVAL_S
+        record = self._records[self._next]
+        self._next += 1
         return record
 
     # -- offsets
@@ -181,75 +180,75 @@ class Consumer(ConsumerSession):
         *,
         timeout_s: float | None = None,
     ) -> None:
-        """Commit offsets, the next ones to read; without any, of all that was returned.
+        """Commit offsets, the next ones to read; without any, those of all returned records.
 
-        Tries again until timeout_s (default.api.timeout.ms). Raises CommitFailed.
+        Retries until timeout_s (default.api.timeout.ms). Raises CommitFailed.
         """
         await self._commit(offsets, CommitKind.SYNC, timeout_s)
 
     def commit_async(
         self, offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None = None
     ) -> asyncio.Future[object]:
-        """Commit as `commit` does, but once, and without waiting: the future has the result.
+        """Commit as `commit` does, but without retries and waiting: the future has the result.
 
-        Futures are done in the order of the calls.
+        Futures complete in the order of the calls.
         """
         return self._commit(offsets, CommitKind.ASYNC, None)
 
     async def committed(
         self, *partitions: TopicPartition, timeout_s: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """Say what the group has committed; None where nothing is. Raises LookupFailed."""
+        """Return the committed offsets of the group; None without one. Raises LookupFailed."""
         key = next(self._keys)
         wanted = partitions_of(partitions)
-        answer = await self._ask(key, events.GetCommitted(key, wanted, self._time(timeout_s)))
-        assert isinstance(answer, events.CommittedFound)
-        if answer.error is not None:
-            raise answer.error
-        return dict(answer.found)
+        result = await self._request(key, events.GetCommitted(key, wanted, self._time(timeout_s)))
+        assert isinstance(result, events.CommittedFound)
+        if result.error is not None:
+            raise result.error
+        return dict(result.found)
 
     async def position(self, partition: TopicPartition, *, timeout_s: float | None = None) -> int:
-        """Say which offset is returned next. Raises RequestTimedOut while that is not known."""
+        """Return the offset of the next record. Raises RequestTimedOut if it stays unknown."""
         key = next(self._keys)
         where = partition_of(partition)
         try:
             async with asyncio.timeout(self._time(timeout_s)):
-                answer = await self._ask(key, events.GetPosition(key, where))
+                result = await self._request(key, events.GetPosition(key, where))
         except TimeoutError:
-            self._tell(events.CancelGetPosition(key))
-            raise RequestTimedOut("the position is not known", partitions=[where]) from None
-        assert isinstance(answer, events.PositionFound)
-        if answer.offset is None:
+            self._send_event(events.CancelGetPosition(key))
+            raise RequestTimedOut("position unknown", partitions=[where]) from None
+        assert isinstance(result, events.PositionFound)
+        if result.offset is None:
             raise LocalProtocolError(f"not assigned: {where}")
-        return answer.offset
+        return result.offset
 
     async def offsets_for_times(
         self, times: Mapping[TopicPartition, int], *, timeout_s: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """Find the first records not older than given times in milliseconds since the epoch; None
-        where there is none. Raises LookupFailed, RequestTimedOut.
+        without such a record. Raises LookupFailed, RequestTimedOut.
         """
         key = next(self._keys)
         times = times_of(times)
-        answer = await self._ask(key, events.GetOffsets(key, times, self._time(timeout_s)))
-        assert isinstance(answer, events.OffsetsFound)
-        for error in answer.failed.values():
+        result = await self._request(key, events.GetOffsets(key, times, self._time(timeout_s)))
+        assert isinstance(result, events.OffsetsFound)
+        for error in result.failed.values():
             raise error
-        return dict(answer.found)
+        return dict(result.found)
 
     async def beginning_offsets(
         self, *partitions: TopicPartition, timeout_s: float | None = None
     ) -> dict[TopicPartition, int]:
-        """Say which offsets partitions begin with."""
-        return await self._ends(partitions, EARLIEST, timeout_s)
+        """Return the first offsets of partitions."""
+        return await self._list_offsets(partitions, EARLIEST, timeout_s)
 
     async def end_offsets(
         self, *partitions: TopicPartition, timeout_s: float | None = None
     ) -> dict[TopicPartition, int]:
-        """Say behind which offsets partitions end, for what isolation.level lets us read."""
-        return await self._ends(partitions, LATEST, timeout_s)
+        """Return the end offsets of partitions, as isolation.level defines them."""
+        return await self._list_offsets(partitions, LATEST, timeout_s)
 
-    # -- inside
+    # -- helpers
 
     def _commit(
         self,
@@ -262,17 +261,17 @@ class Consumer(ConsumerSession):
         event = events.Commit(key, given, kind, self._time(timeout_s))
         future = self._expect(key)
         try:
-            self._tell(event)
+            self._send_event(event)
         except BaseException:
-            del self._answers[key]
+            del self._futures[key]
             raise
         return future
 
     def _seek_to(self, partitions: Sequence[TopicPartition], policy: ResetPolicy) -> None:
         wanted = partitions_of(partitions)
-        self._tell(events.SeekTo(wanted or tuple(sorted(self.assignment())), policy))
+        self._send_event(events.SeekTo(wanted or tuple(sorted(self.assignment())), policy))
 
-    async def _ends(
+    async def _list_offsets(
         self, partitions: Iterable[TopicPartition], end: int, timeout_s: float | None
     ) -> dict[TopicPartition, int]:
         times = dict.fromkeys(partitions_of(partitions), end)

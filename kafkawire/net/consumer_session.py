@@ -1,8 +1,8 @@
-"""What a consumer keeps behind its calls: the driver and the machine, what was returned by neither
-yet, who waits for which answer, and the listener's calls.
+"""The state behind a consumer's calls: driver and machine, buffered records, pending futures, and
+calls of the rebalance listener.
 
-Law: what waits here belongs to the machine until it is returned: it goes back before anything else
-is asked. Each call that waits gets its answer, or is told that the consumer is closed.
+Law: buffered records belong to the machine until they are returned: they go back before any other
+event. Each pending call gets its result, or ClientClosed.
 
     a call --> event --> machine --> effect --> records | error | future | listener
 """
@@ -22,7 +22,7 @@ from ..client.arguments import seconds
 from ..client.config import Setting, read_config
 from ..client.consumer import CONSUMER_KEYS, ConsumerRecord, TopicPartition, consumer_config, events
 from ..client.consumer import Consumer as ConsumerMachine
-from ..client.failures import ClientClosed
+from ..client.failures import AlreadyStarted, ClientClosed
 from ..client.network.cluster import ClusterView
 from ..client.requests import Machine
 from .driver import Driver, DriverFailed
@@ -31,36 +31,36 @@ from .scoped import Scoped
 
 LOG: Final = logging.getLogger("kafkawire.consumer")
 NANOSECONDS_PER_MILLISECOND: Final = 1_000_000
-FRESH_SECONDS: Final = 1.0
-"""How long records are returned from here before the group is asked about first."""
+POLL_INTERVAL_S: Final = 1.0
+"""How long buffered records are returned before the next poll of the machine."""
 
 
 class RebalanceListener(Protocol):
-    """Is told what becomes of the consumer's partitions; its methods may be coroutines.
+    """Receives changes of the consumer's assignment; its methods may be coroutines.
 
-    Called while the consumer is in a poll, `unsubscribe` or `close`. What a method raises, that
-    call raises.
+    Called during a poll, `unsubscribe` or `close`. An exception of a method is raised by that
+    call.
     """
 
     def on_partitions_revoked(
         self, partitions: Collection[TopicPartition]
     ) -> Awaitable[None] | None:
-        """They are still ours, and will be somebody else's after this returns."""
+        """They are still assigned to this consumer, until this returns."""
         ...
 
     def on_partitions_assigned(
         self, partitions: Collection[TopicPartition]
     ) -> Awaitable[None] | None:
-        """They are ours, and nothing of them has been returned yet."""
+        """They are newly assigned; none of their records was returned yet."""
         ...
 
     def on_partitions_lost(self, partitions: Collection[TopicPartition]) -> Awaitable[None] | None:
-        """They are somebody else's already: what was read of them cannot be committed."""
+        """They are already assigned to other members: their offsets cannot be committed."""
         ...
 
 
 class ConsumerSession(Scoped):
-    """A consumer's life, and its half of the talk with the machine; `Consumer` has the calls."""
+    """A consumer's lifecycle and its events with the machine; `Consumer` has the calls."""
 
     def __init__(self, config: Mapping[str, Setting]) -> None:
         self._values = read_config(CONSUMER_KEYS, config)
@@ -68,48 +68,48 @@ class ConsumerSession(Scoped):
         self._driver: Driver | None = None
         self._machine: ConsumerMachine | None = None
         self._keys = count()
-        self._answers: dict[object, asyncio.Future[object]] = {}
-        self._news = asyncio.Event()
+        self._futures: dict[object, asyncio.Future[object]] = {}
+        self._changed = asyncio.Event()
         self._records: list[ConsumerRecord] = []
-        self._at = 0
-        self._fresh_until = 0.0
-        self._clock: Callable[[], float] = float  # the loop's, once there is one
+        self._next = 0
+        self._poll_due_at = 0.0
+        self._clock: Callable[[], float] = float  # the loop's once started
         self._error: Exception | None = None
         self._polling = False
-        self._most: int | None = None
+        self._max_records: int | None = None
         self._closed = False
         self._listener: RebalanceListener | None = None
-        self._call: events.CallListener | None = None
-        self._calling: asyncio.Task[None] | None = None
+        self._listener_call: events.CallListener | None = None
+        self._listener_task: asyncio.Task[None] | None = None
 
-    # -- its life
+    # -- lifecycle
 
     async def start(self) -> None:
-        """Begin to connect; `async with` does it."""
+        """Start to connect; `async with` calls it."""
         if self._driver is not None:
-            raise ClientClosed("a consumer is opened once; this one was, or")
-        self._driver = open_client(self._values, self._owners, self._take)
+            raise AlreadyStarted("the consumer")
+        self._driver = open_client(self._values, self._owners, self._on_effect)
         self._clock = self._driver.now
 
     async def close(self, timeout_s: float = 30.0) -> None:
-        """Commit what was read if that is done automatically, leave the group, and end.
+        """Commit offsets if enable.auto.commit is on, leave the group, and close.
 
-        timeout_s: how long that may take. When this returns nothing is open, cancelled or not.
+        timeout_s: how long that may take. On return nothing is open, even if cancelled.
         """
         driver = self._driver
         if driver is None:
             return
         try:
             if not self._closed:
-                self._hand_back()
+                self._return_records()
                 driver.handle(events.Close(timeout_s))
-                await self._attend(lambda: self._closed)
+                await self._wait_until(lambda: self._closed)
         finally:
             self._closed = True
-            self._end()
+            self._fail_pending()
             await driver.close()
 
-    # -- asking the machine
+    # -- events and effects
 
     def _owners(self, view: ClusterView) -> Mapping[str, Machine]:
         self._machine = ConsumerMachine(
@@ -125,53 +125,55 @@ class ConsumerSession(Scoped):
             raise ClientClosed("the consumer")
         return self._driver, self._machine
 
-    def _tell(self, event: object) -> None:
-        """Tell the machine what the user wants; what waits here goes back first."""
+    def _send_event(self, event: object) -> None:
+        """Pass the machine an event of the user; buffered records go back first."""
         driver, _ = self._running()
-        interrupted = self._hand_back() and self._polling
+        interrupted = self._return_records() and self._polling
         try:
             driver.handle(event)
         finally:
-            if interrupted:  # a poll of another task was just about to return them
-                driver.handle(events.Poll(self._most))
+            if interrupted:  # another task's poll was about to return them
+                driver.handle(events.Poll(self._max_records))
 
-    def _hand_back(self) -> bool:
-        """Give what was not returned back to the machine, so that positions are the user's."""
-        left = self._records[self._at :]
-        self._records, self._at = [], 0
+    def _return_records(self) -> bool:
+        """Return buffered records to the machine, so that positions are the user's."""
+        left = self._records[self._next :]
+        self._records, self._next = [], 0
         if left:
             self._running()[0].handle(events.ReturnRecords(left))
         return bool(left)
 
-    def _has_answer(self) -> bool:
-        return self._at < len(self._records) or self._error is not None or self._closed
+    def _poll_finished(self) -> bool:
+        return self._next < len(self._records) or self._error is not None or self._closed
 
-    async def _attend(self, finished: Callable[[], bool]) -> None:
-        """Wait, and call the listener when it is to be called."""
+    async def _wait_until(self, finished: Callable[[], bool]) -> None:
+        """Wait, and call the listener when requested."""
         while True:
-            if self._calling is not None:
-                calling = self._calling
+            if self._listener_task is not None:
+                task = self._listener_task
                 try:
-                    await asyncio.shield(calling)
+                    await asyncio.shield(task)
                 finally:
-                    # else we are cancelled, and others wait for it; or it is the next one already
-                    if calling.done() and self._calling is calling:
-                        self._calling = None
-            elif self._call is not None:
-                self._calling = asyncio.ensure_future(self._run(self._call))
-                self._call = None
+                    # otherwise this task is cancelled while others wait, or another call began
+                    if task.done() and self._listener_task is task:
+                        self._listener_task = None
+            elif self._listener_call is not None:
+                self._listener_task = asyncio.ensure_future(
+                    self._call_listener(self._listener_call)
+                )
+                self._listener_call = None
             elif finished():
                 return
             else:
-                self._news.clear()
-                await self._news.wait()
+                self._changed.clear()
+                await self._changed.wait()
 
-    async def _run(self, call: events.CallListener) -> None:
-        """Call the listener; whatever becomes of the caller, the group goes on behind it."""
+    async def _call_listener(self, call: events.CallListener) -> None:
+        """Call the listener; the rebalance continues even if the caller is cancelled."""
         try:
             if self._listener is not None:
-                told = getattr(self._listener, f"on_partitions_{call.change.name.lower()}")
-                result = told(call.partitions)
+                callback = getattr(self._listener, f"on_partitions_{call.change.name.lower()}")
+                result = callback(call.partitions)
                 if inspect.isawaitable(result):
                     await result
         finally:
@@ -180,69 +182,69 @@ class ConsumerSession(Scoped):
 
     def _expect(self, key: object) -> asyncio.Future[object]:
         future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
-        self._answers[key] = future
+        self._futures[key] = future
         return future
 
-    async def _ask(self, key: object, event: object) -> object:
+    async def _request(self, key: object, event: object) -> object:
         future = self._expect(key)
         try:
-            self._tell(event)
+            self._send_event(event)
             return await future
         finally:
-            self._answers.pop(key, None)
+            self._futures.pop(key, None)
 
     def _time(self, timeout_s: float | None) -> float:
         if timeout_s is None:
             return self._config.default_api_timeout_s
         return seconds(timeout_s)
 
-    def _take(self, effect: object) -> None:
-        """Hear what the machine says to its user."""
+    def _on_effect(self, effect: object) -> None:
+        """Handle the machine's effects for its user."""
         match effect:
             case events.Deliver(records=records):
-                self._records, self._at = records, 0
+                self._records, self._next = records, 0
             case events.Raise(error=error):
                 self._error = error
             case events.CallListener():
-                self._call = effect
+                self._listener_call = effect
             case events.DiscardRecords(partitions=partitions):
-                gone = frozenset(partitions)
-                left = self._records[self._at :]
-                self._records = [each for each in left if each[:2] not in gone]
-                self._at = 0
+                removed = frozenset(partitions)
+                left = self._records[self._next :]
+                self._records = [each for each in left if each[:2] not in removed]
+                self._next = 0
             case events.Warn(error=error):
                 LOG.warning("%s", error)
             case events.Closed():
                 self._closed = True
-                self._end()
+                self._fail_pending()
             case events.Done(key=key, error=error) if error is not None:
-                self._answer(key, error)
+                self._resolve(key, error)
             case (
                 events.Done(key=key)
                 | events.CommittedFound(key=key)
                 | events.OffsetsFound(key=key)
                 | events.PositionFound(key=key)
             ):
-                self._answer(key, effect)
+                self._resolve(key, effect)
             case DriverFailed(error=failure):
                 self._error = failure
                 self._closed = True
-                self._end(failure)
+                self._fail_pending(failure)
             case _:
-                raise AssertionError(f"a consumer said {effect!r}")
-        self._news.set()
+                raise AssertionError(f"unexpected effect {effect!r}")
+        self._changed.set()
 
-    def _answer(self, key: object, answer: object) -> None:
-        future = self._answers.pop(key, None)
+    def _resolve(self, key: object, result: object) -> None:
+        future = self._futures.pop(key, None)
         if future is None or future.done():
             return
-        if isinstance(answer, Exception):
-            future.set_exception(answer)
+        if isinstance(result, Exception):
+            future.set_exception(result)
         else:
-            future.set_result(answer)
+            future.set_result(result)
 
-    def _end(self, error: Exception | None = None) -> None:
-        """Fail whoever still waits: nothing comes any more."""
-        for key in list(self._answers):
-            self._answer(key, error or ClientClosed("the consumer"))
-        self._news.set()
+    def _fail_pending(self, error: Exception | None = None) -> None:
+        """Fail all pending calls."""
+        for key in list(self._futures):
+            self._resolve(key, error or ClientClosed("the consumer"))
+        self._changed.set()

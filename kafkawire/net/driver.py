@@ -1,10 +1,10 @@
 """Runs one client machine on the running event loop.
 
-Law: everything happens on one loop, one event after the other; the machine's next deadline is the
-one timer; nothing is left open by `close`.
+Law: everything happens on one loop, one event after the other; one timer serves the machine's next
+deadline; `close` leaves no socket open.
 
     socket ─▶ BytesReceived ─▶ machine ─▶ Write, Connect, Close ─▶ socket
-    timer  ─▶ advance       ─▶         ─▶ what is left ─▶ `take` of the Producer, Consumer, ...
+    timer  ─▶ advance       ─▶         ─▶ other effects ─▶ `on_effect` of the Producer, ...
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from ..client.network.transport import (
 )
 
 LOG: Final = logging.getLogger("kafkawire.client")
-LINGER_SECONDS: Final = 5.0
-"""How long what was written may still flow after a connection is closed."""
+CLOSE_TIMEOUT_S: Final = 5.0
+"""How long pending writes may be flushed after a connection is closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class DriverFailed:
-    """Effect for the client's owner: nothing more will come; whoever waits gets this error."""
+    """Effect for the client's owner: the client failed; pending calls get this error."""
 
     error: ClientFailed
 
@@ -46,27 +46,27 @@ class DriverFailed:
 class Driver:
     """A machine, its sockets and its timer.
 
-    take: told of each effect that is neither the network's nor the socket's, in order; it must not
-    call back.
+    on_effect: called with each effect that is not for the network or a socket, in order; it must
+    not call back.
 
-    An exception that escapes the machine while it handles a socket or the timer has lost effects:
-    the client is closed, once, and each waiting call fails; trying again would repeat the error
-    with every reconnect, or leave calls without an end.
+    An exception that escapes the machine while it handles a socket or the timer loses effects:
+    the client is closed, once, and each pending call fails; a retry would repeat the error with
+    every reconnect, or leave calls pending for ever.
     """
 
     def __init__(
         self,
         client: Client,
-        take: Callable[[object], None],
+        on_effect: Callable[[object], None],
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self.client = client
-        self._take = take
+        self._on_effect = on_effect
         self._tls = tls
         self.loop = asyncio.get_running_loop()
         self.now = self.loop.time
-        """The time that the machines know."""
-        self._wires: dict[int, Wire] = {}
+        """The clock of the machines."""
+        self._sockets: dict[int, Socket] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: float | None = None
         self._closed = False
@@ -74,14 +74,14 @@ class Driver:
         self._events: deque[object] = deque()
 
     def start(self) -> None:
-        """Begin: what is due at once is done."""
+        """Start the timer; what is due at once is done."""
         self._wake()
 
     def handle(self, event: object) -> None:
-        """Give the machine an event, and do what it says.
+        """Pass the machine an event, and perform its effects.
 
-        A transport may report that it is full from within a write: such an event waits until all
-        that was said before is done, or a later request could overtake an earlier one.
+        A transport may report that it is full from within a write: such an event waits until the
+        previous effects are performed, or a later request could overtake an earlier one.
         """
         if self._closed:
             return
@@ -91,28 +91,28 @@ class Driver:
             self.perform(self.client.handle(event, self.now()))
 
     def receive(self, event: object) -> None:
-        """Give the machine what a socket reports; an exception ends the client."""
+        """Pass the machine a socket event; an exception closes the client."""
         try:
             self.handle(event)
-        except Exception as error:  # noqa: BLE001 - nobody is there to raise it to
+        except Exception as error:  # noqa: BLE001 - has no caller
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
-        """Close everything after an unexpected error, and say so to the owner, once."""
+        """Close everything after an unexpected error, and report it to the owner, once."""
         if self._closed:
             return
-        LOG.error("unexpected error: the client is closed", exc_info=error)
+        LOG.error("unexpected error: closing the client", exc_info=error)
         self._closed = True
         self._events.clear()
         self._set_timer(None)
-        for wire in list(self._wires.values()):
-            wire.abort()
+        for socket in list(self._sockets.values()):
+            socket.abort()
         failure = ClientFailed(f"{type(error).__name__}: {error}")
         failure.__cause__ = error
-        self._take(DriverFailed(failure))
+        self._on_effect(DriverFailed(failure))
 
     def perform(self, effects: Iterable[object]) -> None:
-        """Do what the machine said, then set the timer."""
+        """Perform effects, then set the timer."""
         self._performing = True
         try:
             self._do(effects)
@@ -126,44 +126,44 @@ class Driver:
         for effect in effects:
             match effect:
                 case Write(connection=number, data=data):
-                    self._wires[number].write(data)
+                    self._sockets[number].write(data)
                 case Connect():
-                    self._wires[effect.connection] = Wire(self, effect, self._tls)
+                    self._sockets[effect.connection] = Socket(self, effect, self._tls)
                 case Close(connection=number):
-                    self._wires[number].close()
+                    self._sockets[number].close()
                 case _:
-                    self._take(effect)
+                    self._on_effect(effect)
 
     def wake_by(self, deadline: float | None) -> None:
-        """See to it that the machine is asked by then; for callers that have just told one owner
-        something that only moves that owner's own deadline.
+        """Advance the machine by then at the latest; for callers that passed one owner an event
+        that only moved its own deadline.
         """
         if deadline is not None and (self._timer_at is None or deadline < self._timer_at):
             self._set_timer(deadline)
 
     async def close(self) -> None:
-        """End all connections; when this returns no socket is open, cancelled or not."""
+        """Close all connections; on return no socket is open, even if cancelled."""
         if not self._closed:
             self.perform(self.client.to_network(CloseNetwork(), self.now()))
             self._closed = True
             self._set_timer(None)
         try:
-            ending = [wire.ended for wire in self._wires.values()]
+            ending = [socket.closed for socket in self._sockets.values()]
             if ending:
-                await asyncio.wait(ending, timeout=LINGER_SECONDS)
+                await asyncio.wait(ending, timeout=CLOSE_TIMEOUT_S)
         finally:
-            for wire in self._wires.values():
-                wire.abort()
+            for socket in self._sockets.values():
+                socket.abort()
 
-    def forget(self, wire: Wire) -> None:
-        """Let go of a connection that has ended."""
-        self._wires.pop(wire.number, None)
+    def forget(self, socket: Socket) -> None:
+        """Remove a socket that has closed."""
+        self._sockets.pop(socket.number, None)
 
     def _wake(self) -> None:
         self._timer = self._timer_at = None
         try:
             self.perform(self.client.advance(self.now()))
-        except Exception as error:  # noqa: BLE001 - nobody is there to raise it to
+        except Exception as error:  # noqa: BLE001 - has no caller
             self._fail(error)
 
     def _set_timer(self, deadline: float | None) -> None:
@@ -177,43 +177,40 @@ class Driver:
         self._timer = None if deadline is None else self.loop.call_at(deadline, self._wake)
 
 
-class Wire(asyncio.Protocol):
-    """One socket, from the attempt to connect to its end; `ended` is done when it is gone."""
+class Socket(asyncio.Protocol):
+    """One socket, from its connection attempt to its end; `closed` is done then."""
 
     def __init__(self, driver: Driver, connect: Connect, tls: ssl.SSLContext | None) -> None:
         self.number = connect.connection
-        self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._driver = driver
         self._transport: asyncio.Transport | None = None
-        self._told = False
         self._closing = False
         self._deadline: asyncio.TimerHandle | None = None
-        self._attempt = asyncio.ensure_future(self._connect(connect, tls))
+        self._connecting = asyncio.ensure_future(self._connect(connect, tls))
 
     def write(self, data: bytes) -> None:
-        """Send; what the peer will never read, since it has gone, is dropped: the news of that is
-        already on its way to the machine.
-        """
+        """Send bytes; after the peer closed they are dropped: its ConnectionLost is pending."""
         assert self._transport is not None
         if not self._transport.is_closing():
             self._transport.write(data)
 
     def close(self) -> None:
-        """End it, once what was written has flowed."""
+        """Close once pending writes are flushed."""
         self._closing = True
         if self._transport is None:
-            self._attempt.cancel()
+            self._connecting.cancel()
         else:
             self._transport.close()
             loop = asyncio.get_running_loop()
-            self._deadline = loop.call_later(LINGER_SECONDS, self.abort)
+            self._deadline = loop.call_later(CLOSE_TIMEOUT_S, self.abort)
 
     def abort(self) -> None:
-        """End it now."""
+        """Close immediately."""
         if self._transport is not None:
             self._transport.abort()
         else:
-            self._attempt.cancel()
+            self._connecting.cancel()
 
     # asyncio.Protocol
 
@@ -238,14 +235,14 @@ class Wire(asyncio.Protocol):
             self._driver.receive(WritingResumed(self.number))
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._lost(str(error) if error else "the broker closed the connection")
+        self._on_lost(str(error) if error else "the broker closed the connection")
 
-    def _lost(self, reason: str, fatal: bool = False) -> None:
+    def _on_lost(self, reason: str, fatal: bool = False) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
         self._driver.forget(self)
-        if not self.ended.done():
-            self.ended.set_result(None)
+        if not self.closed.done():
+            self.closed.set_result(None)
         if not self._closing:
             self._closing = True
             self._driver.receive(ConnectionLost(self.number, reason, fatal))
@@ -258,7 +255,7 @@ class Wire(asyncio.Protocol):
                 lambda: self, connect.host, connect.port, ssl=tls, server_hostname=name
             )
         except ssl.SSLCertVerificationError as error:
-            self._lost(f"the broker's certificate: {error.verify_message}", fatal=True)
+            self._on_lost(f"invalid broker certificate: {error.verify_message}", fatal=True)
         except (OSError, ValueError, OverflowError, asyncio.CancelledError) as error:
-            # a broker may name a host or port that cannot be one; cancelled only by `close`
-            self._lost(str(error) or type(error).__name__)
+            # a broker may report an invalid host or port; cancelled only by `close`
+            self._on_lost(str(error) or type(error).__name__)

@@ -1,4 +1,4 @@
-"""What Producer, Consumer and Admin share: a network made from settings, and its driver.
+"""Opens the network and driver of a Producer, Consumer or Admin.
 
 Law: a client is opened once, on the loop that uses it, and closed once.
 """
@@ -20,21 +20,21 @@ from .driver import Driver
 from .tls import tls_context
 
 SOFTWARE: Final = ("kafkawire", __version__)
-"""How brokers' logs and metrics name this client (KIP-511)."""
+"""Software name and version in brokers' logs and metrics (KIP-511)."""
 NONCE_BYTES: Final = 24
 
 
 def open_client(
     values: Values,
     owners: Callable[[ClusterView], Mapping[str, Machine]],
-    take: Callable[[object], None],
+    on_effect: Callable[[object], None],
     *,
     auto_create_topics: bool = False,
 ) -> Driver:
-    """Make a client and begin to run it on the running loop.
+    """Create a client and run it on the running loop.
 
-    owners: makes the machines that will ask, given the view of the cluster; the first gets the
-    user's events. take: told of their effects for the user.
+    owners: makes the machines that send requests, given the cluster metadata; the first receives
+    the user's events. on_effect: called with their effects for the user.
     """
     settings = network_settings(values, SOFTWARE, auto_create_topics=auto_create_topics)
     network = Network(
@@ -43,6 +43,6 @@ def open_client(
         rng=random.random,
         nonce=lambda: secrets.token_urlsafe(NONCE_BYTES),
     )
-    driver = Driver(Client(network, owners(network.view)), take, tls_context(values))
+    driver = Driver(Client(network, owners(network.view)), on_effect, tls_context(values))
     driver.start()
     return driver

@@ -1,10 +1,10 @@
 """Producing from asyncio.
 
-Law: each record that `send` accepted gets its result in its future, those of a partition in order;
-a `send` that is cancelled has either not happened or happens whole.
+Law: each record that `send` accepted gets its result in its future, in order within a partition; a
+cancelled `send` has either sent nothing or the complete record.
 
     async with Producer({"bootstrap.servers": "localhost:9092"}) as producer:
-        future = await producer.send("orders", b"value", key=b"key")    # taken
+        future = await producer.send("orders", b"value", key=b"key")    # accepted
         metadata = await future                                         # delivered
 """
 
@@ -18,7 +18,14 @@ from itertools import count
 from typing import Final, NamedTuple, TypeAlias, cast
 
 from ..client.config import Setting, read_config
-from ..client.failures import BrokerError, ClientClosed, ClientError, ClientFailed, RequestFailed
+from ..client.failures import (
+    AlreadyStarted,
+    BrokerError,
+    ClientClosed,
+    ClientError,
+    ClientFailed,
+    RequestFailed,
+)
 from ..client.network.cluster import ClusterView
 from ..client.producer import (
     PRODUCER_KEYS,
@@ -46,13 +53,13 @@ from .scoped import Scoped
 
 NANOSECONDS_PER_MILLISECOND: Final = 1_000_000
 UNKNOWN: Final = -1
-TURN_SECONDS: Final = 0.001
-"""How long records may come without the loop having its turn, which costs a hundredth of that."""
+YIELD_SECONDS: Final = 0.001
+"""How long sends may run without yielding to the loop; a yield costs a hundredth of that."""
 
 
 class RecordMetadata(NamedTuple):
-    """Where a record is; offset -1 where the broker did not say (acks=0). timestamp: milliseconds,
-    the broker's own where the topic has log append time.
+    """The position of a record; offset -1 if the broker did not report it (acks=0). timestamp:
+    milliseconds, the broker's own for topics with log append time.
     """
 
     topic: str
@@ -61,14 +68,14 @@ class RecordMetadata(NamedTuple):
     timestamp: int
 
 
-_Promise: TypeAlias = tuple[asyncio.Future[RecordMetadata], int]
-"""What is owed for one record: its result; and its own timestamp. The machine's token for it."""
+_Token: TypeAlias = tuple[asyncio.Future[RecordMetadata], int]
+"""The machine's token of a record: the future of its result, and its timestamp."""
 
 
 class Producer(Scoped):
-    """Sends records. Settings under Kafka's names; `PRODUCER_KEYS` has them all.
+    """Sends records. Configured under Kafka's names; `PRODUCER_KEYS` has all keys.
 
-    Raises ConfigurationError for a setting that is unknown or wrong.
+    Raises ConfigurationError for an unknown key or an invalid value.
     """
 
     def __init__(self, config: Mapping[str, Setting]) -> None:
@@ -77,20 +84,22 @@ class Producer(Scoped):
         self._driver: Driver | None = None
         self._machine: ProducerMachine | None = None
         self._tokens = count()
-        self._begun = -1
-        self._since: float | None = None  # when the first record came that the loop let come
-        self._queued = 0
-        self._turn = asyncio.Lock()
+        self._last_batch_number = -1
+        self._busy_since: float | None = None  # first send since the loop last ran
+        self._yielding = 0
+        self._yield_lock = asyncio.Lock()
         self._parked: dict[Hashable, asyncio.Future[None]] = {}
         self._flushes: dict[Hashable, asyncio.Future[None]] = {}
         self._done: asyncio.Future[None] | None = None
 
     async def start(self) -> None:
-        """Begin to connect; `async with` does it."""
+        """Start to connect; `async with` calls it."""
         if self._driver is not None:
-            raise ClientClosed("a producer is opened once; this one was, or")
+            raise AlreadyStarted("the producer")
         self._done = asyncio.get_running_loop().create_future()
-        self._driver = open_client(self._values, self._owners, self._take, auto_create_topics=True)
+        self._driver = open_client(
+            self._values, self._owners, self._on_effect, auto_create_topics=True
+        )
 
     async def send(
         self,
@@ -102,12 +111,12 @@ class Producer(Scoped):
         headers: Headers = (),
         timestamp: int | None = None,
     ) -> asyncio.Future[RecordMetadata]:
-        """Take a record to be sent, and give the future of its result.
+        """Accept a record for sending; return the future of its result.
 
         Waits while metadata of the topic is missing or buffer.memory is full, at most
-        max.block.ms; and lets the loop run every millisecond, so that answers are heard however
-        fast records come. timestamp: milliseconds since the epoch; None is now.
-        bytearray and memoryview are taken for bytes, a list for a tuple; they are copied before
+        max.block.ms; and yields to the loop every millisecond, so that responses are handled
+        however fast records come. timestamp: milliseconds since the epoch; None is now.
+        bytearray and memoryview are accepted as bytes, a list as a tuple; they are copied before
         this returns or waits.
 
         The future raises BrokerError or RequestFailed; `send` itself raises ClientClosed, and
@@ -121,20 +130,22 @@ class Producer(Scoped):
         future: asyncio.Future[RecordMetadata] = driver.loop.create_future()
         token = future, timestamp
         record = Send(token, topic, partition, key, value, timestamp, headers)
-        if self._queued or (self._since is not None and now > self._since + TURN_SECONDS):
-            record = checked(record)  # before its owner can change it
-            await self._breathe()
+        if self._yielding or (
+            self._busy_since is not None and now > self._busy_since + YIELD_SECONDS
+        ):
+            record = checked(record)  # before its caller can change it
+            await self._yield_to_loop()
             driver, machine = self._running()
             now = driver.now()
-        if self._since is None:
-            self._since = now
-            driver.loop.call_soon(self._turned)
+        if self._busy_since is None:
+            self._busy_since = now
+            driver.loop.call_soon(self._loop_ran)
         effects = machine.handle(record, now)
-        if machine.begun != self._begun:
-            self._begun = machine.begun
+        if machine.last_batch_number != self._last_batch_number:
+            self._last_batch_number = machine.last_batch_number
             driver.wake_by(machine.next_deadline())
-        if effects:  # most join an open batch, and nothing else needs to be looked at
-            driver.perform(driver.client.carry(effects, now))
+        if effects:  # none if the record joined an open batch
+            driver.perform(driver.client.dispatch(effects, now))
             waiting = self._parked.get(token)
             if waiting is not None:
                 await self._wait(token, waiting)
@@ -150,14 +161,14 @@ class Producer(Scoped):
         headers: Headers = (),
         timestamp: int | None = None,
     ) -> RecordMetadata:
-        """Send a record and wait for its result; arguments and errors as of `send`."""
+        """Send a record and wait for its result; arguments and errors as in `send`."""
         future = await self.send(
             topic, value, key=key, partition=partition, headers=headers, timestamp=timestamp
         )
         return await future
 
     async def flush(self) -> None:
-        """Send all that was taken without lingering; wait until each record has its result."""
+        """Send all accepted records without lingering; wait until each has its result."""
         driver, _ = self._running()
         token = next(self._tokens)
         done = self._flushes[token] = driver.loop.create_future()
@@ -168,10 +179,10 @@ class Producer(Scoped):
             self._flushes.pop(token, None)
 
     async def close(self, timeout_s: float | None = None) -> None:
-        """Deliver what was taken, then end.
+        """Deliver all accepted records, then close.
 
-        timeout_s: how long that may take; what has no result then fails. None waits as long as
-        delivery.timeout.ms lets records live.
+        timeout_s: how long that may take; records without a result then fail. None waits for at
+        most delivery.timeout.ms.
         """
         driver, done = self._driver, self._done
         if driver is None or done is None:
@@ -193,22 +204,22 @@ class Producer(Scoped):
             raise ClientClosed("the producer")
         return self._driver, self._machine
 
-    async def _breathe(self) -> None:
-        """Let the loop run; records that come meanwhile keep their order behind this one."""
-        self._queued += 1
+    async def _yield_to_loop(self) -> None:
+        """Let the loop run; records that come meanwhile keep their order after this one."""
+        self._yielding += 1
         try:
-            async with self._turn:
-                if self._since is not None:
+            async with self._yield_lock:
+                if self._busy_since is not None:
                     await asyncio.sleep(0)
         finally:
-            self._queued -= 1
+            self._yielding -= 1
 
-    def _turned(self) -> None:
-        """The loop has run since the last record came."""
-        self._since = None
+    def _loop_ran(self) -> None:
+        """The loop has run since the last record."""
+        self._busy_since = None
 
-    async def _wait(self, token: _Promise, waiting: asyncio.Future[None]) -> None:
-        """Wait until a parked record is placed or has failed."""
+    async def _wait(self, token: _Token, waiting: asyncio.Future[None]) -> None:
+        """Wait until a parked record is appended to a batch or has failed."""
         try:
             await waiting
         finally:
@@ -217,14 +228,14 @@ class Producer(Scoped):
                 driver.handle(Withdraw(token))
                 token[0].cancel()
 
-    def _take(self, effect: object) -> None:
+    def _on_effect(self, effect: object) -> None:
         match effect:
             case Delivered():
                 self._delivered(effect)
             case Failed(tokens=tokens, failure=failure):
                 for token in tokens:
                     self._placed(token)
-                for future, _ in cast(list[_Promise], tokens):
+                for future, _ in cast(list[_Token], tokens):
                     if not future.done():
                         future.set_exception(raised(failure))
             case Parked(token=token):
@@ -242,15 +253,15 @@ class Producer(Scoped):
             case DriverFailed(error=error):
                 self._failed(error)
             case _:
-                raise AssertionError(f"a producer said {effect!r}")
+                raise AssertionError(f"unexpected effect {effect!r}")
 
     def _failed(self, error: ClientFailed) -> None:
-        """Fail all that waits: the machine will say nothing more."""
+        """Fail everything that waits: the machine is closed."""
         machine, self._machine = self._machine, None
         tokens = [] if machine is None else list(machine.outstanding())
         for token in tokens:
             self._placed(token)
-        futures = [future for future, _ in cast(list[_Promise], tokens)]
+        futures = [future for future, _ in cast(list[_Token], tokens)]
         for future in futures:
             if not future.done():
                 future.set_exception(error)
@@ -264,7 +275,7 @@ class Producer(Scoped):
         topic, partition, offset = effect.topic, effect.partition, effect.base_offset
         step = 0 if offset == UNKNOWN else 1
         appended = effect.log_append_time
-        for future, timestamp in cast(list[_Promise], effect.tokens):
+        for future, timestamp in cast(list[_Token], effect.tokens):
             if not future.done():
                 at = timestamp if appended == UNKNOWN else appended
                 future.set_result(RecordMetadata(topic, partition, offset, at))

@@ -1,6 +1,6 @@
-"""What `async with` opens and closes: each of the clients.
+"""The async context manager of the clients.
 
-Law: leaving the block closes, whatever happened in it.
+Law: leaving the block closes the client, whatever happened in it.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import Self
 
 
 class Scoped(ABC):
-    """Something that is started, used and closed in one loop."""
+    """A client that is started, used and closed on one loop."""
 
     @abstractmethod
     async def start(self) -> None:
-        """Open; `async with` does it."""
+        """Start; `async with` calls it."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Close; `async with` does it."""
+        """Close; `async with` calls it."""
 
     async def __aenter__(self) -> Self:
         await self.start()

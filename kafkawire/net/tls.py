@@ -1,40 +1,40 @@
-"""TLS as Kafka's settings say it.
+"""Makes TLS contexts from Kafka's configuration.
 
-Law: without a word about it, certificates are verified and must name the host.
+Law: by default certificates are verified and must match the host name.
 """
 
 from __future__ import annotations
 
 import ssl
 
-from ..client.config import Values, secure, words
+from ..client.config import Values, optional_text, secure
 from ..client.failures import ConfigurationError
 
 
 def tls_context(values: Values) -> ssl.SSLContext | None:
-    """Make the context for a client's connections; None where they are not TLS.
+    """Make the context of a client's connections; None without TLS.
 
-    Raises ConfigurationError for a file that is not what it should be.
+    Raises ConfigurationError for a file that is missing or invalid.
     """
     if not secure(values):
         return None
-    context = _trusting(words(values, "ssl.ca.location"))
+    context = _with_authorities(optional_text(values, "ssl.ca.location"))
     if values["ssl.endpoint.identification.algorithm"] == "none":
         context.check_hostname = False
-    certificate = words(values, "ssl.certificate.location")
-    key = words(values, "ssl.key.location")
+    certificate = optional_text(values, "ssl.certificate.location")
+    key = optional_text(values, "ssl.key.location")
     if certificate is None:
         if key is not None:
-            raise ConfigurationError("ssl.key.location", "needs ssl.certificate.location")
+            raise ConfigurationError("ssl.key.location", "requires ssl.certificate.location")
         return context
     try:
-        context.load_cert_chain(certificate, key, words(values, "ssl.key.password"))
+        context.load_cert_chain(certificate, key, optional_text(values, "ssl.key.password"))
     except (OSError, ssl.SSLError) as error:
         raise ConfigurationError("ssl.certificate.location", f"{certificate}: {error}") from None
     return context
 
 
-def _trusting(authorities: str | None) -> ssl.SSLContext:
+def _with_authorities(authorities: str | None) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=authorities)
     except (OSError, ssl.SSLError) as error:

@@ -229,7 +229,7 @@ def test_a_password_that_is_wrong(place: Place) -> None:
         wrong = ("-b", place.sasl_bootstrap, *sasl(mechanism, "mistaken"))
         code, out, error = ran(*verb, *wrong, given="one\ntwo\n")
         assert (code, out) == (1, "")
-        assert "the broker refused our credentials" in error
+        assert "authentication failed" in error
         assert "mistaken" not in error
         assert len(error.splitlines()) == (1 if verb[0] != "produce" else 2)
 
@@ -267,7 +267,7 @@ def test_nobody_answers(words: tuple[str, ...]) -> None:
     limit = "max.block.ms" if words[0] == "produce" else "default.api.timeout.ms"
     code, out, error = ran(*words, "-b", NOBODY, "-o", f"{limit}=300", given="one\n")
     assert (code, out) == (1, "")
-    assert "no answer in time" in error
+    assert "timed out" in error
 
 
 USAGE: Final[dict[tuple[str, ...], str]] = {

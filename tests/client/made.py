@@ -1,4 +1,4 @@
-"""Clients made for tests: settings under Kafka's names, chance from a given source."""
+"""Makes clients for tests: configuration under Kafka's names, randomness from a given source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The other end of one connection, as a test wants it: reads requests, writes responses."""
+"""The broker end of one connection in tests: reads requests, writes responses."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def frames(effects: Sequence[object]) -> list[Frame]:
     return found
 
 
-def answer(request: Frame, message: Message, *, version: int | None = None) -> bytes:
+def respond(request: Frame, message: Message, *, version: int | None = None) -> bytes:
     """Write the response to a request."""
-    asked = request.api_version if version is None else version
-    return encode_frame(message, asked, request.correlation_id)
+    requested = request.api_version if version is None else version
+    return encode_frame(message, requested, request.correlation_id)
 
 
 def versions(ranges: dict[ApiKey, tuple[int, int]], error_code: int = 0) -> ApiVersionsResponse:

@@ -115,13 +115,13 @@ def never_ends_a_rebalance(patch: Patch) -> None:
 
 
 BREACHES: list[tuple[Callable[[Patch], None], Play, str]] = [
-    (twice, produce, "answer"),
-    (never, produce, "nobody works on"),
-    (another, produce, "the answer to"),
+    (twice, produce, "correlation id"),
+    (never, produce, "not in progress"),
+    (another, produce, "correlation id"),
     (promised_before_it_is_kept, produce, ""),
     (forgets_sequences, produce, ""),
     (stores_nothing, produce, ""),
-    (twice, Group, "answer"),
+    (twice, Group, "response without a request"),
     (commits_something_older, Group, ""),
     (reads_no_offsets_again, Group, "forgotten"),
     (never_ends_a_rebalance, Group, ""),

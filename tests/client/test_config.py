@@ -1,4 +1,4 @@
-"""Settings: every key has a meaning and a default that it takes itself; mistakes are named."""
+"""Configuration: every key is documented, every default is valid; errors name the key."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ HERE: dict[str, Setting] = {"bootstrap.servers": "localhost:9092"}
 
 
 @pytest.mark.parametrize("keys", [CLIENT_KEYS, PRODUCER_KEYS, ADMIN_KEYS])
-def test_defaults_are_values_that_could_be_given(keys: Mapping[str, Key]) -> None:
+def test_defaults_are_valid_values(keys: Mapping[str, Key]) -> None:
     values = read_config(keys, HERE)
     for name, key in keys.items():
-        assert key.meaning
+        assert key.documentation
         if key.default is not None and not key.required:
             assert key.read(values[name]) == key.default, name  # type: ignore[arg-type]
             assert key.read(str(key.default)) == key.default, name
@@ -37,33 +37,33 @@ def test_defaults_are_values_that_could_be_given(keys: Mapping[str, Key]) -> Non
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
-        ("linger_ms", 5, "is linger.ms meant"),
-        ("linger.mss", 5, "is linger.ms meant"),
-        ("whatever", 5, "no such setting"),
-        ("linger.ms", "soon", "no whole number"),
+        ("linger_ms", 5, "did you mean linger.ms"),
+        ("linger.mss", 5, "did you mean linger.ms"),
+        ("whatever", 5, "unknown key"),
+        ("linger.ms", "soon", "expected an integer"),
         ("linger.ms", -1, "not between 0"),
-        ("linger.ms", True, "no whole number"),
-        ("linger.ms", 1.5, "no whole number"),
-        ("acks", 2, "none of 0, 1, all"),
-        ("compression.type", "brotli", "none of none, gzip"),
-        ("enable.idempotence", "maybe", "neither true nor false"),
-        ("bootstrap.servers", "localhost", "not host:port"),
+        ("linger.ms", True, "expected an integer"),
+        ("linger.ms", 1.5, "expected an integer"),
+        ("acks", 2, "one of 0, 1, all, got 2"),
+        ("compression.type", "brotli", "one of none, gzip"),
+        ("enable.idempotence", "maybe", "expected true or false"),
+        ("bootstrap.servers", "localhost", "expected host:port"),
         ("bootstrap.servers", "localhost:0", "between 1 and 65535"),
         ("bootstrap.servers", "::1:9092", "brackets"),
-        ("bootstrap.servers", " , ", "no host:port"),
-        ("bootstrap.servers", 9092, "no list"),
-        ("client.id", "", "no text"),
+        ("bootstrap.servers", " , ", "at least one host:port"),
+        ("bootstrap.servers", 9092, "expected host:port,host:port"),
+        ("client.id", "", "non-empty string"),
     ],
 )
-def test_a_wrong_setting_is_named_with_what_is_wrong(name: str, value: Setting, why: str) -> None:
+def test_an_invalid_value_is_reported_with_its_key(name: str, value: Setting, why: str) -> None:
     with pytest.raises(ConfigurationError, match=why) as caught:
         read_config(PRODUCER_KEYS, {**HERE, name: value})
     assert caught.value.key == name
     assert str(caught.value).startswith(f"{name}: ")
 
 
-def test_what_must_be_given_is_missed() -> None:
-    with pytest.raises(ConfigurationError, match=r"bootstrap\.servers: must be given"):
+def test_a_missing_required_key_is_reported() -> None:
+    with pytest.raises(ConfigurationError, match=r"bootstrap\.servers: required"):
         read_config(PRODUCER_KEYS, {})
 
 
@@ -73,7 +73,7 @@ def test_addresses() -> None:
         assert values["bootstrap.servers"] == (("a", 1), ("::1", 9092))
 
 
-def test_texts_and_values_mean_the_same() -> None:
+def test_texts_and_values_are_equivalent() -> None:
     texts: dict[str, Setting] = {"acks": "all", "linger.ms": "7", "enable.idempotence": "TRUE"}
     values: dict[str, Setting] = {"acks": -1, "linger.ms": 7, "enable.idempotence": True}
     assert read_config(PRODUCER_KEYS, {**HERE, **texts}) == read_config(
@@ -103,19 +103,19 @@ def test_idempotence_is_on_unless_something_rules_it_out(
 @pytest.mark.parametrize(
     "config", [{"acks": 1}, {"retries": 0}, {"max.in.flight.requests.per.connection": 6}]
 )
-def test_idempotence_that_cannot_be_kept_is_refused(config: dict[str, Setting]) -> None:
+def test_settings_incompatible_with_idempotence_are_rejected(config: dict[str, Setting]) -> None:
     values = read_config(PRODUCER_KEYS, {**HERE, **config, "enable.idempotence": True})
     with pytest.raises(ConfigurationError, match=r"enable\.idempotence"):
         producer_settings(values)
 
 
-def test_a_delivery_timeout_that_no_request_can_meet_is_refused() -> None:
+def test_a_delivery_timeout_shorter_than_a_request_is_rejected() -> None:
     values = read_config(PRODUCER_KEYS, {**HERE, "delivery.timeout.ms": 1_000})
     with pytest.raises(ConfigurationError, match=r"delivery\.timeout\.ms"):
         producer_settings(values)
 
 
-def test_credentials_are_whole_or_absent_and_never_shown() -> None:
+def test_credentials_are_complete_or_absent_and_never_shown() -> None:
     whole: dict[str, Setting] = {
         **HERE,
         "security.protocol": "sasl_plaintext",
@@ -131,7 +131,7 @@ def test_credentials_are_whole_or_absent_and_never_shown() -> None:
         with pytest.raises(ConfigurationError, match=name):
             credentials(read_config(CLIENT_KEYS, part))
         useless = {**HERE, name: whole[name]}
-        with pytest.raises(ConfigurationError, match="of no use"):
+        with pytest.raises(ConfigurationError, match="requires security"):
             credentials(read_config(CLIENT_KEYS, useless))
     with pytest.raises(ConfigurationError) as caught:
         read_config(CLIENT_KEYS, {**HERE, "sasl.password": 12345})
@@ -147,7 +147,7 @@ def test_credentials_are_whole_or_absent_and_never_shown() -> None:
         ClientClosed("the producer"),
     ],
 )
-def test_errors_pickle_and_say_what_they_are(error: ClientError) -> None:
+def test_errors_pickle_and_keep_their_text(error: ClientError) -> None:
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error)
     assert again.__dict__ == error.__dict__

@@ -13,9 +13,9 @@ from kafkawire.client.network.connection import HANDLERS, Connection
 from kafkawire.client.network.connection_states import (
     LEGAL,
     CloseConnection,
+    ConnectionClosed,
+    ConnectionReady,
     ConnectionSettings,
-    Ended,
-    Opened,
     State,
     Submit,
 )
@@ -49,7 +49,7 @@ from kafkawire.primitives import Limits
 from kafkawire.protocol.error_code import ErrorCode
 from kafkawire.protocol.frame import Frame
 
-from .peers import answer, frames, versions
+from .peers import frames, respond, versions
 
 TABLE = {
     ApiKey.API_VERSIONS: (0, 4),
@@ -90,8 +90,8 @@ def ready(connection: Connection | None = None) -> Connection:
     """A connection that is open, without SASL."""
     connection = connection or made()
     (request,) = frames(connection.handle(ConnectionMade(1), 0.0))
-    effects = connection.handle(BytesReceived(1, answer(request, versions(TABLE))), 0.0)
-    assert effects == [Opened()]
+    effects = connection.handle(BytesReceived(1, respond(request, versions(TABLE))), 0.0)
+    assert effects == [ConnectionReady()]
     return connection
 
 
@@ -106,7 +106,7 @@ def submit(connection: Connection, key: object, now: float = 0.0) -> Frame:
     return request
 
 
-def test_every_state_and_event_has_its_answer() -> None:
+def test_every_state_and_event_has_its_handler() -> None:
     """The table is total: what is not in it is refused as our own mistake, and nothing else is."""
     assert set(LEGAL) == set(State)
     assert LEGAL[State.CLOSED] == frozenset()
@@ -126,28 +126,28 @@ def test_states_follow_only_the_table() -> None:
         connection = made()
         connection.state = before
         if after in LEGAL[before]:
-            connection._become(after)
+            connection._transition(after)
         else:
             with pytest.raises(LocalProtocolError):
-                connection._become(after)
+                connection._transition(after)
 
 
-def test_answers_come_in_order_and_carry_the_version_chosen() -> None:
+def test_responses_come_in_order_with_the_negotiated_version() -> None:
     connection = ready()
     first, second = submit(connection, "a"), submit(connection, "b")
     assert (first.api_version, second.api_version) == (4, 4)
     assert second.correlation_id == first.correlation_id + 1
-    data = answer(first, HeartbeatResponse(error_code=1)) + answer(second, HeartbeatResponse())
+    data = respond(first, HeartbeatResponse(error_code=1)) + respond(second, HeartbeatResponse())
     for cut in range(1, len(data)):
         fresh = ready()
         submit(fresh, "a")
         submit(fresh, "b")
         effects = fresh.handle(BytesReceived(1, data[:cut]), 0.0)
         effects += fresh.handle(BytesReceived(1, data[cut:]), 0.0)
-        answers = [effect for effect in effects if isinstance(effect, ResponseReceived)]
-        assert [each.ask.key for each in answers] == ["a", "b"]
-        assert [each.version for each in answers] == [4, 4]
-        assert [each.node for each in answers] == [7, 7]
+        responses = [effect for effect in effects if isinstance(effect, ResponseReceived)]
+        assert [each.request.key for each in responses] == ["a", "b"]
+        assert [each.version for each in responses] == [4, 4]
+        assert [each.node for each in responses] == [7, 7]
 
 
 def test_the_request_bounds_the_version_too() -> None:
@@ -176,7 +176,7 @@ def test_a_request_that_cannot_be_written_fails_alone() -> None:
     assert effect.reason is Reason.INVALID_REQUEST
     assert "group_instance_id" in effect.detail
     request = submit(connection, "next")
-    (done,) = connection.handle(BytesReceived(1, answer(request, HeartbeatResponse())), 0.0)
+    (done,) = connection.handle(BytesReceived(1, respond(request, HeartbeatResponse())), 0.0)
     assert isinstance(done, ResponseReceived)
 
 
@@ -212,9 +212,9 @@ def test_a_request_too_late_ends_the_connection_and_only_it_is_late() -> None:
     assert close == Close(1)
     assert isinstance(first, NoResponse)
     assert isinstance(second, NoResponse)
-    assert (first.ask.key, first.reason) == ("a", Reason.TIMED_OUT)
-    assert (second.ask.key, second.reason, second.retriable) == ("b", Reason.DISCONNECTED, True)
-    assert isinstance(ended, Ended)
+    assert (first.request.key, first.reason) == ("a", Reason.TIMED_OUT)
+    assert (second.request.key, second.reason, second.retriable) == ("b", Reason.DISCONNECTED, True)
+    assert isinstance(ended, ConnectionClosed)
     assert connection.next_deadline() is None
 
 
@@ -226,34 +226,40 @@ def test_error_35_is_followed_by_the_version_it_names() -> None:
     (request,) = frames(connection.handle(ConnectionMade(1), 0.0))
     assert request.api_version == 4
     refusal = versions({ApiKey.API_VERSIONS: (0, 2)}, ErrorCode.UNSUPPORTED_VERSION)
-    (again,) = frames(connection.handle(BytesReceived(1, answer(request, refusal, version=0)), 0.0))
+    (again,) = frames(
+        connection.handle(BytesReceived(1, respond(request, refusal, version=0)), 0.0)
+    )
     assert (again.api_key, again.api_version) == (ApiKey.API_VERSIONS, 2)
-    effects = connection.handle(BytesReceived(1, answer(again, versions(TABLE))), 0.0)
-    assert effects == [Opened()]
+    effects = connection.handle(BytesReceived(1, respond(again, versions(TABLE))), 0.0)
+    assert effects == [ConnectionReady()]
 
 
 def test_error_35_with_nothing_named_is_followed_by_version_0() -> None:
     connection = made()
     (request,) = frames(connection.handle(ConnectionMade(1), 0.0))
     refusal = versions({}, ErrorCode.UNSUPPORTED_VERSION)
-    (again,) = frames(connection.handle(BytesReceived(1, answer(request, refusal, version=0)), 0.0))
+    (again,) = frames(
+        connection.handle(BytesReceived(1, respond(request, refusal, version=0)), 0.0)
+    )
     assert again.api_version == 0
-    effects = connection.handle(BytesReceived(1, answer(again, refusal)), 0.0)
-    assert any(isinstance(each, Ended) for each in effects), "a broker that refuses 0 too"
+    effects = connection.handle(BytesReceived(1, respond(again, refusal)), 0.0)
+    assert any(isinstance(each, ConnectionClosed) for each in effects), (
+        "a broker that refuses 0 too"
+    )
 
 
-def test_a_broker_that_closes_on_the_question_is_asked_in_version_0() -> None:
+def test_a_broker_that_closes_on_api_versions_gets_version_0() -> None:
     connection = made()
     connection.handle(ConnectionMade(1), 0.0)
     (ended,) = connection.handle(ConnectionLost(1, "closed"), 0.0)
-    assert isinstance(ended, Ended)
+    assert isinstance(ended, ConnectionClosed)
     assert ended.opening is Opening.OLDEST
     again = made(opening=ended.opening)
     (request,) = frames(again.handle(ConnectionMade(1), 0.0))
     assert request.api_version == 0
-    again.handle(BytesReceived(1, answer(request, versions(TABLE))), 0.0)
+    again.handle(BytesReceived(1, respond(request, versions(TABLE))), 0.0)
     (later,) = again.handle(ConnectionLost(1, "closed"), 0.0)
-    assert isinstance(later, Ended)
+    assert isinstance(later, ConnectionClosed)
     assert later.opening is Opening.NEWEST
 
 
@@ -262,7 +268,7 @@ def test_a_connection_that_is_not_made_in_time_is_given_up() -> None:
     assert connection.next_deadline() == 5.0
     effects = connection.advance(5.0)
     assert effects[0] == Close(1)
-    assert isinstance(effects[-1], Ended)
+    assert isinstance(effects[-1], ConnectionClosed)
 
 
 # SASL.
@@ -275,33 +281,33 @@ def authenticated(
     connection = made(Credentials("PLAIN", "alice", "secret"))
     (request,) = frames(connection.handle(ConnectionMade(1), 0.0))
     table = {**TABLE, ApiKey.SASL_HANDSHAKE: (0, handshake)}
-    (shake,) = frames(connection.handle(BytesReceived(1, answer(request, versions(table))), 0.0))
+    (shake,) = frames(connection.handle(BytesReceived(1, respond(request, versions(table))), 0.0))
     assert shake.api_version == handshake
-    told = answer(shake, SaslHandshakeResponse(mechanisms=["PLAIN"]))
-    effects = connection.handle(BytesReceived(1, told), 0.0)
+    response = respond(shake, SaslHandshakeResponse(mechanisms=["PLAIN"]))
+    effects = connection.handle(BytesReceived(1, response), 0.0)
     if handshake == 0:
         assert effects == [Write(1, (13).to_bytes(4, "big") + b"\0alice\0secret")]
         return connection, connection.handle(BytesReceived(1, bytes(4)), 0.0), None
     (token,) = frames(effects)
     good = SaslAuthenticateResponse(session_lifetime_ms=lifetime_ms)
-    return connection, connection.handle(BytesReceived(1, answer(token, good)), 0.0), token
+    return connection, connection.handle(BytesReceived(1, respond(token, good)), 0.0), token
 
 
 @pytest.mark.parametrize("handshake", [0, 1])
 def test_sasl_plain_with_either_handshake(handshake: int) -> None:
     connection, effects, _ = authenticated(handshake=handshake)
-    assert effects == [Opened()]
+    assert effects == [ConnectionReady()]
     assert connection.can_send
 
 
 def test_a_mechanism_the_broker_lacks_is_named() -> None:
     connection = made(Credentials("PLAIN", "alice", "secret"))
     (request,) = frames(connection.handle(ConnectionMade(1), 0.0))
-    (shake,) = frames(connection.handle(BytesReceived(1, answer(request, versions(TABLE))), 0.0))
+    (shake,) = frames(connection.handle(BytesReceived(1, respond(request, versions(TABLE))), 0.0))
     code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
-    told = answer(shake, SaslHandshakeResponse(error_code=code, mechanisms=["GSSAPI"]))
-    _, ended = connection.handle(BytesReceived(1, told), 0.0)
-    assert isinstance(ended, Ended)
+    response = respond(shake, SaslHandshakeResponse(error_code=code, mechanisms=["GSSAPI"]))
+    _, ended = connection.handle(BytesReceived(1, response), 0.0)
+    assert isinstance(ended, ConnectionClosed)
     assert (ended.reason, ended.fatal) == (Reason.AUTHENTICATION_FAILED, True)
     assert "GSSAPI" in ended.detail
     assert "secret" not in ended.detail
@@ -315,14 +321,14 @@ def test_a_session_is_renewed_before_it_ends_and_nothing_is_lost() -> None:
     waiting = submit(connection, "a", due - 1)
     assert connection.advance(due) == [], "what is in flight comes first"
     assert not connection.can_send
-    done, renew = connection.handle(BytesReceived(1, answer(waiting, HeartbeatResponse())), due)
+    done, renew = connection.handle(BytesReceived(1, respond(waiting, HeartbeatResponse())), due)
     assert isinstance(done, ResponseReceived)
     (shake,) = frames([renew])
     assert shake.api_key == ApiKey.SASL_HANDSHAKE
-    told = answer(shake, SaslHandshakeResponse(mechanisms=["PLAIN"]))
-    (token,) = frames(connection.handle(BytesReceived(1, told), due))
-    effects = connection.handle(BytesReceived(1, answer(token, SaslAuthenticateResponse())), due)
-    assert effects == [Opened()]
+    response = respond(shake, SaslHandshakeResponse(mechanisms=["PLAIN"]))
+    (token,) = frames(connection.handle(BytesReceived(1, response), due))
+    effects = connection.handle(BytesReceived(1, respond(token, SaslAuthenticateResponse())), due)
+    assert effects == [ConnectionReady()]
     assert connection.can_send
 
 
@@ -334,13 +340,13 @@ def test_a_wrong_correlation_id_ends_the_connection() -> None:
     submit(connection, "a")
     second = submit(connection, "b")
     close, first, other, ended = connection.handle(
-        BytesReceived(1, answer(second, HeartbeatResponse())), 0.0
+        BytesReceived(1, respond(second, HeartbeatResponse())), 0.0
     )
     assert close == Close(1)
     assert isinstance(first, NoResponse)
     assert isinstance(other, NoResponse)
     assert (first.reason, other.reason) == (Reason.INVALID_RESPONSE, Reason.DISCONNECTED)
-    assert isinstance(ended, Ended)
+    assert isinstance(ended, ConnectionClosed)
     assert "correlation id" in ended.detail
 
 
@@ -351,14 +357,14 @@ def test_a_size_that_cannot_be_ends_the_connection_before_memory_is_taken(size: 
     data = size.to_bytes(4, "big", signed=True) + b"x" * 100
     effects = connection.handle(BytesReceived(1, data), 0.0)
     assert effects[0] == Close(1)
-    assert isinstance(effects[-1], Ended)
+    assert isinstance(effects[-1], ConnectionClosed)
 
 
-def test_a_response_nobody_asked_for_ends_the_connection() -> None:
+def test_a_response_without_a_request_closes_the_connection() -> None:
     connection = ready()
     effects = connection.handle(BytesReceived(1, (4).to_bytes(4, "big") + bytes(4)), 0.0)
-    assert isinstance(effects[-1], Ended)
-    assert "nobody asked" in effects[-1].detail
+    assert isinstance(effects[-1], ConnectionClosed)
+    assert "response without a request" in effects[-1].detail
 
 
 @settings(max_examples=300)
@@ -374,18 +380,18 @@ def test_whatever_a_peer_sends_each_request_ends_once(
     connection = made(Credentials("SCRAM-SHA-256", "a", "b")) if sasl else ready()
     if sasl:
         connection.handle(ConnectionMade(1), 0.0)
-    asked: set[str] = set()
+    requested: set[str] = set()
     ends: list[object] = []
     for part in data:
-        if connection.can_send and len(asked) < keep:
-            asked.add(str(len(asked)))
-            submit(connection, len(asked) - 1)
+        if connection.can_send and len(requested) < keep:
+            requested.add(str(len(requested)))
+            submit(connection, len(requested) - 1)
         if connection.state is State.CLOSED:
             break
         ends += connection.handle(BytesReceived(1, part), 0.0)
     if connection.state is not State.CLOSED:
         ends += connection.handle(ConnectionLost(1, "gone"), 0.0)
-    keys = [each.ask.key for each in ends if isinstance(each, ResponseReceived | NoResponse)]
-    assert sorted(map(str, keys)) == sorted(asked)
-    assert sum(isinstance(each, Ended) for each in ends) == 1
+    keys = [each.request.key for each in ends if isinstance(each, ResponseReceived | NoResponse)]
+    assert sorted(map(str, keys)) == sorted(requested)
+    assert sum(isinstance(each, ConnectionClosed) for each in ends) == 1
     assert connection.next_deadline() is None

@@ -1,4 +1,4 @@
-"""The diagrams in the docs are the tables in the code."""
+"""The state diagrams in the docs match the tables in the code."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ def drawn(legal: Mapping[E, frozenset[E]]) -> str:
 
 
 @pytest.mark.parametrize("legal", [CONNECTION, IDENTITY], ids=["connection", "identity"])
-def test_tables_are_drawn_into_the_docs(legal: Mapping[E, frozenset[E]]) -> None:
+def test_state_diagrams_in_the_docs_match_the_tables(legal: Mapping[E, frozenset[E]]) -> None:
     assert drawn(legal) in (ROOT / "docs" / "client.md").read_text(encoding="utf-8")

@@ -119,6 +119,6 @@ def test_a_hint_is_taken_if_it_is_newer_and_leads_somewhere(
     metadata = Metadata()
     metadata.update(told({0: (1, 9), 1: (1, 4)}), NEWEST, ORDERS)
     news = UpdateLeader("orders", 0, leader, epoch, endpoints)
-    assert metadata.learn(news) == (expected != (1, 9))
+    assert metadata.update_leader(news) == (expected != (1, 9))
     assert led(metadata) == expected
     assert led(metadata, 1) == (1, 4)

@@ -22,7 +22,7 @@ from kafkawire.client.network.broker_connection import (
 )
 from kafkawire.client.network.cluster import Broker
 from kafkawire.client.network.connection import Connection
-from kafkawire.client.network.connection_states import Ended
+from kafkawire.client.network.connection_states import ConnectionClosed
 from kafkawire.client.network.negotiated_versions import Range, Versions
 from kafkawire.client.network.network import CloseNetwork, Network, Randomness
 from kafkawire.client.network.transport import (
@@ -57,7 +57,7 @@ from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.protocol.error_code import ErrorCode
 
 from .made import network, settings
-from .peers import answer, frames, versions
+from .peers import frames, respond, versions
 from .test_connection import TABLE
 from .world import Weather, World
 
@@ -88,7 +88,7 @@ class Owner:
         return [each for each in self.heard if isinstance(each, ResponseReceived | NoResponse)]
 
 
-def question(key: object, to: Destination, timeout_s: float = 5.0) -> SendRequest:
+def request_for(key: object, to: Destination, timeout_s: float = 5.0) -> SendRequest:
     """Ask something that any broker, a certain one or a coordinator can answer."""
     if isinstance(to, Coordinator):
         group = DescribeGroupsRequest(groups=[to.name])
@@ -107,8 +107,8 @@ def lived_in(seed: int, weather: Weather | None = None, brokers: int = 3) -> tup
     return world, owner
 
 
-def answered(owner: Owner, key: object) -> ResponseReceived:
-    (found,) = [each for each in owner.ends if each.ask.key == str(key)]
+def response_to(owner: Owner, key: object) -> ResponseReceived:
+    (found,) = [each for each in owner.ends if each.request.key == str(key)]
     assert isinstance(found, ResponseReceived), found
     return found
 
@@ -141,7 +141,7 @@ def line(
     connection = made.connection
     assert connection is not None
     (request,) = frames(list(made.handle(ConnectionMade(1), 0.0)))
-    list(made.handle(BytesReceived(1, answer(request, versions(TABLE))), 0.0))
+    list(made.handle(BytesReceived(1, respond(request, versions(TABLE))), 0.0))
     for key in range(in_flight):
         body = Same(MetadataRequest(), 0, 0)
         connection.versions = Versions({ApiKey.METADATA: Range(0, 0)})
@@ -157,7 +157,7 @@ def open_line(made: BrokerConnection, now: float) -> Connection:
     connection = made.connection
     assert connection is not None
     (request,) = frames(list(made.handle(ConnectionMade(connection.number), now)))
-    opened = BytesReceived(connection.number, answer(request, versions(TABLE)))
+    opened = BytesReceived(connection.number, respond(request, versions(TABLE)))
     list(made.handle(opened, now))
     return connection
 
@@ -168,13 +168,13 @@ def heartbeat(key: object) -> QueuedRequest:
 
 
 def test_a_broker_that_throttles_is_left_alone_for_so_long() -> None:
-    """KIP-219: it has answered, and will not read before that."""
+    """KIP-219: it has response_to, and will not read before that."""
     made = line(1, None)
     connection = open_line(made, 0.0)
     made.put(heartbeat("a"))
     (request,) = frames(list(made.pump(0.0)))
-    told = HeartbeatResponse(throttle_time_ms=2_000)
-    list(made.handle(BytesReceived(connection.number, answer(request, told)), 1.0))
+    response = HeartbeatResponse(throttle_time_ms=2_000)
+    list(made.handle(BytesReceived(connection.number, respond(request, response)), 1.0))
     made.put(heartbeat("b"))
     assert not made.ready(2.9)
     assert list(made.pump(2.9)) == []
@@ -189,7 +189,7 @@ def test_a_connection_that_is_not_used_is_ended_before_the_broker_does_it() -> N
     (request,) = frames(list(made.pump(50.0)))
     list(made.advance(149.0))
     assert made.connection is connection, "an answer is still to come"
-    list(made.handle(BytesReceived(connection.number, answer(request, HeartbeatResponse())), 60.0))
+    list(made.handle(BytesReceived(connection.number, respond(request, HeartbeatResponse())), 60.0))
     assert made.next_deadline() == 160.0
     list(made.advance(159.9))
     assert made.connection is connection
@@ -241,14 +241,14 @@ def test_equals_are_chosen_evenly_from_the_start_that_is_drawn() -> None:
 
 def test_bootstrap_then_the_brokers_of_the_cluster() -> None:
     world, owner = lived_in(1)
-    world.tell("c", question("a", LEAST_LOADED))
+    world.tell("c", request_for("a", LEAST_LOADED))
     world.run(lambda: len(owner.ends) == 1)
-    world.tell("c", question("b", 2))
-    world.tell("c", question("c", CONTROLLER))
-    world.tell("c", question("d", GROUP))
+    world.tell("c", request_for("b", 2))
+    world.tell("c", request_for("c", CONTROLLER))
+    world.tell("c", request_for("d", GROUP))
     world.run(lambda: len(owner.ends) == 4)
-    assert answered(owner, "b").node == 2
-    assert answered(owner, "c").node == world.cluster.controller_id
+    assert response_to(owner, "b").node == 2
+    assert response_to(owner, "c").node == world.cluster.controller_id
     view = world._clients["c"].network.view
     assert {node: (each.host, each.port) for node, each in view.brokers.items()} == {
         node: (f"broker{node}", 9092) for node in (1, 2, 3)
@@ -258,7 +258,7 @@ def test_bootstrap_then_the_brokers_of_the_cluster() -> None:
 def test_a_node_that_is_not_known_is_said_so_at_once() -> None:
     world, owner = lived_in(1)
     world.pass_time(1.0)
-    world.tell("c", question("a", 99))
+    world.tell("c", request_for("a", 99))
     (end,) = owner.ends
     assert isinstance(end, NoResponse)
     assert (end.reason, end.retriable) == (Reason.UNKNOWN_NODE, True)
@@ -268,7 +268,7 @@ def test_a_bootstrap_address_that_is_dead_is_passed_over() -> None:
     world, owner = lived_in(5, brokers=3)
     world.stop(1)
     world.stop(3)
-    world.tell("c", question("a", LEAST_LOADED))
+    world.tell("c", request_for("a", LEAST_LOADED))
     world.run(lambda: len(owner.ends) == 1)
     assert isinstance(owner.ends[0], ResponseReceived)
 
@@ -281,7 +281,7 @@ def test_when_all_known_brokers_fail_the_first_addresses_are_tried_again() -> No
         world.stop(node)
     world.pass_time(5.0)
     world.start(2)
-    world.tell("c", question("a", LEAST_LOADED))
+    world.tell("c", request_for("a", LEAST_LOADED))
     world.run(lambda: len(owner.ends) == 1)
     assert isinstance(owner.ends[0], ResponseReceived)
 
@@ -292,19 +292,19 @@ def test_one_look_up_for_all_who_wait_and_again_when_it_was_wrong() -> None:
     look_ups = Fault("FindCoordinator", nth=0)  # counts, and never strikes
     world.cluster.faults.append(look_ups)
     for key in range(5):
-        world.tell("c", question(key, GROUP))
+        world.tell("c", request_for(key, GROUP))
     world.run(lambda: len(owner.ends) == 5)
     assert look_ups.seen == 1
-    world.tell("c", question("later", GROUP))
+    world.tell("c", request_for("later", GROUP))
     world.run(lambda: len(owner.ends) == 6)
     assert look_ups.seen == 1, "what is known is not looked up"
     world.tell("c", ForgetCoordinator(GROUP))
-    world.tell("c", question("again", GROUP))
+    world.tell("c", request_for("again", GROUP))
     world.run(lambda: len(owner.ends) == 7)
     assert look_ups.seen == 2
-    world.stop(answered(owner, "again").node)
+    world.stop(response_to(owner, "again").node)
     world.pass_time(1.0)
-    world.tell("c", question("elsewhere", GROUP))
+    world.tell("c", request_for("elsewhere", GROUP))
     world.run(lambda: len(owner.ends) == 8)
     assert look_ups.seen >= 3, "a coordinator that went is forgotten"
     assert isinstance(owner.ends[-1], ResponseReceived)
@@ -314,7 +314,7 @@ def test_a_coordinator_that_is_not_available_is_looked_for_until_it_is() -> None
     world, owner = lived_in(4)
     unavailable = ErrorCode.COORDINATOR_NOT_AVAILABLE
     world.cluster.faults.append(Fault("FindCoordinator", action=Action.ERROR, error=unavailable))
-    world.tell("c", question("a", GROUP, timeout_s=60.0))
+    world.tell("c", request_for("a", GROUP, timeout_s=60.0))
     world.pass_time(3.0)
     assert not owner.ends
     world.cluster.faults.clear()
@@ -322,11 +322,11 @@ def test_a_coordinator_that_is_not_available_is_looked_for_until_it_is() -> None
     assert isinstance(owner.ends[0], ResponseReceived)
 
 
-def test_a_coordinator_that_is_refused_is_not_asked_for_again() -> None:
+def test_a_fatal_coordinator_error_is_not_retried() -> None:
     world, owner = lived_in(4)
     refused = ErrorCode.GROUP_AUTHORIZATION_FAILED
     world.cluster.faults.append(Fault("FindCoordinator", action=Action.ERROR, error=refused))
-    world.tell("c", question("a", GROUP))
+    world.tell("c", request_for("a", GROUP))
     world.run(lambda: len(owner.ends) == 1)
     (end,) = owner.ends
     assert isinstance(end, NoResponse)
@@ -336,7 +336,7 @@ def test_a_coordinator_that_is_refused_is_not_asked_for_again() -> None:
 # Metadata.
 
 
-def test_new_topics_are_asked_for_without_a_wait_and_errors_after_a_backoff() -> None:
+def test_new_topics_are_requested_at_once_and_errors_after_a_backoff() -> None:
     world, owner = lived_in(6)
     world.pass_time(1.0)
     world.tell("c", TrackTopics("o", frozenset({"t"})))
@@ -394,11 +394,11 @@ def storm(seed: int) -> None:
     targets: list[Destination] = [LEAST_LOADED, CONTROLLER, GROUP, 1, 2, 3, 9]
     late: dict[str, float] = {}
     for key in range(draws.choice((3, 30))):
-        asked = question(key, draws.choice(targets), draws.choice((0.01, 1.0, 5.0)))
+        requested = request_for(key, draws.choice(targets), draws.choice((0.01, 1.0, 5.0)))
 
-        def ask(asked: SendRequest = asked) -> None:
-            late[str(asked.key)] = world.now + asked.timeout_s
-            world.tell("c", asked)
+        def ask(requested: SendRequest = requested) -> None:
+            late[str(requested.key)] = world.now + requested.timeout_s
+            world.tell("c", requested)
 
         world.at(draws.random() * 6, ask)
     for _ in range(draws.randrange(4)):
@@ -409,7 +409,7 @@ def storm(seed: int) -> None:
     if closes:
         world.at(draws.random() * 6, lambda: world.to_network("c", CloseNetwork()))
     world.pass_time(12.0)
-    assert Counter(str(each.ask.key) for each in owner.ends) == Counter(late.keys())
+    assert Counter(str(each.request.key) for each in owner.ends) == Counter(late.keys())
     if closes:
         assert world._clients["c"].next_deadline() is None
         ends = [each for each in owner.ends if isinstance(each, NoResponse)]
@@ -420,30 +420,30 @@ def test_a_deadline_is_kept_when_nobody_can_be_reached() -> None:
     world, owner = lived_in(9)
     for node in (1, 2, 3):
         world.stop(node)
-    world.tell("c", question("a", LEAST_LOADED, 2.0))
-    world.tell("c", question("b", GROUP, 3.0))
+    world.tell("c", request_for("a", LEAST_LOADED, 2.0))
+    world.tell("c", request_for("b", GROUP, 3.0))
     world.pass_time(1.9)
     assert not owner.ends
     world.pass_time(0.2)
-    assert [each.ask.key for each in owner.ends] == ["a"]
+    assert [each.request.key for each in owner.ends] == ["a"]
     world.pass_time(1.0)
-    assert [each.ask.key for each in owner.ends] == ["a", "b"]
+    assert [each.request.key for each in owner.ends] == ["a", "b"]
     assert all(
         isinstance(each, NoResponse) and each.reason is Reason.TIMED_OUT for each in owner.ends
     )
 
 
-def test_what_the_last_connection_ended_of_is_told_with_a_deadline() -> None:
-    """As of a broker that closes on ApiVersions, in whichever version it is asked."""
+def test_a_timeout_reports_why_the_last_connection_closed() -> None:
+    """As of a broker that closes on ApiVersions, in whichever version it is requested."""
     made = network(Random(1), [("broker1", 9092)])
-    now, asked = 0.0, set()
+    now, requested = 0.0, set()
     ends: list[NoResponse] = []
-    effects = made.handle(question("a", LEAST_LOADED, 5.0), now)
+    effects = made.handle(request_for("a", LEAST_LOADED, 5.0), now)
     while not ends:
         for each in effects:
             if isinstance(each, Connect):
                 (request,) = frames(made.handle(ConnectionMade(each.connection), now))
-                asked.add(request.api_version)
+                requested.add(request.api_version)
                 made.handle(ConnectionLost(each.connection, "the broker closed"), now)
             elif isinstance(each, NoResponse):
                 ends.append(each)
@@ -451,10 +451,10 @@ def test_what_the_last_connection_ended_of_is_told_with_a_deadline() -> None:
         assert ends or due is not None
         now = now if due is None else max(now, due)
         effects = made.advance(now)
-    assert asked == {0, 4}
+    assert requested == {0, 4}
     [ended] = ends
     assert ended.reason is Reason.TIMED_OUT
-    assert "broker1:9092: the broker closed: no answer to ApiVersions" in ended.detail
+    assert "broker1:9092: the broker closed: no response to ApiVersions" in ended.detail
 
 
 def test_news_of_a_connection_that_was_given_up_is_ignored() -> None:
@@ -468,23 +468,23 @@ def test_news_of_a_connection_that_was_given_up_is_ignored() -> None:
         ConnectionLost(connect.connection, "late"),
     ):
         effects = made.handle(event, 10.0)
-        assert not any(isinstance(each, Ended | Connect) for each in effects)
+        assert not any(isinstance(each, ConnectionClosed | Connect) for each in effects)
 
 
 def test_a_queue_is_sent_in_order_and_fails_together() -> None:
     world, owner = lived_in(10, Weather(0.001, 0.0, 0.0))
     world.pass_time(1.0)
     for key in range(40):
-        world.tell("c", question(key, 2))
+        world.tell("c", request_for(key, 2))
     world.run(lambda: len(owner.ends) == 40)
-    assert [each.ask.key for each in owner.ends] == [str(key) for key in range(40)]
+    assert [each.request.key for each in owner.ends] == [str(key) for key in range(40)]
     for key in range(40, 60):
-        world.tell("c", question(key, 2))
+        world.tell("c", request_for(key, 2))
     world.stop(2)
     world.run(lambda: len(owner.ends) == 60)
     failed = owner.ends[40:]
     assert all(isinstance(each, NoResponse) and each.retriable for each in failed)
-    assert [each.ask.key for each in failed] == [str(key) for key in range(40, 60)]
+    assert [each.request.key for each in failed] == [str(key) for key in range(40, 60)]
 
 
 def test_a_network_knows_its_events() -> None:

@@ -1,4 +1,4 @@
-"""How a wire misbehaves, and one connection over it."""
+"""How unreliable a network is, and one connection over it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from random import Random
 
 @dataclass
 class Weather:
-    """How the wire misbehaves.
+    """How unreliable the network is.
 
-    delay_s: the longest a chunk is on its way. split: the chance that a chunk is cut. reset: the
-    chance that a chunk meets the end of its connection.
+    delay_s: maximum delay of a chunk. split: probability that a chunk is split. reset: probability
+    that a chunk resets its connection.
     """
 
     delay_s: float = 0.02
@@ -30,9 +30,9 @@ class Weather:
 
 @dataclass
 class Pipe:
-    """One connection: number is the world's; client and local name the client's end.
+    """One connection: number is the world's; client and local identify the client's end.
 
-    reached: whether the broker has heard of it.
+    reached: whether the broker knows it.
     """
 
     number: int

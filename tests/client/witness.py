@@ -1,11 +1,10 @@
-"""A witness of both ways of every connection, at the broker's end.
+"""Witnesses both directions of every connection, at the broker's end.
 
-Law: every request of a connection is answered once, in order; or it is parked, and then it is the
-first of those that are owed an answer; or its connection is closed, with a reason that a client
-cannot be blamed for. A Produce with acks=0 is owed nothing. What a group is told of its committed
-offsets never goes backwards.
+Law: every request of a connection gets one response, in order; or it is parked, and then it is the
+oldest in flight; or its connection is closed, for a reason that is not the client's fault. A
+Produce with acks=0 gets no response. Committed offsets that a group reads never decrease.
 
-    request frames ─▶ owed: correlation ids ─▶ response frames
+    request frames ─▶ in flight: correlation ids ─▶ response frames
 """
 
 from __future__ import annotations
@@ -25,92 +24,94 @@ SIZE = 4
 
 
 @dataclass
-class Talk:
-    """A connection. cut: a fault took a part of an answer, so it must end."""
+class WitnessedConnection:
+    """A connection. cut: a fault truncated a response, so it must be closed."""
 
     up: bytearray = field(default_factory=bytearray)
-    owed: deque[int] = field(default_factory=deque)
+    in_flight: deque[int] = field(default_factory=deque)
     cut: bool = False
 
 
 class Witness:
     """Sees what reaches the brokers and what leaves them.
 
-    faults: those there are. mended: those there were, since what was struck may be answered later.
-    answered: how many requests were; spoilt: answers that a fault changed.
+    faults: the current ones. past_faults: the removed ones, whose responses may still come.
+    responses: how many were seen; corrupted: how many of them a fault changed.
     """
 
     def __init__(self, faults: list[Fault]) -> None:
         self.faults = faults
-        self.mended: list[Fault] = []
-        self._talks: dict[int, Talk] = {}
+        self.past_faults: list[Fault] = []
+        self._connections: dict[int, WitnessedConnection] = {}
         self._committed: dict[tuple[str, str, int], int] = {}
-        self.answered = 0
-        self.spoilt = 0
+        self.responses = 0
+        self.corrupted = 0
 
     def received(self, number: int, data: bytes) -> None:
-        """Bytes reach a broker."""
-        talk = self._talks.setdefault(number, Talk())
-        talk.up += data
-        while len(talk.up) >= SIZE:
-            end = SIZE + int.from_bytes(talk.up[:SIZE], "big")
-            if len(talk.up) < end:
+        """A broker receives bytes."""
+        witnessed = self._connections.setdefault(number, WitnessedConnection())
+        witnessed.up += data
+        while len(witnessed.up) >= SIZE:
+            end = SIZE + int.from_bytes(witnessed.up[:SIZE], "big")
+            if len(witnessed.up) < end:
                 return
-            frame = bytes(talk.up[:end])
-            del talk.up[:end]
+            frame = bytes(witnessed.up[:end])
+            del witnessed.up[:end]
             if not _unanswerable(frame):
-                talk.owed.append(int.from_bytes(frame[8:12], "big", signed=True))
+                witnessed.in_flight.append(int.from_bytes(frame[8:12], "big", signed=True))
 
-    def told(self, effect: object) -> None:
-        """A broker wants something done."""
+    def on_effect(self, effect: object) -> None:
+        """Handle an effect of the brokers."""
         match effect:
             case Reply(connection=number, data=data):
-                self._replied(self._talks[number], data)
+                self._on_reply(self._connections[number], data)
             case Close(connection=number, reason=reason):
                 assert reason.startswith(BLAMELESS) or reason.endswith(REFUSED), reason
-                self._talks.pop(number, None)
+                self._connections.pop(number, None)
             case Report(request=request, response=OffsetFetchResponse() as response):
                 self._fetched(request.body, response)
 
-    def gone(self, number: int) -> None:
-        """A connection is no more."""
-        self._talks.pop(number, None)
+    def on_closed(self, number: int) -> None:
+        """A connection was closed."""
+        self._connections.pop(number, None)
 
-    def nothing_is_lost(self, cluster: Cluster, number: int) -> None:
-        """Whether what a connection is owed is in work, or cannot be any more."""
-        talk = self._talks.get(number)
+    def check_in_flight(self, cluster: Cluster, number: int) -> None:
+        """Check that the oldest request in flight is in progress, or its connection closing."""
+        witnessed = self._connections.get(number)
         connection = cluster.connections.get(number)
-        if talk is None or not talk.owed or connection is None:
+        if witnessed is None or not witnessed.in_flight or connection is None:
             return
-        assert not talk.cut, "an answer was cut off, and the connection is open"
+        assert not witnessed.cut, "a response was truncated, and the connection is open"
         if connection.silent or connection.closing or connection.draining or connection.queued:
-            return  # `silent`: a fault dropped the answer; nothing behind it comes either
-        assert connection.busy is not None, f"nobody works on {talk.owed[0]}"
+            return  # `silent`: a fault dropped the response; no later one comes
+        assert connection.busy is not None, f"not in progress: {witnessed.in_flight[0]}"
         parked = cluster.serving.pending[connection.busy]
-        assert parked.correlation_id == talk.owed[0], (parked, talk.owed)
+        assert parked.correlation_id == witnessed.in_flight[0], (parked, witnessed.in_flight)
 
-    def _replied(self, talk: Talk, data: bytes) -> None:
-        assert not talk.cut, "an answer behind one that was cut off"
-        assert talk.owed, "an answer to nothing"
-        expected = talk.owed.popleft()
-        self.answered += 1
+    def _on_reply(self, witnessed: WitnessedConnection, data: bytes) -> None:
+        assert not witnessed.cut, "a response after a truncated one"
+        assert witnessed.in_flight, "a response without a request"
+        expected = witnessed.in_flight.popleft()
+        self.responses += 1
         if len(data) < 8 or len(data) != SIZE + int.from_bytes(data[:SIZE], "big"):
-            talk.cut = True
-            assert self._hits(Action.TRUNCATE), "an answer that is not whole"
+            witnessed.cut = True
+            assert self._hits(Action.TRUNCATE), "an incomplete response"
             return
         found = int.from_bytes(data[4:8], "big", signed=True)
         if found != expected:
-            self.spoilt += 1
-            told = f"the answer to {expected} says {found}"
-            assert self.spoilt <= self._hits(Action.CORRUPT), told
+            self.corrupted += 1
+            detail = f"correlation id {found}, expected {expected}"
+            assert self.corrupted <= self._hits(Action.CORRUPT), detail
 
     def _hits(self, action: Action) -> int:
-        return sum(fault.hit for fault in (*self.faults, *self.mended) if fault.action is action)
+        return sum(
+            fault.hit for fault in (*self.faults, *self.past_faults) if fault.action is action
+        )
 
     def _fetched(self, asked: object, response: OffsetFetchResponse) -> None:
         group_id = getattr(asked, "group_id", "")
-        told = [(group_id, response.topics)] + [(g.group_id, g.topics) for g in response.groups]
-        for group, topics in told:
+        groups = [(group_id, response.topics)] + [(g.group_id, g.topics) for g in response.groups]
+        for group, topics in groups:
             for topic in topics or ():
                 for each in topic.partitions:
                     key = group, topic.name, each.partition_index

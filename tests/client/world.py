@@ -1,8 +1,8 @@
-"""A world without sockets: client machines and a broker machine on a wire that misbehaves.
+"""Runs client machines and a broker machine without sockets, on an unreliable network.
 
-Law: time is a number, chance comes from one seed, so a run can be replayed to the byte (`digest`);
-what is sent one way over a connection arrives in order or, after a reset, not at all; a witness
-sees to it that every request is answered once or parked.
+Law: time is a number, randomness comes from one seed, so a run can be replayed to the byte
+(`digest`); bytes of one direction of a connection arrive in order or, after a reset, not at all; a
+witness checks that every request gets one response or is parked.
 
     client machine ─ Write ─▶ [delayed, split] ─▶ Received ─▶ cluster machine
                    ◀─ BytesReceived ─ [delayed, split, reset] ◀─ Reply ─
@@ -117,14 +117,14 @@ class World:
         """Let a client live here."""
         self._clients[name] = client
         self.news[name] = []
-        self._told(name, client.advance(self.now))
+        self._on_client_effects(name, client.advance(self.now))
 
     def tell(self, name: str, event: object) -> None:
         """Give a client an event of its user."""
-        self._told(name, self._clients[name].handle(event, self.now))
+        self._on_client_effects(name, self._clients[name].handle(event, self.now))
 
     def to_network(self, name: str, event: object) -> None:
-        self._told(name, self._clients[name].to_network(event, self.now))
+        self._on_client_effects(name, self._clients[name].to_network(event, self.now))
 
     def at(self, when: float, action: Callable[[], None]) -> None:
         """Do something later."""
@@ -133,21 +133,23 @@ class World:
     def create(self, topic: str, spread: Sequence[Sequence[int]]) -> None:
         """Make a topic with those replicas, a list a partition."""
         self.cluster.creation.create(topic, spread, {}, self.now)
-        self._answered(self.cluster.advance(self.now))
+        self._on_cluster_effects(self.cluster.advance(self.now))
 
     def stop(self, node: int) -> None:
         if node in self.cluster.topics.alive:
-            self._answered(self.cluster.handle(BrokerStopped(node), self.now))
+            self._on_cluster_effects(self.cluster.handle(BrokerStopped(node), self.now))
 
     def start(self, node: int) -> None:
         if node not in self.cluster.topics.alive:
-            self._answered(self.cluster.handle(BrokerStarted(node), self.now))
+            self._on_cluster_effects(self.cluster.handle(BrokerStarted(node), self.now))
 
     def move(self, topic: str, partition: int, node: int) -> None:
         """Let another broker lead, if it is up and the partition exists."""
         known = self.cluster.topics.partition(topic, partition) is not None
         if known and node in self.cluster.topics.alive:
-            self._answered(self.cluster.handle(LeaderMoved(topic, partition, node), self.now))
+            self._on_cluster_effects(
+                self.cluster.handle(LeaderMoved(topic, partition, node), self.now)
+            )
 
     def trouble(self, *faults: Fault) -> None:
         """Let requests meet faults from now on."""
@@ -155,7 +157,7 @@ class World:
 
     def calm(self) -> None:
         """Let nothing go wrong from now on, and all brokers be up."""
-        self.witness.mended += self.cluster.faults
+        self.witness.past_faults += self.cluster.faults
         self.cluster.faults.clear()
         self.weather.reset = 0.0
         for node in self._nodes.values():
@@ -221,13 +223,13 @@ class World:
             return False
         self.now = max(self.now, soonest)
         if broker is not None and broker <= self.now:
-            self._answered(self.cluster.advance(self.now))
+            self._on_cluster_effects(self.cluster.advance(self.now))
             return True
         for name in [name for name, at in self._due.items() if at is not None and at <= self.now]:
-            self._told(name, self._clients[name].advance(self.now))
+            self._on_client_effects(name, self._clients[name].advance(self.now))
         return True
 
-    def _told(self, name: str, effects: Iterable[object]) -> None:
+    def _on_client_effects(self, name: str, effects: Iterable[object]) -> None:
         for effect in effects:
             match effect:
                 case Connect():
@@ -244,10 +246,10 @@ class World:
         # a machine's deadline changes only when it is told something
         self._due[name] = self._clients[name].next_deadline()
 
-    def _answered(self, effects: Sequence[object]) -> None:
+    def _on_cluster_effects(self, effects: Sequence[object]) -> None:
         crashes = self._crashes and len(effects) > 0
         for effect in effects[: self.random.randrange(len(effects)) if crashes else None]:
-            self.witness.told(effect)
+            self.witness.on_effect(effect)
             match effect:
                 case Reply(connection=number, data=data):
                     self._send(self._pipes[number], "down", data)
@@ -269,14 +271,14 @@ class World:
         self.cluster.faults = faults
         for pipe in self._pipes.values():
             if pipe.open and pipe.reached:  # what was sent before still arrives
-                self.witness.gone(pipe.number)
+                self.witness.on_closed(pipe.number)
                 self.at(pipe.arrives["down"], partial(self._reset, pipe))
-        self._answered(self.cluster.restore(list(self.kept), self.now))
+        self._on_cluster_effects(self.cluster.restore(list(self.kept), self.now))
 
     def _drained(self, number: int) -> None:
         if self._pipes[number].open:
-            self._answered(self.cluster.handle(Drained(number), self.now))
-            self.witness.nothing_is_lost(self.cluster, number)
+            self._on_cluster_effects(self.cluster.handle(Drained(number), self.now))
+            self.witness.check_in_flight(self.cluster, number)
 
     def _connect(self, name: str, effect: Connect) -> None:
         # an answer that was changed on the way may name hosts that there are not
@@ -291,12 +293,16 @@ class World:
         client = self._clients[pipe.client]
         if pipe.node not in self.cluster.topics.alive:
             pipe.open = False
-            self._told(pipe.client, client.handle(ConnectionLost(pipe.local, "refused"), self.now))
+            self._on_client_effects(
+                pipe.client, client.handle(ConnectionLost(pipe.local, "refused"), self.now)
+            )
             return
         pipe.reached = True
-        self._answered(self.cluster.handle(Connected(pipe.number, pipe.node), self.now))
+        self._on_cluster_effects(self.cluster.handle(Connected(pipe.number, pipe.node), self.now))
         if pipe.open:
-            self._told(pipe.client, client.handle(ConnectionMade(pipe.local), self.now))
+            self._on_client_effects(
+                pipe.client, client.handle(ConnectionMade(pipe.local), self.now)
+            )
 
     def _send(self, pipe: Pipe, way: str, data: bytes) -> None:
         """Put bytes on the wire, maybe in parts; maybe the wire breaks under them."""
@@ -316,11 +322,13 @@ class World:
         self._digest.update(f"{self.now!r} {pipe.number} {way} ".encode() + data)
         if way == "up":
             self.witness.received(pipe.number, data)
-            self._answered(self.cluster.handle(Received(pipe.number, data), self.now))
-            self.witness.nothing_is_lost(self.cluster, pipe.number)
+            self._on_cluster_effects(self.cluster.handle(Received(pipe.number, data), self.now))
+            self.witness.check_in_flight(self.cluster, pipe.number)
         else:
             client = self._clients[pipe.client]
-            self._told(pipe.client, client.handle(BytesReceived(pipe.local, data), self.now))
+            self._on_client_effects(
+                pipe.client, client.handle(BytesReceived(pipe.local, data), self.now)
+            )
 
     def _reset(self, pipe: Pipe) -> None:
         """End a connection for both."""
@@ -329,7 +337,9 @@ class World:
         self._digest.update(f"{self.now!r} {pipe.number} reset".encode())
         self._gone(pipe)
         client = self._clients[pipe.client]
-        self._told(pipe.client, client.handle(ConnectionLost(pipe.local, "reset"), self.now))
+        self._on_client_effects(
+            pipe.client, client.handle(ConnectionLost(pipe.local, "reset"), self.now)
+        )
 
     def _hang_up(self, pipe: Pipe) -> None:
         """The client closes: what it wrote before still arrives."""
@@ -339,8 +349,8 @@ class World:
     def _gone(self, pipe: Pipe) -> None:
         if pipe.open:
             pipe.open = False
-            self.witness.gone(pipe.number)
-            self._answered(self.cluster.handle(Disconnected(pipe.number), self.now))
+            self.witness.on_closed(pipe.number)
+            self._on_cluster_effects(self.cluster.handle(Disconnected(pipe.number), self.now))
 
     def _delay(self) -> float:
         return self.random.random() * self.weather.delay_s

@@ -96,7 +96,7 @@ def test_what_a_listener_raises_the_poll_raises_and_the_next_goes_on(
     asyncio.run(story())
 
 
-def test_a_poll_goes_on_when_another_task_commits_and_asks(kafka_broker: ServerThread) -> None:
+def test_a_poll_continues_while_another_task_commits(kafka_broker: ServerThread) -> None:
     async def story() -> None:
         await write(kafka_broker, 2)
         async with consumer(kafka_broker, enable_auto_commit=False) as it:
@@ -116,7 +116,7 @@ def test_a_poll_goes_on_when_another_task_commits_and_asks(kafka_broker: ServerT
     asyncio.run(story())
 
 
-def test_who_waits_is_told_when_it_is_closed(kafka_broker: ServerThread) -> None:
+def test_pending_calls_fail_on_close(kafka_broker: ServerThread) -> None:
     async def story() -> None:
         it = consumer(kafka_broker)
         await it.start()

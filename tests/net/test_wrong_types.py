@@ -203,7 +203,7 @@ def test_an_error_inside_the_machine_ends_the_client_once(
     async def story() -> None:
         async with Producer({"bootstrap.servers": kafka_broker.bootstrap}) as producer:
             await producer.deliver("t", b"known")
-            monkeypatch.setattr("kafkawire.client.network.connection.Connection._received", failing)
+            monkeypatch.setattr("kafkawire.client.network.connection.Connection._on_bytes", failing)
             from kafkawire.client.network import connection
 
             for key in [

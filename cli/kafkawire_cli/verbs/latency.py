@@ -117,10 +117,9 @@ def _notes(noted: ApiTotals) -> list[str]:
         for name, what in WAITING.items()
         if name in noted.api_names
     ]
-    if noted.responses_without_request:
-        notes.append(
-            f"{plural(noted.responses_without_request, 'response')} without a request in the capture."
-        )
+    count = noted.responses_without_request
+    if count:
+        notes.append(f"{plural(count, 'response')} without a request in the capture.")
     return [" ".join(notes)] if notes else []
 
 

@@ -1,11 +1,11 @@
-"""Single questions to the cluster, asked again while that may help: an admin client's machine.
+"""Runs calls to the cluster and retries them: the machine of an admin client.
 
-Law: each Question ends in exactly one Replied or Unreplied, by its deadline.
+Law: each Call ends in exactly one CallCompleted or CallFailed, by its deadline.
 
-    Question ─▶ asked ─▶ answered ─▶ Replied
-                 ▲ │        │ an error of a moment (not the coordinator, not the leader, ...)
-                 │ └ unanswered, retriable
-                 └── later ◀┘                    not retriable, too late ─▶ Unreplied, Replied
+    Call ─▶ sent ─▶ response ─▶ CallCompleted
+             ▲ │        │ a retriable error (not the coordinator, not the leader, ...)
+             │ └ no response, retriable
+             └── backoff ◀┘             not retriable, too late ─▶ CallFailed, CallCompleted
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ RETRIABLE_ERRORS: Final = frozenset(
         ErrorCode.THROTTLING_QUOTA_EXCEEDED,
     }
 )
-"""Errors after which the same question is asked again; others are the answer."""
+"""Errors after which a call is retried; others complete it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderOf:
-    """The broker that leads a partition when the question is asked."""
+    """A partition's leader at the time of the request."""
 
     topic: str
     partition: int
@@ -64,9 +64,9 @@ class LeaderOf:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Event: ask this.
+    """Event: send this request.
 
-    codes: finds the error codes in an answer. timeout_s: for all attempts together.
+    codes: returns the error codes in a response. timeout_s: for all attempts together.
     """
 
     token: Hashable
@@ -79,7 +79,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class CallCompleted:
-    """Effect: the answer, its errors included."""
+    """Effect: the response, which may contain errors."""
 
     token: Hashable
     message: Message
@@ -88,7 +88,7 @@ class CallCompleted:
 
 @dataclass(frozen=True, slots=True)
 class CallFailed:
-    """Effect: there is no answer."""
+    """Effect: the call has no response."""
 
     token: Hashable
     reason: Reason
@@ -97,17 +97,17 @@ class CallFailed:
 
 
 @dataclass(slots=True)
-class Open:
-    """A question that has no reply yet; again_at: when to ask again, None while it is asked."""
+class PendingCall:
+    """A call in progress; retry_at: when to retry, None while its request is in flight."""
 
-    question: Call
+    call: Call
     deadline: float
     failures: int = 0
-    again_at: float | None = None
+    retry_at: float | None = None
 
 
 class AdminCalls:
-    """The machine; `owner` is its name in the client, attempt_s how long one attempt may take."""
+    """The machine; `owner` is its name in the client, attempt_s the timeout of one attempt."""
 
     def __init__(
         self, view: ClusterView, *, owner: str, attempt_s: float, backoff: Backoff, rng: Rng
@@ -117,104 +117,104 @@ class AdminCalls:
         self._attempt_s = attempt_s
         self._backoff = backoff
         self._rng = rng
-        self._open: dict[int, Open] = {}
+        self._pending: dict[int, PendingCall] = {}
         self._numbers = count()
 
     def handle(self, event: object, now: float) -> list[object]:
         handler = HANDLERS.get(type(event))
         if handler is None:
-            raise LocalProtocolError(f"nobody asked for {type(event).__name__}")
+            raise LocalProtocolError(f"unknown event {type(event).__name__}")
         return list(handler(self, event, now))
 
     def next_deadline(self) -> float | None:
-        found = [each.again_at for each in self._open.values() if each.again_at is not None]
+        found = [each.retry_at for each in self._pending.values() if each.retry_at is not None]
         return min(found, default=None)
 
     def advance(self, now: float) -> list[object]:
         out: list[object] = []
-        for number, each in list(self._open.items()):
-            if each.again_at is not None and each.again_at <= now:
-                out += self._ask(number, now)
+        for number, each in list(self._pending.items()):
+            if each.retry_at is not None and each.retry_at <= now:
+                out += self._send(number, now)
         return out
 
-    def _question(self, question: Call, now: float) -> Iterator[object]:
+    def _on_call(self, call: Call, now: float) -> Iterator[object]:
         number = next(self._numbers)
-        self._open[number] = Open(question, now + question.timeout_s)
-        yield from self._ask(number, now)
+        self._pending[number] = PendingCall(call, now + call.timeout_s)
+        yield from self._send(number, now)
 
-    def _answered(self, event: ResponseReceived, now: float) -> Iterator[object]:
-        number = self._number(event.ask)
-        each = self._open[number]
-        codes = [error_of(code) for code in each.question.codes(event.message)]
-        moment = next((code for code in codes if code in RETRIABLE_ERRORS), None)
-        if moment is not None and self._later(each, now):
-            yield from self._look_again(each.question, moment)
+    def _on_response(self, event: ResponseReceived, now: float) -> Iterator[object]:
+        number = self._number(event.request)
+        each = self._pending[number]
+        codes = [error_of(code) for code in each.call.codes(event.message)]
+        retriable = next((code for code in codes if code in RETRIABLE_ERRORS), None)
+        if retriable is not None and self._retry_later(each, now):
+            yield from self._refresh(each.call, retriable)
         else:
-            del self._open[number]
-            yield CallCompleted(each.question.token, event.message, event.version)
+            del self._pending[number]
+            yield CallCompleted(each.call.token, event.message, event.version)
 
-    def _unanswered(self, event: NoResponse, now: float) -> Iterator[object]:
-        number = self._number(event.ask)
-        each = self._open[number]
-        if event.retriable and self._later(each, now):
+    def _on_failure(self, event: NoResponse, now: float) -> Iterator[object]:
+        number = self._number(event.request)
+        each = self._pending[number]
+        if event.retriable and self._retry_later(each, now):
             return
-        del self._open[number]
-        yield CallFailed(each.question.token, event.reason, event.detail, event.code)
+        del self._pending[number]
+        yield CallFailed(each.call.token, event.reason, event.detail, event.code)
 
     def _ignore(self, _: object, __: float) -> Iterator[object]:
         yield from ()
 
-    def _ask(self, number: int, now: float) -> Iterator[object]:
-        each = self._open[number]
-        question = each.question
-        each.again_at = None
-        to = question.to
+    def _send(self, number: int, now: float) -> Iterator[object]:
+        each = self._pending[number]
+        call = each.call
+        each.retry_at = None
+        to = call.to
         if isinstance(to, LeaderOf):
             partition = self._view.partition(to.topic, to.partition)
             if partition is None or partition.leader not in self._view.brokers:
                 yield RequestMetadataUpdate(frozenset({to.topic}))
-                yield from self._leaderless(number, to, now)
+                yield from self._on_missing_leader(number, to, now)
                 return
             to = partition.leader
         timeout_s = min(self._attempt_s, max(each.deadline - now, 0.0))
-        yield SendRequest(self._owner, number, to, question.api, question.body, timeout_s)
+        yield SendRequest(self._owner, number, to, call.api, call.body, timeout_s)
 
-    def _leaderless(self, number: int, to: LeaderOf, now: float) -> Iterator[object]:
-        each = self._open[number]
-        if not self._later(each, now):
-            del self._open[number]
+    def _on_missing_leader(self, number: int, to: LeaderOf, now: float) -> Iterator[object]:
+        each = self._pending[number]
+        if not self._retry_later(each, now):
+            del self._pending[number]
             topic = self._view.topics.get(to.topic)
             code = error_of(topic.error) if topic is not None else ErrorCode.NONE
-            detail = f"nobody leads {to.topic}-{to.partition}"
-            yield CallFailed(each.question.token, Reason.UNKNOWN_NODE, detail, code)
+            detail = f"no leader of {to.topic}-{to.partition}"
+            yield CallFailed(each.call.token, Reason.UNKNOWN_NODE, detail, code)
 
-    def _look_again(self, question: Call, code: ErrorCode) -> Iterator[object]:
-        if isinstance(question.to, Coordinator):
-            yield ForgetCoordinator(question.to)
+    def _refresh(self, call: Call, code: ErrorCode) -> Iterator[object]:
+        if isinstance(call.to, Coordinator):
+            yield ForgetCoordinator(call.to)
         elif code.invalid_metadata or code is ErrorCode.NOT_CONTROLLER:
-            topic = question.to.topic if isinstance(question.to, LeaderOf) else None
+            topic = call.to.topic if isinstance(call.to, LeaderOf) else None
             yield RequestMetadataUpdate(frozenset() if topic is None else frozenset({topic}))
 
-    def _later(self, each: Open, now: float) -> bool:
-        """Ask again after a backoff; False where it is too late for that."""
+    def _retry_later(self, each: PendingCall, now: float) -> bool:
+        """Schedule a retry after a backoff; return False if the deadline is earlier."""
         each.failures += 1
         at = now + self._backoff.after(each.failures, self._rng)
         if at >= each.deadline:
             return False
-        each.again_at = at
+        each.retry_at = at
         return True
 
-    def _number(self, ask: SendRequest) -> int:
-        assert isinstance(ask.key, int)
-        return ask.key
+    def _number(self, request: SendRequest) -> int:
+        assert isinstance(request.key, int)
+        return request.key
 
 
 A = AdminCalls
 
 HANDLERS: Final[Mapping[type, Callable[..., Iterator[object]]]] = {
-    Call: A._question,
-    ResponseReceived: A._answered,
-    NoResponse: A._unanswered,
+    Call: A._on_call,
+    ResponseReceived: A._on_response,
+    NoResponse: A._on_failure,
     MetadataChanged: A._ignore,
     ClusterFailed: A._ignore,
 }

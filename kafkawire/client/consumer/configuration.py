@@ -21,13 +21,13 @@ from ..config import (
     Key,
     Setting,
     Values,
+    boolean,
     integer,
     one_of,
+    optional_text,
     seconds,
     text,
-    truth,
     whole,
-    words,
 )
 from ..failures import ConfigurationError
 from .assignors import ASSIGNORS, Assignor, protocol_of
@@ -173,7 +173,7 @@ CONSUMER_KEYS: Final[Mapping[str, Key]] = {
     "max.poll.records": Key(
         integer(1, INT32), 500, "the maximum number of records that a poll returns"
     ),
-    "enable.auto.commit": Key(truth, True, "commit the offsets of earlier polls automatically"),
+    "enable.auto.commit": Key(boolean, True, "commit the offsets of earlier polls automatically"),
     "auto.commit.interval.ms": Key(MILLISECONDS, 5_000, "the time between automatic commits"),
     "auto.offset.reset": Key(reset, FROM_LATEST, "where to start without a committed offset"),
     "isolation.level": Key(ISOLATION, "read_uncommitted", "which transactional records are read"),
@@ -183,7 +183,7 @@ CONSUMER_KEYS: Final[Mapping[str, Key]] = {
     "max.partition.fetch.bytes": Key(
         BYTES, 1_048_576, "the maximum bytes of one partition in a fetch response"
     ),
-    "check.crcs": Key(truth, True, "verify the checksums of record batches"),
+    "check.crcs": Key(boolean, True, "verify the checksums of record batches"),
     "default.api.timeout.ms": Key(MILLISECONDS, 60_000, "the default timeout of calls"),
 }
 """The settings of a consumer."""
@@ -196,9 +196,9 @@ def consumer_config(values: Values) -> ConsumerConfig:
     assert isinstance(named, tuple)
     assert isinstance(policy, ResetPolicy)
     return ConsumerConfig(
-        group_id=words(values, "group.id"),
-        group_instance_id=words(values, "group.instance.id"),
-        client_rack=words(values, "client.rack") or "",
+        group_id=optional_text(values, "group.id"),
+        group_instance_id=optional_text(values, "group.instance.id"),
+        client_rack=optional_text(values, "client.rack") or "",
         assignors=named,
         session_timeout_s=seconds(values, "session.timeout.ms"),
         heartbeat_interval_s=seconds(values, "heartbeat.interval.ms"),

@@ -258,8 +258,8 @@ class Consumer:
     # -- the network
 
     def _on_response(self, event: ResponseReceived | NoResponse, now: float) -> Effects:
-        assert isinstance(event.ask.key, tuple)
-        return self._machines[event.ask.key[0]].handle(event, now)
+        assert isinstance(event.request.key, tuple)
+        return self._machines[event.request.key[0]].handle(event, now)
 
     def _on_metadata_changed(self, event: MetadataChanged, now: float) -> Effects:
         self.positions.on_metadata_changed()

@@ -1,7 +1,7 @@
-"""SASL over one connection: what to say next, and when it is done.
+"""Authenticates one connection with SASL.
 
-Law: the server's last word is checked before the connection is used; a refusal is final for these
-credentials.
+Law: the server's final message is verified before the connection is used; a rejection is fatal for
+these credentials.
 
     SaslHandshake 1 ─▶ SaslAuthenticate(token) ─▶ ... ─▶ Accepted | Refused
     SaslHandshake 0 ─▶ token with only a size  ─▶ ... ─▶ Accepted | Refused
@@ -23,27 +23,27 @@ from ..requests import Same
 from .negotiated_versions import Versions
 from .sasl import Credentials, mechanism
 
-MOST_TOKENS: Final = 16
-"""Of one exchange; SCRAM needs two."""
+MAX_TOKENS: Final = 16
+"""Maximum tokens in one exchange; SCRAM needs two."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """Say this next."""
+    """Send this token next."""
 
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The broker, or we, will not go on."""
+    """The broker or this client rejected the authentication."""
 
     detail: str
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """We are who we say; lifetime_s: for so long, 0 for ever (KIP-368)."""
+    """The authentication is complete; lifetime_s: of the session, 0 for unlimited (KIP-368)."""
 
     lifetime_s: float
 
@@ -52,7 +52,7 @@ Step = Token | Refused | Accepted
 
 
 class Authentication:
-    """One exchange; raw: whether tokens travel without headers."""
+    """One SASL exchange; raw: whether tokens travel without Kafka headers."""
 
     def __init__(
         self, credentials: Credentials, versions: Versions, nonce: Callable[[], str]
@@ -65,31 +65,31 @@ class Authentication:
         self._tokens = 0
         self._lifetime_s = 0.0
 
-    def hands_shaken(self, answer: SaslHandshakeResponse) -> Step:
-        """Take the answer to the handshake."""
-        if answer.error_code:
-            name, known = ErrorCode.name_of(answer.error_code), ", ".join(answer.mechanisms)
-            return Refused(f"{name}; the broker has {known or 'no mechanism'}")
-        return self._say(self._mechanism.first())
+    def on_handshake(self, response: SaslHandshakeResponse) -> Step:
+        """Handle the response to SaslHandshake."""
+        if response.error_code:
+            name, known = ErrorCode.name_of(response.error_code), ", ".join(response.mechanisms)
+            return Refused(f"{name}; the broker supports {known or 'no mechanism'}")
+        return self._send(self._mechanism.first())
 
-    def answered(self, answer: SaslAuthenticateResponse) -> Step:
-        """Take the answer to a token."""
-        if answer.error_code:
-            name = ErrorCode.name_of(answer.error_code)
-            return Refused(f"{name}: {answer.error_message or 'no more is said'}")
-        self._lifetime_s = answer.session_lifetime_ms / 1000
-        return self.challenged(answer.auth_bytes)
+    def on_authenticate(self, response: SaslAuthenticateResponse) -> Step:
+        """Handle the response to SaslAuthenticate."""
+        if response.error_code:
+            name = ErrorCode.name_of(response.error_code)
+            return Refused(f"{name}: {response.error_message or 'no error message'}")
+        self._lifetime_s = response.session_lifetime_ms / 1000
+        return self.on_challenge(response.auth_bytes)
 
-    def challenged(self, challenge: bytes) -> Step:
-        """Take what the server said."""
+    def on_challenge(self, challenge: bytes) -> Step:
+        """Handle the server's challenge."""
         try:
             token = self._mechanism.step(challenge)
         except RemoteProtocolError as error:
             return Refused(str(error))
-        return Accepted(self._lifetime_s) if token is None else self._say(token)
+        return Accepted(self._lifetime_s) if token is None else self._send(token)
 
-    def _say(self, token: bytes) -> Step:
+    def _send(self, token: bytes) -> Step:
         self._tokens += 1
-        if self._tokens > MOST_TOKENS:
-            return Refused(f"SASL: no end after {MOST_TOKENS} tokens")
+        if self._tokens > MAX_TOKENS:
+            return Refused(f"SASL: not complete after {MAX_TOKENS} tokens")
         return Token(token)

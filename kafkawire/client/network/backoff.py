@@ -1,7 +1,7 @@
-"""How long to wait after the n-th failure in a row.
+"""Computes how long to wait after the n-th failure in a row.
 
-Law: the wait grows by a factor up to a bound, and is spread so that clients that failed together
-do not come back together; the lot is drawn by the caller.
+Law: the wait grows exponentially up to a maximum, with jitter, so that clients that failed together
+do not retry together; randomness comes from the caller.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 Rng = Callable[[], float]
-"""Draws a number from 0 up to, not including, 1."""
+"""Returns a random number from 0 up to, not including, 1."""
 
 FACTOR: Final = 2.0
 JITTER: Final = 0.2
@@ -26,7 +26,7 @@ class Backoff:
     most_s: float
 
     def after(self, failures: int, rng: Rng) -> float:
-        """Give the seconds to wait after that many failures in a row; 0 failures: none."""
+        """Return the seconds to wait after that many failures in a row; 0 after none."""
         if failures <= 0:
             return 0.0
         power = min(failures - 1, HIGHEST_POWER)

@@ -1,10 +1,10 @@
-"""All that goes to one broker for one purpose: a queue, and one connection at a time.
+"""Manages the connection to one broker for one purpose: its queue, state and backoff.
 
-Law: requests leave in the order they came; when the connection ends, what is queued behind it
-fails with it, to be asked again; a broker that failed is left alone for its backoff.
+Law: requests are sent in the order of their arrival; a disconnect fails the requests queued behind
+the connection, and their owners retry; a broker that failed is not used during its backoff.
 
-    Ask ─▶ queue ─▶ (connected, not full, not throttled) ─▶ connection
-                └─▶ (no connection, no backoff) ─▶ Connect
+    SendRequest ─▶ queue ─▶ (connected, not full, not throttled) ─▶ connection
+                        └─▶ (no connection, no backoff) ─▶ Connect
 """
 
 from __future__ import annotations
@@ -19,7 +19,14 @@ from ..requests import RETRIABLE, NoResponse, Reason, ResponseReceived, SendRequ
 from .backoff import Backoff, Rng
 from .cluster import Broker
 from .connection import Connection
-from .connection_states import CloseConnection, ConnectionSettings, Ended, Opened, State, Submit
+from .connection_states import (
+    CloseConnection,
+    ConnectionClosed,
+    ConnectionReady,
+    ConnectionSettings,
+    State,
+    Submit,
+)
 from .negotiated_versions import Opening
 from .transport import Connect
 
@@ -27,8 +34,8 @@ THROTTLE: Final = "throttle_time_ms"
 
 
 class Purpose(Enum):
-    """What a connection is for: a coordinator answers some requests late on purpose (JoinGroup),
-    and a broker answers a connection's requests in order, so fetches must not stand behind them.
+    """What a connection is for: a coordinator delays some responses (JoinGroup), and a broker
+    responds to the requests of a connection in order, so fetches must not queue behind them.
     """
 
     DATA = "data"
@@ -36,7 +43,7 @@ class Purpose(Enum):
 
 
 class BrokerConnectionKey(NamedTuple):
-    """Names a line; brokers known by address only (bootstrap) have negative ids."""
+    """Identifies a broker connection; bootstrap servers have negative node ids."""
 
     node: int
     purpose: Purpose
@@ -46,26 +53,26 @@ class BrokerConnectionKey(NamedTuple):
 class QueuedRequest:
     """A request that is not sent yet."""
 
-    ask: SendRequest
+    request: SendRequest
     deadline: float
 
-    def end(self, reason: Reason, detail: str, retriable: bool | None = None) -> NoResponse:
-        """Give up on it."""
-        again = reason in RETRIABLE if retriable is None else retriable
-        return NoResponse(self.ask, reason, again, detail, sent=False)
+    def fail(self, reason: Reason, detail: str, retriable: bool | None = None) -> NoResponse:
+        """Make the NoResponse of this request."""
+        can_retry = reason in RETRIABLE if retriable is None else retriable
+        return NoResponse(self.request, reason, can_retry, detail, sent=False)
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerConnectionClosed:
-    """Effect: a line's connection is no more."""
+    """Effect: the connection to a broker was closed."""
 
     key: BrokerConnectionKey
     broker: Broker
-    ended: Ended
+    closed: ConnectionClosed
 
 
-class Numbers(Protocol):
-    """Draws what a machine may not draw itself."""
+class RandomSource(Protocol):
+    """Random numbers, nonces and connection ids for a machine."""
 
     @property
     def rng(self) -> Rng: ...
@@ -74,12 +81,12 @@ class Numbers(Protocol):
     def nonce(self) -> Callable[[], str]: ...
 
     def connection(self) -> int:
-        """Number the next connection."""
+        """Return the id of the next connection."""
         ...
 
 
 class BrokerConnection:
-    """One broker and purpose."""
+    """The connection to one broker for one purpose."""
 
     def __init__(
         self,
@@ -88,7 +95,7 @@ class BrokerConnection:
         settings: ConnectionSettings,
         backoff: Backoff,
         idle_s: float,
-        numbers: Numbers,
+        randomness: RandomSource,
     ) -> None:
         self.key = key
         self.broker = broker
@@ -99,12 +106,12 @@ class BrokerConnection:
         self._settings = settings
         self._backoff = backoff
         self._idle_s = idle_s
-        self._numbers = numbers
+        self._randomness = randomness
         self._opening = Opening.NEWEST
         self._throttled_until = 0.0
         self._used_at = 0.0
 
-    # What choosing a line looks at.
+    # For the choice of a node.
 
     @property
     def load(self) -> int:
@@ -116,7 +123,7 @@ class BrokerConnection:
         return self.connection is not None and self.connection.state is not State.READY
 
     def ready(self, now: float) -> bool:
-        """Whether a request given now would leave now."""
+        """Whether a request would be sent now."""
         connection = self.connection
         open_ = connection is not None and connection.can_send and not self.queue
         return open_ and now >= self._throttled_until
@@ -126,7 +133,7 @@ class BrokerConnection:
 
     @property
     def free_at(self) -> float | None:
-        """When a request may leave, or a connection begin; None where that is not known."""
+        """When a request may be sent, or a connection attempted; None if that is unknown."""
         if self.connection is None:
             return self.not_before
         return self._throttled_until if self.connection.can_send else None
@@ -135,57 +142,59 @@ class BrokerConnection:
     def idle(self) -> bool:
         return self.load == 0 and not self.connecting
 
-    # What happens.
+    # Requests and events.
 
-    def put(self, waiting: QueuedRequest) -> None:
+    def put(self, queued: QueuedRequest) -> None:
         """Queue a request; `pump` sends it."""
-        self.queue.append(waiting)
+        self.queue.append(queued)
 
     def pump(self, now: float) -> Iterator[object]:
-        """Send what can be sent; connect where something waits for it."""
+        """Send what can be sent; connect if requests are queued."""
         while self.queue and self.connection is not None:
             if not self.connection.can_send or now < self._throttled_until:
                 return
-            waiting = self.queue.popleft()
+            queued = self.queue.popleft()
             self._used_at = now
-            yield from self._told(
-                self.connection.handle(Submit(waiting.ask, waiting.deadline), now), now
+            yield from self._on_connection_effects(
+                self.connection.handle(Submit(queued.request, queued.deadline), now), now
             )
         if self.queue and self.may_connect(now):
             yield from self.connect(now)
 
     def connect(self, now: float) -> Iterator[object]:
-        """Begin a connection."""
+        """Start a connection attempt."""
         self._used_at = now
         self.connection = Connection(
-            self._numbers.connection(),
+            self._randomness.connection(),
             self.key.node,
             self._settings,
             self._opening,
             now,
-            nonce=self._numbers.nonce,
-            rng=self._numbers.rng,
+            nonce=self._randomness.nonce,
+            rng=self._randomness.rng,
         )
         yield Connect(self.connection.number, self.key.node, self.broker.host, self.broker.port)
 
     def handle(self, event: object, now: float) -> Iterator[object]:
-        """Take news of the connection."""
+        """Handle an event of the connection."""
         if self.connection is not None:
-            yield from self._told(self.connection.handle(event, now), now)
+            yield from self._on_connection_effects(self.connection.handle(event, now), now)
 
-    def shut(self, reason: Reason, detail: str, now: float) -> Iterator[object]:
-        """End the connection, and everything that waits.
+    def close(self, reason: Reason, detail: str, now: float) -> Iterator[object]:
+        """Close the connection and fail all queued requests.
 
-        A connection may have ended in the same bytes that brought what this follows from: its news
-        of that is on its way here.
+        The connection may already be closed by the same bytes that caused this call: its
+        ConnectionClosed is on its way then.
         """
         if self.connection is not None and self.connection.state is not State.CLOSED:
-            yield from self._told(self.connection.handle(CloseConnection(reason, detail), now), now)
+            yield from self._on_connection_effects(
+                self.connection.handle(CloseConnection(reason, detail), now), now
+            )
         while self.queue:
-            yield self.queue.popleft().end(reason, detail)
+            yield self.queue.popleft().fail(reason, detail)
 
     def next_deadline(self) -> float | None:
-        found = [waiting.deadline for waiting in self.queue]
+        found = [queued.deadline for queued in self.queue]
         if self.connection is not None:
             deadline = self.connection.next_deadline()
             if deadline is not None:
@@ -201,72 +210,74 @@ class BrokerConnection:
     def advance(self, now: float) -> Iterator[object]:
         if self.connection is not None:
             if self.idle and now >= self._used_at + self._idle_s:
-                yield from self.shut(Reason.DISCONNECTED, "not used for long", now)
+                yield from self.close(Reason.DISCONNECTED, "connection idle", now)
                 return
-            yield from self._told(self.connection.advance(now), now)
-        if any(waiting.deadline <= now for waiting in self.queue):
-            waiting_still = deque[QueuedRequest]()
-            for waiting in self.queue:
-                if waiting.deadline <= now:
-                    yield waiting.end(Reason.TIMED_OUT, f"not sent to {where(self.broker)} in time")
+            yield from self._on_connection_effects(self.connection.advance(now), now)
+        if any(queued.deadline <= now for queued in self.queue):
+            remaining = deque[QueuedRequest]()
+            for queued in self.queue:
+                if queued.deadline <= now:
+                    yield queued.fail(
+                        Reason.TIMED_OUT, f"not sent to {address_of(self.broker)} in time"
+                    )
                 else:
-                    waiting_still.append(waiting)
-            self.queue = waiting_still
+                    remaining.append(queued)
+            self.queue = remaining
 
-    def _told(self, effects: Sequence[object], now: float) -> Iterator[object]:
+    def _on_connection_effects(self, effects: Sequence[object], now: float) -> Iterator[object]:
         for effect in effects:
             match effect:
-                case Opened():
+                case ConnectionReady():
                     self.failures, self.not_before = 0, 0.0
-                case Ended():
-                    yield from self._ended(effect, now)
+                case ConnectionClosed():
+                    yield from self._on_closed(effect, now)
                 case ResponseReceived(message=message):
                     throttle_ms = getattr(message, THROTTLE, 0)
-                    if throttle_ms > 0:  # KIP-219: the broker will not read before that anyway
+                    if throttle_ms > 0:  # KIP-219: the broker mutes the connection until then
                         self._throttled_until = now + throttle_ms / 1000
                     self._used_at = now
                     yield effect
                 case _:
                     yield effect
 
-    def _ended(self, ended: Ended, now: float) -> Iterator[object]:
+    def _on_closed(self, closed: ConnectionClosed, now: float) -> Iterator[object]:
         self.connection = None
-        self._opening = ended.opening
-        if not ended.deliberate:
+        self._opening = closed.opening
+        if not closed.deliberate:
             self.failures += 1
-            self.not_before = now + self._backoff.after(self.failures, self._numbers.rng)
-        retriable = ended.reason in RETRIABLE and not ended.fatal
-        detail = f"{where(self.broker)}: {ended.detail}"
+            self.not_before = now + self._backoff.after(self.failures, self._randomness.rng)
+        retriable = closed.reason in RETRIABLE and not closed.fatal
+        detail = f"{address_of(self.broker)}: {closed.detail}"
         while self.queue:
-            yield self.queue.popleft().end(ended.reason, detail, retriable)
-        yield BrokerConnectionClosed(self.key, self.broker, ended)
+            yield self.queue.popleft().fail(closed.reason, detail, retriable)
+        yield BrokerConnectionClosed(self.key, self.broker, closed)
 
 
-def where(broker: Broker) -> str:
-    """Name a broker so that a user finds it."""
+def address_of(broker: Broker) -> str:
+    """Return a broker's address for error messages."""
     return f"{broker.host}:{broker.port}"
 
 
 def least_loaded(
-    lines: Sequence[BrokerConnection], now: float, rng: Rng
+    candidates: Sequence[BrokerConnection], now: float, rng: Rng
 ) -> BrokerConnection | None:
-    """Choose who gets a request that any broker can answer.
+    """Choose the least loaded node, as Kafka's NetworkClient does.
 
-    First one that is connected with nothing in flight, then the connected one with least in flight,
-    then one that is connecting, then one that may be connected to; never one in backoff. The search
-    starts anywhere, so that clients spread.
+    First a connected one with nothing in flight, then the connected one with the fewest requests
+    in flight, then one that is connecting, then one that may be connected to; never one in backoff.
+    The search starts at a random broker, so that clients spread.
     """
-    if not lines:
+    if not candidates:
         return None
-    start = int(rng() * len(lines))
-    turned = [*lines[start:], *lines[:start]]
-    ready = [line for line in turned if line.ready(now)]
+    start = int(rng() * len(candidates))
+    rotated = [*candidates[start:], *candidates[:start]]
+    ready = [candidate for candidate in rotated if candidate.ready(now)]
     if ready:
-        return min(ready, key=lambda line: line.load)
-    for line in turned:
-        if line.connecting:
-            return line
-    for line in turned:
-        if line.may_connect(now):
-            return line
+        return min(ready, key=lambda candidate: candidate.load)
+    for candidate in rotated:
+        if candidate.connecting:
+            return candidate
+    for candidate in rotated:
+        if candidate.may_connect(now):
+            return candidate
     return None

@@ -1,6 +1,6 @@
-"""What is known of the cluster: its brokers, topics and partitions, as a machine may read them.
+"""The cluster's brokers, topics and partitions, as machines read them.
 
-Law: brokers, topics and partitions are values: what is newer replaces them, and changes none.
+Law: brokers, topics and partitions are immutable values; an update replaces them.
 
     MetadataResponse --> metadata --> ClusterView: brokers, topics --> partitions --> leader, epoch
 """
@@ -16,7 +16,7 @@ from ...protocol.error_code import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """A broker and where it is."""
+    """A broker and its address."""
 
     node_id: int
     host: str
@@ -26,7 +26,7 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition; leader -1: none now. leader_epoch -1: not known (old brokers)."""
+    """A partition; leader -1: no leader. leader_epoch -1: unknown (old brokers)."""
 
     topic: str
     index: int
@@ -40,7 +40,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic; error: why there is nothing else to say of it. topic_id: 16 bytes, zero for none."""
+    """A topic; error: its error code in the metadata. topic_id: 16 bytes, zero for none."""
 
     name: str
     topic_id: bytes = bytes(16)
@@ -50,14 +50,14 @@ class Topic:
 
 
 class ClusterView(Protocol):
-    """What a machine may read of the cluster, as it is known now."""
+    """The current cluster metadata, read-only."""
 
     @property
     def brokers(self) -> Mapping[int, Broker]: ...
 
     @property
     def topics(self) -> Mapping[str, Topic]:
-        """Topics by name, those with errors too; absent: not asked for yet."""
+        """Topics by name, including those with errors; absent: not requested yet."""
         ...
 
     @property
@@ -67,8 +67,8 @@ class ClusterView(Protocol):
     def cluster_id(self) -> str | None: ...
 
     @property
-    def trouble(self) -> str:
-        """How the last connection ended, as long as nothing was heard of the cluster since."""
+    def last_error(self) -> str:
+        """Why the last connection was closed, if no metadata arrived since."""
         ...
 
     def partition(self, topic: str, index: int) -> Partition | None: ...

@@ -1,6 +1,6 @@
-"""The states of a connection, what is told to it, and what it tells.
+"""States, events and effects of a connection.
 
-Law: a connection goes from state to state only as `LEGAL` says.
+Law: a connection changes state only as `LEGAL` allows.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ LEGAL: Final[Mapping[State, frozenset[State]]] = {
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
-    """What holds for every connection of a client.
+    """Settings of every connection of a client.
 
-    setup_timeout_s: for the network's part; request_timeout_s: for each request of the opening.
+    setup_timeout_s: for the TCP and TLS handshakes; request_timeout_s: for each setup request.
     """
 
     client_id: str | None
@@ -56,7 +56,7 @@ class ConnectionSettings:
 
 @dataclass(frozen=True, slots=True)
 class CloseConnection:
-    """Event: the client needs the connection no longer."""
+    """Event: the client no longer needs the connection."""
 
     reason: Reason
     detail: str
@@ -64,23 +64,23 @@ class CloseConnection:
 
 @dataclass(frozen=True, slots=True)
 class Submit:
-    """Event: send this and wait for its response until then."""
+    """Event: send this request; its response is due by the deadline."""
 
-    ask: SendRequest
+    request: SendRequest
     deadline: float
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """Effect: requests can be sent."""
+class ConnectionReady:
+    """Effect: the connection accepts requests."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """Effect: the connection is no more, and all that was asked on it is ended.
+class ConnectionClosed:
+    """Effect: the connection is closed, and all its requests have their outcome.
 
-    fatal: the next one would end the same way. deliberate: the client itself wanted it. opening:
-    how the next one should begin.
+    fatal: a reconnect would fail in the same way. deliberate: this client closed it. opening: the
+    ApiVersions strategy of the next connection.
     """
 
     reason: Reason
@@ -92,17 +92,17 @@ class Ended:
 
 @dataclass(slots=True)
 class InFlight:
-    """A request that waits for its response; ask is None for those of the opening."""
+    """A request that waits for its response; request is None for those of connection setup."""
 
-    ask: SendRequest | None
+    request: SendRequest | None
     api: ApiKey
     version: int
     correlation_id: int
     deadline: float
 
 
-def blamed(reason: Reason, at: int, waiting: InFlight, now: float) -> bool:
-    """Say whether a request is what the connection ended for; the others only lost it."""
+def is_cause(reason: Reason, at: int, waiting: InFlight, now: float) -> bool:
+    """Return whether a request caused the close; the others merely lost their connection."""
     match reason:
         case Reason.TIMED_OUT:
             return waiting.deadline <= now

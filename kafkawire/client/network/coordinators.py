@@ -1,11 +1,11 @@
-"""Which broker coordinates which group or transactional id.
+"""Finds and caches the coordinators of groups and transactional ids.
 
-Law: one look-up at a time for each, shared by all who wait for it; what was found stands until
-somebody says that it is wrong.
+Law: at most one lookup per coordinator, shared by all requests that wait for it; a result is valid
+until a response or a disconnect invalidates it.
 
     unknown ── needed ──▶ looking up ── found ──▶ known
-       ▲                    │ ▲ COORDINATOR_NOT_AVAILABLE: again, after a backoff
-       │◀── refused ────────┘ └──┘                  │
+       ▲                    │ ▲ COORDINATOR_NOT_AVAILABLE: retry after a backoff
+       │◀── error ──────────┘ └──┘                  │
        └◀── NOT_COORDINATOR, disconnected ──────────┘
 """
 
@@ -36,7 +36,7 @@ from .broker_connection import QueuedRequest
 from .cluster import Broker
 
 BATCHED_FROM: Final = 4
-"""FindCoordinator takes many keys from this version on (KIP-699)."""
+"""FindCoordinator takes several keys from this version on (KIP-699)."""
 FIRST_VERSION: Final = {
     CoordinatorKind.GROUP: 0,
     CoordinatorKind.TRANSACTION: 1,
@@ -47,7 +47,7 @@ NEWEST: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class FindCoordinator:
-    """The request, for any version."""
+    """The FindCoordinator request, for any version."""
 
     coordinator: Coordinator
 
@@ -68,23 +68,23 @@ class FindCoordinator:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Effect: these can go to that broker now."""
+    """Effect: these requests can go to that broker now."""
 
     broker: Broker
-    waiting: tuple[QueuedRequest, ...]
+    queued: tuple[QueuedRequest, ...]
 
 
 @dataclass(slots=True)
-class LookUp:
-    """One look-up: who waits for it; again_at: when to ask again, None while it is asked."""
+class Lookup:
+    """One lookup: the requests waiting for it; retry_at: None while it is in flight."""
 
-    waiting: list[QueuedRequest] = field(default_factory=list)
+    queued: list[QueuedRequest] = field(default_factory=list)
     failures: int = 0
-    again_at: float | None = None
+    retry_at: float | None = None
 
 
 class Coordinators:
-    """All coordinators that a client knows or looks for; owner: in whose name it asks."""
+    """All coordinators of a client; owner: the owner of the lookups' requests."""
 
     def __init__(self, owner: str, timeout_s: float, backoff: Backoff, rng: Rng) -> None:
         self._owner = owner
@@ -92,86 +92,93 @@ class Coordinators:
         self._backoff = backoff
         self._rng = rng
         self._known: dict[Coordinator, Broker] = {}
-        self._look_ups: dict[Coordinator, LookUp] = {}
+        self._lookups: dict[Coordinator, Lookup] = {}
 
     def get(self, coordinator: Coordinator) -> Broker | None:
-        """Give the broker that is known to coordinate."""
+        """Return the known coordinator, or None."""
         return self._known.get(coordinator)
 
     def forget(self, coordinator: Coordinator) -> None:
-        """Look it up again when it is next needed."""
+        """Invalidate a coordinator; it is looked up again when next needed."""
         self._known.pop(coordinator, None)
 
-    def lost(self, node: int) -> None:
-        """Forget all that a broker coordinated: the connection to it is no more."""
+    def on_disconnect(self, node: int) -> None:
+        """Invalidate all coordinators at a broker: its connection was closed."""
         self._known = {key: at for key, at in self._known.items() if at.node_id != node}
 
-    def wait(self, coordinator: Coordinator, waiting: QueuedRequest) -> Iterator[object]:
-        """Have a request wait for its coordinator; begin to look for it if nobody does."""
-        look_up = self._look_ups.get(coordinator)
-        if look_up is not None:
-            look_up.waiting.append(waiting)
+    def wait(self, coordinator: Coordinator, queued: QueuedRequest) -> Iterator[object]:
+        """Queue a request for its coordinator; start a lookup unless one is in progress."""
+        lookup = self._lookups.get(coordinator)
+        if lookup is not None:
+            lookup.queued.append(queued)
             return
-        self._look_ups[coordinator] = LookUp([waiting])
-        yield self._ask(coordinator)
+        self._lookups[coordinator] = Lookup([queued])
+        yield self._find(coordinator)
 
-    def answered(self, event: ResponseReceived, now: float) -> Iterator[object]:
-        """Take the answer to a look-up."""
-        coordinator = event.ask.key
+    def on_response(self, event: ResponseReceived, now: float) -> Iterator[object]:
+        """Handle the response to a lookup."""
+        coordinator = event.request.key
         assert isinstance(coordinator, Coordinator)
         assert isinstance(event.message, FindCoordinatorResponse)
-        code, detail, broker = told(event.message, event.version, coordinator.name)
+        code, detail, broker = coordinator_row(event.message, event.version, coordinator.name)
         if code == ErrorCode.NONE:
-            look_up = self._look_ups.pop(coordinator)
+            lookup = self._lookups.pop(coordinator)
             self._known[coordinator] = broker
-            yield Found(broker, tuple(look_up.waiting))
+            yield Found(broker, tuple(lookup.queued))
         elif error_of(code).retriable:
-            self._later(coordinator, now)
+            self._retry_later(coordinator, now)
         else:
-            reason = f"{coordinator.name}: {ErrorCode.name_of(code)}: {detail or 'no more is said'}"
-            for waiting in self._look_ups.pop(coordinator).waiting:
+            reason = (
+                f"{coordinator.name}: {ErrorCode.name_of(code)}: {detail or 'no error message'}"
+            )
+            for queued in self._lookups.pop(coordinator).queued:
                 yield NoResponse(
-                    waiting.ask, Reason.COORDINATOR_ERROR, False, reason, error_of(code), sent=False
+                    queued.request,
+                    Reason.COORDINATOR_ERROR,
+                    False,
+                    reason,
+                    error_of(code),
+                    sent=False,
                 )
 
-    def unanswered(self, event: NoResponse, now: float) -> Iterator[object]:
-        """Take that a look-up was not answered."""
-        coordinator = event.ask.key
+    def on_failure(self, event: NoResponse, now: float) -> Iterator[object]:
+        """Handle a lookup without a response."""
+        coordinator = event.request.key
         assert isinstance(coordinator, Coordinator)
         if event.retriable:
-            self._later(coordinator, now)
+            self._retry_later(coordinator, now)
             return
-        for waiting in self._look_ups.pop(coordinator).waiting:
-            yield waiting.end(event.reason, event.detail, retriable=False)
+        for queued in self._lookups.pop(coordinator).queued:
+            yield queued.fail(event.reason, event.detail, retriable=False)
 
     def next_deadline(self) -> float | None:
-        found = [up.again_at for up in self._look_ups.values() if up.again_at is not None]
-        found += [each.deadline for up in self._look_ups.values() for each in up.waiting]
+        found = [up.retry_at for up in self._lookups.values() if up.retry_at is not None]
+        found += [each.deadline for up in self._lookups.values() for each in up.queued]
         return min(found, default=None)
 
     def advance(self, now: float) -> Iterator[object]:
-        for coordinator, look_up in list(self._look_ups.items()):
-            late = [each for each in look_up.waiting if each.deadline <= now]
-            look_up.waiting = [each for each in look_up.waiting if each.deadline > now]
-            for waiting in late:
-                detail = f"the coordinator of {coordinator.name} was not found in time"
-                yield waiting.end(Reason.TIMED_OUT, detail)
-            if look_up.again_at is None or look_up.again_at > now:
+        for coordinator, lookup in list(self._lookups.items()):
+            late = [each for each in lookup.queued if each.deadline <= now]
+            lookup.queued = [each for each in lookup.queued if each.deadline > now]
+            for queued in late:
+                detail = f"coordinator of {coordinator.name} not found in time"
+                yield queued.fail(Reason.TIMED_OUT, detail)
+            if lookup.retry_at is None or lookup.retry_at > now:
                 continue
-            if look_up.waiting:
-                look_up.again_at = None
-                yield self._ask(coordinator)
+            if lookup.queued:
+                lookup.retry_at = None
+                yield self._find(coordinator)
             else:
-                del self._look_ups[coordinator]
+                del self._lookups[coordinator]
 
     def close(self, reason: Reason, detail: str) -> Iterator[object]:
-        """Give up on everything that waits."""
-        look_ups, self._look_ups = self._look_ups, {}
-        for look_up in look_ups.values():
-            for waiting in look_up.waiting:
-                yield waiting.end(reason, detail, reason in RETRIABLE)
+        """Fail everything that waits."""
+        lookups, self._lookups = self._lookups, {}
+        for lookup in lookups.values():
+            for queued in lookup.queued:
+                yield queued.fail(reason, detail, reason in RETRIABLE)
 
-    def _ask(self, coordinator: Coordinator) -> SendRequest:
+    def _find(self, coordinator: Coordinator) -> SendRequest:
         return SendRequest(
             self._owner,
             coordinator,
@@ -181,20 +188,20 @@ class Coordinators:
             self._timeout_s,
         )
 
-    def _later(self, coordinator: Coordinator, now: float) -> None:
-        look_up = self._look_ups[coordinator]
-        look_up.failures += 1
-        look_up.again_at = now + self._backoff.after(look_up.failures, self._rng)
+    def _retry_later(self, coordinator: Coordinator, now: float) -> None:
+        lookup = self._lookups[coordinator]
+        lookup.failures += 1
+        lookup.retry_at = now + self._backoff.after(lookup.failures, self._rng)
 
 
-def told(
+def coordinator_row(
     response: FindCoordinatorResponse, version: int, name: str
 ) -> tuple[int, str | None, Broker]:
-    """Read error, its text, and broker out of either form of the response."""
+    """Return error code, error message and broker from either form of the response."""
     if version < BATCHED_FROM:
         broker = Broker(response.node_id, response.host, response.port)
         return response.error_code, response.error_message, broker
     for row in response.coordinators:
         if row.key == name:
             return row.error_code, row.error_message, Broker(row.node_id, row.host, row.port)
-    return ErrorCode.COORDINATOR_NOT_AVAILABLE, "the answer is about others", Broker(-1, "", -1)
+    return ErrorCode.COORDINATOR_NOT_AVAILABLE, "missing in the response", Broker(-1, "", -1)

@@ -1,7 +1,7 @@
-"""Bytes of one connection in, whole response frames out.
+"""Splits the bytes of one connection into response frames.
 
-Law: a size is compared with the limit before a byte is kept for it; what is held never exceeds one
-frame and what came with its last bytes.
+Law: a size is checked against the limit before anything is buffered for it; the buffer never
+exceeds one frame and the bytes that came with its end.
 """
 
 from __future__ import annotations
@@ -12,33 +12,33 @@ from ...protocol.frame import SIZE, read_size
 
 
 class FrameBuffer:
-    """Collects what a peer sends until it is a frame."""
+    """Buffers received bytes until a frame is complete."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._held = bytearray()
+        self._buffer = bytearray()
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._buffer)
 
     def feed(self, data: bytes) -> None:
-        """Take bytes as they came."""
-        self._held += data
+        """Append received bytes."""
+        self._buffer += data
 
     def take(self) -> bytes | None:
-        """Give the next whole frame without its size, None until there is one.
+        """Return the next complete frame without its size, or None.
 
-        Raises RemoteProtocolError where the size cannot be one.
+        Raises RemoteProtocolError for an invalid size.
         """
-        if len(self._held) < SIZE:
+        if len(self._buffer) < SIZE:
             return None
         try:
-            size = read_size(bytes(self._held[:SIZE]), self._limits)
+            size = read_size(bytes(self._buffer[:SIZE]), self._limits)
         except DecodeError as error:
             raise RemoteProtocolError(str(error)) from None
-        if len(self._held) < SIZE + size:
+        if len(self._buffer) < SIZE + size:
             return None
-        with memoryview(self._held) as held:
-            frame = bytes(held[SIZE : SIZE + size])
-        del self._held[: SIZE + size]
+        with memoryview(self._buffer) as view:
+            frame = bytes(view[SIZE : SIZE + size])
+        del self._buffer[: SIZE + size]
         return frame

@@ -1,10 +1,10 @@
-"""What was written on a connection, and what is due to come back.
+"""Pairs the responses of one connection with its in-flight requests.
 
-Law: correlation ids count up from 0, and begin again behind the last; the first answer is to the
-first request that has none, or the peer is wrong.
+Law: correlation ids count up from 0 and wrap after the last; a response belongs to the oldest
+in-flight request, or the peer broke the protocol.
 
     write ─▶ expect ─▶ in flight ─┐
-    feed ─▶ take ─▶ frame ────────┴▶ decoded
+    feed ─▶ take ─▶ frame ────────┴▶ decode
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from .connection_states import ConnectionSettings, InFlight
 from .frames import FrameBuffer
 from .transport import Write
 
-MOST_CORRELATION_ID: Final = 0x7FFF_FFFF
+MAX_CORRELATION_ID: Final = 0x7FFF_FFFF
 
 
 class InFlightRequests:
-    """The frames of one connection, both ways. version: of the last request that has an answer."""
+    """The frames of one connection. version: of the last request that expects a response."""
 
     def __init__(self, settings: ConnectionSettings) -> None:
         self.in_flight: deque[InFlight] = deque()
@@ -36,47 +36,47 @@ class InFlightRequests:
         self._correlation_id = 0
 
     def write(self, number: int, message: Message, version: int) -> Write:
-        """Make the frame of a request; EncodeError where it cannot be said in that version."""
+        """Encode a request; EncodeError if its version cannot represent it."""
         correlation_id = self._correlation_id
         frame = encode_frame(message, version, correlation_id, client_id=self._settings.client_id)
-        self._correlation_id = 0 if correlation_id == MOST_CORRELATION_ID else correlation_id + 1
+        self._correlation_id = 0 if correlation_id == MAX_CORRELATION_ID else correlation_id + 1
         return Write(number, frame)
 
-    def expect(self, ask: SendRequest | None, api: ApiKey, version: int, deadline: float) -> None:
-        """Note that what was written last is to be answered."""
-        last = (self._correlation_id - 1) % (MOST_CORRELATION_ID + 1)
+    def expect(
+        self, request: SendRequest | None, api: ApiKey, version: int, deadline: float
+    ) -> None:
+        """Register the last written request as in flight."""
+        last = (self._correlation_id - 1) % (MAX_CORRELATION_ID + 1)
         self.version = version
-        self.in_flight.append(InFlight(ask, api, version, last, deadline))
+        self.in_flight.append(InFlight(request, api, version, last, deadline))
 
     def feed(self, data: bytes) -> None:
-        """Take bytes as they came."""
+        """Append received bytes."""
         self._frames.feed(data)
 
     def take(self) -> bytes | None:
-        """Give the next whole frame; None until there is one."""
+        """Return the next complete frame, or None."""
         return self._frames.take()
 
-    def decoded(self, frame: bytes, asked: InFlight) -> tuple[Message, int]:
-        """Read the answer to a request: what it says, in which version.
+    def decode(self, frame: bytes, expected: InFlight) -> tuple[Message, int]:
+        """Decode the response to a request; return the message and its version.
 
-        Raises RemoteProtocolError where it is the answer to another one, or cannot be read.
+        Raises RemoteProtocolError for another correlation id, or a malformed response.
         """
-        where = f"the response to {asked.api.name} {asked.version}"
+        response = f"response to {expected.api.name} {expected.version}"
         try:
-            head = decode_response_header(frame, asked.api, asked.version)
-            if head.header.correlation_id != asked.correlation_id:
-                came = head.header.correlation_id
-                raise RemoteProtocolError(
-                    f"correlation id {came} where {asked.correlation_id} is due ({where})"
-                )
-            # lenient: one text that is not UTF-8 is no reason to give up a connection
+            head = decode_response_header(frame, expected.api, expected.version)
+            received, due = head.header.correlation_id, expected.correlation_id
+            if received != due:
+                raise RemoteProtocolError(f"{response}: correlation id {received}, expected {due}")
+            # lenient: one text that is not UTF-8 must not close the connection
             return decode_response_body(
-                asked.api,
-                asked.version,
+                expected.api,
+                expected.version,
                 frame,
                 head.end,
                 lenient=True,
                 limits=self._settings.limits,
             )
         except DecodeError as error:
-            raise RemoteProtocolError(f"{where}: {error}") from None
+            raise RemoteProtocolError(f"{response}: {error}") from None

@@ -1,10 +1,10 @@
-"""What is known of the cluster: brokers, topics, who leads which partition.
+"""Keeps cluster metadata: brokers, topics, partition leaders.
 
-Law: news of an older leader epoch never replaces newer (KIP-320), unless the topic is another one
-by the same name (KIP-516); what a refresh was asked about and did not mention is gone.
+Law: an older leader epoch never replaces a newer one (KIP-320), unless the topic was recreated
+under the same name (KIP-516); a requested topic that a response lacks is removed.
 
-    MetadataResponse ─▶ update ─▶ names of the topics that changed
-    KIP-951 hints    ─▶ learn  ─┘
+    MetadataResponse ─▶ update        ─▶ names of the topics that changed
+    KIP-951 leaders  ─▶ update_leader ─┘
 """
 
 from __future__ import annotations
@@ -24,40 +24,40 @@ from ..requests import UpdateLeader
 from .cluster import Broker, Partition, Topic
 
 RELIABLE_EPOCHS_FROM: Final = 9
-"""Brokers that answer older versions may tell leader epochs that were never true (KAFKA-9261)."""
+"""Older versions may report leader epochs that are not reliable (KAFKA-9261)."""
 TOPIC_IDS_FROM: Final = 10
 NO_LEADER: Final = -1
 
 
-def told(failure: str, trouble: str) -> str:
-    """Say what failed, and what may be why."""
-    return f"{failure} ({trouble})" if trouble else failure
+def with_cause(failure: str, cause: str) -> str:
+    """Append the likely cause to an error message."""
+    return f"{failure} ({cause})" if cause else failure
 
 
 class Metadata:
-    """The cluster as it was last heard of; implements `requests.ClusterView`."""
+    """The last known cluster metadata; implements `cluster.ClusterView`."""
 
     def __init__(self) -> None:
         self.brokers: dict[int, Broker] = {}
         self.topics: dict[str, Topic] = {}
         self.controller_id = -1
         self.cluster_id: str | None = None
-        self.trouble = ""
+        self.last_error = ""
         self._names: dict[bytes, str] = {}
 
     def partition(self, topic: str, index: int) -> Partition | None:
-        """Find a partition; None where it is not known."""
+        """Return a partition, or None if it is unknown."""
         found = self.topics.get(topic)
         return None if found is None else found.partitions.get(index)
 
     def topic_name(self, topic_id: bytes) -> str | None:
-        """Find a topic's name by its id."""
+        """Return a topic's name by its id."""
         return self._names.get(topic_id)
 
     def update(
-        self, response: MetadataResponse, version: int, asked: frozenset[str] | None
+        self, response: MetadataResponse, version: int, requested: frozenset[str] | None
     ) -> frozenset[str]:
-        """Take a response to a request about those topics (None: all); name the topics changed."""
+        """Apply a response to a request for those topics (None: all); return the topics changed."""
         if response.brokers:
             self.brokers = {
                 row.node_id: Broker(row.node_id, row.host, row.port, row.rack)
@@ -65,13 +65,17 @@ class Metadata:
             }
         self.controller_id = response.controller_id
         self.cluster_id = response.cluster_id
-        told = {
+        reported = {
             row.name: self._topic(row, version) for row in response.topics if row.name is not None
         }
-        gone = {name for name in self.topics if asked is None or name in asked} - told.keys()
-        changed = {name for name, topic in told.items() if self.topics.get(name) != topic} | gone
-        self.topics.update(told)
-        for name in gone:
+        removed = {
+            name for name in self.topics if requested is None or name in requested
+        } - reported.keys()
+        changed = {
+            name for name, topic in reported.items() if self.topics.get(name) != topic
+        } | removed
+        self.topics.update(reported)
+        for name in removed:
             del self.topics[name]
         self._names = {
             topic.topic_id: name
@@ -80,24 +84,24 @@ class Metadata:
         }
         return frozenset(changed)
 
-    def learn(self, news: UpdateLeader) -> bool:
-        """Take a broker's word on who leads a partition; False where it is nothing new."""
-        known = self.partition(news.topic, news.partition)
-        if known is None or news.leader_epoch <= known.leader_epoch:
+    def update_leader(self, event: UpdateLeader) -> bool:
+        """Apply a leader reported by a broker; return whether it is newer."""
+        known = self.partition(event.topic, event.partition)
+        if known is None or event.leader_epoch <= known.leader_epoch:
             return False
-        for broker in news.endpoints:
+        for broker in event.endpoints:
             self.brokers[broker.node_id] = broker
-        if news.leader not in self.brokers:
+        if event.leader not in self.brokers:
             return False
-        topic = self.topics[news.topic]
-        led = replace(known, leader=news.leader, leader_epoch=news.leader_epoch, error=0)
-        self.topics[news.topic] = replace(
-            topic, partitions={**topic.partitions, news.partition: led}
+        topic = self.topics[event.topic]
+        led = replace(known, leader=event.leader, leader_epoch=event.leader_epoch, error=0)
+        self.topics[event.topic] = replace(
+            topic, partitions={**topic.partitions, event.partition: led}
         )
         return True
 
     def forget(self, keep: frozenset[str]) -> None:
-        """Let go of topics that nobody needs."""
+        """Drop all topics but these."""
         self.topics = {name: topic for name, topic in self.topics.items() if name in keep}
 
     def _topic(self, row: MetadataResponseTopic, version: int) -> Topic:
@@ -107,7 +111,7 @@ class Metadata:
         same = known is not None and ZERO_UUID in (known.topic_id, topic_id)
         same = same or (known is not None and known.topic_id == topic_id)
         old: Mapping[int, Partition] = known.partitions if known is not None and same else {}
-        if row.error_code == ErrorCode.LEADER_NOT_AVAILABLE:  # for a moment: the rest stands
+        if row.error_code == ErrorCode.LEADER_NOT_AVAILABLE:  # transient: keep the partitions
             return Topic(name, topic_id, row.is_internal, old, row.error_code)
         partitions = {
             made.index: newer(made, old.get(made.index))
@@ -117,7 +121,7 @@ class Metadata:
 
 
 def partition(topic: str, row: MetadataResponsePartition, version: int) -> Partition:
-    """Take a partition as a broker tells it."""
+    """Convert a partition of a response."""
     return Partition(
         topic,
         row.partition_index,
@@ -130,8 +134,8 @@ def partition(topic: str, row: MetadataResponsePartition, version: int) -> Parti
     )
 
 
-def newer(told: Partition, known: Partition | None) -> Partition:
-    """Choose by leader epoch; without one, the last word stands."""
-    if known is None or told.leader_epoch < 0 or told.leader_epoch >= known.leader_epoch:
-        return told
+def newer(reported: Partition, known: Partition | None) -> Partition:
+    """Choose by leader epoch; without one, the latest report wins."""
+    if known is None or reported.leader_epoch < 0 or reported.leader_epoch >= known.leader_epoch:
+        return reported
     return known

@@ -1,10 +1,10 @@
-"""When metadata is asked for, and about which topics.
+"""Decides when to request metadata, and for which topics.
 
-Law: one request at a time; what was wanted while one was on its way is asked for once more, since
-the answer may be older than the wish.
+Law: one request at a time; an update requested while one is in flight leads to another request,
+since the response may be older.
 
-    wanted ──▶ (retry.backoff.ms since the last) ──▶ asked ──▶ answered: fresh, until its age
-       ▲ age, errors, new topics                       └─ unanswered: wanted, after a backoff
+    update due ──▶ (retry.backoff.ms) ──▶ in flight ──▶ response: fresh, until its age
+       ▲ age, errors, new topics                             └─ no response: due, after a backoff
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from .negotiated_versions import ours
 
 REFRESH: Final = "metadata"
 NAMELESS_FROM: Final = 1
-"""MetadataRequest: no topics means none from this version on, and all topics before."""
+"""MetadataRequest: an empty list means no topics from this version on, all topics before."""
 AUTO_CREATION_FROM: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class RequestMetadata:
-    """The request; topics None: all."""
+    """The Metadata request, for any version; topics None: all."""
 
     topics: frozenset[str] | None
     auto_create: bool
@@ -52,7 +52,7 @@ class RequestMetadata:
 
 
 class MetadataUpdater:
-    """Decides when to ask, for the topics of all owners together."""
+    """Schedules metadata requests for the topics of all owners together."""
 
     def __init__(
         self,
@@ -71,8 +71,8 @@ class MetadataUpdater:
         self._auto_create = auto_create
         self._rng = rng
         self._tracked: dict[str, frozenset[str] | None] = {}
-        self._once: frozenset[str] = frozenset()
-        self._asked: RequestMetadata | None = None
+        self._extra_topics: frozenset[str] = frozenset()
+        self._in_flight: RequestMetadata | None = None
         self._failures = 0
         self._not_before = 0.0
         self._due_at: float | None = 0.0
@@ -80,14 +80,14 @@ class MetadataUpdater:
 
     @property
     def topics(self) -> frozenset[str] | None:
-        """Topics that somebody tracks; None: all."""
+        """Topics that any owner tracks; None: all."""
         if None in self._tracked.values():
             return None
         empty: frozenset[str] = frozenset()
         return empty.union(*(each for each in self._tracked.values() if each is not None))
 
     def track(self, owner: str, topics: frozenset[str] | None, known: frozenset[str]) -> None:
-        """Track these for an owner; what is not known yet is asked for without a wait."""
+        """Track these topics for an owner; unknown topics are requested without backoff."""
         if self._tracked.get(owner, frozenset()) == topics:
             return
         self._tracked[owner] = topics
@@ -95,13 +95,13 @@ class MetadataUpdater:
             self._due_at = self._not_before = 0.0
             self._urgent = True
 
-    def want(self, topics: frozenset[str]) -> None:
-        """Ask as soon as the backoff allows."""
-        self._once |= topics
+    def request_update(self, topics: frozenset[str]) -> None:
+        """Request an update as soon as the backoff allows."""
+        self._extra_topics |= topics
         self._due_at = 0.0
 
     def next_deadline(self) -> float | None:
-        if self._asked is not None or self._due_at is None:
+        if self._in_flight is not None or self._due_at is None:
             return None
         return max(self._due_at, self._not_before)
 
@@ -111,29 +111,34 @@ class MetadataUpdater:
             return []
         topics = self.topics
         if topics is not None:
-            topics |= self._once
-        self._once = frozenset()
+            topics |= self._extra_topics
+        self._extra_topics = frozenset()
         self._due_at, self._urgent = None, False
-        self._asked = RequestMetadata(topics, self._auto_create)
+        self._in_flight = RequestMetadata(topics, self._auto_create)
         return [
             SendRequest(
-                self._owner, REFRESH, LEAST_LOADED, ApiKey.METADATA, self._asked, self._timeout_s
+                self._owner,
+                REFRESH,
+                LEAST_LOADED,
+                ApiKey.METADATA,
+                self._in_flight,
+                self._timeout_s,
             )
         ]
 
-    def answered(self, now: float) -> frozenset[str] | None:
-        """Take that the answer is here; give the topics it is about, None for all."""
-        assert self._asked is not None
-        asked, self._asked = self._asked, None
+    def on_response(self, now: float) -> frozenset[str] | None:
+        """Handle a response; return the requested topics, None for all."""
+        assert self._in_flight is not None
+        request, self._in_flight = self._in_flight, None
         self._failures = 0
         self._not_before = 0.0 if self._urgent else now + self._backoff.after(1, self._rng)
         if self._due_at is None:
             self._due_at = now + self._max_age_s
-        return asked.topics
+        return request.topics
 
-    def failed(self, now: float) -> None:
-        """Take that there was no answer."""
-        self._asked = None
+    def on_failure(self, now: float) -> None:
+        """Handle a request without a usable response."""
+        self._in_flight = None
         self._failures += 1
         self._not_before = now + self._backoff.after(self._failures, self._rng)
         self._due_at = 0.0

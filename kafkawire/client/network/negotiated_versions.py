@@ -1,14 +1,14 @@
-"""Which version of which API to speak to a broker.
+"""Negotiates API versions with a broker.
 
-Law: the newest version that the broker, this build and the request all have; a version that Kafka
-does not promise to keep is never chosen.
+Law: the newest version that broker, this build and request have in common; a version that Kafka
+marks as unstable is never chosen.
 
-    connected ─▶ ApiVersions 4 ─▶ answered: its table
-                    │ error 35: again, in the newest version its answer names (KIP-511)
-                    ▼ closed the connection: the next one begins with ApiVersions 0, and so by turns
+    connected ─▶ ApiVersions 4 ─▶ response: its table
+                    │ error 35: retry in the newest version of the response (KIP-511)
+                    ▼ closed by the broker: the next connection tries ApiVersions 0, alternating
 
-A broker that has answered once is asked in the newest version for good. One that never answers
-(Kafka before 0.10, of 2016) has no version of Produce and Fetch that this client speaks.
+A broker that responded once gets the newest version from then on. One that never responds
+(Kafka before 0.10, of 2016) supports no version of Produce and Fetch that this client has.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from ..requests import Body
 
 
 class Opening(IntEnum):
-    """How a connection begins: with ApiVersions in which version."""
+    """Which version of ApiVersions a connection sends first."""
 
     NEWEST = 0
     OLDEST = 1
 
     @property
     def other(self) -> Opening:
-        """How to begin after the broker closed on this one."""
+        """The strategy after the broker closed the connection on this one."""
         return Opening(1 - self)
 
 
 FIRST_TRY: Final = 4
-"""Of ApiVersions: newer ones add nothing to the table of versions."""
+"""Version of ApiVersions; newer ones add nothing to the table of versions."""
 
 
 class Range(NamedTuple):
-    """Versions, both ends included."""
+    """A range of versions, both ends included."""
 
     lowest: int
     highest: int
@@ -49,7 +49,7 @@ class Range(NamedTuple):
 
 @cache
 def ours(api: ApiKey) -> Range:
-    """Say which versions of an API this build speaks: those it has of request and response."""
+    """Return the versions of an API that this build has for request and response."""
     request, response = REGISTRY.request(api), REGISTRY.response(api)
     assert request is not None
     assert response is not None
@@ -58,22 +58,22 @@ def ours(api: ApiKey) -> Range:
 
 
 class Versions:
-    """What one broker speaks."""
+    """The versions that one broker supports."""
 
     def __init__(self, table: Mapping[int, Range]) -> None:
         self._table = table
 
     @classmethod
     def of(cls, offered: Iterable[ApiVersion]) -> Versions:
-        """Take the table of an ApiVersions response."""
+        """Read the table of an ApiVersions response."""
         return cls({row.api_key: Range(row.min_version, row.max_version) for row in offered})
 
     def offered(self, api: ApiKey) -> Range | None:
-        """Give what the broker has of an API; None where it has it not."""
+        """Return the broker's versions of an API; None if it lacks the API."""
         return self._table.get(api)
 
     def choose(self, api: ApiKey, body: Body) -> int | None:
-        """Choose the version for a request; None where there is none in common."""
+        """Choose the version for a request; None without a common version."""
         theirs = self._table.get(api)
         if theirs is None:
             return None

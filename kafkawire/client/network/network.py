@@ -1,11 +1,11 @@
-"""The machine between those who ask and the brokers: which broker, which connection, when.
+"""Routes requests to brokers: which broker, which connection, when.
 
-Law: every Ask ends in exactly one Answered, Unanswered or Sent; nothing waits for ever, since every
-Ask has its deadline; no broker's mistake is another broker's trouble.
+Law: every SendRequest ends in exactly one ResponseReceived, NoResponse or Sent, by its deadline; a
+failing broker does not affect requests to others.
 
-                    LEAST_LOADED ─▶ waits for a broker ──┐
-    Ask ─▶ where? ─ Coordinator  ─▶ waits for a look-up ─┼─▶ line ─▶ connection ─▶ Write
-                    node id, CONTROLLER ─────────────────┘
+                       LEAST_LOADED ─▶ waits for a broker ──┐
+    SendRequest ─▶ to? Coordinator  ─▶ waits for a lookup ──┼─▶ broker connection ─▶ Write
+                       node id, CONTROLLER ─────────────────┘
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from .broker_connection import (
     BrokerConnectionKey,
     Purpose,
     QueuedRequest,
+    address_of,
     least_loaded,
-    where,
 )
 from .cluster import Broker
 from .coordinators import Coordinators, Found
-from .metadata import Metadata, told
+from .metadata import Metadata, with_cause
 from .metadata_updater import REFRESH, MetadataUpdater
 from .settings import NetworkSettings
 from .transport import (
@@ -60,16 +60,16 @@ from .transport import (
 )
 
 OWN: Final = "network"
-"""The owner of what the network itself asks."""
+"""The owner of the network's own requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class CloseNetwork:
-    """Event: end all connections, and everything that waits."""
+    """Event: close all connections, and fail everything that waits."""
 
 
 class Randomness:
-    """The lots, nonces and connection numbers of one network."""
+    """Random numbers, nonces and connection ids of one network."""
 
     def __init__(self, rng: Rng, nonce: Callable[[], str]) -> None:
         self.rng = rng
@@ -83,8 +83,8 @@ class Randomness:
 class Network:
     """The machine.
 
-    bootstrap: (host, port) of brokers to begin with. lot: draws from 0 up to 1. nonce: draws what
-    SCRAM never uses twice.
+    bootstrap: (host, port) of the bootstrap servers. rng: returns numbers from 0 up to 1. nonce:
+    returns SCRAM nonces, never the same twice.
     """
 
     def __init__(
@@ -97,18 +97,18 @@ class Network:
     ) -> None:
         self.view = Metadata()
         self._settings = settings
-        self._draws = Randomness(rng, nonce)
+        self._randomness = Randomness(rng, nonce)
         self._bootstrap = {
             -1 - at: Broker(-1 - at, host, port) for at, (host, port) in enumerate(bootstrap)
         }
         self._bootstrapping = True
         self._closed = False
-        self._lines: dict[BrokerConnectionKey, BrokerConnection] = {}
+        self._broker_connections: dict[BrokerConnectionKey, BrokerConnection] = {}
         self._by_connection: dict[int, BrokerConnection] = {}
-        self._anywhere: deque[QueuedRequest] = deque()
+        self._unassigned: deque[QueuedRequest] = deque()
         timeout_s = settings.connection.request_timeout_s
         self._coordinators = Coordinators(OWN, timeout_s, settings.retry, rng)
-        self._refreshing = MetadataUpdater(
+        self._metadata_updater = MetadataUpdater(
             OWN,
             max_age_s=settings.metadata_max_age_s,
             timeout_s=timeout_s,
@@ -120,23 +120,30 @@ class Network:
     def handle(self, event: object, now: float) -> list[object]:
         handler = HANDLERS.get(type(event))
         if handler is None:
-            raise LocalProtocolError(f"a network does not know what {type(event).__name__} is")
+            raise LocalProtocolError(f"unknown event {type(event).__name__}")
         out: list[object] = []
-        self._carry(handler(self, event, now), now, out)
-        self._settle(now, out)
+        self._dispatch(handler(self, event, now), now, out)
+        self._send_ready(now, out)
         return out
 
     def next_deadline(self) -> float | None:
         if self._closed:
             return None
-        found = [line.next_deadline() for line in self._lines.values()]
-        found += [self._refreshing.next_deadline(), self._coordinators.next_deadline()]
-        found += [waiting.deadline for waiting in self._anywhere]
-        if self._anywhere:
-            lines = self._candidates()
-            connecting = any(line.connecting for line in lines)  # then no other is connected to
+        found = [
+            broker_connection.next_deadline()
+            for broker_connection in self._broker_connections.values()
+        ]
+        found += [self._metadata_updater.next_deadline(), self._coordinators.next_deadline()]
+        found += [queued.deadline for queued in self._unassigned]
+        if self._unassigned:
+            candidates = self._candidates()
+            connecting = any(
+                broker_connection.connecting for broker_connection in candidates
+            )  # no second attempt meanwhile
             found += [
-                line.free_at for line in lines if line.connection is not None or not connecting
+                broker_connection.free_at
+                for broker_connection in candidates
+                if broker_connection.connection is not None or not connecting
             ]
         return min((at for at in found if at is not None), default=None)
 
@@ -144,217 +151,225 @@ class Network:
         if self._closed:
             return []
         out: list[object] = []
-        for line in list(self._lines.values()):
-            self._carry(line.advance(now), now, out)
-        self._carry(self._coordinators.advance(now), now, out)
-        late = [waiting for waiting in self._anywhere if waiting.deadline <= now]
-        self._anywhere = deque(waiting for waiting in self._anywhere if waiting.deadline > now)
-        detail = told("no broker could be reached", self.view.trouble)
-        ended = (waiting.end(Reason.TIMED_OUT, detail) for waiting in late)
-        self._carry(ended, now, out)
-        self._settle(now, out)
+        for broker_connection in list(self._broker_connections.values()):
+            self._dispatch(broker_connection.advance(now), now, out)
+        self._dispatch(self._coordinators.advance(now), now, out)
+        late = [queued for queued in self._unassigned if queued.deadline <= now]
+        self._unassigned = deque(queued for queued in self._unassigned if queued.deadline > now)
+        detail = with_cause("no broker reachable", self.view.last_error)
+        closed = (queued.fail(Reason.TIMED_OUT, detail) for queued in late)
+        self._dispatch(closed, now, out)
+        self._send_ready(now, out)
         return out
 
     # Events.
 
-    def _ask(self, ask: SendRequest, now: float) -> Iterator[object]:
-        waiting = QueuedRequest(ask, now + ask.timeout_s)
+    def _send(self, request: SendRequest, now: float) -> Iterator[object]:
+        queued = QueuedRequest(request, now + request.timeout_s)
         if self._closed:
-            yield waiting.end(Reason.CLOSED, "the client is closed")
-        elif ask.to is LEAST_LOADED:
-            self._anywhere.append(waiting)
-        elif ask.to is CONTROLLER:
-            self._to_controller(waiting)
-        elif isinstance(ask.to, Coordinator):
-            broker = self._coordinators.get(ask.to)
+            yield queued.fail(Reason.CLOSED, "the client is closed")
+        elif request.to is LEAST_LOADED:
+            self._unassigned.append(queued)
+        elif request.to is CONTROLLER:
+            self._to_controller(queued)
+        elif isinstance(request.to, Coordinator):
+            broker = self._coordinators.get(request.to)
             if broker is None:
-                yield from self._coordinators.wait(ask.to, waiting)
+                yield from self._coordinators.wait(request.to, queued)
             else:
-                self._line(broker, Purpose.COORDINATION).put(waiting)
+                self._connection_to(broker, Purpose.COORDINATION).put(queued)
         else:
-            yield from self._to_node(ask.to, waiting)
+            yield from self._to_node(request.to, queued)
 
-    def _to_node(self, node: object, waiting: QueuedRequest) -> Iterator[object]:
+    def _to_node(self, node: object, queued: QueuedRequest) -> Iterator[object]:
         broker = self.view.brokers.get(node) if isinstance(node, int) else None
         if broker is None:
-            self._refreshing.want(frozenset())
-            yield waiting.end(Reason.UNKNOWN_NODE, f"no broker {node} is known")
+            self._metadata_updater.request_update(frozenset())
+            yield queued.fail(Reason.UNKNOWN_NODE, f"no broker with id {node}")
         else:
-            self._line(broker, Purpose.DATA).put(waiting)
+            self._connection_to(broker, Purpose.DATA).put(queued)
 
-    def _to_controller(self, waiting: QueuedRequest) -> None:
+    def _to_controller(self, queued: QueuedRequest) -> None:
         broker = self.view.brokers.get(self.view.controller_id)
-        if broker is None:  # any broker passes such requests on where there is no telling (KRaft)
-            self._anywhere.append(waiting)
+        if broker is None:  # any broker forwards such requests if the controller is hidden (KRaft)
+            self._unassigned.append(queued)
         else:
-            self._line(broker, Purpose.DATA).put(waiting)
+            self._connection_to(broker, Purpose.DATA).put(queued)
 
     def _track(self, event: TrackTopics, _: float) -> Iterator[object]:
-        self._refreshing.track(event.owner, event.topics, frozenset(self.view.topics))
+        self._metadata_updater.track(event.owner, event.topics, frozenset(self.view.topics))
         yield from ()
 
-    def _want(self, event: RequestMetadataUpdate, _: float) -> Iterator[object]:
-        self._refreshing.want(event.topics)
+    def _request_metadata_update(self, event: RequestMetadataUpdate, _: float) -> Iterator[object]:
+        self._metadata_updater.request_update(event.topics)
         yield from ()
 
-    def _learn(self, event: UpdateLeader, _: float) -> Iterator[object]:
-        if self.view.learn(event):
+    def _update_leader(self, event: UpdateLeader, _: float) -> Iterator[object]:
+        if self.view.update_leader(event):
             yield MetadataChanged(frozenset({event.topic}))
 
-    def _forget(self, event: ForgetCoordinator, _: float) -> Iterator[object]:
+    def _forget_coordinator(self, event: ForgetCoordinator, _: float) -> Iterator[object]:
         self._coordinators.forget(event.coordinator)
         yield from ()
 
-    def _of_connection(self, event: ShellEvent, now: float) -> Iterator[object]:
-        line = self._by_connection.get(event.connection)
-        if line is not None:  # else it was given up before the shell could know
-            yield from line.handle(event, now)
+    def _on_transport_event(self, event: ShellEvent, now: float) -> Iterator[object]:
+        broker_connection = self._by_connection.get(event.connection)
+        if broker_connection is not None:  # else it was closed already
+            yield from broker_connection.handle(event, now)
 
     def _close(self, _: CloseNetwork, now: float) -> Iterator[object]:
         self._closed = True
         detail = Reason.CLOSED.value
-        for line in list(self._lines.values()):
-            yield from line.shut(Reason.CLOSED, detail, now)
-        while self._anywhere:
-            yield self._anywhere.popleft().end(Reason.CLOSED, detail)
+        for broker_connection in list(self._broker_connections.values()):
+            yield from broker_connection.close(Reason.CLOSED, detail, now)
+        while self._unassigned:
+            yield self._unassigned.popleft().fail(Reason.CLOSED, detail)
         yield from self._coordinators.close(Reason.CLOSED, detail)
 
-    # What its own parts say.
+    # Effects of the network's parts.
 
-    def _carry(self, effects: Iterator[object], now: float, out: list[object]) -> None:
-        """Take what is the network's own out of the effects; the rest is for others."""
+    def _dispatch(self, effects: Iterator[object], now: float, out: list[object]) -> None:
+        """Handle the network's own effects; append the others to `out`."""
         for effect in effects:
             match effect:
-                case ResponseReceived() if effect.ask.owner == OWN:
-                    self._carry(self._own_answered(effect, now), now, out)
-                case NoResponse() if effect.ask.owner == OWN:
-                    self._carry(self._own_unanswered(effect, now), now, out)
+                case ResponseReceived() if effect.request.owner == OWN:
+                    self._dispatch(self._on_own_response(effect, now), now, out)
+                case NoResponse() if effect.request.owner == OWN:
+                    self._dispatch(self._on_own_failure(effect, now), now, out)
                 case SendRequest():
-                    self._carry(self._ask(effect, now), now, out)
-                case Found(broker=broker, waiting=waiting):
-                    line = self._line(broker, Purpose.COORDINATION)
-                    for each in waiting:
-                        line.put(each)
+                    self._dispatch(self._send(effect, now), now, out)
+                case Found(broker=broker, queued=queued):
+                    broker_connection = self._connection_to(broker, Purpose.COORDINATION)
+                    for each in queued:
+                        broker_connection.put(each)
                 case BrokerConnectionClosed():
-                    self._carry(self._line_ended(effect), now, out)
+                    self._dispatch(self._on_broker_connection_closed(effect), now, out)
                 case Connect(connection=number, node=node):
-                    self._by_connection[number] = self._connected_line(node, number)
+                    self._by_connection[number] = self._owner_of(node, number)
                     out.append(effect)
                 case _:
                     out.append(effect)
 
-    def _connected_line(self, node: int, number: int) -> BrokerConnection:
+    def _owner_of(self, node: int, number: int) -> BrokerConnection:
         for purpose in Purpose:
-            line = self._lines.get(BrokerConnectionKey(node, purpose))
-            if line is not None and line.connection and line.connection.number == number:
-                return line
-        raise LocalProtocolError(f"connection {number} belongs to no line")
+            broker_connection = self._broker_connections.get(BrokerConnectionKey(node, purpose))
+            if (
+                broker_connection is not None
+                and broker_connection.connection
+                and broker_connection.connection.number == number
+            ):
+                return broker_connection
+        raise LocalProtocolError(f"connection {number} has no broker connection")
 
-    def _own_answered(self, event: ResponseReceived, now: float) -> Iterator[object]:
-        if event.ask.key != REFRESH:
-            yield from self._coordinators.answered(event, now)
+    def _on_own_response(self, event: ResponseReceived, now: float) -> Iterator[object]:
+        if event.request.key != REFRESH:
+            yield from self._coordinators.on_response(event, now)
             return
         assert isinstance(event.message, MetadataResponse)
         response = event.message
         if response.error_code == ErrorCode.REBOOTSTRAP_REQUIRED:
             self._bootstrapping = True
-            self._refreshing.failed(now)
+            self._metadata_updater.on_failure(now)
         elif not response.brokers:
-            self._refreshing.failed(now)  # a broker that is starting knows nobody yet
+            self._metadata_updater.on_failure(now)  # a broker that is starting lists none yet
         else:
-            asked = self._refreshing.answered(now)
-            changed = self.view.update(response, event.version, asked)
-            if asked is not None:
-                self.view.forget(asked)
+            requested = self._metadata_updater.on_response(now)
+            changed = self.view.update(response, event.version, requested)
+            if requested is not None:
+                self.view.forget(requested)
             self._bootstrapping = False
-            self.view.trouble = ""
+            self.view.last_error = ""
             yield from self._prune(now)
             yield MetadataChanged(changed)
 
-    def _own_unanswered(self, event: NoResponse, now: float) -> Iterator[object]:
-        if event.ask.key != REFRESH:
-            yield from self._coordinators.unanswered(event, now)
+    def _on_own_failure(self, event: NoResponse, now: float) -> Iterator[object]:
+        if event.request.key != REFRESH:
+            yield from self._coordinators.on_failure(event, now)
             return
-        self._refreshing.failed(now)
+        self._metadata_updater.on_failure(now)
         if not event.retriable and event.reason is not Reason.CLOSED:
             yield ClusterFailed(event.reason, event.detail)
 
-    def _line_ended(self, effect: BrokerConnectionClosed) -> Iterator[object]:
-        key, ended = effect.key, effect.ended
+    def _on_broker_connection_closed(self, effect: BrokerConnectionClosed) -> Iterator[object]:
+        key, closed = effect.key, effect.closed
         self._by_connection = {
-            number: line
-            for number, line in self._by_connection.items()
-            if line.connection is not None and line.connection.number == number
+            number: broker_connection
+            for number, broker_connection in self._by_connection.items()
+            if broker_connection.connection is not None
+            and broker_connection.connection.number == number
         }
         if key.purpose is Purpose.COORDINATION:
-            self._coordinators.lost(key.node)
-        if not ended.deliberate:
-            self._refreshing.want(frozenset())
-            self.view.trouble = f"{where(effect.broker)}: {ended.detail}"
-        if ended.fatal:
-            while self._anywhere:
-                yield self._anywhere.popleft().end(ended.reason, ended.detail, retriable=False)
+            self._coordinators.on_disconnect(key.node)
+        if not closed.deliberate:
+            self._metadata_updater.request_update(frozenset())
+            self.view.last_error = f"{address_of(effect.broker)}: {closed.detail}"
+        if closed.fatal:
+            while self._unassigned:
+                yield self._unassigned.popleft().fail(closed.reason, closed.detail, retriable=False)
 
     def _prune(self, now: float) -> Iterator[object]:
-        """Let go of brokers that moved or are gone; of bootstrap addresses when they are idle."""
-        for key, line in list(self._lines.items()):
+        """Close connections to brokers that moved or left; to bootstrap servers when idle."""
+        for key, broker_connection in list(self._broker_connections.items()):
             known = self.view.brokers.get(key.node)
             moved = known is not None and (known.host, known.port) != (
-                line.broker.host,
-                line.broker.port,
+                broker_connection.broker.host,
+                broker_connection.broker.port,
             )
             gone = known is None and key.purpose is Purpose.DATA
-            if moved or (gone and (key.node >= 0 or line.load == 0)):
-                del self._lines[key]
-                yield from line.shut(Reason.DISCONNECTED, "the broker is elsewhere now", now)
+            if moved or (gone and (key.node >= 0 or broker_connection.load == 0)):
+                del self._broker_connections[key]
+                yield from broker_connection.close(
+                    Reason.DISCONNECTED, "the broker moved or left the cluster", now
+                )
 
-    # Who gets what.
+    # Choice of connections.
 
-    def _line(self, broker: Broker, purpose: Purpose) -> BrokerConnection:
+    def _connection_to(self, broker: Broker, purpose: Purpose) -> BrokerConnection:
         key = BrokerConnectionKey(broker.node_id, purpose)
-        line = self._lines.get(key)
-        if line is None:
+        broker_connection = self._broker_connections.get(key)
+        if broker_connection is None:
             settings = self._settings
-            line = self._lines[key] = BrokerConnection(
+            broker_connection = self._broker_connections[key] = BrokerConnection(
                 key,
                 broker,
                 settings.connection,
                 settings.reconnect,
                 settings.idle_s,
-                self._draws,
+                self._randomness,
             )
-        return line
+        return broker_connection
 
     def _candidates(self) -> list[BrokerConnection]:
-        """Lines to any broker, from which the least loaded is chosen."""
+        """Return connections to all brokers, for the choice of the least loaded."""
         brokers = self._bootstrap if self._bootstrapping else self.view.brokers
-        return [self._line(broker, Purpose.DATA) for broker in brokers.values()]
+        return [self._connection_to(broker, Purpose.DATA) for broker in brokers.values()]
 
-    def _settle(self, now: float, out: list[object]) -> None:
+    def _send_ready(self, now: float, out: list[object]) -> None:
         """Send what can be sent now."""
         if self._closed:
             return
-        self._carry(iter(self._refreshing.advance(now)), now, out)
-        while self._anywhere:
-            lines = self._candidates()
-            line = least_loaded(lines, now, self._draws.rng)
-            if line is None:
-                self._none_left(lines)
+        self._dispatch(iter(self._metadata_updater.advance(now)), now, out)
+        while self._unassigned:
+            candidates = self._candidates()
+            broker_connection = least_loaded(candidates, now, self._randomness.rng)
+            if broker_connection is None:
+                self._maybe_rebootstrap(candidates)
                 break
-            if not line.ready(now):
-                if line.connection is None:
-                    self._carry(line.connect(now), now, out)
+            if not broker_connection.ready(now):
+                if broker_connection.connection is None:
+                    self._dispatch(broker_connection.connect(now), now, out)
                 break
-            line.put(self._anywhere.popleft())
-            self._carry(line.pump(now), now, out)
-        for line in list(self._lines.values()):
-            if line.queue:
-                self._carry(line.pump(now), now, out)
+            broker_connection.put(self._unassigned.popleft())
+            self._dispatch(broker_connection.pump(now), now, out)
+        for broker_connection in list(self._broker_connections.values()):
+            if broker_connection.queue:
+                self._dispatch(broker_connection.pump(now), now, out)
 
-    def _none_left(self, lines: Sequence[BrokerConnection]) -> None:
-        """Go back to the first addresses where every broker that is known has failed (KIP-899)."""
+    def _maybe_rebootstrap(self, candidates: Sequence[BrokerConnection]) -> None:
+        """Go back to the bootstrap servers if every known broker has failed (KIP-899)."""
         if self._settings.rebootstrap and all(
-            line.connection is None and line.failures for line in lines
+            broker_connection.connection is None and broker_connection.failures
+            for broker_connection in candidates
         ):
             self._bootstrapping = True
 
@@ -362,15 +377,15 @@ class Network:
 N = Network
 
 HANDLERS: Final[Mapping[type, Callable[..., Iterator[object]]]] = {
-    SendRequest: N._ask,
+    SendRequest: N._send,
     TrackTopics: N._track,
-    RequestMetadataUpdate: N._want,
-    UpdateLeader: N._learn,
-    ForgetCoordinator: N._forget,
-    ConnectionMade: N._of_connection,
-    ConnectionLost: N._of_connection,
-    BytesReceived: N._of_connection,
-    WritingPaused: N._of_connection,
-    WritingResumed: N._of_connection,
+    RequestMetadataUpdate: N._request_metadata_update,
+    UpdateLeader: N._update_leader,
+    ForgetCoordinator: N._forget_coordinator,
+    ConnectionMade: N._on_transport_event,
+    ConnectionLost: N._on_transport_event,
+    BytesReceived: N._on_transport_event,
+    WritingPaused: N._on_transport_event,
+    WritingResumed: N._on_transport_event,
     CloseNetwork: N._close,
 }

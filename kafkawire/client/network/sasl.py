@@ -1,8 +1,8 @@
-"""SASL as a connection needs it: a mechanism's tokens, one after the other.
+"""SASL mechanisms: the tokens of one exchange.
 
-Law: credentials show in no repr and no error.
+Law: credentials appear in no repr and no error.
 
-    PLAIN          NUL user NUL password  (RFC 4616)   ─▶ anything
+    PLAIN          NUL user NUL password  (RFC 4616)   ─▶ empty
     SCRAM-SHA-256  see scram.py
     SCRAM-SHA-512
 """
@@ -22,7 +22,7 @@ MECHANISMS: Final = (PLAIN, *HASHES)
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Who one is, and by which mechanism that is proved."""
+    """Username, password and mechanism."""
 
     mechanism: str
     username: str
@@ -31,9 +31,11 @@ class Credentials:
     def __post_init__(self) -> None:
         if self.mechanism not in MECHANISMS:
             known = ", ".join(MECHANISMS)
-            raise LocalProtocolError(f"SASL mechanism {self.mechanism!r}; known are {known}")
+            raise LocalProtocolError(
+                f"unknown SASL mechanism {self.mechanism!r}: expected one of {known}"
+            )
         if self.mechanism == PLAIN and "\0" in self.username + self.password:
-            raise LocalProtocolError("SASL PLAIN: a NUL in the username or password")
+            raise LocalProtocolError("SASL PLAIN: NUL in username or password")
 
 
 class Mechanism(Protocol):
@@ -45,7 +47,7 @@ class Mechanism(Protocol):
 
 
 class Plain:
-    """The password, as it is."""
+    """The password in plain text."""
 
     def __init__(self, username: str, password: str) -> None:
         self._token = f"\0{username}\0{password}".encode()
@@ -55,12 +57,12 @@ class Plain:
 
     def step(self, challenge: bytes) -> bytes | None:
         if challenge:
-            raise RemoteProtocolError("SASL PLAIN: the server asks for more than the password")
+            raise RemoteProtocolError("SASL PLAIN: unexpected server challenge")
         return None
 
 
 def mechanism(credentials: Credentials, nonce: Callable[[], str]) -> Mechanism:
-    """Begin an exchange; `nonce` draws what SCRAM needs afresh each time."""
+    """Start an exchange; `nonce` returns SCRAM's nonce, never the same twice."""
     username, password = credentials.username, credentials.password
     if credentials.mechanism == PLAIN:
         return Plain(username, password)

@@ -1,7 +1,7 @@
-"""SCRAM: proving that one knows a password without sending it (RFC 5802, RFC 7677; KIP-84).
+"""SCRAM: proves knowledge of a password without sending it (RFC 5802, RFC 7677; KIP-84).
 
-Law: the server must prove that it knows the password too, before it is believed; a nonce comes in
-as an argument; what the server says is checked before anything is computed from it.
+Law: the server must prove that it knows the password too; the nonce is an argument; a server
+message is validated before anything is computed from it.
 
     client-first  n,,n=USER,r=NONCE
     server-first  r=NONCE+MORE,s=SALT,i=ITERATIONS
@@ -20,16 +20,16 @@ from typing import Final
 from ...errors import LocalProtocolError, RemoteProtocolError
 
 HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
-FEWEST_ITERATIONS: Final = 4096
-"""Fewer make a captured exchange too cheap to guess at; it is also Kafka's own minimum."""
-MOST_ITERATIONS: Final = 1_000_000
-"""More would keep this process busy for as long as a hostile server likes."""
+MIN_ITERATIONS: Final = 4096
+"""Fewer make brute-forcing a captured exchange too cheap; it is also Kafka's minimum."""
+MAX_ITERATIONS: Final = 1_000_000
+"""More would let a hostile server keep this process busy."""
 GS2_HEADER: Final = "n,,"
-LONGEST: Final = 16_384
+MAX_MESSAGE_BYTES: Final = 16_384
 
 
 class Scram:
-    """One exchange, from the client's side.
+    """The client side of one exchange.
 
     nonce: printable text without a comma, never used twice. extensions: pairs that Kafka adds to
     the client's first message (`tokenauth=true` for a delegation token, KIP-48).
@@ -46,39 +46,41 @@ class Scram:
         self._hash = HASHES[mechanism]
         self._password = password.encode()
         self._nonce = nonce
-        said = "".join(f",{name}={value}" for name, value in extensions)
-        self._first = f"n={escaped(username)},r={nonce}{said}"
+        suffix = "".join(f",{name}={value}" for name, value in extensions)
+        self._first = f"n={escaped(username)},r={nonce}{suffix}"
         self._signature: bytes | None = None
-        self._steps = iter((self._prove, self._believe))
+        self._steps = iter((self._prove, self._verify_server))
 
     def first(self) -> bytes:
-        """Give the client's first message."""
+        """Return the client's first message."""
         return (GS2_HEADER + self._first).encode()
 
     def step(self, challenge: bytes) -> bytes | None:
-        """Answer what the server said; None when it has proved itself and all is done.
+        """Respond to a server message; None when the server is verified and the exchange complete.
 
-        Raises RemoteProtocolError where the server broke the rules or refused.
+        Raises RemoteProtocolError for an invalid message or an error of the server.
         """
         step = next(self._steps, None)
         if step is None:
-            raise RemoteProtocolError("SCRAM: the server went on after the end")
-        if len(challenge) > LONGEST:
-            raise RemoteProtocolError(f"SCRAM: a message of {len(challenge)} bytes")
+            raise RemoteProtocolError("SCRAM: server message after the end of the exchange")
+        if len(challenge) > MAX_MESSAGE_BYTES:
+            raise RemoteProtocolError(
+                f"SCRAM: server message of {len(challenge)} bytes is too long"
+            )
         try:
             text = challenge.decode()
         except UnicodeDecodeError:
-            raise RemoteProtocolError("SCRAM: a message that is not UTF-8") from None
+            raise RemoteProtocolError("SCRAM: server message is not valid UTF-8") from None
         return step(text)
 
     def _prove(self, challenge: str) -> bytes:
-        said = attributes(challenge)
-        if "m" in said:
-            raise RemoteProtocolError("SCRAM: the server demands an extension that is not known")
-        nonce, salt = said.get("r", ""), decoded(said, "s")
+        received = attributes(challenge)
+        if "m" in received:
+            raise RemoteProtocolError("SCRAM: unknown mandatory extension")
+        nonce, salt = received.get("r", ""), decoded(received, "s")
         if not nonce.startswith(self._nonce) or nonce == self._nonce:
-            raise RemoteProtocolError("SCRAM: the server's nonce does not continue ours")
-        salted = hashlib.pbkdf2_hmac(self._hash, self._password, salt, iterations(said))
+            raise RemoteProtocolError("SCRAM: server nonce does not start with the client nonce")
+        salted = hashlib.pbkdf2_hmac(self._hash, self._password, salt, iterations(received))
         without_proof = f"c={b64encode(GS2_HEADER.encode()).decode()},r={nonce}"
         signed = f"{self._first},{challenge},{without_proof}".encode()
         client_key = self._hmac(salted, b"Client Key")
@@ -88,56 +90,56 @@ class Scram:
         self._signature = self._hmac(self._hmac(salted, b"Server Key"), signed)
         return f"{without_proof},p={b64encode(proof).decode()}".encode()
 
-    def _believe(self, challenge: str) -> None:
-        said = attributes(challenge)
-        if "e" in said:
-            raise RemoteProtocolError(f"SCRAM: the server refused: {said['e']}")
+    def _verify_server(self, challenge: str) -> None:
+        received = attributes(challenge)
+        if "e" in received:
+            raise RemoteProtocolError(f"SCRAM: server error: {received['e']}")
         assert self._signature is not None
-        if not hmac.compare_digest(decoded(said, "v"), self._signature):
-            raise RemoteProtocolError("SCRAM: the server does not know the password")
+        if not hmac.compare_digest(decoded(received, "v"), self._signature):
+            raise RemoteProtocolError("SCRAM: invalid server signature")
 
     def _hmac(self, key: bytes, data: bytes) -> bytes:
         return hmac.new(key, data, self._hash).digest()
 
 
 def escaped(username: str) -> str:
-    """Write a name as SCRAM does: `=` and `,` have a meaning there."""
+    """Escape `=` and `,` in a username."""
     if not username:
-        raise LocalProtocolError("SCRAM: the username is empty")
+        raise LocalProtocolError("SCRAM: empty username")
     return username.replace("=", "=3D").replace(",", "=2C")
 
 
 def attributes(message: str) -> dict[str, str]:
-    """Split `a=1,b=2`; of an attribute that comes twice the first stands."""
+    """Split `a=1,b=2`; the first of repeated attributes wins."""
     found: dict[str, str] = {}
     for part in message.split(","):
         name, equals, value = part.partition("=")
         if len(name) != 1 or not equals:
-            raise RemoteProtocolError("SCRAM: a message that is not a list of attributes")
+            raise RemoteProtocolError("SCRAM: malformed server message")
         found.setdefault(name, value)
     return found
 
 
-def decoded(said: dict[str, str], name: str) -> bytes:
+def decoded(received: dict[str, str], name: str) -> bytes:
     try:
-        value = b64decode(said[name], validate=True)
+        value = b64decode(received[name], validate=True)
     except KeyError:
-        raise RemoteProtocolError(f"SCRAM: the server's {name}= is missing") from None
+        raise RemoteProtocolError(f"SCRAM: attribute {name}= is missing") from None
     except binascii.Error:
-        raise RemoteProtocolError(f"SCRAM: the server's {name}= is not base64") from None
+        raise RemoteProtocolError(f"SCRAM: attribute {name}= is not valid base64") from None
     if not value:
-        raise RemoteProtocolError(f"SCRAM: the server's {name}= is empty")
+        raise RemoteProtocolError(f"SCRAM: attribute {name}= is empty")
     return value
 
 
-def iterations(said: dict[str, str]) -> int:
-    """Read the number of iterations, between what is safe and what is affordable."""
-    text = said.get("i", "")
-    if not (text.isascii() and text.isdigit()) or len(text) > len(str(MOST_ITERATIONS)):
-        raise RemoteProtocolError("SCRAM: the server's i= is no count of iterations")
+def iterations(received: dict[str, str]) -> int:
+    """Parse the iteration count, between the safe minimum and the affordable maximum."""
+    text = received.get("i", "")
+    if not (text.isascii() and text.isdigit()) or len(text) > len(str(MAX_ITERATIONS)):
+        raise RemoteProtocolError("SCRAM: attribute i= is not an iteration count")
     count = int(text)
-    if not FEWEST_ITERATIONS <= count <= MOST_ITERATIONS:
+    if not MIN_ITERATIONS <= count <= MAX_ITERATIONS:
         raise RemoteProtocolError(
-            f"SCRAM: {count} iterations; {FEWEST_ITERATIONS} to {MOST_ITERATIONS} are taken"
+            f"SCRAM: {count} iterations, expected {MIN_ITERATIONS} to {MAX_ITERATIONS}"
         )
     return count

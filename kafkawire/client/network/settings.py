@@ -1,4 +1,4 @@
-"""What a client's network is told."""
+"""Settings of a client's network."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from .connection_states import ConnectionSettings
 
 @dataclass(frozen=True, slots=True)
 class NetworkSettings:
-    """What a client's network is told once; times in seconds.
+    """Settings of a client's network; times in seconds.
 
-    rebootstrap: go back to the addresses it began with when no known broker can be reached
-    (KIP-899).
+    rebootstrap: go back to the bootstrap servers when no known broker is reachable (KIP-899).
     """
 
     connection: ConnectionSettings

@@ -1,7 +1,7 @@
-"""What the network of a client and its shell, which has the sockets, say to each other.
+"""Events and effects between the network of a client and its shell, which owns the sockets.
 
-Law: a connection has a number of its own, so that news of one that was given up is never taken for
-news of the next.
+Law: every connection has its own id, so that an event of a closed connection is never taken for
+one of the next.
 
     network -- Connect, Write, Close --> shell
     network <-- ConnectionMade, ConnectionLost, BytesReceived, WritingPaused, WritingResumed --
@@ -38,7 +38,7 @@ class ConnectionMade:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLost:
-    """It could not be made, or has ended. fatal: making it again cannot help (a TLS certificate
+    """The connection failed or was closed. fatal: a reconnect will not help (a TLS certificate
     that is not accepted).
     """
 
@@ -55,7 +55,7 @@ class BytesReceived:
 
 @dataclass(frozen=True, slots=True)
 class WritingPaused:
-    """The peer reads slower than we write: what is written now would pile up in memory."""
+    """The peer reads slower than this client writes: more writes would pile up in memory."""
 
     connection: int
 

@@ -1,10 +1,10 @@
-"""The producer's machine: records in, exactly one result for each out.
+"""The producer's machine: records in, exactly one delivery report for each out.
 
-Law: the results of a partition come in the order in which its records were given.
+Law: the delivery reports of a partition come in the order of its records.
 
     Send ─▶ partition ─▶ open batch ─▶ queue ─▶ in flight ─▶ Delivered | Failed
             (key, or     (linger,      (per      │
-             sticky)      batch size)   leader)  └─▶ again, in order (retries, splits, new epoch)
+             sticky)      batch size)   leader)  └─▶ retry, in order (retries, splits, new epoch)
 """
 
 from .configuration import PRODUCER_KEYS, ProducerSettings, producer_settings

@@ -1,9 +1,9 @@
-"""One batch of one partition, from its first record to its result.
+"""One batch of one partition, from its first record to its delivery report.
 
-Law: a batch has one result; splitting it gives batches that together have its records, in order.
+Law: a batch has one result; splitting it makes batches that together have its records, in order.
 
     open ─▶ closed ─▶ in flight ─▶ done
-                 ▲────────┘ again
+                 ▲────────┘ retry
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ TRUSTED: Final = RecordLimits()
 
 
 class Batch:
-    """Records that go out together.
+    """Records that are sent together.
 
-    order: where it stands among all batches, the halves of one in its place. number: the first part
-    of it, which halves share.
-    closed: whether no record may be added. attempts: how often it was sent in vain.
+    order: its position among all batches; the halves of a split sort in its place. number: the
+    first part of order, which halves share.
+    closed: whether it accepts no more records. attempts: how many failed.
     """
 
     __slots__ = (
@@ -76,19 +76,19 @@ class Batch:
         self.builder.append(key, value, timestamp, headers)
         self.tokens.append(token)
 
-    def number_from(self, producer_id: int, producer_epoch: int, sequence: int) -> None:
-        """Give the batch its place in what the producer sends to the partition."""
+    def set_producer_state(self, producer_id: int, producer_epoch: int, sequence: int) -> None:
+        """Set producer id, epoch and base sequence."""
         self.sequence = sequence
         self.builder.producer_id = producer_id
         self.builder.producer_epoch = producer_epoch
         self.builder.base_sequence = sequence
 
     def build(self) -> bytes:
-        """Write the batch as it goes over the wire."""
+        """Encode the batch."""
         return self.builder.build()
 
     def split(self) -> tuple[Batch, Batch]:
-        """Make two of it, for a broker that finds it too large."""
+        """Split the batch in two, after a broker rejected it as too large."""
         records = list(RecordBatches(self.build(), limits=TRUSTED).records())
         middle = len(records) // 2
         first = Batch((*self.order, 0), self._compression, self.created_at)
@@ -101,11 +101,11 @@ class Batch:
         return first, second
 
     def deliver(self, base_offset: int, log_append_time: int) -> None:
-        """Note that it is in the log."""
+        """Mark the batch as appended to the log."""
         self.done = True
         self.base_offset, self.log_append_time = base_offset, log_append_time
 
     def fail(self, failure: Failure) -> None:
-        """Note that it is not, or may not be."""
+        """Mark the batch as failed."""
         self.done = True
         self.failure = failure

@@ -1,6 +1,6 @@
-"""Checks a record before anything is queued for it.
+"""Validates a record before it is queued.
 
-Law: a record that passes can be encoded; no other record ever fails because of it.
+Law: a valid record can be encoded; no other record ever fails because of it.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from .events import Send
 
 
 def checked(record: Send) -> Send:
-    """Return the record with what may still change (bytearray, list) copied.
+    """Return the record with mutable values (bytearray, list) copied.
 
     Raises InvalidValue for a wrong type, OutOfRange for a number that the record format cannot
-    hold; both name the argument.
+    represent; both name the argument.
     """
     token, topic, partition, key, value, timestamp, headers = record
-    if (  # what nearly every record is, at next to no cost
+    if (  # fast path for nearly every record
         type(topic) is str
         and topic.isascii()
         and 0 < len(topic) <= LONGEST_TOPIC
@@ -43,13 +43,13 @@ def checked(record: Send) -> Send:
 
 
 def checked_headers(headers: object) -> Headers:
-    """Return headers as tuples of (name, content). Raises InvalidValue, OutOfRange."""
+    """Return headers as tuples of (name, value). Raises InvalidValue, OutOfRange."""
     if not isinstance(headers, tuple | list):
         kind = type(headers).__name__
         raise InvalidValue(f"expected a tuple or list of (name, value), got {kind}", "headers")
     found = []
     for at, each in enumerate(headers):
         name, value = pair(each, f"headers[{at}]", "(name, value)")
-        where = f"headers[{at}]"
-        found.append((text(name, f"{where} name", longest=INT32), content(value, f"{where} value")))
+        field = f"headers[{at}]"
+        found.append((text(name, f"{field} name", longest=INT32), content(value, f"{field} value")))
     return tuple(found)

@@ -1,7 +1,7 @@
-"""A producer's settings, under Kafka's names.
+"""A producer's configuration, under Kafka's names.
 
-Law: settings that contradict each other are refused, not bent: idempotence without acks=all would
-promise what it cannot keep.
+Law: settings that contradict each other are rejected, not adjusted: idempotence without acks=all
+is not idempotent.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from ..config import (
     Setting,
     Values,
     backoff,
+    boolean,
     integer,
     one_of,
     seconds,
-    truth,
     whole,
 )
 from ..failures import ConfigurationError
@@ -31,39 +31,41 @@ from ..network.backoff import Backoff
 
 ACKS: Final = {"0": 0, "1": 1, "-1": -1, "all": -1}
 MOST_IN_FLIGHT_IN_ORDER: Final = 5
-"""Batches of a producer that a broker remembers for a partition (KIP-679)."""
+"""In-flight batches of a partition whose sequence numbers a broker tracks (KIP-679)."""
 
 
 def acks(value: Setting) -> object:
-    """0, 1 or all."""
+    """Parse 0, 1 or all."""
     found = ACKS.get(str(value).strip().lower())
     if found is None or isinstance(value, bool):
-        raise ValueError(f"{value!r} is none of 0, 1, all")
+        raise ValueError(f"expected one of 0, 1, all, got {value!r}")
     return found
 
 
 PRODUCER_KEYS: Final[Mapping[str, Key]] = {
     **CLIENT_KEYS,
-    "acks": Key(acks, -1, "who must have a record before it counts as delivered: 0, 1 or all"),
-    "enable.idempotence": Key(truth, None, "whether a record that is sent twice is kept once"),
+    "acks": Key(acks, -1, "acknowledgements required for delivery: 0, 1 or all"),
+    "enable.idempotence": Key(boolean, None, "whether retries never duplicate records"),
     "compression.type": Key(
-        one_of("none", "gzip", "snappy", "lz4", "zstd"), "none", "how batches are compressed"
+        one_of("none", "gzip", "snappy", "lz4", "zstd"), "none", "compression of batches"
     ),
-    "batch.size": Key(integer(0, INT32), 16_384, "bytes of a batch, before compression"),
+    "batch.size": Key(integer(0, INT32), 16_384, "maximum bytes of a batch, before compression"),
     "linger.ms": Key(MILLISECONDS, 5, "how long a batch waits for more records"),
-    "buffer.memory": Key(integer(0, INT64), 33_554_432, "bytes that wait for their result"),
-    "max.block.ms": Key(MILLISECONDS, 60_000, "how long a send may wait for memory or metadata"),
-    "max.request.size": Key(integer(0, INT32), 1_048_576, "bytes of a record, and of a request"),
-    "retries": Key(integer(0, INT32), INT32, "how often a batch is sent again"),
-    "delivery.timeout.ms": Key(MILLISECONDS, 120_000, "from a send to its result, at most"),
-    "partitioner.ignore.keys": Key(truth, False, "whether keys have no say in the partition"),
-    "partitioner.adaptive.partitioning.enable": Key(truth, True, "avoid partitions that are slow"),
+    "buffer.memory": Key(integer(0, INT64), 33_554_432, "bytes of records without a result"),
+    "max.block.ms": Key(MILLISECONDS, 60_000, "how long send() waits for memory or metadata"),
+    "max.request.size": Key(
+        integer(0, INT32), 1_048_576, "maximum bytes of a record and of a request"
+    ),
+    "retries": Key(integer(0, INT32), INT32, "maximum retries of a batch"),
+    "delivery.timeout.ms": Key(MILLISECONDS, 120_000, "maximum time from send() to the result"),
+    "partitioner.ignore.keys": Key(boolean, False, "choose the partition without the key"),
+    "partitioner.adaptive.partitioning.enable": Key(boolean, True, "prefer faster partitions"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ProducerSettings:
-    """What a producer's machine is told; sizes in bytes, times in seconds."""
+    """Settings of a producer; sizes in bytes, times in seconds."""
 
     acks: int = -1
     idempotent: bool = True
@@ -83,13 +85,13 @@ class ProducerSettings:
 
 
 def producer_settings(values: Values) -> ProducerSettings:
-    """Make them out of checked values; ConfigurationError where they contradict each other."""
+    """Make the settings from checked values; ConfigurationError if they contradict each other."""
     in_flight = whole(values, "max.in.flight.requests.per.connection")
     linger_s, timeout_s = seconds(values, "linger.ms"), seconds(values, "request.timeout.ms")
     delivery_s = seconds(values, "delivery.timeout.ms")
     if delivery_s < linger_s + timeout_s:
         raise ConfigurationError(
-            "delivery.timeout.ms", "must be at least linger.ms and request.timeout.ms together"
+            "delivery.timeout.ms", "must be at least linger.ms + request.timeout.ms"
         )
     return ProducerSettings(
         acks=whole(values, "acks"),
@@ -111,16 +113,16 @@ def producer_settings(values: Values) -> ProducerSettings:
 
 
 def _idempotent(values: Values, in_flight: int) -> bool:
-    """Idempotence is on unless it is turned off, or something that rules it out is asked for."""
-    against = {
+    """Return whether idempotence is on: by default, unless another setting rules it out."""
+    conflicts = {
         "acks": whole(values, "acks") != -1,
         "max.in.flight.requests.per.connection": in_flight > MOST_IN_FLIGHT_IN_ORDER,
         "retries": whole(values, "retries") == 0,
     }
-    wanted = values["enable.idempotence"]
-    if wanted is None:
-        return not any(against.values())
-    for key, ruled_out in against.items():
-        if wanted and ruled_out:
-            raise ConfigurationError(key, "enable.idempotence rules this value out (KIP-679)")
-    return bool(wanted)
+    enabled = values["enable.idempotence"]
+    if enabled is None:
+        return not any(conflicts.values())
+    for key, conflict in conflicts.items():
+        if enabled and conflict:
+            raise ConfigurationError(key, "incompatible with enable.idempotence (KIP-679)")
+    return bool(enabled)

@@ -1,11 +1,11 @@
-"""What becomes of a batch that was sent, or waited too long.
+"""Decides what becomes of batches: delivery, failure, split or retry.
 
-Law: a batch ends once; one that is sent again keeps its place, and its numbers as long as the
-broker may have seen them.
+Law: a batch completes once; a retried batch keeps its position, and its sequence numbers as long
+as the broker may have seen them.
 
-    answer ─▶ verdict ─▶ delivered · lost · split · again ─▶ (backoff) ─▶ queue
-                                               └─ out of step ─▶ a new epoch, if nothing older
-                                                                 is still to come
+    response ─▶ outcome ─▶ delivered · failed · split · retry ─▶ (backoff) ─▶ queue
+                                                └─ sequence error ─▶ next epoch, unless an older
+                                                                     batch is incomplete
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from .batch import Batch
 from .configuration import ProducerSettings
 from .events import Failure
 from .partition_queue import PartitionQueue
-from .produce_requests import Verdict, said, verdict
-from .producer_id import Identities
+from .produce_requests import BatchOutcome, error_text, outcome_of
+from .producer_id import ProducerIdManager
 from .record_accumulator import RecordAccumulator
 
 
 class DeliveryReports:
-    """Decides over the batches of all partitions."""
+    """Completes the batches of all partitions."""
 
     def __init__(
         self,
         settings: ProducerSettings,
         view: ClusterView,
         accumulator: RecordAccumulator,
-        identities: Identities,
+        producer_ids: ProducerIdManager,
         rng: Rng,
     ) -> None:
         self._settings = settings
         self._view = view
         self._accumulator = accumulator
-        self._identities = identities
+        self._producer_ids = producer_ids
         self._rng = rng
 
-    def judge(
+    def complete(
         self,
         queue: PartitionQueue,
         batch: Batch,
@@ -51,91 +51,93 @@ class DeliveryReports:
         endpoints: tuple[Broker, ...],
         now: float,
     ) -> Iterator[object]:
-        """Take the broker's word on a batch."""
-        if batch.done:  # its time was over before the answer came
+        """Handle the broker's result for a batch."""
+        if batch.done:  # it expired before the response
             queue.in_flight.remove(batch)
             return
         code = error_of(row.error_code)
-        failure = Failure(code, None, f"{queue.topic}-{queue.partition}: {said(row)}".rstrip(": "))
-        match verdict(code, len(batch.tokens), self._settings.idempotent):
-            case Verdict.DELIVERED:
+        failure = Failure(
+            code, None, f"{queue.topic}-{queue.partition}: {error_text(row)}".rstrip(": ")
+        )
+        match outcome_of(code, len(batch.tokens), self._settings.idempotent):
+            case BatchOutcome.DELIVERED:
                 queue.in_flight.remove(batch)
-                queue.known = True
+                queue.acknowledged = True
                 offset = -1 if code else row.base_offset
                 batch.deliver(offset, row.log_append_time_ms)
-            case Verdict.SPLIT:
+            case BatchOutcome.SPLIT:
                 self._accumulator.used += queue.split(batch)
-            case Verdict.LOST:
+            case BatchOutcome.FAILED:
                 queue.in_flight.remove(batch)
                 self.fail(queue, batch, failure)
-            case Verdict.AGAIN:
-                self.again(queue, batch, failure, now)
-                yield from self._look_again(queue, row, endpoints, code)
-            case Verdict.OUT_OF_STEP:
-                self._step(queue, batch, code, failure, now)
+            case BatchOutcome.RETRY:
+                self.retry(queue, batch, failure, now)
+                yield from self._update_leader(queue, row, endpoints, code)
+            case BatchOutcome.SEQUENCE_ERROR:
+                self._on_sequence_error(queue, batch, code, failure, now)
 
-    def _look_again(
+    def _update_leader(
         self,
         queue: PartitionQueue,
         row: PartitionProduceResponse,
         endpoints: tuple[Broker, ...],
         code: ErrorCode,
     ) -> Iterator[object]:
-        told = row.current_leader
-        if told.leader_id >= 0:
+        reported = row.current_leader
+        if reported.leader_id >= 0:
             known = self._view.partition(queue.topic, queue.partition)
             yield UpdateLeader(
-                queue.topic, queue.partition, told.leader_id, told.leader_epoch, endpoints
+                queue.topic, queue.partition, reported.leader_id, reported.leader_epoch, endpoints
             )
-            queue.led_anew = known is not None and told.leader_epoch > known.leader_epoch
+            queue.leader_changed = known is not None and reported.leader_epoch > known.leader_epoch
         if code.invalid_metadata:
             yield RequestMetadataUpdate()
 
-    def _step(
+    def _on_sequence_error(
         self, queue: PartitionQueue, batch: Batch, code: ErrorCode, failure: Failure, now: float
     ) -> None:
-        """The broker expected other numbers: because an older batch is still to come, or because
-        one never will.
+        """The broker expected another sequence number: an older batch is incomplete, or one failed
+        for good.
         """
         older = any(not each.done and each.order < batch.order for each in queue.unresolved)
         if not older:
             fenced = code is ErrorCode.INVALID_PRODUCER_EPOCH
-            self._identities.leave(queue.identity, fenced=fenced)
+            self._producer_ids.invalidate(queue.identity, fenced=fenced)
             queue.reset = True
-        self.again(queue, batch, failure, now)
+        self.retry(queue, batch, failure, now)
 
-    def again(self, queue: PartitionQueue, batch: Batch, failure: Failure, now: float) -> None:
-        """Have a batch sent again, after a backoff, if it may still be."""
+    def retry(self, queue: PartitionQueue, batch: Batch, failure: Failure, now: float) -> None:
+        """Retry a batch after a backoff, unless retries or time are exhausted."""
         late = now >= batch.created_at + self._settings.delivery_timeout_s
         if late or batch.attempts >= self._settings.retries:
             queue.in_flight.remove(batch)
             self.fail(queue, batch, failure)
             return
-        queue.again(batch)
+        queue.reenqueue(batch)
         wait = self._settings.retry.after(batch.attempts, self._rng)
         queue.not_before = max(queue.not_before, now + wait)
 
     def fail(self, queue: PartitionQueue, batch: Batch, failure: Failure) -> None:
-        """Give up on a batch. If it had its numbers, and the broker lacks it, the next one will be
-        out of step; numbering that anew before the broker has said so could double it.
+        """Fail a batch. If it had sequence numbers that the broker lacks, the next batch gets a
+        sequence error; renumbering before that error could duplicate the batch.
         """
         queue.drop(batch)
         batch.fail(failure)
 
     def fail_all(self, failure: Failure) -> None:
-        """Give up on every batch."""
+        """Fail every batch."""
         for queue in self._accumulator.busy.values():
             for batch in queue.unresolved:
                 if not batch.done:
                     self.fail(queue, batch, failure)
 
     def expire(self, queue: PartitionQueue, now: float) -> None:
-        """Give up on batches that have had delivery.timeout.ms."""
+        """Fail batches that are older than delivery.timeout.ms."""
         limit = self._settings.delivery_timeout_s
         for batch in queue.unresolved:
             if now < batch.created_at + limit:
                 break
             if not batch.done:
-                sent = "sent and not answered" if batch in queue.in_flight else "not delivered"
+                sent = "no response" if batch in queue.in_flight else "not delivered"
                 detail = f"{queue.topic}-{queue.partition}: {sent} within delivery.timeout.ms"
                 self.fail(queue, batch, Failure(ErrorCode.NONE, Reason.TIMED_OUT, detail))

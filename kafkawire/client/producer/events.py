@@ -1,7 +1,7 @@
-"""What a producer is told by its user, and what it tells.
+"""Events and effects of a producer.
 
-Law: each token of a Send comes back in exactly one Delivered or Failed; Parked and Placed only say
-that the user should wait in between.
+Law: each token of a Send returns in exactly one Delivered or Failed; Parked and Placed only tell
+the user to wait in between.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from ..requests import Reason
 
 
 class Send(NamedTuple):
-    """A record to be sent.
+    """A record to send.
 
-    token: the user's name for it. partition: None leaves the choice to the partitioner.
+    token: the user's id for it. partition: None leaves the choice to the partitioner.
     timestamp: milliseconds since the epoch.
     """
 
@@ -33,35 +33,34 @@ class Send(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Withdraw:
-    """The user no longer waits for a record that is Parked: forget it, without a result."""
+    """The user no longer waits for a Parked record: drop it, without a result."""
 
     token: Hashable
 
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """Send all that was told before, what is parked too, and say when each has its result."""
+    """Send all records so far, parked ones too, without lingering; then report Flushed."""
 
     token: Hashable
 
 
 @dataclass(frozen=True, slots=True)
 class CloseProducer:
-    """Take nothing more; say when all that was taken has its result."""
+    """Accept no more records; ProducerClosed when each has its result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Abandon:
-    """Give up on all that has no result yet."""
+    """Fail all records without a result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
     """Why records were not delivered.
 
-    code: the broker's error, NONE where it is not the broker's word. reason: why there is no
-    answer, None where there was one. Where the reason is TIMED_OUT or DISCONNECTED the broker may
-    have them all the same.
+    code: the broker's error, NONE if the broker reported none. reason: why there is no response,
+    None if there was one. With TIMED_OUT and DISCONNECTED the broker may have appended them.
     """
 
     code: ErrorCode
@@ -71,24 +70,24 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """The record waits for metadata or for memory: a user who bounds memory waits too."""
+    """The record waits for metadata or memory: a user who bounds memory waits too."""
 
     token: Hashable
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A parked record is in a batch now."""
+    """A parked record was appended to a batch."""
 
     token: Hashable
 
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """Records of one batch are in the log, the first at base_offset, the others behind it.
+    """Records of one batch are in the log, at consecutive offsets from base_offset.
 
-    base_offset: -1 where the broker did not say (acks=0, or a repeated batch). log_append_time:
-    the broker's timestamp for all of them, -1 where each keeps its own.
+    base_offset: -1 if the broker did not report it (acks=0, or a duplicate batch).
+    log_append_time: the broker's timestamp for all of them, -1 if each keeps its own.
     """
 
     topic: str
@@ -115,4 +114,4 @@ class Flushed:
 
 @dataclass(frozen=True, slots=True)
 class ProducerClosed:
-    """All that was taken has its result."""
+    """All accepted records have their result."""

@@ -1,7 +1,7 @@
 """MurmurHash2, as Java's client hashes keys: 32 bits, seed 0x9747b28c.
 
-Law: equal to `org.apache.kafka.common.utils.Utils.murmur2`, or keys of one topic would be spread
-over partitions in two ways.
+Law: equal to `org.apache.kafka.common.utils.Utils.murmur2`, so that both clients map a key to the
+same partition.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ M: Final = 0x5BD1E995
 R: Final = 24
 MASK: Final = 0xFFFFFFFF
 POSITIVE: Final = 0x7FFFFFFF
-REMEMBERED: Final = 4096
-"""Keys whose hash is kept: keys come again, and looking one up costs a tenth of hashing it."""
+CACHED_HASHES: Final = 4096
+"""Size of the hash cache: keys repeat, and a lookup costs a tenth of hashing."""
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(CACHED_HASHES)
 def murmur2(data: bytes) -> int:
-    """Hash; an unsigned number of 32 bits (Java shows the same bits signed)."""
+    """Hash bytes to an unsigned 32-bit number (Java shows the same bits signed)."""
     length = len(data)
     h = SEED ^ length
     words = length >> 2

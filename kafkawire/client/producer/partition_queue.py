@@ -1,9 +1,9 @@
-"""All batches of one partition, in order.
+"""Queues the batches of one partition, in order.
 
-Law: batches leave in the order of their records, and so do their results; while one is sent again,
-none that is younger overtakes it; sequence numbers have no gap within an epoch.
+Law: batches are sent and reported in the order of their records; no batch overtakes one that is
+retried; sequence numbers have no gap within an epoch.
 
-    unresolved  [b1 b2 b3 b4 b5]      results are given from the left
+    unresolved  [b1 b2 b3 b4 b5]      results are reported from the left
     in flight   [b1 b2]
     queued            [b3 b4 b5]      b5 may be open
 """
@@ -17,14 +17,14 @@ from typing import Final
 from .batch import NO_SEQUENCE, Batch
 
 SEQUENCES: Final = 1 << 31
-"""Sequence numbers begin again at 0 behind 2147483647."""
+"""Sequence numbers wrap to 0 after 2147483647."""
 MOST_IN_FLIGHT: Final = 5
-"""Batches of a partition whose sequence numbers a broker remembers."""
+"""Batches of a partition whose sequence numbers a broker tracks."""
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
-    """Who numbers the records: as the broker gave it, the epoch counted on (KIP-360)."""
+class ProducerIdAndEpoch:
+    """The producer id from the broker, and the epoch, bumped by the client (KIP-360)."""
 
     producer_id: int
     producer_epoch: int
@@ -33,10 +33,10 @@ class Identity:
 class PartitionQueue:
     """The batches of a partition.
 
-    not_before: when the next may be sent, after one failed. reset: whether what was numbered must
-    be numbered anew, under a newer identity. known: whether the broker has taken a batch under the
-    identity; before, it takes any number for the first, and a second batch could overtake.
-    led_anew: whether a broker has just said that another one leads.
+    not_before: end of the backoff after a failure. reset: whether batches must be renumbered under
+    a newer producer id or epoch. acknowledged: whether the broker accepted a batch under the
+    current one; before, it accepts any sequence number, and a second batch could overtake.
+    leader_changed: whether a broker just reported a new leader.
     """
 
     def __init__(self, topic: str, partition: int) -> None:
@@ -46,43 +46,43 @@ class PartitionQueue:
         self.in_flight: list[Batch] = []
         self.unresolved: deque[Batch] = deque()
         self.not_before = 0.0
-        self.identity: Identity | None = None
+        self.identity: ProducerIdAndEpoch | None = None
         self.reset = False
-        self.known = False
-        self.led_anew = False
+        self.acknowledged = False
+        self.leader_changed = False
         self._next_sequence = 0
 
     @property
     def open(self) -> Batch | None:
-        """The batch that takes the next record."""
+        """The batch that accepts records, or None."""
         last = self.queued[-1] if self.queued else None
         return None if last is None or last.closed else last
 
     def add(self, batch: Batch) -> None:
-        """Begin a batch behind the others."""
+        """Append a new batch."""
         if self.queued:
             self.queued[-1].closed = True
         self.queued.append(batch)
         self.unresolved.append(batch)
 
     def may_send(self, idempotent: bool, in_order: bool) -> bool:
-        """Say whether the next batch may leave without harm to the order.
+        """Return whether the next batch can be sent without breaking the order.
 
-        idempotent: the broker refuses what comes out of order, so several may be on their way;
-        in_order: else one at a time; neither: nothing is sent twice, so nothing can overtake.
+        idempotent: the broker rejects out-of-order batches, so several may be in flight; in_order:
+        else one at a time; neither: nothing is retried, so nothing can overtake.
         """
         if not self.queued:
             return False
         if idempotent:
-            again = self.queued[0].attempts > 0 or any(each.attempts for each in self.in_flight)
-            alone = again or not self.known
+            retrying = self.queued[0].attempts > 0 or any(each.attempts for each in self.in_flight)
+            alone = retrying or not self.acknowledged
             return not self.in_flight if alone else len(self.in_flight) < MOST_IN_FLIGHT
         return not (in_order and self.in_flight)
 
-    def take_identity(self, identity: Identity) -> bool:
-        """Number what is not numbered, under that identity where it is time for it; False: wait.
+    def assign_sequences(self, identity: ProducerIdAndEpoch) -> bool:
+        """Assign sequence numbers to the next batch; return False if it must wait.
 
-        A batch keeps the epoch it was first sent with, or the broker could not know it again.
+        A retried batch keeps its epoch, or the broker could not detect a duplicate.
         """
         if self.identity != identity:
             numbered = any(each.sequence != NO_SEQUENCE for each in self.queued)
@@ -95,59 +95,64 @@ class PartitionQueue:
         head = self.queued[0]
         if head.sequence == NO_SEQUENCE:
             assert self.identity is not None
-            head.number_from(
+            head.set_producer_state(
                 self.identity.producer_id, self.identity.producer_epoch, self._next_sequence
             )
             self._next_sequence = (self._next_sequence + len(head.tokens)) % SEQUENCES
         return True
 
     def send(self) -> Batch:
-        """Take the next batch, for sending."""
+        """Remove the next batch from the queue and mark it as in flight."""
         batch = self.queued.popleft()
         batch.closed = True
         self.in_flight.append(batch)
         return batch
 
-    def again(self, batch: Batch) -> None:
-        """Put a batch back where it was: before all that are younger."""
+    def reenqueue(self, batch: Batch) -> None:
+        """Return a batch to the queue, before all younger ones."""
         self.in_flight.remove(batch)
         batch.attempts += 1
         at = sum(1 for each in self.queued if each.order < batch.order)
         self.queued.insert(at, batch)
 
     def split(self, batch: Batch) -> int:
-        """Put the two halves of a batch in its place; their sequence numbers are its own.
-        Give by how many bytes that is more.
+        """Replace a batch by its two halves, which share its sequence numbers. Return how many more
+        bytes they have.
         """
         self.in_flight.remove(batch)
         first, second = batch.split()
         if batch.sequence != NO_SEQUENCE:
             assert self.identity is not None
-            who = self.identity.producer_id, self.identity.producer_epoch
-            first.number_from(*who, batch.sequence)
-            second.number_from(*who, (batch.sequence + len(first.tokens)) % SEQUENCES)
+            producer = self.identity.producer_id, self.identity.producer_epoch
+            first.set_producer_state(*producer, batch.sequence)
+            second.set_producer_state(*producer, (batch.sequence + len(first.tokens)) % SEQUENCES)
         at = sum(1 for each in self.queued if each.order < batch.order)
         self.queued.insert(at, second)
         self.queued.insert(at, first)
-        place = self.unresolved.index(batch)
-        del self.unresolved[place]
-        self.unresolved.insert(place, second)
-        self.unresolved.insert(place, first)
+        position = self.unresolved.index(batch)
+        del self.unresolved[position]
+        self.unresolved.insert(position, second)
+        self.unresolved.insert(position, first)
         return first.size + second.size - batch.size
 
     def drop(self, batch: Batch) -> None:
-        """Send a batch no more: it has its result."""
+        """Remove a completed batch from the queue."""
         if batch in self.queued:
             self.queued.remove(batch)
 
     def resolved(self) -> list[Batch]:
-        """Take the batches whose results can be given."""
+        """Remove and return the batches whose results can be reported."""
         found = []
         while self.unresolved and self.unresolved[0].done:
             found.append(self.unresolved.popleft())
         return found
 
-    def _begin(self, identity: Identity) -> None:
-        self.identity, self.reset, self.known, self._next_sequence = identity, False, False, 0
+    def _begin(self, identity: ProducerIdAndEpoch) -> None:
+        self.identity, self.reset, self.acknowledged, self._next_sequence = (
+            identity,
+            False,
+            False,
+            0,
+        )
         for batch in self.queued:
             batch.sequence = NO_SEQUENCE

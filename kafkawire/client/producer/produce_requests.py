@@ -1,6 +1,6 @@
-"""Produce and InitProducerId: what is asked, and what the answers mean.
+"""Produce and InitProducerId: builds requests, interprets results.
 
-Law: what an error code leads to stands in one table.
+Law: one table maps error codes to outcomes.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from ...records import Compression
 from ..requests import Same
 
 FIRST_WITH_BATCHES: Final = 3
-"""Of Produce: older versions carry messages of magic 0 and 1."""
+"""Version of Produce; older ones carry messages of magic 0 and 1."""
 FIRST_WITH_ZSTD: Final = 7
 FIRST_WITH_TOPIC_IDS: Final = 13
 LAST_WITH_NAMES: Final = FIRST_WITH_TOPIC_IDS - 1
 
 
 class Row(NamedTuple):
-    """The batch of one partition, as it is sent."""
+    """The batch of one partition in a request."""
 
     topic: str
     topic_id: bytes
@@ -37,7 +37,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Produce:
-    """The request, for any version."""
+    """The Produce request, for any version."""
 
     rows: tuple[Row, ...]
     acks: int
@@ -75,7 +75,7 @@ class Produce:
 def results(
     response: ProduceResponse, rows: Sequence[Row]
 ) -> dict[tuple[str, int], PartitionProduceResponse]:
-    """Give the results of a response by topic name and partition."""
+    """Return the results of a response by topic name and partition."""
     names: Mapping[bytes, str] = {row.topic_id: row.topic for row in rows}
     return {
         (names.get(topic.topic_id, "") if not topic.name else topic.name, row.index): row
@@ -84,49 +84,49 @@ def results(
     }
 
 
-class Verdict(Enum):
+class BatchOutcome(Enum):
     """What becomes of a batch."""
 
     DELIVERED = "delivered"
-    SPLIT = "sent again in two halves"
-    AGAIN = "sent again"
-    OUT_OF_STEP = "sent again, its numbers looked at first"
-    LOST = "not delivered"
+    SPLIT = "split in two"
+    RETRY = "retry"
+    SEQUENCE_ERROR = "retry after a sequence error"
+    FAILED = "failed"
 
 
-ANSWERS: Final[Mapping[int, Verdict]] = {
-    ErrorCode.NONE: Verdict.DELIVERED,
-    ErrorCode.DUPLICATE_SEQUENCE_NUMBER: Verdict.DELIVERED,  # it was there already
-    ErrorCode.MESSAGE_TOO_LARGE: Verdict.SPLIT,
-    ErrorCode.RECORD_LIST_TOO_LARGE: Verdict.SPLIT,
-    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: Verdict.OUT_OF_STEP,
-    ErrorCode.UNKNOWN_PRODUCER_ID: Verdict.OUT_OF_STEP,
-    ErrorCode.INVALID_PRODUCER_EPOCH: Verdict.OUT_OF_STEP,
+OUTCOMES: Final[Mapping[int, BatchOutcome]] = {
+    ErrorCode.NONE: BatchOutcome.DELIVERED,
+    ErrorCode.DUPLICATE_SEQUENCE_NUMBER: BatchOutcome.DELIVERED,  # a duplicate
+    ErrorCode.MESSAGE_TOO_LARGE: BatchOutcome.SPLIT,
+    ErrorCode.RECORD_LIST_TOO_LARGE: BatchOutcome.SPLIT,
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: BatchOutcome.SEQUENCE_ERROR,
+    ErrorCode.UNKNOWN_PRODUCER_ID: BatchOutcome.SEQUENCE_ERROR,
+    ErrorCode.INVALID_PRODUCER_EPOCH: BatchOutcome.SEQUENCE_ERROR,
 }
-"""What does not follow from `ErrorCode.retriable`."""
+"""Outcomes that do not follow from `ErrorCode.retriable`."""
 
 
-def verdict(code: ErrorCode, records: int, idempotent: bool) -> Verdict:
-    """Say what becomes of a batch of that many records."""
-    found = ANSWERS.get(code, Verdict.AGAIN if code.retriable else Verdict.LOST)
-    if found is Verdict.SPLIT and records < 2:
-        return Verdict.LOST
-    if found is Verdict.OUT_OF_STEP and not idempotent:
-        return Verdict.LOST
+def outcome_of(code: ErrorCode, records: int, idempotent: bool) -> BatchOutcome:
+    """Return what becomes of a batch of that many records."""
+    found = OUTCOMES.get(code, BatchOutcome.RETRY if code.retriable else BatchOutcome.FAILED)
+    if found is BatchOutcome.SPLIT and records < 2:
+        return BatchOutcome.FAILED
+    if found is BatchOutcome.SEQUENCE_ERROR and not idempotent:
+        return BatchOutcome.FAILED
     return found
 
 
-def said(row: PartitionProduceResponse) -> str:
-    """Put together what the broker said of a batch, and of records in it (KIP-467)."""
+def error_text(row: PartitionProduceResponse) -> str:
+    """Join the broker's error messages for a batch and its records (KIP-467)."""
     parts = [row.error_message] if row.error_message else []
     parts += [
-        f"record {each.batch_index}: {each.batch_index_error_message or 'refused'}"
+        f"record {each.batch_index}: {each.batch_index_error_message or 'rejected'}"
         for each in row.record_errors
     ]
     return "; ".join(parts)
 
 
-ASK_IDENTITY: Final = Same(
+INIT_PRODUCER_ID: Final = Same(
     InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0x7FFF_FFFF), 0, 5
 )
 """InitProducerId for a producer without transactions."""

@@ -1,12 +1,12 @@
-"""The producer: records in, requests out, one result for each record.
+"""The producer: records in, requests out, one delivery report for each record.
 
-Law: every token comes back once; of a partition, in order; whatever brokers and networks do, within
-delivery.timeout.ms.
+Law: every token returns exactly once; in order within a partition; within delivery.timeout.ms,
+whatever brokers and networks do.
 
-    Send ─▶ intake ─▶ lanes ─▶ drain (ready, led, allowed) ─▶ Ask Produce ─▶ Answered ─▶ verdict
-                        ▲                                                       │
-                        └── again, split, numbered anew ◀───────────────────────┤
-                                         Delivered, Failed (in order) ◀─────────┘
+    Send ─▶ accumulator ─▶ queues ─▶ sender ─▶ SendRequest Produce ─▶ ResponseReceived ─▶ outcome
+                             ▲                                                              │
+                             └── retry, split, renumbered ◀─────────────────────────────────┤
+                                              Delivered, Failed (in order) ◀────────────────┘
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ from .events import (
     Withdraw,
 )
 from .produce_requests import results
-from .producer_id import IDENTITY, Identities, IdentityState
-from .record_accumulator import RecordAccumulator, refused
-from .sender import Load, Sender
+from .producer_id import PRODUCER_ID_KEY, ProducerIdManager, ProducerIdState
+from .record_accumulator import RecordAccumulator, failed
+from .sender import ProduceBatches, Sender
 
 
-class Mark(NamedTuple):
-    """How far a flush reaches: batches by number, and parked records by arrival; -1: none now."""
+class FlushMark(NamedTuple):
+    """How far a flush reaches: batches by number, parked records by arrival; -1: none left."""
 
     number: int
     arrival: int
 
 
-CLOSED: Final = Failure(ErrorCode.NONE, Reason.CLOSED, "the producer is closed")
+CLOSED: Final = Failure(ErrorCode.NONE, Reason.CLOSED, "producer closed")
 
 
 class Producer:
@@ -72,22 +72,24 @@ class Producer:
         self._settings = settings
         self._owner = owner
         self._accumulator = RecordAccumulator(settings, view, rng)
-        self._identities = Identities(owner, settings.request_timeout_s, settings.retry, rng)
-        self._delivery_reports = DeliveryReports(
-            settings, view, self._accumulator, self._identities, rng
+        self._producer_ids = ProducerIdManager(
+            owner, settings.request_timeout_s, settings.retry, rng
         )
-        self._drain = Sender(settings, view, self._accumulator, self._identities)
-        self._tickets = count()
-        self._loads: dict[int, Load] = {}
-        self._flushes: dict[Hashable, Mark] = {}
+        self._delivery_reports = DeliveryReports(
+            settings, view, self._accumulator, self._producer_ids, rng
+        )
+        self._sender = Sender(settings, view, self._accumulator, self._producer_ids)
+        self._serials = count()
+        self._in_flight: dict[int, ProduceBatches] = {}
+        self._flushes: dict[Hashable, FlushMark] = {}
         self._tracked: frozenset[str] = frozenset()
         self._closing = False
         self._closed = False
         self._due: float | None = None
-        self._given: list[list[Hashable]] = []  # by the events since the last Send
+        self._reported_tokens: list[list[Hashable]] = []  # by events since the last Send
 
     def handle(self, event: object, now: float) -> list[object]:
-        """Take an event; a Send that only joins an open batch costs next to nothing.
+        """Handle an event; a Send that joins an open batch is the fast path.
 
         Raises InvalidValue, OutOfRange, and changes nothing, for a record that cannot be encoded.
         """
@@ -95,25 +97,25 @@ class Producer:
             return self._send(event, now)
         handler = HANDLERS.get(type(event))
         if handler is None:
-            raise LocalProtocolError(f"a producer does not know what {type(event).__name__} is")
+            raise LocalProtocolError(f"unknown event {type(event).__name__}")
         out = list(handler(self, event, now))
-        self._settle(now, out)
+        self._send_ready(now, out)
         return out
 
     @property
-    def begun(self) -> int:
-        """The number of the batch that was begun last, -1 for none."""
+    def last_batch_number(self) -> int:
+        """The number of the newest batch, -1 for none."""
         return self._accumulator.last_number
 
     def outstanding(self) -> Iterator[Hashable]:
-        """Walk the tokens of all records that have no result, or whose result the last events may
+        """Iterate over the tokens of records without a result, or whose result the last events may
         have lost to an exception; reads only.
         """
         for queue in self._accumulator.busy.values():
             for batch in queue.unresolved:
                 yield from batch.tokens
         yield from self._accumulator.parked_tokens()
-        for tokens in self._given:
+        for tokens in self._reported_tokens:
             yield from tokens
 
     def next_deadline(self) -> float | None:
@@ -125,24 +127,24 @@ class Producer:
         out = list(self._accumulator.advance(now))
         for queue in list(self._accumulator.busy.values()):
             self._delivery_reports.expire(queue, now)
-        self._settle(now, out)
+        self._send_ready(now, out)
         return out
 
-    # The user's events.
+    # Events of the user.
 
     def _send(self, record: Send, now: float) -> list[object]:
         record = checked(record)
         if self._closing:
-            return [refused(record, CLOSED)]
-        if self._identities.failure is not None:
-            return [refused(record, self._identities.failure)]
+            return [failed(record, CLOSED)]
+        if self._producer_ids.failure is not None:
+            return [failed(record, self._producer_ids.failure)]
         accumulator, number = self._accumulator, self._accumulator.last_number
         out = accumulator.take(record, now)
         if not out and accumulator.last_number == number:
-            return out  # it joined a batch that was there
-        self._given.clear()
-        if out or self._drain.worth_trying(now):
-            self._settle(now, out)
+            return out  # it joined an existing batch
+        self._reported_tokens.clear()
+        if out or self._sender.may_have_ready(now):
+            self._send_ready(now, out)
         else:
             linger = now + self._settings.linger_s
             self._due = linger if self._due is None else min(self._due, linger)
@@ -153,7 +155,7 @@ class Producer:
         yield from ()
 
     def _flush(self, event: Flush, _: float) -> Iterator[object]:
-        self._flushes[event.token] = Mark(
+        self._flushes[event.token] = FlushMark(
             self._accumulator.last_number, self._accumulator.last_arrival
         )
         yield from ()
@@ -167,47 +169,47 @@ class Producer:
         yield from self._accumulator.fail_parked(CLOSED)
         self._delivery_reports.fail_all(CLOSED)
 
-    # The network's events.
+    # Events of the network.
 
-    def _answered(self, event: ResponseReceived, now: float) -> Iterator[object]:
-        if event.ask.key == IDENTITY:
-            self._identities.answered(event, now)
-            yield from self._if_refused()
+    def _on_response(self, event: ResponseReceived, now: float) -> Iterator[object]:
+        if event.request.key == PRODUCER_ID_KEY:
+            self._producer_ids.on_response(event, now)
+            yield from self._check_producer_id()
             return
-        load = self._unload(event.ask)
+        produce = self._complete(event.request)
         assert isinstance(event.message, ProduceResponse)
-        found = results(event.message, load.rows)
+        found = results(event.message, produce.rows)
         endpoints = tuple(
             Broker(each.node_id, each.host, each.port, each.rack)
             for each in event.message.node_endpoints
         )
-        for queue, batch in load.batches:
+        for queue, batch in produce.batches:
             row = found.get((queue.topic, queue.partition))
             if row is None:
                 row = PartitionProduceResponse(
-                    error_code=ErrorCode.NETWORK_EXCEPTION, error_message="not in the answer"
+                    error_code=ErrorCode.NETWORK_EXCEPTION, error_message="missing in the response"
                 )
-            yield from self._delivery_reports.judge(queue, batch, row, endpoints, now)
+            yield from self._delivery_reports.complete(queue, batch, row, endpoints, now)
 
-    def _unanswered(self, event: NoResponse, now: float) -> Iterator[object]:
-        if event.ask.key == IDENTITY:
-            self._identities.unanswered(event, now)
-            yield from self._if_refused()
+    def _on_failure(self, event: NoResponse, now: float) -> Iterator[object]:
+        if event.request.key == PRODUCER_ID_KEY:
+            self._producer_ids.on_failure(event, now)
+            yield from self._check_producer_id()
             return
         failure = Failure(event.code, event.reason, event.detail)
         if event.retriable:
             yield RequestMetadataUpdate()
-        for queue, batch in self._unload(event.ask).batches:
+        for queue, batch in self._complete(event.request).batches:
             if batch.done:
                 queue.in_flight.remove(batch)
             elif event.retriable:
-                self._delivery_reports.again(queue, batch, failure, now)
+                self._delivery_reports.retry(queue, batch, failure, now)
             else:
                 queue.in_flight.remove(batch)
                 self._delivery_reports.fail(queue, batch, failure)
 
     def _sent(self, event: Sent, _: float) -> Iterator[object]:
-        for queue, batch in self._unload(event.ask).batches:
+        for queue, batch in self._complete(event.request).batches:
             queue.in_flight.remove(batch)
             if not batch.done:
                 batch.deliver(-1, -1)
@@ -215,8 +217,8 @@ class Producer:
 
     def _metadata_changed(self, _: MetadataChanged, now: float) -> Iterator[object]:
         for queue in self._accumulator.busy.values():
-            if queue.led_anew:  # KIP-951: another broker leads, there is nothing to wait for
-                queue.led_anew, queue.not_before = False, now
+            if queue.leader_changed:  # KIP-951: the new leader is known, no backoff
+                queue.leader_changed, queue.not_before = False, now
         missing = self._accumulator.unknown_topics()
         if missing:
             yield RequestMetadataUpdate(missing)
@@ -225,66 +227,66 @@ class Producer:
         failure = Failure(ErrorCode.NONE, event.reason, event.detail)
         yield from self._accumulator.fail_parked(failure)
 
-    def _if_refused(self) -> Iterator[object]:
-        failure = self._identities.failure
-        if self._identities.state is not IdentityState.REFUSED or failure is None:
+    def _check_producer_id(self) -> Iterator[object]:
+        failure = self._producer_ids.failure
+        if self._producer_ids.state is not ProducerIdState.FAILED or failure is None:
             return
         yield from self._accumulator.fail_parked(failure)
         self._delivery_reports.fail_all(failure)
 
-    def _unload(self, ask: SendRequest) -> Load:
-        assert isinstance(ask.key, int)
-        load = self._loads.pop(ask.key)
-        self._drain.unloaded(load)
-        return load
+    def _complete(self, request: SendRequest) -> ProduceBatches:
+        assert isinstance(request.key, int)
+        produce = self._in_flight.pop(request.key)
+        self._sender.completed(produce)
+        return produce
 
     # After every event.
 
-    def _settle(self, now: float, out: list[object]) -> None:
-        """Give results, place what waits, send what can be sent, say what is finished."""
+    def _send_ready(self, now: float, out: list[object]) -> None:
+        """Report results, place parked records, send ready batches, complete flushes."""
         self._results(out)
         if self._accumulator.waiting:
             out += self._accumulator.retry(now)
-        self._given += [each.tokens for each in out if isinstance(each, Failed)]
+        self._reported_tokens += [each.tokens for each in out if isinstance(each, Failed)]
         topics = frozenset(self._accumulator.topics)
         if topics != self._tracked:
             self._tracked = topics
             out.append(TrackTopics(self._owner, topics))
         if self._settings.idempotent and self._accumulator.busy:
-            out += self._identities.ask(now)
+            out += self._producer_ids.request(now)
         flush_to = self._flush_to()
-        for load in self._drain.loads(now, flush_to):
-            ticket = next(self._tickets)
-            self._loads[ticket] = load
-            out.append(self._ask(ticket, load))
-        unbuilt = self._drain.unbuilt > 0
-        if unbuilt:
+        for produce in self._sender.drain(now, flush_to):
+            serial = next(self._serials)
+            self._in_flight[serial] = produce
+            out.append(self._request(serial, produce))
+        failed_builds = self._sender.failed_builds > 0
+        if failed_builds:
             self._results(out)
-        if self._drain.leaderless:
+        if self._sender.leaderless:
             out.append(RequestMetadataUpdate())
         self._finished(out)
-        # where batches failed just now there is room for what is parked
-        self._due = now if unbuilt else self._next_due(now, flush_to)
+        # failed batches freed memory for parked records
+        self._due = now if failed_builds else self._next_due(now, flush_to)
 
     def _flush_to(self) -> int:
-        """Say up to which batch nothing lingers; what was parked before a flush belongs to it."""
+        """Return the last batch that must not linger; records parked before a flush count."""
         accumulator = self._accumulator
         for token, mark in self._flushes.items():
             if accumulator.parked_since(mark.arrival):
-                self._flushes[token] = Mark(accumulator.last_number, mark.arrival)
+                self._flushes[token] = FlushMark(accumulator.last_number, mark.arrival)
             elif mark.arrival >= 0:
-                self._flushes[token] = Mark(accumulator.last_number, -1)
+                self._flushes[token] = FlushMark(accumulator.last_number, -1)
         if self._closing:
             return accumulator.last_number
         return max((mark.number for mark in self._flushes.values()), default=-1)
 
-    def _ask(self, ticket: int, load: Load) -> SendRequest:
+    def _request(self, serial: int, produce: ProduceBatches) -> SendRequest:
         return SendRequest(
             self._owner,
-            ticket,
-            load.node,
+            serial,
+            produce.node,
             ApiKey.PRODUCE,
-            load.body,
+            produce.body,
             self._settings.request_timeout_s,
             has_response=self._settings.acks != 0,
         )
@@ -293,7 +295,7 @@ class Producer:
         for key, queue in list(self._accumulator.busy.items()):
             for batch in queue.resolved():
                 self._accumulator.used -= batch.size
-                self._given.append(batch.tokens)
+                self._reported_tokens.append(batch.tokens)
                 if batch.failure is not None:
                     out.append(Failed(queue.topic, queue.partition, batch.tokens, batch.failure))
                 else:
@@ -322,12 +324,12 @@ class Producer:
             out.append(ProducerClosed())
 
     def _next_due(self, now: float, flush_to: int) -> float | None:
-        found = [self._accumulator.next_deadline(), self._drain.next_due(now, flush_to)]
+        found = [self._accumulator.next_deadline(), self._sender.next_due(now, flush_to)]
         for queue in self._accumulator.busy.values():
             found.append(queue.unresolved[0].created_at + self._settings.delivery_timeout_s)
-        asking = self._identities.state is IdentityState.NONE and self._accumulator.busy
-        if self._settings.idempotent and asking:
-            found.append(self._identities.again_at)
+        requesting = self._producer_ids.state is ProducerIdState.NONE and self._accumulator.busy
+        if self._settings.idempotent and requesting:
+            found.append(self._producer_ids.retry_at)
         return min((at for at in found if at is not None), default=None)
 
 
@@ -338,8 +340,8 @@ HANDLERS: Final[Mapping[type, Callable[..., Iterator[object]]]] = {
     Flush: P._flush,
     CloseProducer: P._close,
     Abandon: P._abandon,
-    ResponseReceived: P._answered,
-    NoResponse: P._unanswered,
+    ResponseReceived: P._on_response,
+    NoResponse: P._on_failure,
     Sent: P._sent,
     MetadataChanged: P._metadata_changed,
     ClusterFailed: P._cluster_failed,

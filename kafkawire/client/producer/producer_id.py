@@ -1,11 +1,11 @@
-"""Who the producer is to brokers: its producer id and epoch.
+"""Manages the producer id and epoch of an idempotent producer.
 
-Law: a new epoch is begun only where numbers under the old one cannot be continued (KIP-360); a new
-id only where epochs are used up, or the broker fenced it.
+Law: the epoch is bumped only when sequence numbers cannot be continued (KIP-360); a new id is
+requested only when epochs are exhausted, or the broker fenced the id.
 
-    NONE ── first record ──▶ ASKED ── answered ──▶ KNOWN ── a gap ──▶ KNOWN, next epoch
-      ▲                        │ ▲                    │ epochs used up, fenced
-      └── unanswered: later ───┘ └────────────────────┘
+    NONE ── first record ──▶ REQUESTED ── response ──▶ KNOWN ── sequence gap ──▶ KNOWN, next epoch
+      ▲                        │ ▲                    │ epochs exhausted, fenced
+      └── failed: backoff ─────┘ └────────────────────┘
 """
 
 from __future__ import annotations
@@ -20,100 +20,106 @@ from ...messages.init_producer_id_response import InitProducerIdResponse
 from ..network.backoff import Backoff, Rng
 from ..requests import LEAST_LOADED, NoResponse, ResponseReceived, SendRequest, error_of
 from .events import Failure
-from .partition_queue import Identity
-from .produce_requests import ASK_IDENTITY
+from .partition_queue import ProducerIdAndEpoch
+from .produce_requests import INIT_PRODUCER_ID
 
-IDENTITY: Final = "identity"
+PRODUCER_ID_KEY: Final = "producer id"
 """The key of the request."""
-MOST_EPOCH: Final = 0x7FFF - 1
-"""Kafka keeps the very last epoch for fencing."""
+MAX_EPOCH: Final = 0x7FFF - 1
+"""Kafka reserves the last epoch for fencing."""
 
 
-class IdentityState(Enum):
+class ProducerIdState(Enum):
     NONE = "None"
-    ASKED = "Asked"
+    REQUESTED = "Requested"
     KNOWN = "Known"
-    REFUSED = "Refused"
+    FAILED = "Failed"
 
 
-S = IdentityState
+S = ProducerIdState
 
-LEGAL: Final[Mapping[IdentityState, frozenset[IdentityState]]] = {
-    S.NONE: frozenset({S.ASKED}),
-    S.ASKED: frozenset({S.NONE, S.KNOWN, S.REFUSED}),
+LEGAL: Final[Mapping[ProducerIdState, frozenset[ProducerIdState]]] = {
+    S.NONE: frozenset({S.REQUESTED}),
+    S.REQUESTED: frozenset({S.NONE, S.KNOWN, S.FAILED}),
     S.KNOWN: frozenset({S.NONE, S.KNOWN}),
-    S.REFUSED: frozenset(),
+    S.FAILED: frozenset(),
 }
 
 
-class Identities:
-    """Gets an identity when it is first needed, and a newer one when that is needed."""
+class ProducerIdManager:
+    """Requests a producer id when first needed, and bumps its epoch."""
 
     def __init__(self, owner: str, timeout_s: float, backoff: Backoff, rng: Rng) -> None:
         self.state = S.NONE
-        self.current: Identity | None = None
+        self.current: ProducerIdAndEpoch | None = None
         self.failure: Failure | None = None
-        self.again_at = 0.0
+        self.retry_at = 0.0
         self._owner = owner
         self._timeout_s = timeout_s
         self._backoff = backoff
         self._rng = rng
         self._failures = 0
 
-    def ask(self, now: float) -> list[object]:
-        """Ask the broker for an identity, if that is due."""
-        if self.state is not S.NONE or now < self.again_at:
+    def request(self, now: float) -> list[object]:
+        """Request a producer id if one is needed and due."""
+        if self.state is not S.NONE or now < self.retry_at:
             return []
-        self._become(S.ASKED)
+        self._transition(S.REQUESTED)
         api = ApiKey.INIT_PRODUCER_ID
         return [
-            SendRequest(self._owner, IDENTITY, LEAST_LOADED, api, ASK_IDENTITY, self._timeout_s)
+            SendRequest(
+                self._owner, PRODUCER_ID_KEY, LEAST_LOADED, api, INIT_PRODUCER_ID, self._timeout_s
+            )
         ]
 
-    def answered(self, event: ResponseReceived, now: float) -> None:
-        """Take the broker's answer."""
+    def on_response(self, event: ResponseReceived, now: float) -> None:
+        """Handle the broker's response."""
         assert isinstance(event.message, InitProducerIdResponse)
         code = error_of(event.message.error_code)
         if not code:
             self._failures = 0
-            self.current = Identity(event.message.producer_id, event.message.producer_epoch)
-            self._become(S.KNOWN)
+            self.current = ProducerIdAndEpoch(
+                event.message.producer_id, event.message.producer_epoch
+            )
+            self._transition(S.KNOWN)
         elif code.retriable:
-            self._later(now)
+            self._retry_later(now)
         else:
-            self._refuse(Failure(code, None, "no producer id for idempotent writes"))
+            self._fail(Failure(code, None, "no producer id for idempotence"))
 
-    def unanswered(self, event: NoResponse, now: float) -> None:
-        """Take that there is no answer."""
+    def on_failure(self, event: NoResponse, now: float) -> None:
+        """Handle a request without a response."""
         if event.retriable:
-            self._later(now)
+            self._retry_later(now)
         else:
-            self._refuse(Failure(event.code, event.reason, event.detail))
+            self._fail(Failure(event.code, event.reason, event.detail))
 
-    def leave(self, identity: Identity | None, *, fenced: bool) -> None:
-        """Give up an identity whose numbers cannot be continued, if it is still the current one.
+    def invalidate(self, identity: ProducerIdAndEpoch | None, *, fenced: bool) -> None:
+        """Replace an id or epoch whose sequence numbers cannot be continued, if it is current.
 
-        fenced: the broker takes no epoch of that id any more.
+        fenced: the broker accepts no epoch of that id any more.
         """
         if identity is None or identity != self.current:
             return
-        if fenced or identity.producer_epoch >= MOST_EPOCH:
-            self.current, self.again_at = None, 0.0
-            self._become(S.NONE)
+        if fenced or identity.producer_epoch >= MAX_EPOCH:
+            self.current, self.retry_at = None, 0.0
+            self._transition(S.NONE)
         else:
-            self.current = Identity(identity.producer_id, identity.producer_epoch + 1)
-            self._become(S.KNOWN)
+            self.current = ProducerIdAndEpoch(identity.producer_id, identity.producer_epoch + 1)
+            self._transition(S.KNOWN)
 
-    def _later(self, now: float) -> None:
+    def _retry_later(self, now: float) -> None:
         self._failures += 1
-        self.again_at = now + self._backoff.after(self._failures, self._rng)
-        self._become(S.NONE)
+        self.retry_at = now + self._backoff.after(self._failures, self._rng)
+        self._transition(S.NONE)
 
-    def _refuse(self, failure: Failure) -> None:
+    def _fail(self, failure: Failure) -> None:
         self.failure = failure
-        self._become(S.REFUSED)
+        self._transition(S.FAILED)
 
-    def _become(self, state: IdentityState) -> None:
+    def _transition(self, state: ProducerIdState) -> None:
         if state not in LEGAL[self.state]:
-            raise LocalProtocolError(f"{self.state.value} does not become {state.value}")
+            raise LocalProtocolError(
+                f"invalid state transition from {self.state.value} to {state.value}"
+            )
         self.state = state

@@ -1,8 +1,7 @@
-"""Which partition a record without a key goes to (KIP-480, KIP-794).
+"""The sticky partitioner: the partition of a record without a key (KIP-480, KIP-794).
 
-Law: one partition until a batch's worth of bytes has gone there, then another, drawn so that
-partitions whose queues are long are drawn seldom; every partition gets the same bytes where
-brokers are equally fast.
+Law: one partition until batch.size bytes went there, then a random other one, weighted against
+long queues; every partition gets the same bytes if brokers are equally fast.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from ..network.cluster import Topic
 
 
 class Sticky:
-    """The choice for one topic.
+    """The current partition of one topic.
 
-    stay_bytes: how much goes to a partition before another is drawn. adaptive: whether long queues
-    are avoided.
+    stay_bytes: how many bytes go to a partition before a switch. adaptive: whether long queues are
+    avoided.
     """
 
     def __init__(self, stay_bytes: int, adaptive: bool, rng: Rng) -> None:
@@ -30,22 +29,21 @@ class Sticky:
 
     @property
     def partition(self) -> int | None:
-        """The partition of the record before."""
+        """The partition of the previous record."""
         return self._partition
 
     def stays(self, topic: Topic, size: int) -> bool:
-        """Say whether the next record, of that many bytes, goes where the one before went; then it
-        is taken as placed.
-        """
-        held = self._bytes
-        if (held and held + size > self._stay_bytes) or self._partition not in topic.partitions:
+        """Return whether the next record, of `size` bytes, stays; if so, count it."""
+        total = self._bytes
+        if (total and total + size > self._stay_bytes) or self._partition not in topic.partitions:
             return False
-        self._bytes = held + size
+        self._bytes = total + size
         return True
 
     def choose(self, topic: Topic, size: int, queued: Callable[[str, int], int]) -> int:
-        """Give the partition for the next record, of that many bytes, where the one before does not
-        say it; `queued` tells how many batches a partition of a topic has waiting.
+        """Choose the partition of the next record, of `size` bytes.
+
+        queued: returns the number of queued batches of a topic and partition.
         """
         self._partition = self._draw(topic, queued)
         self._bytes = size
@@ -58,11 +56,11 @@ class Sticky:
         if self._adaptive:
             lengths = [queued(topic.name, index) for index in among]
             weights = [max(lengths) + 1 - length for length in lengths]
-        return drawn(among, weights, self._rng)
+        return weighted_choice(among, weights, self._rng)
 
 
-def drawn(among: Sequence[int], weights: Sequence[int], rng: Rng) -> int:
-    """Draw one of them by weight."""
+def weighted_choice(among: Sequence[int], weights: Sequence[int], rng: Rng) -> int:
+    """Choose one of them by weight."""
     sums = list(accumulate(weights))
     at = int(rng() * sums[-1])
     return next(each for each, upto in zip(among, sums, strict=True) if at < upto)

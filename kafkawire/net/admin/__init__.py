@@ -1,6 +1,6 @@
-"""Looking after a cluster from asyncio: topics, configurations, groups, offsets.
+"""The admin client for asyncio: topics, configurations, groups, offsets.
 
-Law: one question, one answer; what a broker refuses is a BrokerError with its code and its words.
+Law: one call, one response; a broker's error is a BrokerError with its code and message.
 """
 
 from .admin import ADMIN_KEYS, Admin

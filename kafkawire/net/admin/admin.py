@@ -1,6 +1,6 @@
 """The admin client: topics, partitions, configurations, the cluster; groups are in `groups.py`.
 
-Law: each call is one question to the broker whose business it is.
+Law: each call is one request to the broker that is responsible.
 
     async with Admin({"bootstrap.servers": "localhost:9092"}) as admin:
         await admin.create_topic("orders", partitions=3)
@@ -72,45 +72,45 @@ from .values import (
 ADMIN_KEYS: Final[Mapping[str, Key]] = {
     **CLIENT_KEYS,
     "default.api.timeout.ms": Key(
-        MILLISECONDS, 60_000, "how long a call may take, retries and all"
+        MILLISECONDS, 60_000, "how long a call may take, including retries"
     ),
 }
 TOPICS_BY_STATE_FROM: Final = 6
-"""DeleteTopics names topics in structs from this version on."""
+"""DeleteTopics has topics as structs from this version on."""
 NULL_MEANS_ALL_FROM: Final = 1
-"""Metadata: before, no topics meant all."""
+"""Metadata: before this version, an empty list meant all topics."""
 DEFAULTS_FROM: Final = 4
 """CreateTopics takes -1 for the broker's default from this version on (KIP-464)."""
 
 
 class Admin(Scoped):
-    """Asks and changes what a cluster has. Settings under Kafka's names, `ADMIN_KEYS`.
+    """Inspects and changes a cluster. Configured under Kafka's names, `ADMIN_KEYS`.
 
-    Every call raises BrokerError where a broker refuses, RequestFailed where there is no answer
-    within default.api.timeout.ms, ClientClosed, and InvalidValue or OutOfRange for an argument of a
-    wrong type or out of range; then nothing was sent.
+    Every call raises BrokerError for a broker's error, RequestFailed without a response within
+    default.api.timeout.ms, ClientClosed, and InvalidValue or OutOfRange for an argument of a wrong
+    type or out of range; then nothing was sent.
     """
 
     def __init__(self, config: Mapping[str, Setting]) -> None:
         self._values = read_config(ADMIN_KEYS, config)
         self._timeout_ms = round(seconds(self._values, "request.timeout.ms") * 1000)
-        self._asking: CallRunner | None = None
+        self._runner: CallRunner | None = None
 
     async def start(self) -> None:
-        """Begin to connect; `async with` does it."""
-        self._asking = CallRunner(self._values)
+        """Start to connect; `async with` calls it."""
+        self._runner = CallRunner(self._values)
 
     async def close(self) -> None:
-        """End; calls that wait fail with ClientClosed."""
-        asker, self._asking = self._asking, None
-        if asker is not None:
-            await asker.close()
+        """Close; pending calls fail with ClientClosed."""
+        calls, self._runner = self._runner, None
+        if calls is not None:
+            await calls.close()
 
     @property
-    def _asker(self) -> CallRunner:
-        if self._asking is None:
+    def _calls(self) -> CallRunner:
+        if self._runner is None:
             raise ClientClosed("the admin client")
-        return self._asking
+        return self._runner
 
     # Topics.
 
@@ -123,7 +123,7 @@ class Admin(Scoped):
         configs: Mapping[str, str] | None = None,
         validate_only: bool = False,
     ) -> None:
-        """Create a topic; -1 leaves a number to the broker."""
+        """Create a topic; -1 means the broker's default."""
         topic = CreatableTopic(
             name=topic_name(name, "name"),
             num_partitions=whole(partitions, "partitions", -1, INT32),
@@ -136,12 +136,12 @@ class Admin(Scoped):
         request = CreateTopicsRequest(
             topics=[topic], timeout_ms=self._timeout_ms, validate_only=validate_only
         )
-        response = await self._asker.ask(
+        response = await self._calls.call(
             CONTROLLER,
             ApiKey.CREATE_TOPICS,
             CreateTopicsResponse,
             lambda _: request,
-            lambda answer: [row.error_code for row in answer.topics],
+            lambda response: [row.error_code for row in response.topics],
             lowest=DEFAULTS_FROM if -1 in (partitions, replication_factor) else 1,
         )
         for row in response.topics:
@@ -157,45 +157,45 @@ class Admin(Scoped):
                 return DeleteTopicsRequest(topics=topics, timeout_ms=self._timeout_ms)
             return DeleteTopicsRequest(topic_names=[name], timeout_ms=self._timeout_ms)
 
-        response = await self._asker.ask(
+        response = await self._calls.call(
             CONTROLLER,
             ApiKey.DELETE_TOPICS,
             DeleteTopicsResponse,
             make,
-            lambda answer: [row.error_code for row in answer.responses],
+            lambda response: [row.error_code for row in response.responses],
         )
         for row in response.responses:
             check(row.error_code, f"topic {name}", row.error_message)
 
     async def create_partitions(self, topic: str, count: int) -> None:
-        """Let a topic have `count` partitions in all, more than it has."""
+        """Increase the number of partitions of a topic to `count`."""
         name, number = topic_name(topic), whole(count, "count", 1, INT32)
         rows = [CreatePartitionsTopic(name=name, count=number, assignments=None)]
         request = CreatePartitionsRequest(topics=rows, timeout_ms=self._timeout_ms)
-        response = await self._asker.ask(
+        response = await self._calls.call(
             CONTROLLER,
             ApiKey.CREATE_PARTITIONS,
             CreatePartitionsResponse,
             lambda _: request,
-            lambda answer: [row.error_code for row in answer.results],
+            lambda response: [row.error_code for row in response.results],
         )
         for row in response.results:
             check(row.error_code, f"topic {row.name}", row.error_message)
 
     async def list_topics(self) -> list[str]:
-        """Name the topics of the cluster, internal ones too, sorted."""
+        """List the topics of the cluster, internal ones too, sorted."""
         response = await self._metadata(None)
         return sorted(row.name for row in response.topics if row.name is not None)
 
     async def describe_topics(self, names: Iterable[str]) -> dict[str, TopicInfo]:
-        """Describe topics; BrokerError for the first that is not there."""
+        """Describe topics; BrokerError for the first unknown one."""
         response = await self._metadata(list(topic_names(names, "names")))
         for row in response.topics:
             check(row.error_code, f"topic {row.name}")
         return {row.name: topic_info(row) for row in response.topics if row.name is not None}
 
     async def describe_cluster(self) -> ClusterInfo:
-        """Tell the brokers, the controller and the cluster's id."""
+        """Describe the brokers, the controller and the cluster's id."""
         response = await self._metadata([])
         brokers = tuple(
             BrokerInfo(row.node_id, row.host, row.port, row.rack) for row in response.brokers
@@ -209,12 +209,12 @@ class Admin(Scoped):
             topics = None if names is None else [MetadataRequestTopic(name=name) for name in names]
             return MetadataRequest(topics=topics, allow_auto_topic_creation=version < 4)
 
-        return await self._asker.ask(
+        return await self._calls.call(
             LEAST_LOADED,
             ApiKey.METADATA,
             MetadataResponse,
             make,
-            lambda answer: [row.error_code for row in answer.topics],
+            lambda response: [row.error_code for row in response.topics],
             lowest=1 if names == [] else 0,
         )
 
@@ -223,8 +223,8 @@ class Admin(Scoped):
     async def list_offsets(
         self, partitions: Mapping[tuple[str, int], int]
     ) -> dict[tuple[str, int], Offset]:
-        """Find offsets: (topic, partition) -> EARLIEST, LATEST, or the timestamp in milliseconds
-        from which on a record is wanted.
+        """Look up offsets: (topic, partition) -> EARLIEST, LATEST, or a timestamp in milliseconds
+        for the first record not older.
         """
         times = {
             topic_partition(where): whole(timestamp, "timestamp", -INT64 - 1, INT64)
@@ -239,12 +239,14 @@ class Admin(Scoped):
         row = ListOffsetsPartition(partition_index=partition, timestamp=timestamp)
         topics = [ListOffsetsTopic(name=topic, partitions=[row])]
         request = ListOffsetsRequest(replica_id=-1, topics=topics)
-        response = await self._asker.ask(
+        response = await self._calls.call(
             LeaderOf(topic, partition),
             ApiKey.LIST_OFFSETS,
             ListOffsetsResponse,
             lambda _: request,
-            lambda answer: [each.error_code for row in answer.topics for each in row.partitions],
+            lambda response: [
+                each.error_code for row in response.topics for each in row.partitions
+            ],
             lowest=1,
         )
         (found,) = (each for row in response.topics for each in row.partitions)
@@ -252,19 +254,21 @@ class Admin(Scoped):
         return Offset(found.offset, found.timestamp, found.leader_epoch)
 
     async def delete_records(self, topic: str, partition: int, before: int) -> int:
-        """Delete the records before an offset (-1: all); give where the log begins then."""
+        """Delete the records before an offset (-1: all); return the new log start offset."""
         topic, partition = topic_partition((topic, partition))
         offset = whole(before, "before", -1, INT64)
         row = DeleteRecordsPartition(partition_index=partition, offset=offset)
         request = DeleteRecordsRequest(
             topics=[DeleteRecordsTopic(name=topic, partitions=[row])], timeout_ms=self._timeout_ms
         )
-        response = await self._asker.ask(
+        response = await self._calls.call(
             LeaderOf(topic, partition),
             ApiKey.DELETE_RECORDS,
             DeleteRecordsResponse,
             lambda _: request,
-            lambda answer: [each.error_code for row in answer.topics for each in row.partitions],
+            lambda response: [
+                each.error_code for row in response.topics for each in row.partitions
+            ],
         )
         (found,) = (each for row in response.topics for each in row.partitions)
         check(found.error_code, f"{topic}-{partition}")
@@ -273,48 +277,48 @@ class Admin(Scoped):
     # Configurations.
 
     async def describe_topic_config(self, topic: str) -> dict[str, ConfigEntry]:
-        """Tell the settings of a topic by name."""
-        return await configs.describe(self._asker, configs.TOPIC, topic_name(topic))
+        """Describe a topic's configuration, by name."""
+        return await configs.describe(self._calls, configs.TOPIC, topic_name(topic))
 
     async def describe_broker_config(self, broker_id: int) -> dict[str, ConfigEntry]:
-        """Tell the settings of a broker by name."""
+        """Describe a broker's configuration, by name."""
         name = str(whole(broker_id, "broker_id", 0, INT32))
-        return await configs.describe(self._asker, configs.BROKER, name)
+        return await configs.describe(self._calls, configs.BROKER, name)
 
     async def alter_topic_config(self, topic: str, changes: Mapping[str, str | None]) -> None:
-        """Set settings of a topic; None goes back to the default."""
+        """Alter a topic's configuration; None resets a value to its default."""
         checked = settings(changes, "changes")
-        await configs.alter(self._asker, configs.TOPIC, topic_name(topic), checked)
+        await configs.alter(self._calls, configs.TOPIC, topic_name(topic), checked)
 
     # Groups.
 
     async def list_groups(self) -> list[GroupListing]:
         """List the groups of all brokers, sorted by id."""
         brokers = (await self.describe_cluster()).brokers
-        return await groups.listed(self._asker, [broker.broker_id for broker in brokers])
+        return await groups.list_groups(self._calls, [broker.broker_id for broker in brokers])
 
     async def describe_group(self, group_id: str) -> GroupInfo:
         """Describe a group (of the classic protocol)."""
-        return await groups.described(self._asker, text(group_id, "group_id"))
+        return await groups.describe_group(self._calls, text(group_id, "group_id"))
 
     async def delete_group(self, group_id: str) -> None:
         """Delete a group without members, and its offsets."""
-        await groups.deleted(self._asker, text(group_id, "group_id"))
+        await groups.delete_group(self._calls, text(group_id, "group_id"))
 
     async def group_offsets(self, group_id: str) -> dict[tuple[str, int], CommittedOffset]:
-        """Tell what a group has committed, by (topic, partition)."""
-        return await groups.offsets(self._asker, text(group_id, "group_id"))
+        """Return the committed offsets of a group, by (topic, partition)."""
+        return await groups.list_offsets(self._calls, text(group_id, "group_id"))
 
     async def delete_group_offsets(
         self, group_id: str, partitions: Iterable[tuple[str, int]]
     ) -> None:
-        """Forget what a group has committed for partitions that it is not subscribed to."""
+        """Delete committed offsets of partitions that a group is not subscribed to."""
         checked = list(topic_partitions(partitions))
-        await groups.forgotten(self._asker, text(group_id, "group_id"), checked)
+        await groups.delete_offsets(self._calls, text(group_id, "group_id"), checked)
 
 
 def topic_info(row: MetadataResponseTopic) -> TopicInfo:
-    """Take a topic as a broker tells it."""
+    """Convert a topic of a response."""
     partitions = tuple(
         PartitionInfo(
             each.partition_index,

@@ -1,6 +1,6 @@
-"""From a question to its answer: awaiting what the asking machine finds out.
+"""Awaits the calls of an admin client.
 
-Law: a question that is cancelled may still be done by the broker; nothing else is left of it.
+Law: a broker may still process a cancelled call; nothing else is left of it.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ from ..open_client import open_client
 
 M = TypeVar("M", bound=Message)
 
-NEWEST: Final = 0x7FFF
-"""No version of our own choosing: the newest that both sides have."""
+ANY_VERSION: Final = 0x7FFF
+"""No limit: the newest version that both sides support."""
 
 
 class CallRunner:
-    """Asks, on the running loop."""
+    """Runs calls on the running loop."""
 
     def __init__(self, values: Values) -> None:
         self._values = values
         self._tokens = count()
         self._waiting: dict[Hashable, asyncio.Future[Message]] = {}
         self._failure: ClientFailed | None = None
-        self._driver: Driver = open_client(values, self._owners, self._take)
+        self._driver: Driver = open_client(values, self._owners, self._on_effect)
         self._timeout_s = seconds(values, "default.api.timeout.ms")
 
-    async def ask(
+    async def call(
         self,
         to: Destination | LeaderOf,
         api: ApiKey,
-        answer: type[M],
+        response_type: type[M],
         make: Callable[[int], Message],
         codes: Callable[[M], Iterable[int]],
         *,
         lowest: int = 0,
-        highest: int = NEWEST,
+        highest: int = ANY_VERSION,
     ) -> M:
-        """Ask what `make(version)` makes; give the answer, errors in it included.
+        """Send the request that `make(version)` makes; return the response, errors included.
 
-        Raises RequestFailed, and BrokerError where the coordinator is refused.
+        Raises RequestFailed, and BrokerError if the coordinator lookup failed.
         """
 
-        def found(message: Message) -> Iterable[int]:
-            assert isinstance(message, answer)
+        def error_codes(message: Message) -> Iterable[int]:
+            assert isinstance(message, response_type)
             return codes(message)
 
         if self._failure is not None:
@@ -65,15 +65,15 @@ class CallRunner:
         self._waiting[token] = future
         body = Varying(make, lowest, highest)
         try:
-            self._driver.handle(Call(token, to, api, body, found, self._timeout_s))
+            self._driver.handle(Call(token, to, api, body, error_codes, self._timeout_s))
             message = await future
         finally:
             self._waiting.pop(token, None)
-        assert isinstance(message, answer)
+        assert isinstance(message, response_type)
         return message
 
     async def close(self) -> None:
-        """End; what is asked fails."""
+        """Close; pending calls fail."""
         await self._driver.close()
         for future in self._waiting.values():
             if not future.done():
@@ -89,7 +89,7 @@ class CallRunner:
         )
         return {"admin": machine}
 
-    def _take(self, effect: object) -> None:
+    def _on_effect(self, effect: object) -> None:
         match effect:
             case CallCompleted(token=token, message=message):
                 future = self._waiting.get(token)
@@ -105,11 +105,11 @@ class CallRunner:
                     if not future.done():
                         future.set_exception(error)
             case _:
-                raise AssertionError(f"an admin client said {effect!r}")
+                raise AssertionError(f"unexpected effect {effect!r}")
 
 
 def raised(effect: CallFailed) -> ClientError:
-    """Make the exception for a question without an answer."""
+    """Make the exception for a call without a response."""
     if effect.reason is Reason.CLOSED:
         return ClientClosed("the admin client")
     if effect.code:
@@ -117,7 +117,7 @@ def raised(effect: CallFailed) -> ClientError:
     return RequestFailed(effect.reason, effect.detail)
 
 
-def check(code: int, what: str, said: str | None = None) -> None:
+def check(code: int, what: str, detail: str | None = None) -> None:
     """Raise BrokerError unless the code is NONE."""
     if code:
-        raise BrokerError(error_of(code), f"{what}: {said}" if said else what)
+        raise BrokerError(error_of(code), f"{what}: {detail}" if detail else what)

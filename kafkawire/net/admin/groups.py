@@ -1,6 +1,6 @@
-"""Groups: who is in them, and what they have committed.
+"""Consumer groups: members and committed offsets.
 
-Law: a group is its coordinator's business; only listing asks every broker.
+Law: a group's requests go to its coordinator; only list_groups goes to every broker.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .calls import CallRunner, check
 from .values import CommittedOffset, GroupInfo, GroupListing, MemberInfo
 
 GROUPS_FROM: Final = 8
-"""OffsetFetch asks for many groups from this version on (KIP-709)."""
+"""OffsetFetch has several groups from this version on (KIP-709)."""
 LAST_WITH_NAMES: Final = 9
 ALL_TOPICS_FROM: Final = 2
 
@@ -44,16 +44,16 @@ def coordinator(group_id: str) -> Coordinator:
     return Coordinator(CoordinatorKind.GROUP, group_id)
 
 
-async def listed(asker: CallRunner, brokers: Iterable[int]) -> list[GroupListing]:
-    """Ask every broker for the groups that it coordinates."""
+async def list_groups(calls: CallRunner, brokers: Iterable[int]) -> list[GroupListing]:
+    """List the groups of all brokers."""
 
-    async def at(broker: int) -> list[GroupListing]:
-        response = await asker.ask(
+    async def on_broker(broker: int) -> list[GroupListing]:
+        response = await calls.call(
             broker,
             ApiKey.LIST_GROUPS,
             ListGroupsResponse,
             lambda _: ListGroupsRequest(),
-            lambda answer: [answer.error_code],
+            lambda response: [response.error_code],
         )
         check(response.error_code, f"groups of broker {broker}")
         return [
@@ -61,18 +61,18 @@ async def listed(asker: CallRunner, brokers: Iterable[int]) -> list[GroupListing
             for row in response.groups
         ]
 
-    found = await asyncio.gather(*(at(broker) for broker in brokers))
+    found = await asyncio.gather(*(on_broker(broker) for broker in brokers))
     return sorted({row for rows in found for row in rows})
 
 
-async def described(asker: CallRunner, group_id: str) -> GroupInfo:
-    """Ask the coordinator who is in a group."""
-    response = await asker.ask(
+async def describe_group(calls: CallRunner, group_id: str) -> GroupInfo:
+    """Describe a group and its members."""
+    response = await calls.call(
         coordinator(group_id),
         ApiKey.DESCRIBE_GROUPS,
         DescribeGroupsResponse,
         lambda _: DescribeGroupsRequest(groups=[group_id]),
-        lambda answer: [row.error_code for row in answer.groups],
+        lambda response: [row.error_code for row in response.groups],
     )
     (row,) = response.groups
     check(row.error_code, f"group {group_id}", row.error_message)
@@ -80,7 +80,7 @@ async def described(asker: CallRunner, group_id: str) -> GroupInfo:
 
 
 def group_info(row: DescribedGroup) -> GroupInfo:
-    """Take a group as its coordinator tells it."""
+    """Convert a group of a response."""
     members = tuple(
         MemberInfo(
             each.member_id,
@@ -95,21 +95,21 @@ def group_info(row: DescribedGroup) -> GroupInfo:
     return GroupInfo(row.group_id, row.group_state, row.protocol_type, row.protocol_data, members)
 
 
-async def deleted(asker: CallRunner, group_id: str) -> None:
-    """Have a group deleted."""
-    response = await asker.ask(
+async def delete_group(calls: CallRunner, group_id: str) -> None:
+    """Delete a group."""
+    response = await calls.call(
         coordinator(group_id),
         ApiKey.DELETE_GROUPS,
         DeleteGroupsResponse,
         lambda _: DeleteGroupsRequest(groups_names=[group_id]),
-        lambda answer: [row.error_code for row in answer.results],
+        lambda response: [row.error_code for row in response.results],
     )
     for row in response.results:
         check(row.error_code, f"group {group_id}", row.error_message)
 
 
-async def offsets(asker: CallRunner, group_id: str) -> dict[tuple[str, int], CommittedOffset]:
-    """Ask for all committed offsets of a group."""
+async def list_offsets(calls: CallRunner, group_id: str) -> dict[tuple[str, int], CommittedOffset]:
+    """Fetch all committed offsets of a group."""
 
     def make(version: int) -> Message:
         if version >= GROUPS_FROM:
@@ -118,12 +118,12 @@ async def offsets(asker: CallRunner, group_id: str) -> dict[tuple[str, int], Com
             )
         return OffsetFetchRequest(group_id=group_id, topics=None)
 
-    response = await asker.ask(
+    response = await calls.call(
         coordinator(group_id),
         ApiKey.OFFSET_FETCH,
         OffsetFetchResponse,
         make,
-        lambda answer: [answer.error_code, *(row.error_code for row in answer.groups)],
+        lambda response: [response.error_code, *(row.error_code for row in response.groups)],
         lowest=ALL_TOPICS_FROM,
         highest=LAST_WITH_NAMES,
     )
@@ -142,7 +142,7 @@ async def offsets(asker: CallRunner, group_id: str) -> dict[tuple[str, int], Com
 def rows(
     response: OffsetFetchResponse,
 ) -> Iterator[tuple[str, OffsetFetchResponsePartition | OffsetFetchResponsePartitions]]:
-    """Give the partitions of either form of the response, with their topics."""
+    """Iterate over the partitions of either form of the response, with their topics."""
     for topic in response.topics:
         for partition in topic.partitions:
             yield topic.name, partition
@@ -152,22 +152,24 @@ def rows(
                 yield grouped.name, each
 
 
-async def forgotten(asker: CallRunner, group_id: str, partitions: list[tuple[str, int]]) -> None:
-    """Have committed offsets deleted (KIP-496)."""
+async def delete_offsets(
+    calls: CallRunner, group_id: str, partitions: list[tuple[str, int]]
+) -> None:
+    """Delete committed offsets (KIP-496)."""
     by_topic: dict[str, list[OffsetDeleteRequestPartition]] = defaultdict(list)
     for topic, partition in partitions:
         by_topic[topic].append(OffsetDeleteRequestPartition(partition_index=partition))
     topics = [
         OffsetDeleteRequestTopic(name=name, partitions=rows) for name, rows in by_topic.items()
     ]
-    response = await asker.ask(
+    response = await calls.call(
         coordinator(group_id),
         ApiKey.OFFSET_DELETE,
         OffsetDeleteResponse,
         lambda _: OffsetDeleteRequest(group_id=group_id, topics=topics),
-        lambda answer: [answer.error_code],
+        lambda response: [response.error_code],
     )
     check(response.error_code, f"group {group_id}")
-    for told in response.topics:
-        for row in told.partitions:
-            check(row.error_code, f"{told.name}-{row.partition_index}")
+    for topic_result in response.topics:
+        for row in topic_result.partitions:
+            check(row.error_code, f"{topic_result.name}-{row.partition_index}")

@@ -1,4 +1,4 @@
-"""What an admin client gives: small values under Kafka's names.
+"""Results of the admin client, under Kafka's names.
 
 Law: they are plain tuples: they compare, print and pickle.
 """
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 EARLIEST: Final = -2
 LATEST: Final = -1
-"""Timestamps of ListOffsets with a meaning of their own; others are milliseconds."""
+"""Special timestamps of ListOffsets; others are milliseconds."""
 
 
 class BrokerInfo(NamedTuple):
@@ -20,7 +20,7 @@ class BrokerInfo(NamedTuple):
 
 
 class ClusterInfo(NamedTuple):
-    """controller_id: -1 where no broker says."""
+    """controller_id: -1 if unknown."""
 
     cluster_id: str | None
     controller_id: int
@@ -28,7 +28,7 @@ class ClusterInfo(NamedTuple):
 
 
 class PartitionInfo(NamedTuple):
-    """leader: -1 where there is none; leader_epoch: -1 where the broker does not say."""
+    """leader: -1 without one; leader_epoch: -1 if the broker does not report it."""
 
     partition: int
     leader: int
@@ -38,7 +38,7 @@ class PartitionInfo(NamedTuple):
 
 
 class TopicInfo(NamedTuple):
-    """topic_id: 16 bytes, zero from brokers that have none."""
+    """topic_id: 16 bytes, zero from brokers without topic ids."""
 
     name: str
     topic_id: bytes
@@ -47,7 +47,7 @@ class TopicInfo(NamedTuple):
 
 
 class ConfigEntry(NamedTuple):
-    """value: None where it is sensitive or absent; is_default: whether nobody set it."""
+    """value: None if sensitive or absent; is_default: whether it was not set for the resource."""
 
     name: str
     value: str | None
@@ -57,7 +57,7 @@ class ConfigEntry(NamedTuple):
 
 
 class GroupListing(NamedTuple):
-    """state, type: "" from brokers that do not say."""
+    """state, type: "" from brokers that do not report them."""
 
     group_id: str
     protocol_type: str
@@ -79,7 +79,7 @@ class MemberInfo(NamedTuple):
 
 
 class GroupInfo(NamedTuple):
-    """protocol: the assignor, where the group has one."""
+    """protocol: the assignor, if the group has one."""
 
     group_id: str
     state: str
@@ -95,7 +95,7 @@ class CommittedOffset(NamedTuple):
 
 
 class Offset(NamedTuple):
-    """An offset found by ListOffsets; both -1 where there is none."""
+    """An offset found by ListOffsets; both -1 without one."""
 
     offset: int
     timestamp: int

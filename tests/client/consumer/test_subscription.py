@@ -29,7 +29,7 @@ class View:
     brokers: dict[int, Broker] = field(default_factory=dict)
     controller_id: int = -1
     cluster_id: str | None = None
-    trouble: str = ""
+    last_error: str = ""
 
     def partition(self, topic: str, index: int) -> Partition | None:
         return self.topics[topic].partitions.get(index) if topic in self.topics else None

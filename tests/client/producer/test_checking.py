@@ -114,14 +114,14 @@ def test_an_exception_over_one_parked_record_is_that_records_result(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Whatever a check has overlooked: it must not return with every response."""
-    place = RecordAccumulator._place
+    place = RecordAccumulator._append_to_batch
 
     def failing(self: RecordAccumulator, one: Send, size: int, now: float) -> bool:
         if one.value == b"bad" and "t" in self._view.topics:
             raise TypeError("overlooked")
         return place(self, one, size, now)
 
-    monkeypatch.setattr(RecordAccumulator, "_place", failing)
+    monkeypatch.setattr(RecordAccumulator, "_append_to_batch", failing)
     stage = Stage()
     for token, value in enumerate((b"good", b"bad", b"good")):
         stage.world.tell("p", record(token, value=value))

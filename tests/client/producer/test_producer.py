@@ -27,9 +27,9 @@ from kafkawire.client.producer import (
     Withdraw,
     producer_settings,
 )
-from kafkawire.client.producer.partition_queue import Identity
-from kafkawire.client.producer.produce_requests import ANSWERS, Verdict, verdict
-from kafkawire.client.producer.producer_id import LEGAL, Identities, IdentityState
+from kafkawire.client.producer.partition_queue import ProducerIdAndEpoch
+from kafkawire.client.producer.produce_requests import OUTCOMES, BatchOutcome, outcome_of
+from kafkawire.client.producer.producer_id import LEGAL, ProducerIdManager, ProducerIdState
 from kafkawire.client.requests import Reason, SendRequest, Sent
 from kafkawire.errors import LocalProtocolError
 from kafkawire.protocol.error_code import ErrorCode
@@ -128,9 +128,9 @@ def test_no_more_requests_are_at_a_broker_than_the_limit(most: int) -> None:
         producer_settings(read_config(PRODUCER_KEYS, config)), view, rng=Random(1).random
     )
     said = [each for n in range(9) for each in machine.handle(Send(n, "t", 0, None, b"v", n), 0.0)]
-    asked = [each for each in said if isinstance(each, SendRequest)]
-    assert len(asked) == most
-    more = machine.handle(Sent(asked[0], 9), 0.0)
+    requested = [each for each in said if isinstance(each, SendRequest)]
+    assert len(requested) == most
+    more = machine.handle(Sent(requested[0], 9), 0.0)
     assert [type(each) for each in more if isinstance(each, SendRequest | Delivered)] == [
         Delivered,
         SendRequest,
@@ -235,7 +235,7 @@ def test_what_stays_unknown_fails_after_max_block(where: str) -> None:
     assert where in failed.failure.detail
 
 
-def test_delivery_timeout_ends_what_no_broker_answers() -> None:
+def test_delivery_timeout_without_a_response() -> None:
     stage = Stage({"delivery.timeout.ms": 5_000, "request.timeout.ms": 1_000, "linger.ms": 0})
     stage.warm()
     stage.world.stop(1)
@@ -278,7 +278,7 @@ def test_acks_0_is_done_when_it_is_sent() -> None:
     assert stage.world.log("t", 0) == [(0, None, b"v")]
 
 
-def test_a_leader_that_moved_is_found_through_the_answer() -> None:
+def test_a_new_leader_is_taken_from_the_response() -> None:
     """KIP-951: the broker that refuses says who leads; there is no wait for a refresh."""
     stage = Stage(
         {"linger.ms": 0, "retry.backoff.ms": 5_000, "retry.backoff.max.ms": 5_000}, brokers=3
@@ -323,35 +323,39 @@ def test_every_error_code_has_a_verdict() -> None:
     for code in ErrorCode:
         for records in (1, 2):
             for idempotent in (True, False):
-                found = verdict(code, records, idempotent)
-                if code in ANSWERS:
-                    assert found in (ANSWERS[code], Verdict.LOST)
+                found = outcome_of(code, records, idempotent)
+                if code in OUTCOMES:
+                    assert found in (OUTCOMES[code], BatchOutcome.FAILED)
                 else:
-                    assert found is (Verdict.AGAIN if code.retriable else Verdict.LOST)
-    assert verdict(ErrorCode.MESSAGE_TOO_LARGE, 1, True) is Verdict.LOST
-    assert verdict(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, 1, False) is Verdict.LOST
+                    assert found is (BatchOutcome.RETRY if code.retriable else BatchOutcome.FAILED)
+    assert outcome_of(ErrorCode.MESSAGE_TOO_LARGE, 1, True) is BatchOutcome.FAILED
+    assert outcome_of(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, 1, False) is BatchOutcome.FAILED
 
 
 def test_identity_states_follow_only_the_table() -> None:
-    assert set(LEGAL) == set(IdentityState)
-    for before in IdentityState:
-        for after in IdentityState:
-            identities = Identities("p", 1.0, Backoff(0.1, 1.0), Random(1).random)
-            identities.state = before
+    assert set(LEGAL) == set(ProducerIdState)
+    for before in ProducerIdState:
+        for after in ProducerIdState:
+            producer_ids = ProducerIdManager("p", 1.0, Backoff(0.1, 1.0), Random(1).random)
+            producer_ids.state = before
             if after in LEGAL[before]:
-                identities._become(after)
+                producer_ids._transition(after)
             else:
                 with pytest.raises(LocalProtocolError):
-                    identities._become(after)
+                    producer_ids._transition(after)
 
 
 def test_epochs_that_are_used_up_need_a_new_id() -> None:
-    identities = Identities("p", 1.0, Backoff(0.1, 1.0), Random(1).random)
-    identities.state = IdentityState.KNOWN
-    for epoch, fenced, left in ((0, False, Identity(9, 1)), (32766, False, None), (3, True, None)):
-        identities.state = IdentityState.KNOWN
-        identities.current = Identity(9, epoch)
-        identities.leave(Identity(9, epoch), fenced=fenced)
-        assert identities.current == left
-    identities.leave(Identity(8, 1), fenced=True)
-    assert identities.state is IdentityState.NONE
+    producer_ids = ProducerIdManager("p", 1.0, Backoff(0.1, 1.0), Random(1).random)
+    producer_ids.state = ProducerIdState.KNOWN
+    for epoch, fenced, left in (
+        (0, False, ProducerIdAndEpoch(9, 1)),
+        (32766, False, None),
+        (3, True, None),
+    ):
+        producer_ids.state = ProducerIdState.KNOWN
+        producer_ids.current = ProducerIdAndEpoch(9, epoch)
+        producer_ids.invalidate(ProducerIdAndEpoch(9, epoch), fenced=fenced)
+        assert producer_ids.current == left
+    producer_ids.invalidate(ProducerIdAndEpoch(8, 1), fenced=True)
+    assert producer_ids.state is ProducerIdState.NONE

@@ -182,11 +182,11 @@ class Fetcher:
 
     def handle(self, event: ResponseReceived | NoResponse, now: float) -> Effects:
         """Handle the response to a fetch."""
-        node = event.ask.to
+        node = event.request.to
         assert isinstance(node, int)
-        assert isinstance(event.ask.key, tuple)
+        assert isinstance(event.request.key, tuple)
         serial, request = self._in_flight.get(node, (0, None))
-        if request is None or serial != event.ask.key[1]:
+        if request is None or serial != event.request.key[1]:
             return []
         del self._in_flight[node]
         if isinstance(event, NoResponse):

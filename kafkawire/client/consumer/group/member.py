@@ -57,9 +57,9 @@ class GroupMember:
 
     def _is_current(self, event: ResponseReceived | NoResponse) -> bool:
         """Whether the response is to the current request of its kind; ends that request."""
-        if self._current.get(event.ask.api) != event.ask.key:
+        if self._current.get(event.request.api) != event.request.key:
             return False
-        del self._current[event.ask.api]
+        del self._current[event.request.api]
         return True
 
     def _transition(self, state: MemberState) -> None:

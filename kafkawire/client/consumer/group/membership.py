@@ -93,7 +93,7 @@ class Membership(GroupMember):
         if isinstance(event, ResponseReceived | NoResponse):
             if not self._is_current(event):
                 return []
-            if event.ask.api is ApiKey.LEAVE_GROUP:
+            if event.request.api is ApiKey.LEAVE_GROUP:
                 return [Left()]
             return self.handle(read_response(event, self._assignors), now)
         return HANDLERS[type(event)][self.state](self, event, now)

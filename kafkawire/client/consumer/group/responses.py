@@ -22,7 +22,7 @@ def read_response(
     event: ResponseReceived | NoResponse, protocols: Container[str]
 ) -> Joined | Synced | HeartbeatResponded | Refused:
     """Read the response to a JoinGroup, SyncGroup or Heartbeat; protocols: those in the request."""
-    api = event.ask.api
+    api = event.request.api
     if isinstance(event, NoResponse):
         action = Recovery.RETRY if event.retriable else Recovery.FATAL
         reason = f"{api.name}: {event.reason.value} {event.detail}".rstrip()

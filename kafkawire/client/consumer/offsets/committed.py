@@ -89,8 +89,8 @@ class CommittedOffsets:
                 self._pending[event.key] = event
                 return self._send(now)
             case ResponseReceived() | NoResponse():
-                assert isinstance(event.ask.key, tuple)
-                _, serial, key = event.ask.key
+                assert isinstance(event.request.key, tuple)
+                _, serial, key = event.request.key
                 if self._in_flight.get(key) != serial:
                     return []
                 del self._in_flight[key]

@@ -140,7 +140,7 @@ class Committing:
         return self._send(now)
 
     def _is_current(self, event: ResponseReceived | NoResponse) -> bool:
-        return bool(self._sent) and event.ask.key == (REQUEST_KEY, self._serial)
+        return bool(self._sent) and event.request.key == (REQUEST_KEY, self._serial)
 
     def _send(self, now: float) -> Effects:
         if self._sent or self._retry_at is not None or not self._waiting:

@@ -17,7 +17,7 @@ from ....messages.api_key import ApiKey
 from ....protocol.error_code import ErrorCode
 from ...network.backoff import Backoff, Rng
 from ...network.cluster import ClusterView
-from ...network.metadata import told
+from ...network.metadata import with_cause
 from ...requests import (
     Body,
     MetadataChanged,
@@ -157,7 +157,7 @@ class LeaderRequests:
         for each in list(self._pending.values()):
             deadline = each.event.deadline
             if deadline is not None and deadline <= now:
-                reason = told("no response from the leader in time", self._view.trouble)
+                reason = with_cause("no response from the leader in time", self._view.last_error)
                 timed_out = RequestTimedOut(reason, partitions=each.remaining)
                 each.failed |= dict.fromkeys(each.remaining, timed_out)
                 each.remaining.clear()
@@ -245,7 +245,7 @@ class LeaderRequests:
         if event.retriable:
             self._waiting_for_leader = False
             return self._retry_later(frozenset(each.topic for each in in_flight), now)
-        reason = f"{event.ask.api.name}: {event.reason.value} {event.detail}".rstrip()
+        reason = f"{event.request.api.name}: {event.reason.value} {event.detail}".rstrip()
         for each in in_flight:
             result: LookupResult = LookupFailed(reason, event.code, [each])
             if event.reason is Reason.NO_VERSION:
@@ -257,8 +257,8 @@ class LeaderRequests:
         self, event: ResponseReceived | NoResponse
     ) -> tuple[_PendingLookups | None, set[TopicPartition]]:
         """Return the lookup of a request and its partitions, which are no longer in flight."""
-        assert isinstance(event.ask.key, tuple)
-        _, serial, key = event.ask.key
+        assert isinstance(event.request.key, tuple)
+        _, serial, key = event.request.key
         pending = self._pending.get(key)
         if pending is None:
             return None, set()

@@ -92,7 +92,7 @@ def replies(made: World) -> list[CallCompleted | CallFailed]:
 
 
 @pytest.mark.parametrize("code", sorted(RETRIABLE_ERRORS))
-def test_errors_of_a_moment_are_asked_about_again(code: ErrorCode) -> None:
+def test_retriable_errors_are_retried(code: ErrorCode) -> None:
     made = world()
     fault = Fault("ListGroups", action=Action.ERROR, error=code)
     made.cluster.faults.append(fault)
@@ -107,7 +107,7 @@ def test_errors_of_a_moment_are_asked_about_again(code: ErrorCode) -> None:
     assert list(codes(reply.message)) == [0]
 
 
-def test_other_errors_are_the_answer() -> None:
+def test_other_errors_complete_the_call() -> None:
     made = world()
     code = ErrorCode.GROUP_AUTHORIZATION_FAILED
     fault = Fault("ListGroups", action=Action.ERROR, error=code)
@@ -120,7 +120,7 @@ def test_other_errors_are_the_answer() -> None:
     assert fault.hit == 1
 
 
-def test_an_error_that_stays_is_the_answer_in_the_end() -> None:
+def test_a_persistent_error_completes_the_call() -> None:
     made = world()
     code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     made.cluster.faults.append(Fault("ListGroups", action=Action.ERROR, error=code))
@@ -133,7 +133,7 @@ def test_an_error_that_stays_is_the_answer_in_the_end() -> None:
     assert list(codes(reply.message)) == [code]
 
 
-def test_the_leader_is_asked_and_followed() -> None:
+def test_the_leader_is_called_and_followed() -> None:
     made = world()
     topic = made.cluster.creation.create("t", [[1, 2, 3]], {}, made.now)
     made.tell("a", latest("first", "t"))
@@ -147,7 +147,7 @@ def test_the_leader_is_asked_and_followed() -> None:
     )
 
 
-def test_nobody_leads() -> None:
+def test_no_leader() -> None:
     made = world(settings={"auto.create.topics.enable": "false"})
     made.tell("a", latest("q", "nowhere", timeout_s=3.0))
     made.run(lambda: len(replies(made)) == 1)
@@ -205,7 +205,7 @@ def test_sasl_on_a_wire_that_splits_every_frame(mechanism: str, password: str) -
         assert made.now < 1.0, "nobody waits for what will not be"
 
 
-def test_an_owner_knows_its_events() -> None:
+def test_an_unknown_event_is_rejected() -> None:
     made = world()
     made.tell("a", ClusterFailed(Reason.NO_VERSION, "old"))
     with pytest.raises(LocalProtocolError, match="float"):

@@ -7,10 +7,10 @@ from itertools import count
 import pytest
 
 from kafkawire.client.producer.batch import Batch
-from kafkawire.client.producer.partition_queue import SEQUENCES, Identity, PartitionQueue
+from kafkawire.client.producer.partition_queue import SEQUENCES, PartitionQueue, ProducerIdAndEpoch
 from kafkawire.records import Compression
 
-ME = Identity(7, 0)
+ME = ProducerIdAndEpoch(7, 0)
 NUMBERS = count()
 
 
@@ -24,7 +24,7 @@ def batch(records: int) -> Batch:
 def sent(queue: PartitionQueue, records: int) -> Batch:
     """Number a batch of so many records and send it."""
     queue.add(batch(records))
-    assert queue.take_identity(ME)
+    assert queue.assign_sequences(ME)
     return queue.send()
 
 
