@@ -28,37 +28,37 @@ CLIENTS: Final = (
 SCENARIOS: Final = {
     "codecs": "produce with each codec, consume",
     "acks": "acks 0, 1, all; idempotent",
-    "members": "two, three members come, one goes",
-    "static": "a static member comes back, and nobody rebalances",
-    "cooperative": "a group moves no more partitions than it must",
-    "automatic": "commits every interval, before a rebalance, at close; a group goes on there",
-    "commits": "commits that are waited for, that are not, of given offsets, of what was read",
+    "members": "two, three members join, one leaves",
+    "static": "a static member returns without a rebalance",
+    "cooperative": "a cooperative rebalance moves no more partitions than needed",
+    "automatic": "commits every interval, before a rebalance, at close; a group resumes there",
+    "commits": "commits: synchronous, asynchronous, of given offsets, of positions",
     "resets": "reset to earliest, latest, none, by duration",
     "steering": "seek, pause, resume",
-    "refused": "a wrong password is told, the right one comes in",
+    "refused": "a wrong password is refused, the right one accepted",
 }
 MIXED: Final = "mixed"
 """A group of ours and theirs: its own table, at both brokers."""
 
 REMARKS: Final[dict[tuple[str, str], str]] = {
-    ("codecs", "kafkajs"): "none and gzip; it has no others itself",
+    ("codecs", "kafkajs"): "none and gzip; it supports no others by itself",
     ("automatic", "kafkajs"): "it commits after each batch as well",
-    ("resets", "kafkajs"): "earliest and latest; it has no others",
-    ("resets", "confluent-kafka"): "it has no durations",
-    ("resets", "kafka-python"): "it has no durations",
-    ("resets", "aiokafka"): "it has no durations",
-    ("refused", "kafka-python"): "it tries until its own timeout, and says that",
+    ("resets", "kafkajs"): "earliest and latest; it supports no others",
+    ("resets", "confluent-kafka"): "it does not support durations",
+    ("resets", "kafka-python"): "it does not support durations",
+    ("resets", "aiokafka"): "it does not support durations",
+    ("refused", "kafka-python"): "it retries until its own timeout and reports that",
 }
 """What is to be said of cells that are played, and come out the same otherwise."""
 DIFFERENT: Final[dict[tuple[str, str], str]] = {
-    ("static", "kafkajs"): "it has none",
-    ("static", TOOLS): "they do not tell of rebalances",
-    ("cooperative", "kafkajs"): "it has none",
-    ("cooperative", "aiokafka"): "it has none",
-    ("cooperative", TOOLS): "they do not tell what moved",
-    ("commits", TOOLS): "they have no such calls",
-    ("steering", TOOLS): "they have no such calls",
-    (MIXED, "kafkajs"): "its assignor is known by no other client",
+    ("static", "kafkajs"): "not supported",
+    ("static", TOOLS): "they do not report rebalances",
+    ("cooperative", "kafkajs"): "not supported",
+    ("cooperative", "aiokafka"): "not supported",
+    ("cooperative", TOOLS): "they do not report assignments",
+    ("commits", TOOLS): "not supported",
+    ("steering", TOOLS): "not supported",
+    (MIXED, "kafkajs"): "no other client has its assignor",
 }
 """What cannot be played, and why."""
 
@@ -120,7 +120,7 @@ def drawn_mixed() -> str:
     others = CLIENTS[1:]
     return table(
         [
-            ["a group of ours and", *others],
+            ["kafkawire in a group with", *others],
             *(
                 [f"at {cluster}", *(cell(MIXED, each) for each in others)]
                 for cluster in (KAFKA, OURS)
