@@ -1,20 +1,19 @@
-"""CRC-32C of a part of a buffer: what `castagnoli.c` does by carry-less multiplication, where no
-compiler made it, by the package crc32c.
+"""Computes CRC-32C with the package crc32c: the interpreted version of `castagnoli.c`.
 
-Law: `available` says whether the other function is faster than the package. Here it is not; there
-it is on processors that multiply in 512-bit registers.
+Law: `available` says whether this `crc32c` is faster than the package. Here it is not; in C it is,
+on CPUs with carry-less multiplication in 512-bit registers.
 """
 
 from __future__ import annotations
 
 
 def available() -> bool:
-    """Say whether `crc32c` is the one to use."""
+    """Return whether `crc32c` is faster than the package."""
     return False
 
 
 def crc32c(data: bytes, start: int, end: int, after: int) -> int:
-    """Compute the CRC-32C of `data[start:end]` behind bytes whose own is `after`, 0 for none.
+    """Compute the CRC-32C of `data[start:end]`, continuing from the checksum `after` (0 for none).
 
     Raises ValueError for a part that is not in the data.
     """

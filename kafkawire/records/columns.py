@@ -1,14 +1,12 @@
-"""The records of many batches as columns, laid out as Arrow wants them.
+"""The records of many batches as columns in Arrow's layout.
 
-Law: keys, values and headers stay where they are. A column of bytes is 16 bytes a row that say
-where (Arrow's view layout), and a bitmap of what is not null; only what has 12 bytes or less stands
-in the view itself.
+Law: keys, values and headers are not copied. A column of bytes has a view of 16 bytes per row
+(Arrow's view layout) and a validity bitmap; only values of 12 bytes or less are in the view itself.
 
     length: int32 │ first 4 bytes │ buffer: int32 │ position: int32          length > 12
     length: int32 │ the bytes, zeros after them: 12                          length <= 12
 
-Numbers are little-endian. A column's memory may be longer than its rows; what lies behind them is
-nothing.
+Numbers are little-endian. A column's memory may be longer than its rows.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 INLINE: Final = 12
-"""The longest value that stands in its view."""
+"""The longest value that is in the view itself."""
 MAX_INT32: Final = 0x7FFFFFFF
 
 VIEW: Final = Struct("<i4sii")
@@ -57,7 +55,7 @@ class Views:
         self.words: bytearray = NO_MEMORY
         self.valid: bytearray = NO_MEMORY  # a bit a row
         self.nulls: int = 0
-        self.room: int = 0  # rows there is memory for
+        self.room: int = 0  # rows that memory is allocated for
         self.asked: int = 0  # rows there should be memory for
 
     def reserve(self, rows: int) -> None:
@@ -67,7 +65,7 @@ class Views:
             self.make_room()
 
     def make_room(self) -> None:
-        """Take the memory that was asked for; rows so far are null if there was none."""
+        """Allocate the reserved memory; rows so far are null if there was none."""
         rows = self.asked
         if self.room:
             self.words = longer(self.words, 16 * rows)
@@ -90,7 +88,7 @@ class Views:
         self.nulls += 1
 
     def take_back(self, row: int, stop: int, nulls: int) -> None:
-        """Forget what was put into the rows from `row` on, up to before `stop` at most.
+        """Drop the values of the rows from `row` to before `stop`.
 
         nulls: how many rows before them are null.
         """
@@ -109,7 +107,7 @@ class Views:
             SHORT_VIEW.pack_into(self.words, row * 16, length, data[pos : pos + length])
 
     def put_next(self, row: i64, cursor: Cursor, data: bytes, stop: i64, buffer: i64) -> None:
-        """Read a length and put so many bytes, if the record that ends at `stop` has them."""
+        """Read a length and set that many bytes, if the record that ends at `stop` has them."""
         length = cursor.varint(data)
         if length < 0:
             self.put_null(row)
@@ -138,7 +136,7 @@ class Longs:
         LONG.pack_into(self.numbers, row * 8, number)
 
     def fill(self, row: int, stop: int, number: int) -> None:
-        """Put a number into the rows from `row` to before `stop`."""
+        """Set a number in the rows from `row` to before `stop`."""
         self.numbers[row * 8 : stop * 8] = LONG.pack(number) * (stop - row)
 
 
@@ -158,7 +156,7 @@ class Steps:
             self.numbers = self.numbers + bytes(4 * rows - len(self.numbers))
 
     def fill(self, row: int, stop: int, number: int) -> None:
-        """Put a number into the rows from `row` to before `stop`."""
+        """Set a number in the rows from `row` to before `stop`."""
         if not self.numbers:
             if number == 0:
                 return
@@ -169,7 +167,7 @@ class Steps:
 @final
 @mypyc_attr(acyclic=True)
 class Columns:
-    """Rows collected from batches, one a record, in buffers that Arrow takes as they are.
+    """Rows of batches, one per record, in buffers with Arrow's layout.
 
     buffers: what the views point into: the records field itself, then each decompressed batch.
     """
@@ -199,14 +197,14 @@ class Columns:
         return record_batch(self)
 
     def add_buffer(self, data: bytes) -> int:
-        """Take one more buffer; return its number. LimitExceeded if no view can reach its end."""
+        """Add a buffer; return its number. LimitExceeded if views cannot address its end."""
         if len(data) > MAX_INT32:
             raise LimitExceeded(f"columns of {len(data)} bytes, where Arrow's views end at 2 GiB")
         self.buffers.append(data)
         return len(self.buffers) - 1
 
     def memory(self) -> tuple[bytearray, ...]:
-        """List what a batch's rows are written into, in the order that `rows.c` knows."""
+        """List the buffers that a batch's rows are written into, in the order of `rows.c`."""
         return (
             self.offset.numbers,
             self.timestamp.numbers,
