@@ -56,17 +56,17 @@ class Views:
         self.valid: bytearray = NO_MEMORY  # a bit a row
         self.nulls: int = 0
         self.room: int = 0  # rows that memory is allocated for
-        self.asked: int = 0  # rows there should be memory for
+        self.reserved: int = 0  # rows to allocate memory for
 
     def reserve(self, rows: int) -> None:
         """Make room for `rows` rows in all."""
-        self.asked = rows
+        self.reserved = rows
         if self.room:
             self.make_room()
 
     def make_room(self) -> None:
         """Allocate the reserved memory; rows so far are null if there was none."""
-        rows = self.asked
+        rows = self.reserved
         if self.room:
             self.words = longer(self.words, 16 * rows)
             self.valid = self.valid + VALID * (rows // 8 + 1 - len(self.valid))
@@ -147,11 +147,11 @@ class Steps:
 
     def __init__(self) -> None:
         self.numbers: bytearray = NO_MEMORY
-        self.asked: int = 0
+        self.reserved: int = 0
 
     def reserve(self, rows: int) -> None:
         """Make room for `rows` rows in all; new ones are zero."""
-        self.asked = rows
+        self.reserved = rows
         if self.numbers:
             self.numbers = self.numbers + bytes(4 * rows - len(self.numbers))
 
@@ -160,7 +160,7 @@ class Steps:
         if not self.numbers:
             if number == 0:
                 return
-            self.numbers = bytearray(4 * self.asked)
+            self.numbers = bytearray(4 * self.reserved)
         self.numbers[row * 4 : stop * 4] = STEP.pack(number) * (stop - row)
 
 
@@ -259,8 +259,8 @@ class Columns:
         check_header_count(cursor, stop, count)
         row = self.headers
         rows = row + int(count)
-        if rows > self.header_key.asked:
-            room = max(rows, self.header_key.asked * 2)
+        if rows > self.header_key.reserved:
+            room = max(rows, self.header_key.reserved * 2)
             self.header_key.reserve(room)
             self.header_value.reserve(room)
         self.headers = rows
