@@ -1,7 +1,7 @@
-"""Reads JSON with comments into a tree in which every key and value knows its place.
+"""Parses JSON with comments to a tree with the place of every key and value.
 
-Law: nothing is guessed; what is not JSON, `//` or `/* */` is refused at the very character, and a
-file is read whole or not at all.
+Law: anything but JSON, `//` and `/* */` is an error at its character; a file is read completely or
+not at all.
 
     text --tokens--> Node { value, place } ; an object's value is {key: Member { key_place, node }}
 """
@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from typing import Final
 
 DEEPEST: Final = 64
-"""Objects and lists within each other; the deepest upstream schema has a dozen."""
+"""The deepest nesting of objects and lists; Kafka's deepest schema has a dozen."""
 
 Scalar = str | int | float | bool | None
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands: file as given, line and column from 1."""
+    """A place: file as given, line and column from 1."""
 
     file: str
     line: int
@@ -32,11 +32,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class SchemaError:
-    """One thing wrong at one place, and what would be right.
+    """One error at one place, and the expected value.
 
-    path: the schema path of what is wrong, `FetchRequest.Topics[].Partitions[]`; empty where none
-    is known yet.
-    rule: the id of the rule it breaks, as in `rules.RULES` and `form.RULES`.
+    path: the schema path of the error, `FetchRequest.Topics[].Partitions[]`; empty if unknown.
+    rule: the id of the broken rule, as in `rules.RULES` and `form.RULES`.
     """
 
     file: str
@@ -56,7 +55,7 @@ class SchemaError:
 
 
 class SchemaErrors(ValueError):
-    """Schemas were refused: `errors` holds everything found wrong, in the order of the text."""
+    """Invalid schemas: `errors` has every error, in text order."""
 
     def __init__(self, errors: tuple[SchemaError, ...]) -> None:
         super().__init__(errors)
@@ -68,7 +67,7 @@ class SchemaErrors(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One value of the text and where it begins; `repeated` are the keys an object has again."""
+    """One value of the text and its start; `repeated` are the repeated keys of an object."""
 
     value: Scalar | list[Node] | dict[str, Member]
     place: Place
@@ -85,13 +84,13 @@ class Node:
         return self.value if isinstance(self.value, list) else []
 
     def at(self, key: str) -> Place:
-        """Where the value of `key` begins; where the object does if it has no such key."""
+        """The start of the value of `key`, or of the object if it has no such key."""
         member = self.members.get(key)
         return member.node.place if member else self.place
 
     @property
     def kind(self) -> str:
-        """What JSON calls it."""
+        """Its JSON type."""
         return _KINDS[type(self.value)]
 
 
@@ -105,7 +104,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A key that stands in an object again, with the same value or another."""
+    """A repeated key of an object, with the same value or another."""
 
     key: str
     same: bool
@@ -141,7 +140,7 @@ _ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 def parse(text: str, file: str) -> tuple[Node, Place | None]:
     """Read one document.
 
-    Gives also the place of closing brackets too many after it. SchemaErrors where it is not JSON.
+    Returns also the places of surplus closing brackets after it. SchemaErrors if it is not JSON.
     """
     return _Parser(text, file).document()
 
@@ -281,7 +280,7 @@ def _unescaped(body: str) -> str:
 
 
 def _same(one: Node, other: Node) -> bool:
-    """Whether two values are the same scalar, wherever they stand."""
+    """Whether two values are the same scalar, at any place."""
     if isinstance(one.value, dict | list) or isinstance(other.value, dict | list):
         return False
     return type(one.value) is type(other.value) and one.value == other.value

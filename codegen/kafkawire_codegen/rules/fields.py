@@ -1,4 +1,4 @@
-"""Rules for one field: its name, type, versions, nullability, and what it may be marked as."""
+"""Rules for one field: its name, type, versions, nullability and flags."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _nullable_type(at: FieldAt) -> str | None:
 
 def _nullable_outside(at: FieldAt) -> str | None:
     schema = at.written.schema
-    # Upstream often writes 0+ on a field that came later; what lies outside means nothing.
+    # Kafka often writes 0+ on a field that came later; versions outside are ignored.
     if not schema.nullable_versions or schema.nullable_versions & schema.versions:
         return None
     return f"nullable in {schema.nullable_versions}, but the field is only in {schema.versions}"

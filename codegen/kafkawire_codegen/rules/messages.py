@@ -20,7 +20,7 @@ SUFFIXES: Final = {
     "coordinator-key": "Key",
     "coordinator-value": "Value",
 }
-"""Message type -> how the names of such messages end; what stands before it pairs them."""
+"""Message type -> suffix of the names of such messages; the rest pairs them."""
 
 
 def _name(message: WrittenMessage) -> str | None:
