@@ -37,7 +37,7 @@ class Releases:
         """
         if release not in self.ranges:
             known = ", ".join(self.ranges)
-            raise UnknownRelease(f"{release!r} is no release of releases.json ({known})")
+            raise UnknownRelease(f"unknown release {release!r} (known: {known})")
         return self.ranges[release]
 
     def at(self, release: str, schemas: list[MessageSchema]) -> list[MessageSchema]:

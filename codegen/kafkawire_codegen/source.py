@@ -166,7 +166,7 @@ class _Parser:
         while self.token.kind in ("}", "]"):
             self.take()
         if self.token.kind != "end":
-            raise self.refusal(self.token.position, "nothing may follow the document")
+            raise self.refusal(self.token.position, "unexpected text after the document")
         return node, stray
 
     def place(self, position: int) -> Place:
@@ -203,12 +203,12 @@ class _Parser:
 
     def unreadable(self, position: int) -> str:
         if self.text.startswith("/*", position):
-            return "the comment is never closed: */ is missing"
+            return "unclosed comment: */ is missing"
         if self.text[position] == '"':
-            return "the string is not closed on its line, or has an escape JSON does not know"
+            return "the string is not closed on its line, or has an invalid escape"
         if self.text[position] == "'":
-            return "strings stand between double quotes"
-        return f"{self.text[position]!r} begins no JSON value"
+            return "strings need double quotes"
+        return f"{self.text[position]!r} is not the start of a JSON value"
 
     def take(self) -> _Token:
         token = self.token
@@ -218,10 +218,10 @@ class _Parser:
 
     def expect(self, marks: str, after: str) -> _Token:
         if self.token.kind == "end":
-            reason = f"the text ends, but {after} {_either(marks)} must follow"
+            reason = f"the text ends; expected {_either(marks)} {after}"
             raise self.refusal(self.token.position, reason)
         if self.token.kind not in marks:
-            raise self.refusal(self.token.position, f"{after} {_either(marks)} must follow")
+            raise self.refusal(self.token.position, f"expected {_either(marks)} {after}")
         return self.take()
 
     def value(self, depth: int) -> Node:
@@ -238,9 +238,9 @@ class _Parser:
             case "[":
                 return Node(self.elements(depth), place)
             case "end":
-                raise self.refusal(token.position, "the text ends where a value must stand")
+                raise self.refusal(token.position, "the text ends; expected a value")
             case _:
-                raise self.refusal(token.position, f"a value must stand here, not {token.value!r}")
+                raise self.refusal(token.position, f"expected a value, not {token.value!r}")
 
     def members(self, depth: int) -> tuple[dict[str, Member], list[Repeat]]:
         members: dict[str, Member] = {}
@@ -251,7 +251,7 @@ class _Parser:
         while True:
             key = self.take()
             if not isinstance(key.value, str) or key.kind != "value":
-                raise self.refusal(key.position, "a key between double quotes must stand here")
+                raise self.refusal(key.position, "expected a key in double quotes")
             self.expect(":", "after a key")
             member = Member(self.place(key.position), self.value(depth + 1))
             first = members.setdefault(key.value, member)

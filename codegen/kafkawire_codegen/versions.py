@@ -39,9 +39,9 @@ class Versions:
         low = int(match["low"])
         high = NEWEST if match["plus"] else int(match["high"] or low)
         if low > high:
-            raise ValueError(f"{text!r} runs backwards")
+            raise ValueError(f"{text!r} is not a version range: {low} is higher than {high}")
         if high > NEWEST:
-            raise ValueError(f"{text!r} is beyond the last version an int16 can hold, {NEWEST}")
+            raise ValueError(f"{text!r} is out of range: the highest version is {NEWEST}")
         return cls(low, high)
 
     def __str__(self) -> str:
@@ -83,7 +83,7 @@ class Versions:
         if not self or not other:
             return self or other
         if max(self.low, other.low) > min(self.high, other.high) + 1:
-            raise ValueError(f"{self} and {other} leave a hole between them")
+            raise ValueError(f"{self} and {other} have a gap between them")
         return Versions(min(self.low, other.low), max(self.high, other.high))
 
     def hull(self, other: Versions) -> Versions:
@@ -96,7 +96,7 @@ class Versions:
         """The difference; ValueError if `other` would split it."""
         runs = self.without(other)
         if len(runs) > 1:
-            raise ValueError(f"{other} cuts {self} in two")
+            raise ValueError(f"{other} splits {self}")
         return runs[0] if runs else NONE
 
     def without(self, other: Versions) -> tuple[Versions, ...]:

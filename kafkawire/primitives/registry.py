@@ -76,7 +76,7 @@ class Registry:
         """Find a message by its exact name; UnknownApiKey if there is none."""
         info = self._by_name.get(name)
         if info is None:
-            raise UnknownApiKey(f"no message is called {name!r}")
+            raise UnknownApiKey(f"unknown message {name!r}")
         return info
 
     def find(self, type: str, api_key: int) -> MessageInfo | None:

@@ -128,7 +128,7 @@ def decode_request_body(
     """Decode the body of a request that begins at `start` and fills the rest of `data`."""
     info = REGISTRY.request(api_key)
     if info is None:
-        raise UnknownApiKey(f"no API has the key {api_key}")
+        raise UnknownApiKey(f"unknown API key {api_key}")
     return _decode(info.name, version, data, start, lenient, limits)
 
 
@@ -148,7 +148,7 @@ def decode_response_body(
     """
     info = REGISTRY.response(api_key)
     if info is None:
-        raise UnknownApiKey(f"no API has the key {api_key}")
+        raise UnknownApiKey(f"unknown API key {api_key}")
     *others, last = response_body_versions(api_key, version, data, start)
     for other in others:
         try:
@@ -199,7 +199,7 @@ def encode_frame(
     """
     info = REGISTRY.get(type(message).__name__)
     if info.api_key is None or info.type not in ("request", "response"):
-        raise UnknownApiKey(f"{info.name} is no request or response: it has no frame of its own")
+        raise UnknownApiKey(f"{info.name} is neither a request nor a response: it has no frame")
     body = message.encode(version, lenient=lenient)
     if info.type == "request":
         header_version = request_header_version(info.api_key, version)

@@ -69,7 +69,7 @@ def _first_flexible(type: str, api_key: int) -> int:
     if found is None:
         info = REGISTRY.find(type, api_key)
         if info is None:
-            raise UnknownApiKey(f"no API has the key {api_key}")
+            raise UnknownApiKey(f"unknown API key {api_key}")
         found = _flexible[type, api_key] = _NEVER if info.flexible is None else info.flexible
     return found
 

@@ -124,7 +124,7 @@ def uuid_bytes(text: str) -> bytes:
     except ValueError:  # not ASCII, or a length that base64 never has
         value = b""
     if len(value) != 16 or uuid_text(value) != text:
-        raise ValueError(f"{text!r} is no uuid: 22 characters of URL-safe base64")
+        raise ValueError(f"invalid uuid {text!r}: expected 22 characters of URL-safe base64")
     return value
 
 

@@ -252,4 +252,4 @@ def _prefix(name: str, version: int) -> bytes:
         return bytes([FRAME_VERSION, FRAME_TYPE[name], version])
     if name in BARE:
         return b""
-    raise UnknownApiKey(f"{name!r} is in no log")
+    raise UnknownApiKey(f"{name!r} is not a log record")

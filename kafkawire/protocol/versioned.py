@@ -149,7 +149,7 @@ def _version(data: bytes) -> int:
 def _layouts(name: str) -> _Layouts:
     append_only = APPEND_ONLY.get(name)
     if append_only is None:
-        raise UnknownApiKey(f"{name!r} is no payload that carries its version in front")
+        raise UnknownApiKey(f"{name!r} is not a payload with a leading version")
     ours = CONNECT.get(name)
     if ours is not None:
         return _Layouts(ours, ours.FIRST, ours.LAST, append_only)

@@ -18,7 +18,7 @@ def crc32c(data: bytes, start: int, end: int, after: int) -> int:
     Raises ValueError for a part that is not in the data.
     """
     if not 0 <= start <= end <= len(data):
-        raise ValueError(f"there is no [{start}:{end}] in {len(data)} bytes")
+        raise ValueError(f"range [{start}:{end}] is outside {len(data)} bytes")
     from crc32c import crc32c as of_package
 
     return of_package(memoryview(data)[start:end], after)

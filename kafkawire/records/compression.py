@@ -44,7 +44,7 @@ def codec_of(attributes: int, magic: int) -> Compression:
     """Return the codec; UnsupportedCompression if it is unknown or not allowed in that magic."""
     code = attributes & COMPRESSION_BITS
     if code >= len(CODECS):
-        raise UnsupportedCompression(f"codec {code} is not known")
+        raise UnsupportedCompression(f"unknown codec {code}")
     codec = CODECS[code]
     if FROM_MAGIC[code] > magic:
         raise UnsupportedCompression(f"{codec.name.lower()} is not allowed in magic {magic}")

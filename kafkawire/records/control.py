@@ -79,7 +79,7 @@ def control_record(record: Record) -> ControlRecord:
 def end_txn_marker(control: ControlRecord) -> EndTxnMarker:
     """Read the value of a commit or abort; CorruptBatch for another type or a short value."""
     if control.type not in (ControlType.ABORT, ControlType.COMMIT):
-        raise CorruptBatch(f"control type {control.type} ends no transaction")
+        raise CorruptBatch(f"control type {control.type} is not a transaction marker")
     if control.value is None or len(control.value) < END_TXN_VALUE.size:
         raise CorruptBatch("a transaction marker without version and coordinator epoch")
     version, coordinator_epoch = END_TXN_VALUE.unpack_from(control.value)

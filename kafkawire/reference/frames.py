@@ -65,16 +65,14 @@ class FrameRows:
         info = REGISTRY.request(key)
         if info is None:
             self.message("RequestHeader", 1, whole=False)
-            raise UnknownApiKey(
-                f"no API has the key {key}", "RequestHeader.request_api_key", API_KEY
-            )
+            raise UnknownApiKey(f"unknown API key {key}", "RequestHeader.request_api_key", API_KEY)
         self.message("RequestHeader", request_header_version(key, version), whole=False)
         self.message(info.name, version, whole=True)
 
     def response(self, key: int, version: int) -> None:
         info = REGISTRY.response(key)
         if info is None:
-            raise UnknownApiKey(f"no API has the key {key}")
+            raise UnknownApiKey(f"unknown API key {key}")
         self.message("ResponseHeader", response_header_version(key, version), whole=False)
         if key == ApiKey.API_VERSIONS and self.number(self.end) == ErrorCode.UNSUPPORTED_VERSION:
             version = 0  # a broker without that version responds in the oldest (KIP-511)

@@ -18,5 +18,5 @@ def message_model(name: str) -> model.Message:
     """Read the schema of one message; UnknownApiKey if there is none."""
     path = schemas_dir() / f"{name}.json"
     if not name.isalnum() or not path.is_file():
-        raise UnknownApiKey(f"no message is called {name!r}")
+        raise UnknownApiKey(f"unknown message {name!r}")
     return model.build(load_file(path))

@@ -190,7 +190,7 @@ def test_the_controller_is_understood(own_kafka: Broker, known: Known, name: str
             check(wire, name, version, known)
 
 
-def test_what_the_release_speaks_is_what_releases_json_says(
+def test_versions_of_the_release_are_those_of_releases_json(
     own_kafka: Broker, known: Known
 ) -> None:
     assert own_kafka.installation.kafka_version.startswith(f"{RELEASE}.")
