@@ -1,4 +1,4 @@
-"""`python -m benchmarks [SUITE ...]`: runs suites, prints tables, writes the figures as JSON.
+"""`python -m benchmarks [SUITE ...]`: runs suites, prints tables, writes the figures as JSON."""
 
 from __future__ import annotations
 
