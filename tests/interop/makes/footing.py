@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-PATIENCE_SECONDS: Final = 120.0
+TIMEOUT_SECONDS: Final = 120.0
 SESSION_MS: Final = 45_000
 """Long enough for a static member to come back as slowly as a JVM starts on a busy machine."""
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -170,14 +170,14 @@ class Member:
     def leave(self) -> None:
         """Have it leave the group, and end."""
         self._leave.set()
-        self._thread.join(PATIENCE_SECONDS)
+        self._thread.join(TIMEOUT_SECONDS)
         assert not self._thread.is_alive()
         assert self.error is None, self.error
 
 
 def until(happens: Callable[[], bool], members: Sequence[Member] = ()) -> None:
     """Wait until something is so, and none of the members that bring it about has failed."""
-    end = time.monotonic() + PATIENCE_SECONDS
+    end = time.monotonic() + TIMEOUT_SECONDS
     while not happens():
         for each in members:
             assert each.error is None, each.error

@@ -20,7 +20,7 @@ from typing import Final
 from tests.conftest import missing
 from tests.real.java import Installation
 
-from .footing import PATIENCE_SECONDS, RESETS, SESSION_MS, Make, Order, Part, Reader, Sasl, Seen
+from .footing import TIMEOUT_SECONDS, RESETS, SESSION_MS, Make, Order, Part, Reader, Sasl, Seen
 from .talking import POLL_SECONDS, Lines, TalkingReader
 
 SOURCE: Final = Path(__file__).with_name("JavaClient.java")
@@ -137,7 +137,7 @@ class Java(Make):
     def send(self, order: Order) -> list[tuple[int, int]]:
         asked = {"topic": order.topic, "values": [each.decode() for each in order.values]}
         process = self._popen("produce", {"settings": producing(order), **asked})
-        said, wrong = process.communicate(timeout=2 * PATIENCE_SECONDS)
+        said, wrong = process.communicate(timeout=2 * TIMEOUT_SECONDS)
         if process.returncode:
             raise RuntimeError(wrong)
         return [(partition, offset) for partition, offset in json.loads(said)["places"]]
@@ -197,7 +197,7 @@ class JavaTools(Make):
             ),
             input=lines,
             capture_output=True,
-            timeout=2 * PATIENCE_SECONDS,
+            timeout=2 * TIMEOUT_SECONDS,
             check=False,
         )
         said = (done.stdout + done.stderr).decode()

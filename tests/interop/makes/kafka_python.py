@@ -15,7 +15,7 @@ from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAs
 from tests.real.broker import PASSWORD
 
 from .footing import (
-    PATIENCE_SECONDS,
+    TIMEOUT_SECONDS,
     SESSION_MS,
     Make,
     Order,
@@ -112,8 +112,8 @@ class KafkaPython(Make):
                 producer.send(order.topic, value, f"k{at}".encode())
                 for at, value in enumerate(order.values)
             ]
-            producer.flush(PATIENCE_SECONDS)
-            went = [each.get(PATIENCE_SECONDS) for each in futures]
+            producer.flush(TIMEOUT_SECONDS)
+            went = [each.get(TIMEOUT_SECONDS) for each in futures]
         finally:
             producer.close(timeout=30)
         return order.places(went)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from ..node import Node
-from .footing import PATIENCE_SECONDS, Make, Order, Part, Reader, Sasl
+from .footing import TIMEOUT_SECONDS, Make, Order, Part, Reader, Sasl
 from .talking import TalkingReader
 
 
@@ -30,7 +30,7 @@ class KafkaJs(Make):
             "idempotent": order.idempotent,
         }
         process = self.node.popen("produce", json.dumps(asked))
-        said, wrong = process.communicate(timeout=PATIENCE_SECONDS)
+        said, wrong = process.communicate(timeout=TIMEOUT_SECONDS)
         if process.returncode:
             raise RuntimeError(wrong)
         return [(partition, offset) for partition, offset in json.loads(said)["places"]]

@@ -9,7 +9,7 @@ import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from .footing import (
-    PATIENCE_SECONDS,
+    TIMEOUT_SECONDS,
     SESSION_MS,
     Make,
     Order,
@@ -109,7 +109,7 @@ class Confluent(Make):
         )
         for at, value in enumerate(order.values):
             producer.produce(order.topic, value, f"k{at}".encode(), on_delivery=delivered(at))
-        for _ in range(int(PATIENCE_SECONDS / 0.1)):
+        for _ in range(int(TIMEOUT_SECONDS / 0.1)):
             if refused:
                 producer.purge()
                 raise KafkaException(refused[0])

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable
 from typing import IO, Any, Final
 
-from .footing import PATIENCE_SECONDS, Seen, Steered
+from .footing import TIMEOUT_SECONDS, Seen, Steered
 
 POLL_SECONDS: Final = 0.05
 
@@ -66,11 +66,11 @@ class Lines:
     def end(self) -> list[str]:
         """Wait until it has ended; gives what it said last."""
         last: list[str] = []
-        while (line := self.next(PATIENCE_SECONDS)) is not None:
+        while (line := self.next(TIMEOUT_SECONDS)) is not None:
             last.append(line)
-        self.process.wait(PATIENCE_SECONDS)
+        self.process.wait(TIMEOUT_SECONDS)
         for thread in self._threads:
-            thread.join(PATIENCE_SECONDS)
+            thread.join(TIMEOUT_SECONDS)
         if self.process.stdin is not None and not self.process.stdin.closed:
             self.process.stdin.close()
         return last
@@ -122,7 +122,7 @@ class TalkingReader(Steered):
         stdin.write(" ".join(map(str, words)) + "\n")
         stdin.flush()
         while self._done == before:
-            self._take(self._lines.next(PATIENCE_SECONDS))
+            self._take(self._lines.next(TIMEOUT_SECONDS))
 
     def pause(self, partition: int) -> None:
         self._tell("pause", partition)
