@@ -47,22 +47,22 @@ LOADS: Final = (
 GROUPS: Final = {"search": ["orders", "clicks"], "archive": ["audit", "orders"]}
 
 
-def value(lots: random.Random, number: int, size: int) -> bytes:
+def value(rng: random.Random, number: int, size: int) -> bytes:
     """Make a value as applications do: JSON with some text."""
     said = {
         "id": number,
-        "user": f"user-{lots.randrange(10_000)}",
+        "user": f"user-{rng.randrange(10_000)}",
         "at": 1_700_000_000_000 + number,
-        "amount": lots.randrange(1_000_000) / 100,
-        "tags": lots.sample(["new", "returning", "mobile", "web", "batch"], 2),
+        "amount": rng.randrange(1_000_000) / 100,
+        "tags": rng.sample(["new", "returning", "mobile", "web", "batch"], 2),
     }
-    text = "".join(lots.choices("abcdefghijklmnopqrstuvwxyz     ", k=max(1, size - 100)))
+    text = "".join(rng.choices("abcdefghijklmnopqrstuvwxyz     ", k=max(1, size - 100)))
     return json.dumps({**said, "note": text}).encode()
 
 
 def produce(bootstrap: str, load: Load) -> None:
     """Send a load, and wait for all delivery reports."""
-    lots = random.Random(load.topic + load.codec)
+    rng = random.Random(load.topic + load.codec)
     producer = confluent_kafka.Producer(
         {
             "bootstrap.servers": bootstrap,
@@ -75,7 +75,7 @@ def produce(bootstrap: str, load: Load) -> None:
     for number in range(load.records):
         producer.produce(
             load.topic,
-            value(lots, number, load.size),
+            value(rng, number, load.size),
             key=f"user-{number % 997}".encode(),
             headers=[("trace", b"%016x" % number)] if load.topic == "orders" else None,
         )

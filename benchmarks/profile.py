@@ -73,8 +73,8 @@ def rows(capture: Path) -> None:
 def jsonl(capture: Path) -> None:
     """Packets to lines of JSON, records included."""
     lines = Lines(str(capture), records=True)
-    for told in read_batches(capture):
-        lines.text(told)
+    for batch in read_batches(capture):
+        lines.text(batch)
 
 
 def table(name: str) -> Callable[[Path], None]:

@@ -145,7 +145,7 @@ def watched(master: str, paths: Sequence[Path], table: str, folder: Path) -> Tak
 
 class Workers(threading.Thread):
     """Looks at the processes below one: peak: MiB of the largest Python worker, cpu: seconds of
-    all; the same of Java. driver: is not counted; apart: nor is Java that is no executor.
+    all; the same of Java. driver: is not counted; apart: nor is Java other than executors.
     """
 
     def __init__(self, above: int, driver: int, *, apart: bool) -> None:

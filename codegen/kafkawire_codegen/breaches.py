@@ -21,7 +21,7 @@ from .versions import Versions
 from .wire_types import WIRE_TYPES
 
 EVOLUTION_RULES: Final = {
-    "message-removed": "a message stays; one that is no longer spoken has validVersions none",
+    "message-removed": "a message stays; a removed one has validVersions none",
     "api-key-changed": "a message keeps its api key",
     "version-dropped": "a version once valid stays valid",
     "flexible-versions-changed": "a released version stays flexible, or not flexible",

@@ -47,7 +47,7 @@ class Keys:
         """Report unknown, repeated and missing keys."""
         for key, member in self.node.members.items():
             if key not in self.forms:
-                reason = f'"{key}" is no key of the dialect{did_you_mean(key, self.forms)}'
+                reason = f'unknown key "{key}"{did_you_mean(key, self.forms)}'
                 self.report(member.key_place, "unknown-key", reason)
         for repeat in self.node.repeated:
             rule, value = ("repeated-key", "this") if repeat.same else ("duplicate-key", "another")

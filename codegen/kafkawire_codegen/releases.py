@@ -49,8 +49,8 @@ class Releases:
             api = naming.api_name(schema.name)
             valid = ranges.get(api, NONE) & schema.valid_versions
             if schema.type in ("request", "response") and valid:
-                told = schema.type == "request" and valid.high in unstable.get(api, NONE)
-                cut.append(replace(schema, valid_versions=valid, latest_version_unstable=told))
+                latest = schema.type == "request" and valid.high in unstable.get(api, NONE)
+                cut.append(replace(schema, valid_versions=valid, latest_version_unstable=latest))
         return cut
 
 

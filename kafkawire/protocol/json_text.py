@@ -3,7 +3,7 @@
 Law: the text equals `json`'s output for `to_json`, without blanks, except for secrets (see
 `secrets`), which are replaced by their length unless requested.
 
-    struct, version --once--> '{"topics":%s,"timeoutMs":%s}', and how to write what is no number
+    struct, version --once--> '{"topics":%s,"timeoutMs":%s}', and how to write other values
     message --------> values, by one attrgetter --> texts --> '{"topics":["a"],"timeoutMs":500}'
 """
 
@@ -71,7 +71,7 @@ class Template:
     """How the structs of a class are written at a version.
 
     get: gives the values that are always there, for which `shape` has places; special: index, kind
-    and template of those that are no plain numbers. get_tagged: gives the others, written only
+    and template of values other than plain numbers. get_tagged: gives the others, written only
     where they differ from `defaults`, and the unknown tags, if the class has any. config: whether
     name and value decide what is hidden. metadata: writes the struct where its topic's records are
     secret; None where it has none.

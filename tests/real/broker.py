@@ -35,7 +35,7 @@ MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 JAAS: Final = "org.apache.kafka.common.security"
 AS_LONG_AS_IT_TAKES_MS: Final = "1800000"
 PORTS: Final = range(15_000, 32_768)
-LOTS: Final = SystemRandom()
+RNG: Final = SystemRandom()
 """Not the global one, which every worker seeds alike."""
 
 PROPERTIES: Final = {
@@ -210,7 +210,7 @@ def free_ports(count: int) -> list[int]:
             one = socket.socket()
             sockets.append(one)
             try:
-                one.bind((HOST, LOTS.choice(PORTS)))
+                one.bind((HOST, RNG.choice(PORTS)))
             except OSError:
                 sockets.pop().close()
         return [one.getsockname()[1] for one in sockets]

@@ -37,7 +37,7 @@ def _unknown_type(at: FieldAt) -> str | None:
     if not _is_struct(at) or element in at.common or "fields" in at.written.node.members:
         return None
     hint = did_you_mean(element, [*WIRE_TYPES, *at.common])
-    reason = f"{element!r} is no type of the dialect, has no fields here and is no common struct"
+    reason = f"unknown type {element!r}: not a primitive, not a common struct, and without fields"
     return reason + hint
 
 
@@ -103,7 +103,7 @@ def _unknown_entity_type(at: FieldAt) -> str | None:
     if entity is None or entity in ENTITY_TYPES or entity == "unknown":
         return None
     known = ", ".join(ENTITY_TYPES)
-    return f"{entity!r} is no entity type ({known}){did_you_mean(entity, ENTITY_TYPES)}"
+    return f"unknown entity type {entity!r} ({known}){did_you_mean(entity, ENTITY_TYPES)}"
 
 
 def _entity_type_mismatch(at: FieldAt) -> str | None:

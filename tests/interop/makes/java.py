@@ -20,7 +20,7 @@ from typing import Final
 from tests.conftest import missing
 from tests.real.java import Installation
 
-from .footing import TIMEOUT_SECONDS, RESETS, SESSION_MS, Make, Order, Part, Reader, Sasl, Seen
+from .footing import RESETS, SESSION_MS, TIMEOUT_SECONDS, Make, Order, Part, Reader, Sasl, Seen
 from .talking import POLL_SECONDS, Lines, TalkingReader
 
 SOURCE: Final = Path(__file__).with_name("JavaClient.java")

@@ -15,8 +15,8 @@ from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAs
 from tests.real.broker import PASSWORD
 
 from .footing import (
-    TIMEOUT_SECONDS,
     SESSION_MS,
+    TIMEOUT_SECONDS,
     Make,
     Order,
     Part,

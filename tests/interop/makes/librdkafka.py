@@ -9,8 +9,8 @@ import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from .footing import (
-    TIMEOUT_SECONDS,
     SESSION_MS,
+    TIMEOUT_SECONDS,
     Make,
     Order,
     Part,
