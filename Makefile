@@ -1,5 +1,5 @@
-# Everything from a fresh clone: each target first brings .venv up to date, which is quick when nothing changed.
-# KAFKAWIRE_COMPILE=off|hot|all chooses what is compiled; PYTHON the interpreter (3.11 or newer) that .venv is made with.
+# Every target works in a fresh clone: it first brings .venv up to date, which is quick when nothing changed.
+# KAFKAWIRE_COMPILE=off|hot|all: what is compiled. PYTHON: the interpreter (3.11 or newer) for .venv.
 
 PYTHON ?= python3
 KAFKAWIRE_COMPILE ?= hot
@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready-$(KAFKAWIRE_COMPILE)
 
-# what an editable install depends on: what it generates from, and what it compiles
+# inputs of an editable install: schemas, the generator, compiled modules
 BUILT_FROM := pyproject.toml $(shell find codegen schemas kafkawire/capture kafkawire/primitives kafkawire/protocol kafkawire/records \
 	-name '*.py' -o -name '*.c' -o -name '*.j2' -o -name '*.json')
 
@@ -31,17 +31,17 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadgroup $(TESTS)
 
-# what needs neither Java, Spark nor other implementations, and is not slow (tests/markers.py): run it after each edit
+# tests that need neither Java, Spark nor other implementations, and are not slow (tests/markers.py): run it after each edit
 quick: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not java and not peers and not slow and not spark" $(TESTS)
 
-# every fuzz target with SOAK times as many examples; then C under AddressSanitizer and UBSan
+# every fuzz target with SOAK times as many examples; then the C code under AddressSanitizer and UBSan
 SOAK ?= 50
 soak: $(READY)
 	KAFKAWIRE_SOAK=$(SOAK) $(BIN)/python -m pytest -n 2 --dist loadgroup -m fuzz $(TESTS)
 	$(BIN)/python -m tests.sanitizers
 
-# the site of the docs with the Python API, in build/site; links are checked
+# the documentation site with the Python API, in build/site; checks links
 docs: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r .ci/docs-requirements.txt
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --config-file .ci/mkdocs.yml
@@ -53,7 +53,7 @@ bench-compare: $(READY)
 	@test -n "$(BASE)" || { echo "usage: make bench-compare BASE=revision"; exit 2; }
 	$(BIN)/python -m benchmarks.compare $(BASE)
 
-# every capture against what others saw in it: found, missing, invented, in the wrong place
+# compares every capture with what other tools saw in it: found, missing, invented, in the wrong place
 captures: $(READY)
 	@$(BIN)/python -m tests.capture.report
 
@@ -65,14 +65,14 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-# the same targets over a build with every message compiled: make all-compiled, then KAFKAWIRE_COMPILE=all make test
+# a build with every message compiled; then run the tests with KAFKAWIRE_COMPILE=all make test
 all-compiled:
 	$(MAKE) KAFKAWIRE_COMPILE=all $(VENV)/ready-all
 
 wheel: $(READY)
 	$(BIN)/python -m build --outdir dist
 
-# a wheel for each CPython from 3.11 to 3.14 that is found, installed and tried; which were found and which were not
+# builds, installs and tests a wheel for each CPython from 3.11 to 3.14 that is found; lists those not found
 wheels: $(READY)
 	@KAFKAWIRE_COMPILE=$(KAFKAWIRE_COMPILE) .ci/wheels $(BIN)/python dist
 
@@ -80,7 +80,7 @@ clean:
 	rm -rf $(VENV) build dist kafkawire/messages benchmarks/results
 	find kafkawire -name '*.so' -delete
 
-# one stamp at a time: a build in one mode replaces the native modules of another
+# one stamp at a time: a build replaces the native modules of another mode
 $(READY): $(BUILT_FROM)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	rm -f $(VENV)/ready-*

@@ -1,4 +1,4 @@
-"""`python -m benchmarks [SUITE ...]`: run suites, print their tables, keep the figures as JSON."""
+"""`python -m benchmarks [SUITE ...]`: runs suites, prints tables, writes the figures as JSON."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ SUITES: Final[dict[str, Callable[[int], list[Figure]]]] = {
 
 
 def main() -> None:
-    """Run the suites named, or all."""
+    """Run the given suites, or all."""
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"of {', '.join(SUITES)}")
     parser.add_argument("--rounds", type=int, default=5, help="how often contenders take turns")
     chosen = parser.parse_args()
     if unknown := set(chosen.suites) - set(SUITES):
-        parser.error(f"no suite is called {', '.join(sorted(unknown))}")
+        parser.error(f"unknown suite {', '.join(sorted(unknown))}")
     if chosen.rounds < 1:
         parser.error("without a round there is nothing to print")
     figures: list[Figure] = []

@@ -1,4 +1,4 @@
-"""The eight messages of the codec suite, sized like the traffic of a busy client.
+"""Makes the eight messages of the codec suite, sized like the traffic of a busy client.
 
 FetchRequest v12          a consumer's poll of 50 partitions
 ApiVersionsResponse v3    a broker with 60 APIs
@@ -42,7 +42,7 @@ MEMBER: Final = "consumer-orders-1-4f6ad2c0-98f1-4f0e-a5c7-2d1f0f0c7a11"
 
 
 class Body(NamedTuple):
-    """A message and the version it is written in."""
+    """A message and its version."""
 
     message: Message
     version: int

@@ -1,11 +1,13 @@
-"""Brokers for tests, with librdkafka as their client: ours, librdkafka's own mock, a real Kafka.
+"""Compares brokers for tests, with librdkafka as the client: kafkawire's, librdkafka's mock, Apache
+Kafka.
 
-Law: each runs where its users have it: ours in a process of its own (`kafkawire serve`), the mock
-inside the client's, Kafka in its JVM. Throughput is that of brokers that are warm: ours and Kafka
-run through all rounds, of which the first WARM_UP do not count; each round begins with another
-broker. A figure is wall-clock time per record: to produce, by a client that is connected, until the
-last one is delivered; to consume, from the assignment to the last one. Start-up is measured apart:
-from the start of a process to the first response; of the pytest fixture it is what pytest waits for
+Law: each runs as its users run it: kafkawire's in a process of its own (`kafkawire serve`), the
+mock inside the client's, Kafka in its JVM. Throughput is measured with warm brokers: kafkawire's
+and Kafka run through all rounds, of which the first WARM_UP do not count; each round begins with
+another broker. A figure is wall-clock time per record: to produce, by a client that is connected,
+until the last one is delivered; to consume, from the assignment to the last one. Start-up is
+measured apart: from the start of a process to the first response; of the pytest fixture it is what
+pytest waits for
 it, imports included: the first of a run, and the next.
 """
 
@@ -32,7 +34,7 @@ from .clients import BATCH, LINGER_MS
 from .measure import Figure, figure, rotated
 
 SIZES: Final = {100: 20_000, 1000: 4_000}
-"""Bytes of a value, and records of a topic: the mock keeps 5 MB of a partition, no more."""
+"""Bytes of a value, and records of a topic: the mock keeps at most 5 MB of a partition."""
 TOPICS: Final = {100: 10, 1000: 20}
 """Bytes of a value, and topics that a run writes and reads, so that it lasts some tenths of a
 second.
@@ -66,7 +68,7 @@ Up = Callable[[], AbstractContextManager[str]]
 
 @contextmanager
 def serving() -> Iterator[tuple[int, str]]:
-    """Run ours: its process id, and where it listens."""
+    """Run kafkawire's broker; return its process id and address."""
     command = [sys.executable, "-m", "kafkawire_cli.main", "serve", "--port", "0", "--quiet"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -145,7 +147,7 @@ def _starts(rounds: int) -> dict[str, list[float]]:
 
 
 def _rounds(rounds: int) -> dict[str, dict[str, list[float]]]:
-    """Let brokers that are warm take turns: case -> broker -> microseconds of each round."""
+    """Run the warm brokers in turn: case -> broker -> microseconds of each round."""
     taken: dict[str, dict[str, list[float]]] = {}
     with ExitStack() as stack:
         kept = {name: stack.enter_context(up()) for name, up in BROKERS.items() if up is not mock}
@@ -161,7 +163,7 @@ def _rounds(rounds: int) -> dict[str, dict[str, list[float]]]:
 
 
 def _fixture() -> list[float]:
-    """Let pytest run two tests that use `kafka_broker`: milliseconds for it, as in FIXTURES."""
+    """Run two tests with `kafka_broker` in pytest: milliseconds of the fixture, as in FIXTURES."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in WATCHED.items():
             (Path(folder) / name).write_text(text)
@@ -171,7 +173,7 @@ def _fixture() -> list[float]:
 
 
 def _own_cpu() -> Iterator[tuple[str, float]]:
-    """Measure the CPU time of our broker's process, whoever else runs: microseconds a record."""
+    """Measure the CPU time of kafkawire's broker process: microseconds per record."""
     with serving() as (pid, bootstrap):
         for size, many in SIZES.items():
             topics = _topics(bootstrap, f"cpu-{size}", TOPICS[size])
@@ -185,7 +187,7 @@ def _own_cpu() -> Iterator[tuple[str, float]]:
 
 
 def _cpu_seconds(pid: int) -> float:
-    """Read how long a process has run, as Linux counts it: proc(5), schedstat."""
+    """Read the CPU time of a process: proc(5), schedstat."""
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
 
 
@@ -219,8 +221,8 @@ def _topics(bootstrap: str, name: str, count: int) -> list[str]:
 
 
 def _produce(bootstrap: str, topics: list[str], value: bytes, many: int) -> float:
-    """Send so many records to each topic; seconds until the last is delivered, of a producer that
-    has sent one to each before.
+    """Send that many records to each topic; return the seconds until the last is delivered, of a
+    producer that has sent one to each before.
     """
     producer = confluent_kafka.Producer(
         {
@@ -262,7 +264,7 @@ def _consume(bootstrap: str, topics: list[str], many: int) -> float:
 
 
 def _trip(bootstrap: str, topic: str) -> float:
-    """Time one record after the other, each until the broker has acknowledged it."""
+    """Time single records, each until the broker has acknowledged it."""
     producer = confluent_kafka.Producer(
         {"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 0}
     )

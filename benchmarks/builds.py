@@ -1,8 +1,8 @@
-"""What a build takes, and what it puts on disk: `python -m benchmarks.builds [off] [hot] [all]`.
+"""Measures time and size of builds: `python -m benchmarks.builds [off] [hot] [all]`.
 
-Law: a wheel is built of this tree, without its dependencies and with nothing left of builds before;
-installed size is the sum of the files in it, byte code aside (`tests/packaging/test_native.py`
-holds it below 15 MB).
+Law: a wheel is built of this tree, without dependencies and without files of earlier builds;
+installed size is the sum of its files, without byte code (`tests/packaging/test_native.py` limits
+it to 15 MB).
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ LEFT_OUT: Final = shutil.ignore_patterns(".venv", ".git", "build", "*.so", "__py
 
 
 class Built(NamedTuple):
-    """Seconds by the clock and of all processors; bytes of the wheel, and of the files in it, all
-    and native.
-    """
+    """Wall-clock and CPU seconds; bytes of the wheel, and of its files, all and native."""
 
     clock: float
     processor: float
@@ -53,7 +51,7 @@ def build(mode: str) -> Built:
         before, start = os.times(), perf_counter()
         subprocess.run(command, env=environment, check=True)
         clock, after = perf_counter() - start, os.times()
-        processor = sum(after[2:4]) - sum(before[2:4])  # of processes that were waited for
+        processor = sum(after[2:4]) - sum(before[2:4])  # CPU time of child processes
         [wheel] = out.glob("*.whl")
         with ZipFile(wheel) as packed:
             files = packed.infolist()
@@ -75,12 +73,12 @@ def run(modes: list[str]) -> list[Figure]:
 
 
 def main() -> None:
-    """Print the tables and keep the figures."""
+    """Print the tables and write the figures."""
     parser = argparse.ArgumentParser(prog="benchmarks.builds", description=__doc__)
     parser.add_argument("modes", nargs="*", metavar="MODE", help=f"of {', '.join(MODES)}")
     chosen = parser.parse_args()
     if unknown := set(chosen.modes) - set(MODES):
-        parser.error(f"no mode is called {', '.join(sorted(unknown))}")
+        parser.error(f"unknown mode {', '.join(sorted(unknown))}")
     figures = run(chosen.modes or list(MODES))
     print(report.tables(figures))
     print(f"\n{report.save(figures)}")

@@ -1,8 +1,8 @@
-"""A recording of a busy topic: `python -m benchmarks.bulk OUT`.
+"""Records the traffic of a busy topic: `python -m benchmarks.bulk OUT`.
 
-Law: real clients and real bytes: librdkafka produces and consumes through our broker, which speaks
-for Kafka 2.4, so that tshark 4.0 knows every version; the broker writes what was said. The values
-are the same each time, the timing is what it is.
+Law: librdkafka produces and consumes through kafkawire's broker with the versions of Kafka 2.4,
+which tshark 4.0 knows; the broker records the traffic. The values are the same each time, the
+timing is not.
 
     6 producers: JSON of 100 to 700 bytes, with none, lz4, zstd, gzip, 30,000 records in 3 topics
     2 consumers, each of a group of its own, read all of it
@@ -28,7 +28,7 @@ TOPICS: Final = {"orders": 6, "clicks": 6, "audit": 3}
 
 
 class Load(NamedTuple):
-    """What a producer sends: records whose values are about so many bytes."""
+    """The load of a producer: records with values of about that many bytes."""
 
     topic: str
     codec: str
@@ -47,22 +47,22 @@ LOADS: Final = (
 GROUPS: Final = {"search": ["orders", "clicks"], "archive": ["audit", "orders"]}
 
 
-def value(lots: random.Random, number: int, size: int) -> bytes:
-    """Make a value as applications do: JSON with some text in it."""
+def value(rng: random.Random, number: int, size: int) -> bytes:
+    """Make a value as applications do: JSON with some text."""
     said = {
         "id": number,
-        "user": f"user-{lots.randrange(10_000)}",
+        "user": f"user-{rng.randrange(10_000)}",
         "at": 1_700_000_000_000 + number,
-        "amount": lots.randrange(1_000_000) / 100,
-        "tags": lots.sample(["new", "returning", "mobile", "web", "batch"], 2),
+        "amount": rng.randrange(1_000_000) / 100,
+        "tags": rng.sample(["new", "returning", "mobile", "web", "batch"], 2),
     }
-    text = "".join(lots.choices("abcdefghijklmnopqrstuvwxyz     ", k=max(1, size - 100)))
+    text = "".join(rng.choices("abcdefghijklmnopqrstuvwxyz     ", k=max(1, size - 100)))
     return json.dumps({**said, "note": text}).encode()
 
 
 def produce(bootstrap: str, load: Load) -> None:
-    """Send a load, each record answered."""
-    lots = random.Random(load.topic + load.codec)
+    """Send a load, and wait for all delivery reports."""
+    rng = random.Random(load.topic + load.codec)
     producer = confluent_kafka.Producer(
         {
             "bootstrap.servers": bootstrap,
@@ -75,7 +75,7 @@ def produce(bootstrap: str, load: Load) -> None:
     for number in range(load.records):
         producer.produce(
             load.topic,
-            value(lots, number, load.size),
+            value(rng, number, load.size),
             key=f"user-{number % 997}".encode(),
             headers=[("trace", b"%016x" % number)] if load.topic == "orders" else None,
         )
@@ -128,7 +128,7 @@ def record(out: Path) -> Path:
 
 
 def main() -> None:
-    """Write a recording where asked to."""
+    """Write a recording to the given file."""
     parser = argparse.ArgumentParser(prog="benchmarks.bulk", description=__doc__)
     parser.add_argument("out", type=Path)
     record(parser.parse_args().out)

@@ -1,7 +1,6 @@
-"""Large captures made of real recordings: `python -m benchmarks.captures OUT MB FILE ...`.
+"""Makes large captures of real recordings: `python -m benchmarks.captures OUT MB FILE ...`.
 
-Law: every copy of a recording is other connections, later in time; the bytes that applications sent
-are left as they are.
+Law: every copy of a recording has other connections, later in time; payload bytes are not changed.
 
     recording 1, copies 1 to 8, packet by packet in turn | recording 2, copies 9 to 16 | ...
 """
@@ -20,7 +19,7 @@ ETHERNET: Final = 1
 RAW_IP: Final = 101
 IPV4: Final = b"\x08\x00"
 FRAME: Final = bytes(12) + IPV4
-"""An Ethernet header for packets that came without one."""
+"""An Ethernet header for packets without one."""
 
 TURNS: Final = 8
 """Copies whose packets alternate."""
@@ -54,7 +53,9 @@ def recorded(path: Path) -> list[Recorded]:
 
 
 def shifted(packet: Recorded, copy: int) -> bytes:
-    """Give the bytes of a packet with addresses of this copy's own: 10.x.y.z, x and y counting."""
+    """Return the bytes of a packet with the copy's own addresses: 10.x.y.z, with increasing x and
+    y.
+    """
     data = packet.data
     network = bytes([10, copy >> 8 & 0xFF, copy & 0xFF])
     return data[:26] + network + data[29:30] + network + data[33:]

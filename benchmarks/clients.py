@@ -1,9 +1,9 @@
-"""Clients at the same real Kafka broker: records sent and read, our client's time beside others'.
+"""Compares clients at the same Apache Kafka broker: records sent and read.
 
 Law: every client has the same settings (acks all, no idempotence, 64 KiB batches, 5 ms of linger)
-and is used as its users use it; a figure is the wall-clock time of a run, connecting included, per
-record. The broker is warm: WARM_UP rounds do not count. Each round begins with another client, and
-in each all clients read the batches of another one, the same for all.
+and is used as its documentation says; a figure is the wall-clock time of a run per record,
+connecting included. The broker is warm: WARM_UP rounds do not count. Each round begins with another
+client, and in each all clients read the batches of the same client, a different one each round.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ READERS: Final[dict[str, Read]] = {
 
 
 def run(rounds: int) -> list[Figure]:
-    """Measure; microseconds a record. Rounds are even where they are a multiple of the clients."""
+    """Measure; microseconds per record. Use a multiple of the clients as rounds."""
     values: dict[tuple[str, str], list[float]] = {}
     with tempfile.TemporaryDirectory() as folder, running(install(), Path(folder)) as broker:
         for turn in range(WARM_UP + rounds):
@@ -189,7 +189,7 @@ def run(rounds: int) -> list[Figure]:
 
 
 def _turn(bootstrap: str, value: bytes, many: int, turn: int) -> dict[tuple[str, str], float]:
-    """Let each client write a topic of its own, then each read the one that the first wrote."""
+    """Have each client write a topic of its own, then each read the topic of the first."""
     taken: dict[tuple[str, str], float] = {}
     names = rotated(SENDERS, turn)
     topics = [_topic(bootstrap) for _ in names]
@@ -197,7 +197,7 @@ def _turn(bootstrap: str, value: bytes, many: int, turn: int) -> dict[tuple[str,
         start = perf_counter()
         SENDERS[name](bootstrap, topic, value, many)
         taken[f"produce {len(value)} B", name] = (perf_counter() - start) / many * 1e6
-    # Who wrote the topic does not read first in each round.
+    # The client that wrote the topic does not always read first.
     for name in rotated(SENDERS, turn + turn // len(names)):
         start = perf_counter()
         READERS[name](bootstrap, topics[0], many)

@@ -1,4 +1,4 @@
-"""Decode and encode eight messages: kafkawire, kio and kafka-python."""
+"""Decodes and encodes eight messages: kafkawire, kio and kafka-python."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ENCODE = "encode"
 
 
 def bind(body: Body, contenders: list[str]) -> dict[str, Codec]:
-    """Bind the contenders to a body, and check that all of them write the very bytes they read."""
+    """Bind the contenders to a body, and check that each encodes the bytes that it decoded."""
     data = body.data
     codecs = {name: CONTENDERS[name](body.name, body.version, data) for name in contenders}
     for name, codec in codecs.items():

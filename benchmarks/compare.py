@@ -1,7 +1,7 @@
-"""`python -m benchmarks.compare BASE [HEAD]`: the codec suite of two commits, as ratios.
+"""`python -m benchmarks.compare BASE [HEAD]`: compares the codec suite of two commits, as ratios.
 
-Law: both are built as wheels from what git holds, and measured by the suite of this checkout, in
-fresh interpreters that take turns.
+Law: both are built as wheels from git, and measured by the suite of this checkout, in fresh
+interpreters that take turns.
 
     git archive --> wheel --> folder on PYTHONPATH --> python -m benchmarks.compare --measure
 """
@@ -52,7 +52,7 @@ def measured(installed: Path) -> dict[tuple[str, str], float]:
 
 
 def measure(installed: str) -> None:
-    """Print one round of the suite on the kafkawire that is imported, as JSON."""
+    """Print one round of the suite on the imported kafkawire, as JSON."""
     import kafkawire
 
     if not str(kafkawire.__file__).startswith(installed):

@@ -1,12 +1,13 @@
-"""`decode --jobs`: one process, two and more, on one capture and on several, by the clock.
+"""Measures `decode --jobs`: one process, two and more, on one capture and on several, in wall-clock
+time.
 
     python -m benchmarks.jobs [--traffic calls] [--megabytes 100] [--processes 1 2] [--rounds 3]
 
-Law: all of them print the same bytes to a file; they take turns; a figure is seconds from start to
-end by the clock, starting up included, so it means something on a quiet machine with as many cores
-only. How much processor they took is beside it. Captures and output lie in memory where there is a
-file system for that, and a run that does not count goes before, whose output the others write over:
-writing pages to a disk, and clearing new ones, takes time by turns that no contender answers for.
+Law: all of them print the same bytes to a file; they take turns; a figure is wall-clock seconds,
+start-up included, so it is meaningful only on an idle machine with as many cores. CPU time is shown
+too. Captures and output are in memory if there is a file system for that. A first run does not
+count, and the others overwrite its output: writing pages to a disk, and clearing new ones, takes
+time by turns that no contender answers for.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from .pipeline import TRAFFIC, Run, measured, ours, sources
 MEGABYTES: Final = 100
 PROCESSES: Final = (1, 2)
 FILES: Final = 4
-"""Captures that the same size is divided into."""
+"""Number of captures of the same total size."""
 
 IN_MEMORY: Final = Path("/dev/shm")
 
@@ -34,7 +35,7 @@ IN_MEMORY: Final = Path("/dev/shm")
 def run_size(
     traffic: str, megabytes: int, processes: Sequence[int], rounds: int, folder: Path
 ) -> list[Figure]:
-    """Measure captures of some size."""
+    """Measure captures of a size."""
     found = sources(traffic, folder)
     cases: dict[str, list[Path]] = {}
     for case, number in (("one file", 1), (f"{FILES} files", FILES)):
@@ -61,7 +62,7 @@ def run_size(
         for number, runs in taken.items():
             contender = f"--jobs {number}"
             clock, processor = [each.wall for each in runs], [each.cpu for each in runs]
-            figures.append(figure("--jobs by the clock", name, contender, "s", clock))
+            figures.append(figure("--jobs, wall-clock", name, contender, "s", clock))
             figures.append(figure("--jobs, processor", name, contender, "s", processor))
     return figures
 
@@ -82,7 +83,7 @@ def run(
 
 
 def main() -> None:
-    """Print the tables and keep the figures."""
+    """Print the tables and write the figures."""
     parser = argparse.ArgumentParser(prog="benchmarks.jobs", description=__doc__)
     parser.add_argument("--traffic", choices=TRAFFIC, nargs="+", default=list(TRAFFIC))
     parser.add_argument("--megabytes", type=int, default=MEGABYTES)

@@ -1,4 +1,4 @@
-"""Figures: how they are taken and what stands behind one.
+"""Takes figures: rounds, loops, medians and ranges.
 
 Law: a figure is a median over rounds; inside a round each contender gets its best of a few loops,
 and each round begins with another contender.
@@ -23,7 +23,7 @@ LOOP_SECONDS: Final = 0.02
 
 
 class Figure(NamedTuple):
-    """What one contender needs for one case: the median over rounds, and the extremes."""
+    """The figure of a contender for a case: the median over rounds, and the extremes."""
 
     suite: str
     case: str
@@ -54,14 +54,14 @@ def interleave(
 
 
 def rotated(names: Iterable[str], turn: int) -> list[str]:
-    """Order contenders for a round: each comes first in one of as many rounds as there are."""
+    """Order contenders for a round: in as many rounds as contenders each is first once."""
     order = list(names)
     first = turn % len(order)
     return order[first:] + order[:first]
 
 
 def repeats_for(call: Callable[[], object]) -> int:
-    """Find how many calls last about LOOP_SECONDS; this also warms the contender up."""
+    """Find the number of calls in about LOOP_SECONDS; this also warms up the contender."""
     repeats = 1
     while (taken := seconds(call, repeats)) < LOOP_SECONDS / 4:
         repeats *= 2
@@ -69,7 +69,7 @@ def repeats_for(call: Callable[[], object]) -> int:
 
 
 def seconds(call: Callable[[], object], repeats: int) -> float:
-    """Time a number of calls with the garbage collector on, as in a program."""
+    """Time a number of calls with the cyclic GC enabled, as in a program."""
     turns = range(repeats)
     start = perf_counter()
     for _ in turns:

@@ -1,7 +1,8 @@
-"""The packet stage: a capture in memory -> TCP segments, beside dpkt; and on to runs of bytes.
+"""Measures the packet stage: a capture in memory to TCP segments, compared with dpkt; and to
+reassembled bytes.
 
-Law: every contender walks the same file and ends with addresses, ports, sequence numbers, flags and
-the place of the payload of each segment in hand; figures are nanoseconds a packet.
+Law: every contender reads the same file and has addresses, ports, sequence numbers, flags and
+payload position of each segment at the end; figures are nanoseconds per packet.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ RECORDINGS: Final = {
     "many clients": ("../shared/captures/live/mixed-a.pcap",),
     "128 kB messages": ("../shared/captures/live/ck-bigmsg.pcap",),
 }
-"""Those beside the repository are left out where they are absent."""
+"""Those beside the repository are left out if absent."""
 
 
 def chunks(data: bytes) -> Iterator[bytes]:

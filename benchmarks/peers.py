@@ -1,6 +1,6 @@
-"""The same two calls on every library: decode these bytes, encode what was decoded.
+"""The same two calls for every library: decode bytes, encode the result.
 
-Law: a peer is used as its own documentation says, with everything that can be prepared prepared.
+Law: a library is used as its own documentation says, with all preparation done before timing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ KAFKA_PYTHON_MODULES: Final = (
 
 
 class Codec(NamedTuple):
-    """One library's way with one body, ready to be timed."""
+    """One library's calls for one body, ready to be timed."""
 
     decode: Callable[[], object]
     encode: Callable[[], bytes]
@@ -57,7 +57,7 @@ def kio(name: str, version: int, data: bytes) -> Codec:
 
 
 def kafka_python(name: str, version: int, data: bytes) -> Codec:
-    """Bind kafka-python, which compiles Python functions for a message when it first meets it."""
+    """Bind kafka-python, which compiles Python functions for a message on first use."""
     modules = map(import_module, KAFKA_PYTHON_MODULES)
     cls: Any = next(getattr(module, name) for module in modules if hasattr(module, name))
     message = cls.decode(data, version=version)

@@ -1,11 +1,11 @@
-"""A capture file to rows: kafkawire beside tshark, each as a command of its own.
+"""Measures a capture file to rows: kafkawire and tshark, each as a command.
 
     python -m benchmarks.pipeline [--traffic calls bulk] [--megabytes 100 1000] [--rounds N]
                                   [--without "tshark json, kafka only"]
 
-Law: contenders read the same file and take turns; a figure is processor time (user and system), so
-that a neighbour's load meets the ratio as little as can be; every command must say as many messages
-as the recordings hold.
+Law: contenders read the same file and take turns; a figure is CPU time (user and system), so that
+other load hardly affects the ratio; every command must print as many messages as the recordings
+contain.
 
     tshark -T fields    30 fields of each message, keys, values and headers of records among them
       ours              the tables that hold those fields: `exchanges` and `records`, as Parquet or
@@ -47,8 +47,8 @@ RECORDINGS: Final = {
     "kp22-all": (39817,),
     "fg-max-v2.4": (9092,),
 }
-"""Recording -> ports of its brokers, which tshark must be told. Those that are only beside the
-repository are left out where they are absent.
+"""Recording -> ports of its brokers, which tshark needs. Those beside the repository are left out
+if absent.
 """
 
 TRAFFIC: Final = ("calls", "bulk")
@@ -68,7 +68,7 @@ MEGABYTES: Final = 20
 
 
 class Run(NamedTuple):
-    """What a command took: seconds of processor and of clock, MiB of memory at its peak."""
+    """Cost of a command: CPU and wall-clock seconds, MiB of peak memory."""
 
     cpu: float
     wall: float
@@ -76,7 +76,7 @@ class Run(NamedTuple):
 
 
 def recordings() -> list[tuple[Path, tuple[int, ...]]]:
-    """Find the recordings there are."""
+    """Find the available recordings."""
     found = []
     for name, ports in RECORDINGS.items():
         paths = [ROOT / folder / f"{name}.pcap" for folder in FOLDERS]
@@ -85,11 +85,11 @@ def recordings() -> list[tuple[Path, tuple[int, ...]]]:
 
 
 def measured(command: Sequence[str], out: Path, *, over: bool = False) -> Run:
-    """Run a command to its end with its output in a file, a new one; over: written over the one
-    that is there, so that the kernel need not find memory for it.
+    """Run a command with its output in a new file; over: overwrite the existing file, so that the
+    kernel need not allocate memory.
     """
     if not over:
-        out.unlink(missing_ok=True)  # before the clock runs: freeing it takes time, too
+        out.unlink(missing_ok=True)  # before timing: freeing it takes time, too
     out.touch()
     before = os.times()
     with out.open("r+b") as sink:
@@ -104,7 +104,7 @@ def measured(command: Sequence[str], out: Path, *, over: bool = False) -> Run:
 
 
 def tshark(capture: Path, form: Sequence[str]) -> list[str]:
-    """Make tshark's command: ports said, messages put together as ours are."""
+    """Make tshark's command: with ports, and messages reassembled."""
     ports = sorted({PORT, *(port for _, ports in recordings() for port in ports)})
     said = [word for port in ports for word in ("-d", f"tcp.port=={port},kafka")]
     order = ["-o", "tcp.reassemble_out_of_order:TRUE"]
@@ -117,7 +117,7 @@ def ours(*arguments: str | Path) -> list[str]:
 
 
 def commands(capture: Path, folder: Path) -> dict[str, list[list[str]]]:
-    """Name the contenders and their commands, which are run one after the other."""
+    """Name the contenders and their commands, which run one after the other."""
     tables = ["--table", "exchanges", "--table", "records", "-o"]
     fields = [word for field in FIELDS.split() for word in ("-e", field)]
     return {
@@ -139,11 +139,11 @@ PAIRS: Final = (
     ("pcap to JSON lines vs -T json", "kafkawire jsonl", ALL_OF),
     ("pcap to tables vs -T json", "kafkawire tables", ALL_OF),
 )
-"""Suite -> who does the same work: ours first."""
+"""Suite -> contenders with the same work, kafkawire first."""
 
 
 def sources(traffic: str, folder: Path) -> list[list[Recorded]]:
-    """Give the recordings of a kind of traffic."""
+    """Return the recordings of a kind of traffic."""
     if traffic == "bulk":
         return [recorded(record(folder / "bulk.pcap"))]
     return [recorded(path) for path, _ in recordings()]
@@ -152,7 +152,7 @@ def sources(traffic: str, folder: Path) -> list[list[Recorded]]:
 def run_size(
     traffic: str, megabytes: int, rounds: int, folder: Path, without: Sequence[str] = ()
 ) -> list[Figure]:
-    """Measure a capture of some size."""
+    """Measure a capture of a size."""
     capture = folder / "capture.pcap"
     with capture.open("wb", buffering=1 << 20) as out:
         for piece in grown(sources(traffic, folder), megabytes * 10**6):
@@ -197,7 +197,7 @@ def run_size(
 
 SMALL: Final = 1.5
 LARGE: Final = 7.0
-"""Megabytes of the two captures whose difference tells what a megabyte takes."""
+"""Megabytes of the two captures whose difference gives the cost of a megabyte."""
 
 
 def run_each(rounds: int) -> list[Figure]:
@@ -239,7 +239,7 @@ def run(
     traffic: Sequence[str] = TRAFFIC,
     without: Sequence[str] = (),
 ) -> list[Figure]:
-    """Measure captures of some sizes, in MB."""
+    """Measure captures of the given sizes, in MB."""
     figures: list[Figure] = []
     for kind in traffic:
         for megabytes in sizes:
@@ -249,7 +249,7 @@ def run(
 
 
 def main() -> None:
-    """Print the tables and keep the figures."""
+    """Print the tables and write the figures."""
     parser = argparse.ArgumentParser(prog="benchmarks.pipeline", description=__doc__)
     parser.add_argument("--traffic", choices=TRAFFIC, nargs="+", default=list(TRAFFIC))
     parser.add_argument("--megabytes", type=int, nargs="+", default=[MEGABYTES])

@@ -1,6 +1,6 @@
-"""`python -m benchmarks.profile CASE`: where a case spends its time.
+"""`python -m benchmarks.profile CASE`: profiles a case.
 
-Law: the case is run as the suites run it, once to warm up and once watched.
+Law: the case runs as in the suites, once to warm up and once profiled.
 
     native modules       Linux `perf`, where it is installed and allowed: functions of C, by name
                          if the build kept them (KAFKAWIRE_COMPILE_SYMBOLS=1)
@@ -9,7 +9,7 @@ Law: the case is run as the suites run it, once to warm up and once watched.
 
 from __future__ import annotations
 
-if not __package__:  # by its path, whose folder would hide Python's own `profile`
+if not __package__:  # by its path: its folder would shadow Python's own `profile`
     import os
     import sys
 
@@ -73,8 +73,8 @@ def rows(capture: Path) -> None:
 def jsonl(capture: Path) -> None:
     """Packets to lines of JSON, records included."""
     lines = Lines(str(capture), records=True)
-    for told in read_batches(capture):
-        lines.text(told)
+    for batch in read_batches(capture):
+        lines.text(batch)
 
 
 def table(name: str) -> Callable[[Path], None]:
@@ -130,10 +130,10 @@ def record_batches(part: float) -> None:
 
 
 CODEC_TURNS: Final = 20_000
-"""How often the eight messages are read or written."""
+"""Repetitions of the eight messages."""
 
 RECORD_TURNS: Final = {16 << 10: 200_000, 1 << 20: 6_000}
-"""Bytes of a batch, and how often the quickest case reads it: about as long for each."""
+"""Bytes of a batch, and repetitions of the fastest case: about the same time for each."""
 
 CAPTURE_CASES: Final[dict[str, Callable[[Path], None]]] = {
     "packets": packets,
@@ -153,7 +153,7 @@ CODEC_CASES: Final[dict[str, Callable[[float], None]]] = {
 
 
 def run_case(case: str, folder: Path, part: float) -> None:
-    """Run a part of a case; what it reads is made in the folder when it is first needed."""
+    """Run a part of a case; its input is made in the folder on first use."""
     if case in CODEC_CASES:
         CODEC_CASES[case](part)
         return
@@ -167,7 +167,7 @@ def run_case(case: str, folder: Path, part: float) -> None:
 
 
 def with_perf(case: str, folder: Path, part: float, lines: int) -> bool:
-    """Show the hottest libraries and functions of C; False where perf cannot be used."""
+    """Show the hottest libraries and C functions; False if perf cannot be used."""
     if shutil.which("perf") is None:
         return False
     data = folder / "perf.data"
@@ -185,7 +185,7 @@ def with_perf(case: str, folder: Path, part: float, lines: int) -> bool:
 
 
 def with_cprofile(case: str, folder: Path, part: float, lines: int) -> None:
-    """Show the Python functions with the most time of their own."""
+    """Show the Python functions with the most own time."""
     profile = cProfile.Profile()
     profile.runcall(run_case, case, folder, part)
     pstats.Stats(profile).sort_stats("tottime").print_stats(lines)

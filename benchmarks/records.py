@@ -1,8 +1,8 @@
-"""Record batches: decoding and encoding records of 100 bytes, beside aiokafka and kafka-python.
+"""Decodes and encodes record batches with records of 100 bytes: kafkawire, aiokafka, kafka-python.
 
-Law: every contender checks the batch's checksum and ends with all records in hand: as objects with
-their fields read, as columns in Arrow's layout, or as Arrow's array objects over them (which cost
-the same however few their rows).
+Law: every contender verifies the batch's checksum and has all records at the end: as objects with
+their fields read, as columns in Arrow's layout, or as Arrow arrays of them (whose cost does not
+depend on the number of rows).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from .measure import Figure, interleave
 DECODE: Final = "records decode"
 ENCODE: Final = "records encode"
 SIZES: Final = {"16 KiB": (1, 16 << 10), "64 x 16 KiB": (64, 16 << 10), "1 MiB": (1, 1 << 20)}
-"""How many batches a field has, and about how large each is before compression."""
+"""Number of batches in a field, and their approximate size before compression."""
 
 FIRST_TIMESTAMP: Final = 1_700_000_000_000
 RECORD_BYTES: Final = 100
 OVERHEAD: Final = 11
-"""Bytes of such a record besides its value, about."""
+"""Bytes of such a record besides its value, approximately."""
 
 
 def values(size: int) -> list[bytes]:
@@ -115,7 +115,7 @@ def encode_figures(codec: Compression, name: str, rounds: int) -> list[Figure]:
 
 
 def run(rounds: int) -> list[Figure]:
-    """Measure; µs a field or batch."""
+    """Measure; µs per field or batch."""
     figures: list[Figure] = []
     for codec in Compression:
         for name in SIZES:
@@ -126,7 +126,7 @@ def run(rounds: int) -> list[Figure]:
 
 
 def main() -> None:
-    """Print the tables and keep the figures."""
+    """Print the tables and write the figures."""
     figures = run(rounds=5)
     for suite in (DECODE, ENCODE):
         print(f"\n{report.table([f for f in figures if f.suite == suite])}")

@@ -1,7 +1,6 @@
-"""Figures -> tables on the terminal and JSON in benchmarks/results.
+"""Prints figures as tables, and writes them as JSON to benchmarks/results.
 
-Law: the first contender of a suite is the one the others are divided by; the last line of a table
-is the geometric mean of those ratios.
+Law: ratios are to the first contender of a suite; the last line of a table is their geometric mean.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ CPUS: Final = Path("/proc/cpuinfo")
 
 
 def table(figures: Sequence[Figure]) -> str:
-    """Lay out one suite: a case a line; for each contender the median and the range (lowest to
+    """Format one suite: one case per line; for each contender the median and the range (lowest to
     highest round), then the ratio of its median to that of the first.
     """
     contenders = list(dict.fromkeys(f.contender for f in figures))
@@ -57,13 +56,13 @@ def _with_range(taken: Figure) -> str:
 
 
 def tables(figures: Sequence[Figure]) -> str:
-    """Lay out all suites, in the order of their first figures."""
+    """Format all suites, in the order of their first figures."""
     suites = dict.fromkeys(each.suite for each in figures)
     return "\n\n".join(table([one for one in figures if one.suite == suite]) for suite in suites)
 
 
 def aligned(lines: list[list[str]]) -> str:
-    """Pad the cells of a table: the first column to the left, figures to the right."""
+    """Pad the cells of a table: the first column left-aligned, figures right-aligned."""
     widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
     padded = [
         [line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))]
@@ -73,7 +72,7 @@ def aligned(lines: list[list[str]]) -> str:
 
 
 def environment() -> dict[str, str | int | None]:
-    """Say where the figures were taken."""
+    """Describe the machine and versions."""
     versions: dict[str, str | int | None] = {}
     for package in PACKAGES:
         try:
@@ -94,8 +93,8 @@ def environment() -> dict[str, str | int | None]:
 
 
 def _processor() -> str:
-    """Name the processor, and whether it multiplies without carry in wide registers, which the
-    checksum gains from.
+    """Name the CPU, and whether it has carry-less multiplication in wide registers, which the
+    checksum uses.
     """
     if not CPUS.exists():
         return platform.processor()
@@ -106,7 +105,7 @@ def _processor() -> str:
 
 
 def _said(*command: str) -> str | None:
-    """Give the first line that a command prints; None where it is not there."""
+    """Return the first line that a command prints; None if there is no such command."""
     if shutil.which(command[0]) is None:
         return None
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -114,7 +113,7 @@ def _said(*command: str) -> str | None:
 
 
 def save(figures: Sequence[Figure]) -> Path:
-    """Write figures and environment to a file named for the moment."""
+    """Write figures and environment to a file named by the time."""
     RESULTS.mkdir(exist_ok=True)
     where = environment()
     path = RESULTS / f"{str(where['taken']).replace(':', '')}.json"

@@ -1,7 +1,7 @@
-"""Captures in which one connection has half of the bytes, or more, made of real recordings.
+"""Makes captures in which one connection has half of the bytes or more, of real recordings.
 
-Law: the connection's messages are those of a recorded one, again and again: sequence numbers go on
-where the last round ended, so that it is one connection to whoever puts it together.
+Law: the connection repeats the messages of a recorded one: sequence numbers continue after each
+round, so that reassembly sees one connection.
 
     SYN, SYN | round 1: packets that carry data | round 2: the same, numbered on | ...
 """
@@ -23,7 +23,7 @@ NETWORK: Final = b"\xac\x10"
 
 
 class Sent(NamedTuple):
-    """A packet of a connection. low: whether the lower end sent it; at: where TCP begins."""
+    """A packet of a connection. low: whether the lower end sent it; at: the start of TCP."""
 
     low: bool
     data: bytes
@@ -33,7 +33,7 @@ class Sent(NamedTuple):
 
 
 def sent(packet: Recorded) -> tuple[bytes, Sent] | None:
-    """Read a packet's connection and its place there; None for what is not TCP, or was cut."""
+    """Read a packet's connection and its position; None if it is not TCP, or truncated."""
     data = packet.data
     if len(data) != packet.original or data[IP_AT + 9] != TCP:
         return None
@@ -58,7 +58,7 @@ def busiest(recordings: Sequence[list[Recorded]]) -> list[Sent]:
 
 
 def endless(connection: Sequence[Sent], number: int = 0) -> Iterator[bytes]:
-    """Give the connection's packets, round after round; number: tells it from others."""
+    """Yield the connection's packets, round after round; number: its id."""
     opening = [one for one in connection if one.flags & SYN]
     sending = [one for one in connection if one.size > 0 and not one.flags & (SYN | FIN | RST)]
     grows = {low: sum(one.size for one in sending if one.low == low) for low in (True, False)}
@@ -72,7 +72,7 @@ def endless(connection: Sequence[Sent], number: int = 0) -> Iterator[bytes]:
 
 
 def numbered_on(packet: Sent, seq_on: int, ack_on: int, number: int = 0) -> bytes:
-    """Give a packet's bytes with later numbers, between addresses of no other connection's."""
+    """Return a packet's bytes with later sequence numbers, between unique addresses."""
     data, at = bytearray(packet.data), packet.at
     data[26:29] = data[30:33] = NETWORK + bytes([number])
     seq, ack = struct.unpack_from(">II", data, at + 4)

@@ -1,4 +1,4 @@
-"""The Spark job beside the single process, on captures made of recordings:
+"""Compares the Spark job with a single process, on captures made of recordings:
 
     python -m benchmarks.spark --megabytes 1000 5000 [--masters 1 2] [--rounds N] [--table T]
                                [--shapes many hot] [--cluster]
@@ -46,19 +46,19 @@ from .standalone import Cluster
 
 MEGABYTES: Final = 200
 LOOK_SECONDS: Final = 0.25
-"""Between two looks at the workers."""
+"""Seconds between two samples of the workers."""
 
 FILE_BYTES: Final = 500 * 10**6
-"""A capture is rotated at about that size."""
+"""The approximate size at which a capture is rotated."""
 
 SHAPES: Final = {"many": "many connections", "hot": "half on one"}
 EXECUTOR: Final = b"CoarseGrainedExecutorBackend"
-"""What Java is called that is an executor of a cluster."""
+"""The Java class name of an executor of a cluster."""
 
 
 class Taken(NamedTuple):
-    """What a run took: seconds of the clock, seconds of processor of Python, MiB of the largest
-    worker at its peak, rows; seconds of Java and its MiB; seconds that the session took to start.
+    """Cost of a run: wall-clock seconds, CPU seconds of Python, peak MiB of the largest worker,
+    rows; CPU seconds of Java and its MiB; seconds of the session's start.
     """
 
     wall: float
@@ -119,7 +119,7 @@ def clustered(paths: Sequence[Path], table: str, folder: Path) -> Taken:
 
 
 def watched(master: str, paths: Sequence[Path], table: str, folder: Path) -> Taken:
-    """Run the job in a process of its own; this one looks at all that works for it."""
+    """Run the job in a process of its own; this one samples its processes."""
     out = folder / "spark"
     command = [sys.executable, "-m", "benchmarks.spark", "--job", master, "--out", str(out)]
     environment = {**os.environ, "SPARK_LOCAL_DIRS": str(folder / "scratch")}
@@ -145,7 +145,7 @@ def watched(master: str, paths: Sequence[Path], table: str, folder: Path) -> Tak
 
 class Workers(threading.Thread):
     """Looks at the processes below one: peak: MiB of the largest Python worker, cpu: seconds of
-    all; the same of Java. driver: is not counted; apart: nor is Java that is no executor.
+    all; the same of Java. driver: is not counted; apart: nor is Java other than executors.
     """
 
     def __init__(self, above: int, driver: int, *, apart: bool) -> None:
@@ -159,25 +159,25 @@ class Workers(threading.Thread):
 
     @property
     def cpu(self) -> float:
-        """Seconds of processor of all Python workers."""
+        """CPU seconds of all Python workers."""
         return sum(self._cpu.values())
 
     @property
     def java_cpu(self) -> float:
-        """Seconds of processor of Java."""
+        """CPU seconds of Java."""
         return sum(self._java.values())
 
     def leave(self) -> None:
-        """Look no more."""
+        """Stop sampling."""
         self._over.set()
         self.join()
 
     def run(self) -> None:
-        """Look, until told to leave."""
+        """Sample until stopped."""
         while not self._over.wait(LOOK_SECONDS):
             for pid in below(self._above):
                 if pid != self._driver:
-                    with suppress(OSError):  # it ended meanwhile
+                    with suppress(OSError):  # it has exited
                         self._look(pid)
 
     def _look(self, pid: int) -> None:
@@ -196,13 +196,13 @@ class Workers(threading.Thread):
 
 
 def processor(pid: int) -> float:
-    """Say how many seconds of processor a process has used."""
+    """Return the CPU seconds of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def below(pid: int) -> list[int]:
-    """List the processes that a process started, and those they started."""
+    """List the descendants of a process."""
     parents: dict[int, list[int]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -229,7 +229,7 @@ def children_of(pid: int, program: bytes) -> list[int]:
 
 
 def job(master: str, out: str, table: str, paths: Sequence[str]) -> None:
-    """Run the job in this process; say what it took."""
+    """Run the job in this process; return its cost."""
     started = time.perf_counter()
     from kafkawire.spark import session
     from kafkawire.spark.job import run as run_job
@@ -309,12 +309,12 @@ def shown(case: str, size: float, taken: dict[str, list[Taken]]) -> list[Figure]
 
 
 def run(rounds: int, sizes: Sequence[int] = (MEGABYTES,)) -> list[Figure]:
-    """Measure captures of some sizes, in MB."""
+    """Measure captures of the given sizes, in MB."""
     return [each for size in sizes for each in run_size(size, (1, 2), rounds, "exchanges")]
 
 
 def main() -> None:
-    """Print the tables and keep the figures."""
+    """Print the tables and write the figures."""
     parser = argparse.ArgumentParser(prog="benchmarks.spark", description=__doc__)
     parser.add_argument("--megabytes", type=int, nargs="+", default=[MEGABYTES])
     parser.add_argument("--masters", type=int, nargs="+", default=[1, 2], metavar="CORES")

@@ -1,4 +1,4 @@
-"""A standalone cluster of Spark on loopback."""
+"""Runs a standalone Spark cluster on loopback."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOME = Path(pyspark.__file__).parent
 
 
 class Cluster:
-    """A master and workers of one core each; leave it and all are gone."""
+    """A master and workers of one core each; leaving it stops all."""
 
     def __init__(self, folder: Path, workers: int = 2) -> None:
         self.folder = folder
@@ -40,13 +40,13 @@ class Cluster:
             each.wait()
 
     def lose(self, number: int) -> None:
-        """Kill a worker and the executors it started, as a machine that fails does."""
+        """Kill a worker and its executors, like a machine that fails."""
         worker = self._started[1 + number]
         executors = children(worker.pid)
         worker.kill()
         worker.wait()
         for pid in executors:
-            with suppress(ProcessLookupError):  # it has noticed, and ended by itself
+            with suppress(ProcessLookupError):  # it has exited by itself
                 os.kill(pid, 9)
 
     def _start(self, name: str, program: str, *arguments: str) -> None:
@@ -62,7 +62,7 @@ class Cluster:
             )
 
     def _said(self, name: str, text: str) -> str:
-        """Wait for a line of a log; give what stands behind the text."""
+        """Wait for a line of a log; return the rest of it after the text."""
         log = self.folder / f"{name}.log"
         while True:
             found = log.read_text(errors="replace")

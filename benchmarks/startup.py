@@ -1,7 +1,7 @@
-"""How long it takes before anything happens: imports, the command line, the generator.
+"""Measures start-up time: imports, the command line, the generator.
 
-Law: byte code is there, as pip leaves it: with PYTHONDONTWRITEBYTECODE a tree that changed would be
-compiled anew each time.
+Law: byte code is cached, as after pip: with PYTHONDONTWRITEBYTECODE a changed tree would be
+compiled each time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import kafkawire_codegen
 from .measure import Figure, figure
 
 CAPTURE: Final = Path(__file__).resolve().parents[1] / "fixtures" / "captures" / "kp22-old-0.9.pcap"
-"""12 kB: decoding it takes no time that could be told from starting up."""
+"""12 kB: decoding it takes no measurable time."""
 
 PACKAGES: Final = (kafkawire, kafkawire_cli, kafkawire_codegen)
 
@@ -50,8 +50,8 @@ SCRIPTS: Final = {
 
 
 def milliseconds(script: str) -> tuple[float, float]:
-    """Run a script in a fresh interpreter, and say what it took by clock and of the processor; the
-    files it may write go to a folder of its own.
+    """Run a script in a fresh interpreter, and return its wall-clock and CPU time; files that it
+    writes go to a folder of its own.
     """
     with tempfile.TemporaryDirectory() as folder:
         start = perf_counter()

@@ -1,6 +1,6 @@
 """Draws what commands print as SVG files: `python docs/screenshots.py` writes docs/images/.
 
-Law: the same output gives the same bytes, so a test can tell whether a picture is out of date.
+Law: the same output gives the same bytes, so that a test detects outdated pictures.
 """
 
 from __future__ import annotations

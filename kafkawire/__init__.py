@@ -1,12 +1,11 @@
 """The Kafka wire protocol: every message, every version, from schemas.
 
-Law: importing this costs next to nothing; what a name stands for is imported when the name is first
-used.
+Law: importing this package is cheap; a name's module is imported when the name is first used.
 
     kafkawire.decode("FetchRequest", 12, body)      -> a message object
     message.encode(12)                              -> bytes
     kafkawire.decode_frame(data)                    -> size, header and body of a request
-    kafkawire.to_json(message, 12)                  -> what Kafka's own JSON form of it is
+    kafkawire.to_json(message, 12)                  -> Kafka's own JSON form
     kafkawire.verify("FetchRequest", 12, body)      -> whether the bytes are canonical; if not, why
 """
 

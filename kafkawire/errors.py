@@ -5,14 +5,14 @@ pickles (its `args` are its constructor's arguments). A Kafka error code is a va
 (`kafkawire.ErrorCode`), never an exception.
 
     KafkaWireError
-    |-- WireError(reason, path, offset)   bytes or values that are not what the protocol says
+    |-- WireError(reason, path, offset)   invalid bytes or values
     |   |-- DecodeError      Truncated InvalidLength InvalidVarint InvalidText UnexpectedNull
     |   |                    InvalidTag TrailingBytes CorruptBatch UnsupportedMagic
     |   |                    UnsupportedCompression LimitExceeded
     |   |-- EncodeError      OutOfRange InvalidValue NullNotAllowed FieldNotInVersion
     |   |-- UnknownApiKey
     |   `-- UnsupportedVersion
-    |-- ProtocolError        LocalProtocolError (our caller), RemoteProtocolError (the peer)
+    |-- ProtocolError        LocalProtocolError (the caller), RemoteProtocolError (the peer)
     `-- CaptureError(reason, offset)
                              BadMagic TruncatedCapture CorruptCapture UnsupportedLinkType
 """
@@ -21,15 +21,15 @@ from __future__ import annotations
 
 
 class KafkaWireError(Exception):
-    """The root: catch it to catch everything this package raises on purpose."""
+    """The base class of every exception that this package raises on purpose."""
 
 
 class WireError(KafkaWireError, ValueError):
-    """Bytes or values that do not fit the protocol.
+    """Bytes or values that are invalid in the protocol.
 
     reason: what is wrong, one sentence. path: the field, as
-    `FetchRequest.topics[3].partitions[0].fetch_offset`; "" where no field is concerned. offset:
-    index of the byte in the decoded data; None when encoding, or where no byte is concerned.
+    `FetchRequest.topics[3].partitions[0].fetch_offset`; "" if there is none. offset: index of the
+    byte in the decoded data; None when encoding, or if unknown.
     """
 
     def __init__(self, reason: str, path: str = "", offset: int | None = None) -> None:
@@ -45,15 +45,15 @@ class WireError(KafkaWireError, ValueError):
 
 
 class DecodeError(WireError):
-    """The bytes are not a message of that kind and version."""
+    """The bytes are not a valid message of that type and version."""
 
 
 class Truncated(DecodeError):
-    """The data ends before the value does."""
+    """The data ends inside a value."""
 
 
 class InvalidLength(DecodeError):
-    """A length or count that cannot be right."""
+    """An invalid length or count."""
 
 
 class InvalidVarint(DecodeError):
@@ -65,15 +65,15 @@ class InvalidText(DecodeError):
 
 
 class UnexpectedNull(DecodeError):
-    """Null where the schema allows none."""
+    """Null in a field that is not nullable."""
 
 
 class InvalidTag(DecodeError):
-    """A tagged field that this version does not have, or whose declared size is not its size."""
+    """A tagged field that this version does not have, or whose declared size is wrong."""
 
 
 class TrailingBytes(DecodeError):
-    """Bytes left over after the last field."""
+    """Bytes after the last field."""
 
 
 class CorruptBatch(DecodeError):
@@ -85,19 +85,19 @@ class UnsupportedMagic(DecodeError):
 
 
 class UnsupportedCompression(DecodeError):
-    """A codec that is not known, not allowed in that format, or whose package is not installed."""
+    """A codec that is unknown, not allowed in that format, or whose package is not installed."""
 
 
 class LimitExceeded(DecodeError):
-    """The data asks for more than the configured limit (`kafkawire.Limits`)."""
+    """The data exceeds a configured limit (`kafkawire.Limits`)."""
 
 
 class EncodeError(WireError):
-    """The object cannot be written in that version."""
+    """The object cannot be encoded in that version."""
 
 
 class OutOfRange(EncodeError):
-    """A number, or a length, that its wire type cannot hold."""
+    """A number or length out of the range of its wire type."""
 
 
 class InvalidValue(EncodeError):
@@ -109,7 +109,7 @@ class NullNotAllowed(EncodeError):
 
 
 class FieldNotInVersion(EncodeError):
-    """A field that the version lacks is set, and the schema does not say it may be dropped."""
+    """A field that the version does not have is set, and is not ignorable."""
 
 
 class UnknownApiKey(WireError):
@@ -121,22 +121,21 @@ class UnsupportedVersion(WireError):
 
 
 class ProtocolError(KafkaWireError):
-    """The conversation, not a single message, is wrong."""
+    """The order of messages, not a single message, is invalid."""
 
 
 class LocalProtocolError(ProtocolError):
-    """Our own caller asked for something the protocol does not allow now."""
+    """The caller did something that the protocol does not allow in this state."""
 
 
 class RemoteProtocolError(ProtocolError):
-    """The peer did something the protocol does not allow."""
+    """The peer did something that the protocol does not allow."""
 
 
 class CaptureError(KafkaWireError):
-    """Part of a capture file cannot be read; what was read before it stands.
+    """Part of a capture file is unreadable; what was read before it is valid.
 
-    reason: what is wrong, one sentence. offset: index of the byte in the (uncompressed) file where
-    it is.
+    reason: what is wrong, one sentence. offset: index of the byte in the (uncompressed) file.
     """
 
     def __init__(self, reason: str, offset: int = 0) -> None:
@@ -149,7 +148,7 @@ class CaptureError(KafkaWireError):
 
 
 class BadMagic(CaptureError):
-    """The file is no capture of a kind we know."""
+    """The file is not a capture in a known format."""
 
 
 class TruncatedCapture(CaptureError):
@@ -157,8 +156,8 @@ class TruncatedCapture(CaptureError):
 
 
 class CorruptCapture(CaptureError):
-    """Bytes that are no packet or block, skipped up to where packets begin again."""
+    """Bytes that are not a packet or block, skipped up to the next packet."""
 
 
 class UnsupportedLinkType(CaptureError):
-    """Packets of a link layer we do not read."""
+    """Packets of an unsupported link type."""

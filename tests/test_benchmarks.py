@@ -50,7 +50,7 @@ def test_a_suite_prints_its_tables_and_keeps_its_figures(
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [(["nope"], "no suite is called nope"), (["codec", "--rounds", "0"], "without a round")],
+    [(["nope"], "unknown suite nope"), (["codec", "--rounds", "0"], "without a round")],
 )
 def test_what_cannot_be_measured(
     arguments: list[str],

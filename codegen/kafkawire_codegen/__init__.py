@@ -1,7 +1,6 @@
-"""Kafka message schemas -> Python codecs.
+"""Generates Python codecs from Kafka message schemas.
 
-Build time only; imports nothing of kafkawire. `generate` is the whole of it, for a build hook of
-your own:
+Used at build time; imports nothing of kafkawire. In a build hook of your own, call `generate`:
 
     from kafkawire_codegen import generate
     generate(schemas=Path("schemas"), out=Path("src/mine/messages"), package="mine.messages")

@@ -1,5 +1,5 @@
-"""`python -m kafkawire_codegen --schemas DIR --package NAME --out DIR`, for builds that have no
-kafkawire yet.
+"""`python -m kafkawire_codegen --schemas DIR --package NAME --out DIR`, for builds without an
+installed kafkawire.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .schema import SchemaErrors
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Generate and report; 0 done, 1 faults in the schemas, 2 usage."""
+    """Generate and report; exit code 0: done, 1: errors in the schemas, 2: usage."""
     parser = argparse.ArgumentParser(prog="kafkawire_codegen", description=__doc__)
     parser.add_argument(
         "--schemas", type=Path, default=schemas_dir(), help="directory of *.json schemas"

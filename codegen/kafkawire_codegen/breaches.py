@@ -1,7 +1,7 @@
-"""Rules of evolution: what may not happen to a version that was released.
+"""Finds changes to released versions, which break the rules of evolution.
 
-Law: old and new are compared version by version, as a peer meets them on the wire: a field that
-only got another name is the same field. What holds in many versions is said once.
+Law: old and new are compared version by version, by their bytes on the wire: a renamed field is the
+same field. A finding in several versions is reported once.
 
     fields of a struct, old and new, at a version --pairs--> (old field, new field) -> rules
 """
@@ -21,7 +21,7 @@ from .versions import Versions
 from .wire_types import WIRE_TYPES
 
 EVOLUTION_RULES: Final = {
-    "message-removed": "a message stays; one that is no longer spoken has validVersions none",
+    "message-removed": "a message stays; a removed one has validVersions none",
     "api-key-changed": "a message keeps its api key",
     "version-dropped": "a version once valid stays valid",
     "flexible-versions-changed": "a released version stays flexible, or not flexible",
@@ -34,15 +34,15 @@ EVOLUTION_RULES: Final = {
     "nullability-narrowed": "what may be null in a released version may be null for ever",
     "default-changed": "a field keeps its default",
 }
-"""Rule id -> what it demands."""
+"""Rule id -> its requirement."""
 
 VERSIONS: Final = "{versions}"
-"""Stands in a reason for the versions in which it holds, until all are known."""
+"""Placeholder in a reason for its versions, until all are known."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """One rule broken at one place; its reason has VERSIONS where it holds."""
+    """One broken rule at one place; its reason contains VERSIONS."""
 
     rule: str
     path: str
@@ -53,7 +53,7 @@ class _Found:
 def breaches(
     old: Mapping[str, MessageSchema], new: Mapping[str, MessageSchema]
 ) -> list[SchemaError]:
-    """Find every rule of evolution broken between two sets of messages by name."""
+    """Find every broken rule between two sets of messages, by name."""
     unstable = _unstable(old)
     errors: list[SchemaError] = []
     for name in sorted(old):
@@ -63,7 +63,7 @@ def breaches(
 
 
 def plain_default(field: FieldSchema) -> str:
-    """The default, in one way of writing: numbers in decimal, a type's zero as nothing."""
+    """The default in canonical form: numbers in decimal, a type's zero as nothing."""
     text = field.default or ""
     wire = WIRE_TYPES.get(field.type)
     if wire is None or text in ("", "null"):
@@ -74,7 +74,7 @@ def plain_default(field: FieldSchema) -> str:
 
 
 def _unstable(old: Mapping[str, MessageSchema]) -> dict[str, int]:
-    """API -> its newest version, where the old set calls that unstable."""
+    """API -> its newest version, if the old set marks it unstable."""
     return {
         naming.api_name(m.name): m.valid_versions.high
         for m in old.values()
@@ -131,7 +131,7 @@ class _Comparison:
     def fields(
         self, old: tuple[FieldSchema, ...], new: tuple[FieldSchema, ...], path: str
     ) -> Iterator[_Found]:
-        """Compare the fields of one struct, then those inside each that stayed."""
+        """Compare the fields of one struct, then those inside each common one."""
         ours, theirs = self.present(old), self.present(new)
         pairs = self.pairs(ours, theirs)
         yield from self.came_and_went(ours, theirs, pairs, path)
@@ -155,7 +155,7 @@ class _Comparison:
     def pairs(
         self, old: list[FieldSchema], new: list[FieldSchema]
     ) -> list[tuple[FieldSchema, FieldSchema]]:
-        """Match fields by name, then those left over by tag or by position: they were renamed."""
+        """Match fields by name, then the rest by tag or position: these were renamed."""
         by_name = {f.name: f for f in new}
         names = {f.name for f in old}
         by_spot = {spot: f for spot, f in self.by_spot(new).items() if f.name not in names}
@@ -168,16 +168,16 @@ class _Comparison:
         return pairs
 
     def by_spot(self, fields: list[FieldSchema]) -> dict[tuple[str, int], FieldSchema]:
-        """Where each field stands on the wire: its tag, or its number among the untagged."""
+        """The position of each field on the wire: its tag, or its index among the untagged."""
         untagged = [f for f in fields if self.tag(f) is None]
         spots = {("tag", tag): f for f in fields if (tag := self.tag(f)) is not None}
         return spots | {("position", n): f for n, f in enumerate(untagged)}
 
     def shape(self, field: FieldSchema) -> tuple[str, bool]:
-        """What a field is on the wire, whatever its struct is called; records are bytes there."""
+        """The wire type of a field, without its struct's name; records are bytes."""
         element = field.element if field.element in WIRE_TYPES else "struct"
         element = "bytes" if element == "records" else element
-        # A struct that may be null has a byte before it to say so; no other type needs room for it.
+        # A nullable struct has a marker byte; other types need no extra byte for null.
         marked = element == "struct" and not field.is_array and self.nullable(field)
         return ("[]" * field.is_array + element, marked)
 
@@ -214,7 +214,7 @@ class _Comparison:
     def moved(
         self, new: list[FieldSchema], pairs: list[tuple[FieldSchema, FieldSchema]], path: str
     ) -> Iterator[_Found]:
-        """Tell of the first untagged field that overtook another."""
+        """Report the first reordered untagged field."""
         number = {field.name: n for n, field in enumerate(new)}
         untagged = [a for b, a in pairs if self.tag(b) is None and self.tag(a) is None]
         for was, is_ in zip(untagged, sorted(untagged, key=lambda f: number[f.name]), strict=True):

@@ -1,7 +1,7 @@
-"""The build step: a directory of schemas -> a package of codecs.
+"""Generates a package of codecs from a directory of schemas.
 
-Law: one function does it for everybody: our own wheel, an editable install, the command line, other
-projects' hooks.
+Law: one function serves kafkawire's wheel, editable installs, the command line and other projects'
+hooks.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class GeneratedPackage:
-    """What `generate` made: the messages by name, with the module each is in, and how many files
-    changed.
+    """The result of `generate`: the messages by name, with their modules, and the number of changed
+    files.
     """
 
     out: Path
@@ -27,15 +27,15 @@ def generate(
 ) -> GeneratedPackage:
     """Generate a package of codecs from every schema (`*.json`) of a directory.
 
-    schemas: the directory; Kafka's own message directories are read as they are.
-    out: the folder of the package: made if missing; generated files of messages that are gone are
-    removed, files that somebody wrote never touched.
+    schemas: the directory; Kafka's own message directories are accepted.
+    out: the folder of the package: made if missing; generated files of removed messages are
+    deleted, other files are never touched.
     package: its import name, for the docstrings.
     runtime: the package to import Reader, Writer and errors from.
 
     Raises ValueError for a package or runtime that is not a dotted name of Python, and
-    SchemaErrors, which holds every fault found as file:line:column, path, reason and rule;
-    OSError where the folder cannot be written, FileExistsError where a file there is not ours.
+    SchemaErrors, with every error as file:line:column, path, reason and rule; OSError if the folder
+    cannot be written, FileExistsError if it has a file of that name that was not generated.
     """
     from .model import load
     from .render import render, write
@@ -54,9 +54,7 @@ def is_package_name(name: str) -> bool:
 
 
 def schemas_dir() -> Path:
-    """Find kafkawire's own schemas: inside the installed package, or in the checkout it is run
-    from.
-    """
+    """Find kafkawire's own schemas: in the installed package, or in the checkout."""
     here = Path(__file__).resolve().parent
     installed = here / "schemas"
     return installed if installed.is_dir() else here.parents[1] / "schemas"

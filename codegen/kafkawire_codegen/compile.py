@@ -1,8 +1,8 @@
-"""Python modules -> native ones, with mypyc: the second step of a build, after `generate`.
+"""Compiles Python modules with mypyc: the second step of a build, after `generate`.
 
-Law: either every module asked for is compiled or none is; sources are never touched, and nothing
-is written outside the folder named. A project that generates its own messages can compile them
-from its own build hook:
+Law: either all requested modules are compiled or none is; sources are not changed, and nothing is
+written outside the output folder. A project that generates its own messages can compile them from
+its own build hook:
 
     compile_modules(root, ["mine/messages/fetch_request.py"], library="mine", out=folder)
 
@@ -24,10 +24,10 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any, Final
 
-# types only guide the compiler here, and following every import would read the whole package
+# types only guide the compiler; following every import would read the whole package
 _MYPY_OPTIONS: Final = ("--config-file=", "--follow-imports=skip", "--ignore-missing-imports")
 
-# nothing is thrown through this code, so the tables that unwinding it takes are weight
+# no C++ exceptions pass through this code, so unwind tables are not needed
 _C_FLAGS: Final = (
     ()
     if sys.platform == "win32"
@@ -87,7 +87,7 @@ _PRIVATE_FUNCTION: Final = re.compile(
 
 
 class NotCompiled(Exception):
-    """The modules could not be compiled; the text says at which step, and why."""
+    """The modules could not be compiled; the text has the step and the reason."""
 
 
 def compile_modules(
@@ -128,10 +128,10 @@ def compile_modules(
 
 
 def _refuse_linked(root: Path, modules: Sequence[str]) -> None:
-    """Refuse messages of the runtime's own package without the runtime.
+    """Raise for messages of the runtime's own package without the runtime.
 
-    Compiled, they and their base class trust each other's layout in memory: apart, each would read
-    what is not there.
+    Compiled messages and their base class rely on each other's memory layout: compiled separately,
+    they would read invalid memory.
     """
     runtime = {module for module in modules if module.endswith(_BASE_CLASSES)}
     for module in modules:
@@ -142,7 +142,7 @@ def _refuse_linked(root: Path, modules: Sequence[str]) -> None:
 
 
 def native_files(root: Path, package: str, library: str) -> list[Path]:
-    """Find what `compile_modules` made of a package below `root`, for whichever Python."""
+    """Find the files that `compile_modules` made of a package below `root`, for any Python."""
     library_files = root.glob(f"{library}__mypyc.*")
     modules = (root / package).rglob("*")
     return sorted(p for p in (*library_files, *modules) if p.suffix in (".so", ".pyd"))
@@ -163,12 +163,12 @@ def _translate(modules: list[str], context: list[str], library: str, work: str) 
             group_name=library,
             target_dir=work,
         )
-    except SystemExit as error:  # how mypyc reports type errors
+    except SystemExit as error:  # mypyc reports type errors this way
         raise NotCompiled(f"mypyc: {error}") from None
     for file in Path(work).rglob("*.c"):
         _mend_acyclic(file)
     for extension in made:
-        # a new list each: mypyc gives all extensions the same one
+        # a new list each: mypyc shares one among all extensions
         is_shim = extension.name != f"{library}__mypyc"
         more = (*_C_FLAGS, *_SHIM_C_FLAGS) if is_shim else _C_FLAGS
         extension.extra_compile_args = [*extension.extra_compile_args, *more]
@@ -178,7 +178,7 @@ def _translate(modules: list[str], context: list[str], library: str, work: str) 
 
 
 def _extension(source: str) -> Any:
-    """Describe a module that is written in C."""
+    """Make the extension of a module in C."""
     from setuptools import Extension
 
     name = source.removesuffix(".c").replace("/", ".")
@@ -187,12 +187,12 @@ def _extension(source: str) -> Any:
 
 
 def _c_file(module: str) -> str:
-    """Name the C file that mypyc makes of a module."""
+    """Return the name of mypyc's C file for a module."""
     return f"__native_{module.removesuffix('.py').replace('/', '___')}.c"
 
 
 def _mend_acyclic(file: Path) -> None:
-    """Take the trashcan out of the deallocators of acyclic classes.
+    """Remove the trashcan from the deallocators of acyclic classes.
 
     CPython's trashcan keeps what is freed 50 levels deep in a list threaded through the garbage
     collector's header. mypyc (2.4) uses it for acyclic classes too, whose instances have no such
@@ -205,10 +205,10 @@ def _mend_acyclic(file: Path) -> None:
 
 
 def _shrink(file: Path) -> None:
-    """Take out what is a quarter of a file, and what nobody misses in a rarely used module.
+    """Remove a quarter of the code of a rarely used module.
 
-    That is the code that adds a line to a traceback, at each place where an error may pass, and the
-    wrappers by which Python would call private functions.
+    That is the code that adds lines to tracebacks, and the wrappers by which Python calls private
+    functions.
     """
     text = file.read_text("utf-8")
     text = _INCLUDED.sub(r"\g<0>#define CPy_AddTraceback(...) ((void)0)\n", text, count=1)
@@ -223,7 +223,7 @@ def _build(extensions: list[Any], work: Path, out: Path, small: set[str]) -> lis
     jobs = os.cpu_count() or 1
 
     class Command(build_ext):
-        """Compiles the C files of one extension side by side: nearly all belong to the library."""
+        """Compiles the C files of one extension in parallel: nearly all belong to the library."""
 
         def build_extensions(self) -> None:
             compile_some = self.compiler.compile
@@ -249,6 +249,6 @@ def _build(extensions: list[Any], work: Path, out: Path, small: set[str]) -> lis
         command.ensure_finalized()
         command.run()
     except (BaseError, CCompilerError, OSError) as error:
-        # the compiler has printed what is wrong; its command line would bury it
+        # the compiler has printed the error; do not repeat its long command line
         raise NotCompiled(f"{type(error).__name__}: {shorten(str(error), 120)}") from error
     return [os.path.relpath(file, out) for file in command.get_outputs()]

@@ -1,4 +1,4 @@
-"""Which APIs and versions of a Kafka release a set of schemas covers.
+"""Finds the APIs and versions of a Kafka release that a set of schemas covers.
 
 Law: an API is covered in a version when its request and its response both are valid in it.
 """
@@ -16,7 +16,7 @@ from .versions import NONE, Versions
 
 @dataclass(frozen=True, slots=True)
 class ApiCoverage:
-    """One API: what the release speaks, what the schemas have, and the difference both ways."""
+    """One API: the versions of the release, those of the schemas, and the differences."""
 
     api: str
     api_key: int | None
@@ -46,7 +46,7 @@ class Coverage:
         return not any(api.missing for api in self.apis)
 
     def text(self) -> str:
-        """One line an API that differs, then the summary."""
+        """One line per API that differs, then the summary."""
         differing = [str(api) for api in self.apis if api.missing or api.extra]
         return "\n".join([*differing, self.summary()])
 
@@ -61,7 +61,7 @@ class Coverage:
         )
 
     def json(self) -> dict[str, object]:
-        """The same for a machine; ranges as the dialect writes them."""
+        """The same as a JSON object, with the dialect's version ranges."""
         return {
             "release": self.release,
             "complete": self.complete,
@@ -80,7 +80,7 @@ class Coverage:
 
 
 def coverage(release: str, releases: Releases, schemas: Iterable[MessageSchema]) -> Coverage:
-    """Compare schemas with what a release speaks; UnknownRelease if `releases` has it not."""
+    """Compare schemas with a release; UnknownRelease if `releases` does not have it."""
     released = releases.of(release)
     halves: dict[str, dict[str, MessageSchema]] = {}
     for schema in schemas:

@@ -1,6 +1,6 @@
-"""What a schema file can say: its objects, and which keys each may have.
+"""The objects of a schema file, and their keys.
 
-Law: these are the words as written; what they mean for a version is `model`'s business.
+Law: values are as written; `model` resolves them per version.
 
     MessageSchema -> fields: FieldSchema (nested) ; commonStructs: StructSchema -> FieldSchema
 """
@@ -31,15 +31,15 @@ ENTITY_TYPES: Final = {
     "topicName": "string",
     "brokerId": "int32",
 }
-"""What a value names -> the wire type such a name has."""
+"""Entity type -> wire type of its name."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldSchema:
     """One field as written.
 
-    default: its text, "null" for the null value; None where none is written.
-    flexible_versions: its own, where it has any.
+    default: its text, "null" for the null value; None if absent. flexible_versions: its own, if it
+    has any.
     """
 
     name: str
@@ -98,7 +98,7 @@ class MessageSchema:
 
 
 class Form(Enum):
-    """The form a value must have; scalars stand for one another where upstream lets them."""
+    """The required form of a value; scalar types are interchangeable where Kafka allows it."""
 
     NAME = "a string"
     TEXT = "a string (or a number, or true or false)"

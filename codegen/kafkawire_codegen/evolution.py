@@ -1,7 +1,7 @@
-"""How one set of schemas became another, and which rules of evolution that broke.
+"""Compares two sets of schemas, and finds broken rules of evolution.
 
-Law: a version once released keeps its layout: what it lacked may only be added as a tagged field.
-Versions that the older set calls unstable are free.
+Law: a released version keeps its layout: fields may only be added as tagged fields. Versions that
+the older set marks unstable may change.
 
     before, after --compare--> Evolution { added, removed, changed, breaches }
 """
@@ -21,7 +21,7 @@ from .versions import Versions
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One attribute that is not what it was, of the field at `path`; of the message if empty."""
+    """One changed attribute of the field at `path`; of the message if empty."""
 
     path: str
     attribute: str
@@ -35,7 +35,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class FieldNote:
-    """A field that came or went: its path, type and versions."""
+    """An added or removed field: its path, type and versions."""
 
     path: str
     type: str
@@ -47,7 +47,7 @@ class FieldNote:
 
 @dataclass(frozen=True, slots=True)
 class MessageChange:
-    """What changed in one message."""
+    """The changes of one message."""
 
     name: str
     versions_added: str
@@ -61,7 +61,7 @@ class MessageChange:
         return self == MessageChange(self.name, "", "", (), (), ())
 
     def lines(self) -> Iterator[str]:
-        """The message, then one line for each thing."""
+        """The message, then one line per change."""
         yield self.name
         if self.versions_added:
             yield f"  + versions {self.versions_added}"
@@ -77,7 +77,7 @@ class MessageChange:
 
 @dataclass(frozen=True, slots=True)
 class Evolution:
-    """Everything between two sets of schemas, messages in order of name."""
+    """The differences between two sets of schemas, messages by name."""
 
     added: tuple[str, ...]
     removed: tuple[str, ...]
@@ -101,7 +101,7 @@ class Evolution:
 
 
 def compare(before: Iterable[MessageSchema], after: Iterable[MessageSchema]) -> Evolution:
-    """Find what changed from one set of checked schemas to another, messages matched by name."""
+    """Find the changes between two sets of checked schemas, messages matched by name."""
     old, new = {m.name: m for m in before}, {m.name: m for m in after}
     both = sorted(old.keys() & new.keys())
     changes = [_change(old[name], new[name]) for name in both]
@@ -149,7 +149,7 @@ _FLAGS: Final = {True: "yes", False: ""}
 
 
 def _head(schema: MessageSchema) -> dict[str, str]:
-    """What is said of a message, its versions apart."""
+    """The attributes of a message, except its versions."""
     return {
         "type": schema.type,
         "apiKey": _text(schema.api_key),
@@ -161,7 +161,7 @@ def _head(schema: MessageSchema) -> dict[str, str]:
 
 
 def _written(spot: Spot) -> dict[str, str]:
-    """What is said of a field."""
+    """The attributes of a field."""
     field = spot.field
     return {
         "type": field.type,

@@ -1,7 +1,7 @@
-"""Takes a tree of JSON values for a message schema; refuses what has not the form of one.
+"""Reads a message schema from a tree of JSON values; reports values of the wrong form.
 
-Law: every fault of form is found in one run: what is ill-formed is reported, then stands as if it
-were not written, and its key is kept in `unread`, so that no rule complains of the consequences.
+Law: all errors are found in one run: an ill-formed value is reported, then treated as absent, and
+its key is in `unread`, so that no rule reports the consequences.
 
     Node --read--> WrittenMessage { schema, node, path, fields, structs } ; each also with its Node
 """
@@ -27,12 +27,12 @@ RULES: Final = {
     "wrong-kind": "a value is of the kind its key asks for",
     "ill-formed-versions": "a version range is none, N, N-M or N+",
 }
-"""Rule id -> what it demands; these are broken while reading, the others are checked by `rules`."""
+"""Rule id -> its requirement; these are checked while reading, the others by `rules`."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenField:
-    """A field together with the text that says it; `unread` are its keys that were ill-formed."""
+    """A field with its source text; `unread` are its ill-formed keys."""
 
     schema: FieldSchema
     node: Node
@@ -43,7 +43,7 @@ class WrittenField:
 
 @dataclass(frozen=True, slots=True)
 class WrittenStruct:
-    """An entry of `commonStructs` together with the text that says it."""
+    """An entry of `commonStructs` with its source text."""
 
     schema: StructSchema
     node: Node
@@ -54,7 +54,7 @@ class WrittenStruct:
 
 @dataclass(frozen=True, slots=True)
 class WrittenMessage:
-    """A message together with the text that says it."""
+    """A message with its source text."""
 
     schema: MessageSchema
     node: Node
@@ -65,7 +65,7 @@ class WrittenMessage:
 
 
 def read(node: Node) -> tuple[WrittenMessage | None, list[SchemaError]]:
-    """Read one message; None where the document is not even an object."""
+    """Read one message; None if the document is not an object."""
     errors: list[SchemaError] = []
     if not isinstance(node.value, dict):
         reason = f"a message schema is an object, not {node.kind}"
@@ -78,7 +78,7 @@ def _message(node: Node, errors: list[SchemaError]) -> WrittenMessage:
     name = keys.name("name")
     keys.path = name or PurePath(node.place.file).stem
     valid = keys.versions("validVersions", ALL)
-    # A message upstream has removed keeps its key, and nothing else.
+    # A message removed from Kafka keeps only its key.
     keys.check(("name", "type", "validVersions", "fields")[: 4 if valid else 3])
     fields = _fields(keys, valid)
     structs = tuple(_struct(n, keys.path, errors) for n in keys.objects("commonStructs"))
@@ -131,7 +131,7 @@ def _field(node: Node, prefix: str, around: Versions, errors: list[SchemaError])
     versions_key = "taggedVersions" if "taggedVersions" in node.members else "versions"
     keys.check(("name", "type", versions_key))
     tagged = keys.versions("taggedVersions", NONE)
-    # Left out beside taggedVersions, the versions are those.
+    # If absent, the versions are taggedVersions.
     versions = keys.versions("versions", tagged or around)
     fields = _fields(keys, versions)
     schema = FieldSchema(

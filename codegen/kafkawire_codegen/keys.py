@@ -1,7 +1,6 @@
-"""The keys of one JSON object of a schema, each read once in the form the dialect gives it.
+"""Reads the keys of a JSON object of a schema, each once and in the dialect's form.
 
-Law: what is ill-formed is reported once, then stands as if it were not written, and its key is
-in `unread`.
+Law: an ill-formed value is reported once, then treated as absent, and its key is in `unread`.
 """
 
 from __future__ import annotations
@@ -20,13 +19,11 @@ _FLAGS: Final = {"true": True, "false": False}
 
 LONGEST_COMPARED: Final = 100
 MOST_COMPARED: Final = 100
-"""Comparing takes time for each pair of words, and of their letters: beyond this nothing is
-offered.
-"""
+"""The longest word and list to compare: beyond this there is no suggestion."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Offer the known word most like `word`: "; did you mean X?", or nothing."""
+    """Suggest the most similar known word: "; did you mean X?", or ""."""
     by_lower_case = {k.lower(): k for k in known}
     if len(word) > LONGEST_COMPARED or len(by_lower_case) > MOST_COMPARED:
         return ""
@@ -35,7 +32,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 class Keys:
-    """The keys of one object, each read once in its form; what is wrong goes to `errors`, once."""
+    """The keys of one object, each read once; faults are added to `errors`, once."""
 
     def __init__(
         self, node: Node, forms: Mapping[str, Form], path: str, errors: list[SchemaError]
@@ -50,7 +47,7 @@ class Keys:
         """Report unknown, repeated and missing keys."""
         for key, member in self.node.members.items():
             if key not in self.forms:
-                reason = f'"{key}" is no key of the dialect{did_you_mean(key, self.forms)}'
+                reason = f'unknown key "{key}"{did_you_mean(key, self.forms)}'
                 self.report(member.key_place, "unknown-key", reason)
         for repeat in self.node.repeated:
             rule, value = ("repeated-key", "this") if repeat.same else ("duplicate-key", "another")
@@ -75,7 +72,7 @@ class Keys:
             self.report(node.place, rule, reason)
 
     def member(self, key: str) -> Node | None:
-        """The value of a key; JSON's null says no more than a key left out (as upstream)."""
+        """The value of a key; JSON's null is the same as an absent key (as in Kafka)."""
         if key not in self.forms:
             return None
         member = self.node.members.get(key)
@@ -131,7 +128,7 @@ class Keys:
         return otherwise if node is None else self.range(key, node, otherwise)
 
     def own_flexible(self) -> Versions | None:
-        """The field's own flexible versions; empty text says no more than a missing key."""
+        """The field's own flexible versions; empty text is the same as an absent key."""
         text = self.name("flexibleVersions")
         return self.versions("flexibleVersions", NONE) if text else None
 
@@ -146,7 +143,7 @@ class Keys:
             return otherwise
 
     def header_versions(self, key: str) -> None:
-        """Look through a map of message versions to header version, `{"0-1": "1", "2+": "2"}`."""
+        """Check a map of message versions to header version, `{"0-1": "1", "2+": "2"}`."""
         node = self.member(key)
         if node is None:
             return

@@ -1,7 +1,7 @@
-"""A message laid out flat: every spot where a field stands, with the versions that have it there.
+"""Flattens a message: every position of a field, with its versions.
 
-Law: a field is only where all that is around it is; the fields of a common struct stand at each
-spot where that is used.
+Law: a field exists only in versions of everything around it; the fields of a common struct are
+listed at each use.
 
     path             depth  versions
     Topics           0      0+
@@ -20,14 +20,14 @@ from .source import SchemaError, SchemaErrors
 from .versions import Versions
 
 MOST_SPOTS: Final = 100_000
-"""Fields that a message may unfold to and still be listed; Kafka's largest has under 100."""
+"""The most fields of a flattened message; Kafka's largest has under 100."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """One field at one spot of a message.
+    """One field at one position of a message.
 
-    versions: those of `field` that are valid and in which all that is around it is there.
+    versions: the valid ones of `field` in which everything around it exists.
     """
 
     path: str
@@ -45,10 +45,10 @@ class Spot:
 
 
 def spots(schema: MessageSchema) -> list[Spot]:
-    """List every spot of a checked message, parents first; those in no version are left out.
+    """List every position of a checked message, parents first, without those in no version.
 
-    SchemaErrors where there are more than MOST_SPOTS: twenty structs that each hold the next one
-    twice are a million.
+    SchemaErrors for more than MOST_SPOTS: twenty structs that each contain the next one twice give
+    a million.
     """
     count = _count(schema)
     if count > MOST_SPOTS:
@@ -75,7 +75,7 @@ def spots(schema: MessageSchema) -> list[Spot]:
 
 
 def _count(schema: MessageSchema) -> int:
-    """Count the spots of a message in any version."""
+    """Count the positions of a message in any version."""
     fields = struct_fields(schema)
     inside: dict[str, int] = {}
     for name in children_first(schema.name, fields):

@@ -1,6 +1,6 @@
-"""Lines of generated Python: indented, and broken where they would not fit.
+"""Formats lines of generated Python: indents them, and breaks long ones.
 
-Law: what comes out is formatted as rendered; nobody runs a formatter over it.
+Law: the output is formatted; no formatter runs over it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def fitted(lines: list[str], depth: int) -> list[str]:
 
 def _broken(line: str) -> list[str]:
     """Break one long line inside its outermost brackets, or put a long expression into parentheses;
-    a line that holds neither stays as long as its names are.
+    a line with neither stays long.
     """
     code, mark, comment = line.partition("  # ")
     indent = code[: len(code) - len(code.lstrip())]
@@ -56,7 +56,7 @@ def _broken_test(indent: str, word: str, test: str, comment: str) -> list[str]:
 
 
 def _split(inner: str, indent: str, words: tuple[str, ...]) -> list[str]:
-    """Put what stands inside brackets on one line, or on one line for each of the words."""
+    """Put the content of brackets on one line, or each word on a line."""
     whole = f"{indent}{INDENT}{inner}"
     if len(whole) <= LINE:
         return [whole]

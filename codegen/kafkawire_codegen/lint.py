@@ -1,6 +1,6 @@
-"""What is wrong, and what could be better, in a schema file or a directory of them.
+"""Finds errors and advice for a schema file or a directory of them.
 
-Law: `errors` are what the generator refuses; `advice` is what it lets pass.
+Law: the generator rejects `errors`, but not `advice`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from .source import SchemaError
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The outcome for a file or directory: how many messages were read, what was found."""
+    """The result for a file or directory: number of messages, findings."""
 
     messages: int
     errors: tuple[SchemaError, ...]
     advice: tuple[SchemaError, ...]
 
     def text(self) -> str:
-        """One line a finding, then the count."""
+        """One line per finding, then the count."""
         lines = [str(error) for error in self.errors]
         lines += [f"{advice} (advice)" for advice in self.advice]
         total = f"{_many(self.messages, 'message')}, {_many(len(self.errors), 'error')}"
@@ -38,7 +38,7 @@ class Report:
 
 
 def lint(path: Path) -> Report:
-    """Ask every rule of a schema file, or of a directory; OSError where it cannot be read."""
+    """Check a schema file or a directory with every rule; OSError if it cannot be read."""
     if path.is_dir():
         messages, found = check_directory(path)
     else:
@@ -50,7 +50,7 @@ def lint(path: Path) -> Report:
 
 
 def rules_text() -> str:
-    """List every rule: its id, what it demands, and whether it is advice."""
+    """List every rule: its id, its requirement, and whether it is advice."""
     width = max(map(len, RULES))
     return "\n".join(
         f"{id_:{width}}  {demand}{' (advice)' if id_ in ADVICE else ''}"

@@ -1,9 +1,7 @@
-"""What a schema means: structs in dependency order, fields in wire order, every version decision
-taken.
+"""Resolves a schema: structs in dependency order, fields in wire order, all version decisions.
 
-Law: whatever a template or the reference codec would have to work out about versions, names or
-defaults is a value here; a struct used at several places is one `Struct` whose versions are the
-union of its places.
+Law: versions, names and defaults are resolved here, not in templates or the reference codec; a
+struct that is used several times is one `Struct` whose versions are the union of its uses.
 
     MessageSchema --build--> Message -> Struct (children first, the message itself last) -> Field
 """
@@ -29,9 +27,9 @@ TYPES_WITH_FRAME: Final = ("request", "response")
 class Field:
     """One field of a struct.
 
-    versions: where it exists, inside the struct's own versions; nullable, tagged: parts of that.
-    struct: set where the element type is a struct; else `wire`. default: the value a reader gives
-    it where it is absent, as a Python value (`EMPTY_STRUCT` for a default struct).
+    versions: the versions that have it, within the struct's own; nullable, tagged: subsets of them.
+    struct: set if the element type is a struct; otherwise `wire` is set. default: the value of an
+    absent field, as a Python value (`EMPTY_STRUCT` for a default struct).
     """
 
     kafka_name: str
@@ -72,7 +70,7 @@ class Field:
 
     @property
     def plain(self) -> Versions:
-        """Versions in which the field stands at its place, not in the tagged block."""
+        """Versions in which the field is not in the tagged block."""
         return self.versions - self.tagged
 
     @property
@@ -85,7 +83,7 @@ class Field:
 
 
 class EmptyStruct:
-    """Stands for "an instance of the struct with every field at its default"."""
+    """Placeholder for an instance of the struct with every field at its default."""
 
     def __repr__(self) -> str:
         return "EMPTY_STRUCT"
@@ -98,8 +96,8 @@ EMPTY_STRUCT: Final = EmptyStruct()
 class Struct:
     """A named group of fields.
 
-    compared: whether a writer must be able to tell if an instance is all defaults (it sits in a
-    tagged field, or in a field that some version lacks).
+    compared: whether a writer must test if an instance is all defaults (because it is in a tagged
+    field, or in a field that some version does not have).
     """
 
     name: str
@@ -122,7 +120,7 @@ class Struct:
 
     @property
     def has_tags(self) -> bool:
-        """Whether some version of it ends in a block of tagged fields."""
+        """Whether some version of it has a block of tagged fields."""
         return bool(self.flexible)
 
     def when(self, versions: Versions) -> str:
@@ -132,8 +130,8 @@ class Struct:
 
 @dataclass(slots=True, eq=False)
 class Message:
-    """One message: its schema's facts, and its structs, children before parents, the message's own
-    last.
+    """One message: the facts of its schema, and its structs, children before parents, the message's
+    own last.
     """
 
     name: str
@@ -155,17 +153,17 @@ class Message:
 
 
 def build(schema: MessageSchema) -> Message:
-    """Resolve one checked schema into its model."""
+    """Resolve one checked schema to its model."""
     return _Builder(schema).message()
 
 
 def load(directory: Path) -> list[Message]:
-    """Read every schema of a directory, sorted by name; SchemaErrors names each fault found."""
+    """Read every schema of a directory, sorted by name; SchemaErrors lists every error."""
     return [build(schema) for schema in load_directory(directory) if schema.valid_versions]
 
 
 class _Builder:
-    """Meets every struct once, after all that use it: then all its places are known."""
+    """Visits every struct once, after all structs that use it, when all its uses are known."""
 
     def __init__(self, schema: MessageSchema) -> None:
         self.schema = schema
@@ -196,7 +194,7 @@ class _Builder:
         )
 
     def place(self, struct: Struct, written: FieldSchema, structs: dict[str, Struct]) -> None:
-        """Add a field to a struct whose versions are known; one that is never there is left out."""
+        """Add a field to a struct whose versions are known; a field in no version is left out."""
         versions = written.versions & struct.versions
         if not versions:
             return
@@ -253,7 +251,7 @@ def _default(text: str | None, is_array: bool, wire: WireType | None, nullable: 
 
 
 def _used(root: Struct) -> set[str]:
-    """Name the structs that some field of some version holds, the root too."""
+    """Name the structs that are used by a field in some version, the root included."""
     used = {root.name}
     pending = [root]
     while pending:
@@ -282,16 +280,14 @@ def _mark_compared(structs: list[Struct]) -> None:
 
 
 def shown(versions: Versions, newest: int) -> str:
-    """Print the versions of a field beside it: an end at the message's newest version is an open
-    one.
-    """
+    """Format the versions of a field: an end at the message's newest version is an open one."""
     if versions.high >= newest and versions.low < newest:
         return str(Versions(versions.low, ALL.high))
     return str(versions)
 
 
 def literal(value: object) -> str:
-    """Write a scalar default as an expression of Python source, whatever it holds."""
+    """Write a scalar default, with any content, as a Python expression."""
     if isinstance(value, str):
         return f'"{"".join(map(_escaped, value))}"'
     if isinstance(value, float) and not math.isfinite(value):

@@ -1,7 +1,6 @@
-"""Kafka's names -> Python's.
+"""Converts Kafka's names to Python's.
 
-Law: a name is only re-cased, never shortened or improved; a name Python cannot take gets one
-trailing underscore.
+Law: a name changes only its case; a reserved name gets one trailing underscore.
 
     MaxWaitMs    -> max_wait_ms (attribute), maxWaitMs (JSON)
     FetchRequest -> fetch_request (module)
@@ -18,7 +17,7 @@ _HUMP: Final = re.compile(r"([a-z0-9])([A-Z])")
 
 _TAKEN_BY_STRUCTURE: Final = frozenset(
     {"decode", "encode", "decode_from", "encode_to", "bent", "unknown_tags", "self"}
-    # types of its constructor's parameters, which a parameter of that name would hide
+    # types of the constructor's parameters, which a parameter of that name would shadow
     | {"bool", "bytes", "float", "int", "list", "str", "tuple"}
 )
 _TAKEN_BY_RENDERING: Final = frozenset(
@@ -28,7 +27,7 @@ _TAKEN_BY_RENDERING: Final = frozenset(
 
 
 def snake(name: str) -> str:
-    """Put an underscore at each change of case and lower everything."""
+    """Insert an underscore at each change of case, and convert to lower case."""
     return _HUMP.sub(r"\1_\2", _ACRONYM.sub(r"\1_\2", name)).lower()
 
 
@@ -45,8 +44,8 @@ def module(message_name: str) -> str:
 
 
 def local(attribute_name: str) -> str:
-    """Name the local variable that holds a field while it is decoded or encoded; it never hides
-    what a generated function uses.
+    """Name the local variable that holds a field while it is decoded or encoded; it never shadows a
+    name that a generated function uses.
     """
     return f"{attribute_name}_" if attribute_name in _TAKEN_BY_RENDERING else attribute_name
 

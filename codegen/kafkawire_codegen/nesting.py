@@ -1,7 +1,7 @@
-"""Which structs a message is made of, and which of them hold which.
+"""Finds the structs of a message and their nesting.
 
-Law: each struct is visited once, however often it is used, and without recursion: a message of n
-fields takes n steps, and nesting of any depth is only measured.
+Law: each struct is visited once, however often it is used, without recursion: a message of n fields
+takes n steps, at any nesting depth.
 
     struct_fields   name -> fields, of the message itself, its common structs and its inline ones
     children_first  the names of those that the message holds, each after all that it holds
@@ -31,7 +31,7 @@ def struct_fields(schema: MessageSchema) -> dict[str, Fields]:
 
 
 def children_first(root: str, fields: Mapping[str, Fields]) -> list[str]:
-    """Order the structs below `root`, each behind those that its fields hold, in field order."""
+    """Order the structs below `root`, each after those of its fields, in field order."""
     done: dict[str, None] = {}
     entered = {root}
     path: list[tuple[str, Iterable[str]]] = [(root, _held(root, fields))]

@@ -1,4 +1,4 @@
-"""Model -> the statements that decode a struct.
+"""Generates the statements that decode a struct.
 
 plain    acks: int = r.read_int16()  # 0+
 tagged   if tag == 0: ...
@@ -16,7 +16,7 @@ from .spelling import WITH_FLEXIBLE, Naming
 from .versions import Versions, condition
 
 MOST_BRANCHES: Final = 64
-"""Tagged fields that are told apart in one chain of `elif`."""
+"""The most tagged fields in one chain of `elif`."""
 
 NOTE_DEFAULT: Final = "r.note_default_tag()"
 
@@ -156,7 +156,7 @@ class Reading(Naming):
         return [*lines, "else:", INDENT + keep.format("")]
 
     def note_default(self, f: Field) -> list[str]:
-        """Statements that note a tagged field whose value, just read, is its default."""
+        """Statements that count a tagged field with its default value."""
         test = self.equals(f, "")
         composite = f"not ({f.local} is None or "
         if not test.startswith(composite):

@@ -1,4 +1,4 @@
-"""Which Kafka release speaks which versions of which API: `releases.json`.
+"""Reads `releases.json`: the API versions of each Kafka release.
 
 {"releases": {"2.2": {"Produce": "0-7", ...}, ...}, "unstable": {"4.1": {"Fetch": "18"}, ...}}
 """
@@ -18,28 +18,30 @@ Ranges = Mapping[str, Mapping[str, Versions]]
 
 
 class UnknownRelease(LookupError):
-    """A release that `releases.json` does not have; the text says which it has."""
+    """A release that is not in `releases.json`; the text lists those that are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Releases:
     """Release -> API -> versions, oldest release first.
 
-    unstable: the versions among them that a broker offers only if told to.
+    unstable: the versions among them that a broker offers only if configured to.
     """
 
     ranges: Ranges
     unstable: Ranges
 
     def of(self, release: str) -> Mapping[str, Versions]:
-        """The versions of each API in a release, unstable ones too; UnknownRelease if not known."""
+        """The versions of each API in a release, unstable ones too; UnknownRelease if it is
+        unknown.
+        """
         if release not in self.ranges:
             known = ", ".join(self.ranges)
-            raise UnknownRelease(f"{release!r} is no release of releases.json ({known})")
+            raise UnknownRelease(f"unknown release {release!r} (known: {known})")
         return self.ranges[release]
 
     def at(self, release: str, schemas: list[MessageSchema]) -> list[MessageSchema]:
-        """Cut requests and responses down to what a release speaks, and leave out the rest."""
+        """Restrict requests and responses to the versions of a release, and leave out the rest."""
         ranges = self.of(release)
         unstable = self.unstable.get(release, {})
         cut: list[MessageSchema] = []
@@ -47,13 +49,13 @@ class Releases:
             api = naming.api_name(schema.name)
             valid = ranges.get(api, NONE) & schema.valid_versions
             if schema.type in ("request", "response") and valid:
-                told = schema.type == "request" and valid.high in unstable.get(api, NONE)
-                cut.append(replace(schema, valid_versions=valid, latest_version_unstable=told))
+                latest = schema.type == "request" and valid.high in unstable.get(api, NONE)
+                cut.append(replace(schema, valid_versions=valid, latest_version_unstable=latest))
         return cut
 
 
 def read(path: Path) -> Releases:
-    """Read a releases.json; SchemaErrors says what is wrong in it."""
+    """Read a releases.json; SchemaErrors lists its errors."""
     node, _ = source.parse(path.read_text("utf-8"), str(path))
     errors: list[SchemaError] = []
     tables = [_table(node, key, errors) for key in ("releases", "unstable")]

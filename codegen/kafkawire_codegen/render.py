@@ -1,7 +1,6 @@
-"""Model -> text: the only place that knows jinja2.
+"""Renders models as source text; the only module that imports jinja2.
 
-Law: the same schemas give the same bytes, whatever the machine, the locale or the order of files on
-disk.
+Law: the same schemas give the same bytes, on any machine, in any locale and order of files.
 """
 
 from __future__ import annotations
@@ -48,16 +47,15 @@ _NAMES: Final = (
     "null_not_allowed",
     "unsupported",
 )
-"""What a module may take from the runtime; all of it stands in one place, as compiled code takes a
-quarter of a KiB for each module that it imports from.
+"""The names that a module imports from the runtime, all from one module: compiled code takes 256
+bytes for each module that it imports from.
 """
 
 MARK: Final = "Generated: do not edit."
-"""Stands in the first line of every generated file: only such a file is ours to replace or remove.
-"""
+"""In the first line of every generated file: only such files are replaced or removed."""
 
 RUNTIME: Final = "kafkawire"
-"""The package that generated modules take their runtime (primitives, errors) from."""
+"""The package that generated modules import their runtime (primitives, errors) from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +67,7 @@ class Module:
 
 
 def render(messages: list[Message], package: str, runtime: str = RUNTIME) -> list[Module]:
-    """Render a whole package: one module a message, the registry, the API keys."""
+    """Render a package: one module per message, the registry, the API keys."""
     linked = package.startswith(f"{runtime}.")
     made = [render_message(m, runtime, linked=linked) for m in messages]
     api_keys = sorted(
@@ -85,7 +83,7 @@ def render(messages: list[Message], package: str, runtime: str = RUNTIME) -> lis
 
 
 def render_message(message: Message, runtime: str = RUNTIME, *, linked: bool = False) -> Module:
-    """Render the module of one message; it imports what its text names, no more.
+    """Render the module of one message; it imports only the names in its text.
 
     linked: whether it is part of the runtime's own package, and compiled together with that.
     """
@@ -100,7 +98,7 @@ def render_message(message: Message, runtime: str = RUNTIME, *, linked: bool = F
 
 
 def import_lines(module: str, names: list[str]) -> list[str]:
-    """Write an import on one line, or on a line a name where it would not fit."""
+    """Write an import on one line, or one name per line if it is too long."""
     whole = f"from {module} import {', '.join(names)}"
     if len(whole) <= LINE:
         return [whole]
@@ -116,11 +114,11 @@ def _text(template: str, **values: object) -> str:
 
 
 def write(modules: list[Module], out: Path) -> int:
-    """Bring a folder up to date and return how many files changed.
+    """Update a folder, and return the number of changed files.
 
-    An unchanged file keeps its time, so that incremental builds stay incremental; a module that is
-    no longer generated is removed. FileExistsError, before anything is touched, where a file that
-    somebody wrote would be overwritten.
+    An unchanged file keeps its modification time, for incremental builds; a module that is no
+    longer generated is removed. FileExistsError, before any change, if a file that was not
+    generated would be overwritten.
     """
     out.mkdir(parents=True, exist_ok=True)
     wanted = {m.file: m.text for m in modules}

@@ -1,7 +1,6 @@
-"""Schema text -> what is written in it, each piece with its place; refuses what is malformed.
+"""Reads schema files; reports every error with its place.
 
-Law: what comes out has passed every rule; what does not is refused whole, with all that is wrong
-with it.
+Law: a schema that is returned has passed every rule; otherwise all its errors are raised together.
 
     file --source--> Node --form--> WrittenMessage --rules--> MessageSchema
 """
@@ -34,13 +33,13 @@ __all__ = [
 ]
 
 RELEASES: Final = "releases.json"
-"""The JSON file of a schema directory that is no schema: which release speaks which versions."""
+"""The only JSON file of a schema directory that is not a schema: the versions of each release."""
 
 
 def load_file(path: Path) -> MessageSchema:
     """Read one schema.
 
-    SchemaErrors holds everything found wrong; OSError where there is nothing to read.
+    SchemaErrors has every error; OSError if the file cannot be read.
     """
     message, errors = check_file(path)
     _refuse(errors)
@@ -51,7 +50,7 @@ def load_file(path: Path) -> MessageSchema:
 def load_directory(path: Path) -> list[MessageSchema]:
     """Read every schema of a directory, sorted by name.
 
-    SchemaErrors holds everything found wrong in any of them; OSError where it is no directory.
+    SchemaErrors has every error of every file; OSError if it is not a directory.
     """
     messages, errors = check_directory(path)
     _refuse(errors)
@@ -59,12 +58,12 @@ def load_directory(path: Path) -> list[MessageSchema]:
 
 
 def schema_files(path: Path) -> list[Path]:
-    """List the schema files of a directory, sorted by name; OSError where it is no directory."""
+    """List the schema files of a directory, sorted by name; OSError if it is not a directory."""
     return sorted(p for p in path.iterdir() if p.suffix == ".json" and p.name != RELEASES)
 
 
 def check_file(path: Path) -> tuple[WrittenMessage | None, list[SchemaError]]:
-    """Read one schema and say what is wrong with it, in text order; None where it is no object."""
+    """Read one schema and its errors, in text order; None if it is not an object."""
     message, errors = _read(path)
     if message is not None:
         errors += rules.check_message(message)
@@ -72,7 +71,7 @@ def check_file(path: Path) -> tuple[WrittenMessage | None, list[SchemaError]]:
 
 
 def check_directory(path: Path) -> tuple[list[WrittenMessage], list[SchemaError]]:
-    """Read every schema of a directory and say what is wrong with each and with all together."""
+    """Read every schema of a directory, with the errors of each and of all together."""
     messages: list[WrittenMessage] = []
     errors: list[SchemaError] = []
     for file in schema_files(path):
@@ -84,7 +83,7 @@ def check_directory(path: Path) -> tuple[list[WrittenMessage], list[SchemaError]
 
 
 def in_order(errors: Iterable[SchemaError]) -> list[SchemaError]:
-    """Sort errors as a reader meets them: by file, line and column."""
+    """Sort errors by file, line and column."""
     return sorted(errors, key=lambda e: (e.file, e.line, e.column, e.rule))
 
 

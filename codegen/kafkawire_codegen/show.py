@@ -1,7 +1,6 @@
-"""A message's fields by version, as a table.
+"""Shows a message's fields by version, as a table.
 
-Law: neighbouring versions with the same fields share a column; a cell says what a reader meets on
-the wire.
+Law: adjacent versions with the same fields share a column; a cell shows the field on the wire.
 
     FetchRequest       0-2       3              column: a run of versions
       Topics           []FetchTopic  ...        cell: type, ? nullable, #N tagged, . absent
@@ -31,14 +30,14 @@ class Cell:
 
     @property
     def mark(self) -> str:
-        """What it is beside its type, which is the same in every version."""
+        """Its attributes besides the type, which is the same in every version."""
         place = PRESENT if self.tag is None else f"#{self.tag}"
         return f"{place}{'?' * self.nullable}"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A field: how deep it is nested, and what it is in each column; None where it is absent."""
+    """A field: its nesting depth, and its cell in each column; None if absent."""
 
     depth: int
     name: str
@@ -65,7 +64,7 @@ class Table:
     rows: tuple[Row, ...]
 
     def heading(self) -> str:
-        """Name the message and what is known of all of it."""
+        """Name the message and its attributes."""
         key = "" if self.api_key is None else f" {self.api_key}"
         notes = [f"{self.type}{key}", f"versions {self.valid}", f"flexible {self.flexible}"]
         if self.deprecated:
@@ -75,7 +74,7 @@ class Table:
         return f"{self.name}: {', '.join(notes)}"
 
     def text(self) -> str:
-        """The heading, what the message is for, and the table, its columns aligned."""
+        """The heading, the message's purpose, and the table, with aligned columns."""
         lines = [["", "type", *(str(column) for column in self.columns)]]
         for row in self.rows:
             cells = [ABSENT if cell is None else cell.mark for cell in row.cells]
@@ -88,7 +87,7 @@ class Table:
         return "\n".join([self.heading(), *filter(None, [self.about]), "", *table])
 
     def json(self) -> dict[str, object]:
-        """The same for a machine; ranges as the dialect writes them."""
+        """The same as a JSON object, with the dialect's version ranges."""
         ranges = ("valid", "flexible", "deprecated")
         return {
             **asdict(self),
@@ -98,7 +97,7 @@ class Table:
 
 
 def show(schema: MessageSchema, *, each: bool = False) -> Table:
-    """Lay one message out by version; `each` gives every version a column of its own."""
+    """Arrange one message by version; `each` gives every version a column of its own."""
     fields = spots(schema)
     columns: list[tuple[Versions, tuple[Cell | None, ...]]] = []
     flexible = schema.flexible_versions
@@ -137,7 +136,7 @@ def show(schema: MessageSchema, *, each: bool = False) -> Table:
 
 
 def _runs(schema: MessageSchema, fields: list[Spot], each: bool) -> list[Versions]:
-    """Cut a message's versions where something may change, or after each of them."""
+    """Split a message's versions where something may change, or after each."""
     valid = schema.valid_versions
     if each:
         return [Versions(version, version) for version in range(valid.low, valid.high + 1)]

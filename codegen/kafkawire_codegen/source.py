@@ -1,7 +1,7 @@
-"""Reads JSON with comments into a tree in which every key and value knows its place.
+"""Parses JSON with comments to a tree with the place of every key and value.
 
-Law: nothing is guessed; what is not JSON, `//` or `/* */` is refused at the very character, and a
-file is read whole or not at all.
+Law: anything but JSON, `//` and `/* */` is an error at its character; a file is read completely or
+not at all.
 
     text --tokens--> Node { value, place } ; an object's value is {key: Member { key_place, node }}
 """
@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from typing import Final
 
 DEEPEST: Final = 64
-"""Objects and lists within each other; the deepest upstream schema has a dozen."""
+"""The deepest nesting of objects and lists; Kafka's deepest schema has a dozen."""
 
 Scalar = str | int | float | bool | None
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands: file as given, line and column from 1."""
+    """A place: file as given, line and column from 1."""
 
     file: str
     line: int
@@ -32,11 +32,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class SchemaError:
-    """One thing wrong at one place, and what would be right.
+    """One error at one place, and the expected value.
 
-    path: the schema path of what is wrong, `FetchRequest.Topics[].Partitions[]`; empty where none
-    is known yet.
-    rule: the id of the rule it breaks, as in `rules.RULES` and `form.RULES`.
+    path: the schema path of the error, `FetchRequest.Topics[].Partitions[]`; empty if unknown.
+    rule: the id of the broken rule, as in `rules.RULES` and `form.RULES`.
     """
 
     file: str
@@ -56,7 +55,7 @@ class SchemaError:
 
 
 class SchemaErrors(ValueError):
-    """Schemas were refused: `errors` holds everything found wrong, in the order of the text."""
+    """Invalid schemas: `errors` has every error, in text order."""
 
     def __init__(self, errors: tuple[SchemaError, ...]) -> None:
         super().__init__(errors)
@@ -68,7 +67,7 @@ class SchemaErrors(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One value of the text and where it begins; `repeated` are the keys an object has again."""
+    """One value of the text and its start; `repeated` are the repeated keys of an object."""
 
     value: Scalar | list[Node] | dict[str, Member]
     place: Place
@@ -85,13 +84,13 @@ class Node:
         return self.value if isinstance(self.value, list) else []
 
     def at(self, key: str) -> Place:
-        """Where the value of `key` begins; where the object does if it has no such key."""
+        """The start of the value of `key`, or of the object if it has no such key."""
         member = self.members.get(key)
         return member.node.place if member else self.place
 
     @property
     def kind(self) -> str:
-        """What JSON calls it."""
+        """Its JSON type."""
         return _KINDS[type(self.value)]
 
 
@@ -105,7 +104,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A key that stands in an object again, with the same value or another."""
+    """A repeated key of an object, with the same value or another."""
 
     key: str
     same: bool
@@ -141,7 +140,7 @@ _ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 def parse(text: str, file: str) -> tuple[Node, Place | None]:
     """Read one document.
 
-    Gives also the place of closing brackets too many after it. SchemaErrors where it is not JSON.
+    Returns also the places of surplus closing brackets after it. SchemaErrors if it is not JSON.
     """
     return _Parser(text, file).document()
 
@@ -167,7 +166,7 @@ class _Parser:
         while self.token.kind in ("}", "]"):
             self.take()
         if self.token.kind != "end":
-            raise self.refusal(self.token.position, "nothing may follow the document")
+            raise self.refusal(self.token.position, "unexpected text after the document")
         return node, stray
 
     def place(self, position: int) -> Place:
@@ -204,12 +203,12 @@ class _Parser:
 
     def unreadable(self, position: int) -> str:
         if self.text.startswith("/*", position):
-            return "the comment is never closed: */ is missing"
+            return "unclosed comment: */ is missing"
         if self.text[position] == '"':
-            return "the string is not closed on its line, or has an escape JSON does not know"
+            return "the string is not closed on its line, or has an invalid escape"
         if self.text[position] == "'":
-            return "strings stand between double quotes"
-        return f"{self.text[position]!r} begins no JSON value"
+            return "strings need double quotes"
+        return f"{self.text[position]!r} is not the start of a JSON value"
 
     def take(self) -> _Token:
         token = self.token
@@ -219,10 +218,10 @@ class _Parser:
 
     def expect(self, marks: str, after: str) -> _Token:
         if self.token.kind == "end":
-            reason = f"the text ends, but {after} {_either(marks)} must follow"
+            reason = f"the text ends; expected {_either(marks)} {after}"
             raise self.refusal(self.token.position, reason)
         if self.token.kind not in marks:
-            raise self.refusal(self.token.position, f"{after} {_either(marks)} must follow")
+            raise self.refusal(self.token.position, f"expected {_either(marks)} {after}")
         return self.take()
 
     def value(self, depth: int) -> Node:
@@ -239,9 +238,9 @@ class _Parser:
             case "[":
                 return Node(self.elements(depth), place)
             case "end":
-                raise self.refusal(token.position, "the text ends where a value must stand")
+                raise self.refusal(token.position, "the text ends; expected a value")
             case _:
-                raise self.refusal(token.position, f"a value must stand here, not {token.value!r}")
+                raise self.refusal(token.position, f"expected a value, not {token.value!r}")
 
     def members(self, depth: int) -> tuple[dict[str, Member], list[Repeat]]:
         members: dict[str, Member] = {}
@@ -252,7 +251,7 @@ class _Parser:
         while True:
             key = self.take()
             if not isinstance(key.value, str) or key.kind != "value":
-                raise self.refusal(key.position, "a key between double quotes must stand here")
+                raise self.refusal(key.position, "expected a key in double quotes")
             self.expect(":", "after a key")
             member = Member(self.place(key.position), self.value(depth + 1))
             first = members.setdefault(key.value, member)
@@ -281,7 +280,7 @@ def _unescaped(body: str) -> str:
 
 
 def _same(one: Node, other: Node) -> bool:
-    """Whether two values are the same scalar, wherever they stand."""
+    """Whether two values are the same scalar, at any place."""
     if isinstance(one.value, dict | list) or isinstance(other.value, dict | list):
         return False
     return type(one.value) is type(other.value) and one.value == other.value

@@ -1,4 +1,4 @@
-"""What a field, a default and a signature are called in generated code."""
+"""Writes fields, defaults and signatures of generated code."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .naming import snake
 from .versions import condition
 
 ROW_AROUND: Final = 2 * len(INDENT) + len('"\\n"')
-"""What stands around the text of a field's row."""
+"""The text around a field's row."""
 
 WITH_FLEXIBLE: Final = ("string", "bytes", "records")
-"""Primitives whose length is compact in flexible versions."""
+"""Primitives with a compact length in flexible versions."""
 
 
 PLAIN: Final = re.compile(r"[ -!#-\[\]-~]{0,40}\Z")
-"""Text that stands in a line of code as it is: short, printable, no quotes and backslashes."""
+"""Text that is written in a line of code unchanged: short, printable, no quotes or backslashes."""
 
 PIECE: Final = 60
 """Characters of a long constant on one line."""
@@ -32,19 +32,19 @@ class Naming:
     def __init__(self, message: Message) -> None:
         self.newest = message.versions.high
         fields = [f for s in message.structs for f in s.fields]
-        # the structs that some parameter defaults to
+        # the structs that are defaults of parameters
         self.struct_sentinels = {f.element for f in fields if f.default is EMPTY_STRUCT}
         named = (f for f in fields if _needs_name(f.default))
         self.constants = {f: f"_DEFAULT_{number}" for number, f in enumerate(named)}
 
     def constant_lines(self) -> list[str]:
-        """Write the defaults that do not stand where they are used: whatever a schema's text holds,
-        no other line of code depends on it.
+        """Write the defaults that are constants of the module, so that no other line depends on a
+        schema's text.
         """
         return [line for f, name in self.constants.items() for line in constant(name, f.default)]
 
     def docstring(self, about: str) -> list[str]:
-        """Write a schema's words as a docstring: whatever they hold, they stay words."""
+        """Write a schema's text as a docstring, with any content escaped."""
         wrapped = wrap(about.replace('"', "'"), LINE - len(INDENT) - 2 * len(QUOTES)) or [""]
         lines = [literal(line)[1:-1] for line in wrapped]
         if len(lines) == 1:
@@ -70,7 +70,7 @@ class Naming:
         return literal(f.default)
 
     def sentinel(self, f: Field) -> str:
-        """The constant that a parameter defaults to where its own default must be made afresh."""
+        """The placeholder that a parameter defaults to if its default must be created anew."""
         return "EMPTY" if f.is_array else f"_NO_{snake(f.element).upper()}"
 
     def needs_sentinel(self, f: Field) -> bool:
@@ -118,7 +118,7 @@ class Naming:
 
 
 def _needs_name(default: object) -> bool:
-    """Whether a default is a constant of the module rather than written where it is used."""
+    """Whether a default is a constant of the module instead of an expression in place."""
     match default:
         case str():
             return PLAIN.match(default) is None

@@ -1,7 +1,7 @@
-"""Model -> the statements of generated code: lines for each place that a template leaves open.
+"""Generates statements for the placeholders of a template.
 
-Law: a field is one line where it can be, in wire order, its versions behind it; a version is tested
-only where the struct's own range does not decide.
+Law: a field is one line if possible, in wire order, with its versions as a comment; a version is
+tested only if the struct's own range does not decide.
 """
 
 from __future__ import annotations

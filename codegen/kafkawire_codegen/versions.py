@@ -1,7 +1,7 @@
-"""Version ranges as the schema dialect writes them, and their algebra.
+"""Version ranges of the schema dialect, and their algebra.
 
 Law: a `Versions` is one contiguous run of API versions or empty; an operation whose result would
-have a hole refuses.
+have a gap raises ValueError.
 
     "none"  ""      no version
     "3"             3 alone
@@ -18,7 +18,7 @@ from typing import Final
 _TEXT: Final = re.compile(r"(?P<low>[0-9]{1,5})(?:-(?P<high>[0-9]{1,5})|(?P<plus>\+))?\Z")
 
 NEWEST: Final = 32767
-"""API versions are int16: an open end stands for this."""
+"""The value of an open end: API versions are int16."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Versions:
 
     @classmethod
     def parse(cls, text: str) -> Versions:
-        """Read `none`, `N`, `N-M` or `N+`; ValueError says what is wrong with anything else."""
+        """Read `none`, `N`, `N-M` or `N+`; ValueError for anything else."""
         if text in ("none", ""):
             return NONE
         match = _TEXT.match(text.strip())
@@ -39,9 +39,9 @@ class Versions:
         low = int(match["low"])
         high = NEWEST if match["plus"] else int(match["high"] or low)
         if low > high:
-            raise ValueError(f"{text!r} runs backwards")
+            raise ValueError(f"{text!r} is not a version range: {low} is higher than {high}")
         if high > NEWEST:
-            raise ValueError(f"{text!r} is beyond the last version an int16 can hold, {NEWEST}")
+            raise ValueError(f"{text!r} is out of range: the highest version is {NEWEST}")
         return cls(low, high)
 
     def __str__(self) -> str:
@@ -79,28 +79,28 @@ class Versions:
         return Versions(low, high) if low <= high else NONE
 
     def __or__(self, other: Versions) -> Versions:
-        """The run of both; ValueError where a hole would lie between them."""
+        """The run of both; ValueError if there is a gap between them."""
         if not self or not other:
             return self or other
         if max(self.low, other.low) > min(self.high, other.high) + 1:
-            raise ValueError(f"{self} and {other} leave a hole between them")
+            raise ValueError(f"{self} and {other} have a gap between them")
         return Versions(min(self.low, other.low), max(self.high, other.high))
 
     def hull(self, other: Versions) -> Versions:
-        """The least run that covers both."""
+        """The smallest run that covers both."""
         if not self or not other:
             return self or other
         return Versions(min(self.low, other.low), max(self.high, other.high))
 
     def __sub__(self, other: Versions) -> Versions:
-        """What is left; ValueError where `other` would cut it in two."""
+        """The difference; ValueError if `other` would split it."""
         runs = self.without(other)
         if len(runs) > 1:
-            raise ValueError(f"{other} cuts {self} in two")
+            raise ValueError(f"{other} splits {self}")
         return runs[0] if runs else NONE
 
     def without(self, other: Versions) -> tuple[Versions, ...]:
-        """The runs that are left: none, one, or the two around `other`."""
+        """The remaining runs: none, one, or the two around `other`."""
         common = self & other
         if not common:
             return (self,) if self else ()
@@ -113,8 +113,9 @@ ALL: Final = Versions(0, NEWEST)
 
 
 def condition(wanted: Versions, possible: Versions, name: str = "version") -> str:
-    """The least Python test telling `wanted` from the rest of `possible`; "True" or "False" where
-    none is needed."""
+    """The shortest Python test that separates `wanted` from the rest of `possible`; "True" or
+    "False" if none is needed.
+    """
     wanted = wanted & possible
     if wanted == possible:
         return "True"

@@ -1,4 +1,4 @@
-"""The dialect's primitive types: what each is in Python, and how wide it is on the wire."""
+"""The dialect's primitive types: their Python types and sizes on the wire."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 class WireType:
     """One primitive type.
 
-    size: bytes on the wire; None where the length is written before the value.
+    size: bytes on the wire; None if the value has a leading length.
     low, high: the range of an integer type, both included.
     """
 
@@ -57,5 +57,5 @@ WIRE_TYPES: Final = {
 
 
 def uuid_bytes(text: str) -> bytes:
-    """Read a uuid as schemas write it: 22 characters of URL-safe base64."""
+    """Read a uuid in the form of schemas: 22 characters of URL-safe base64."""
     return base64.urlsafe_b64decode(f"{text}==")

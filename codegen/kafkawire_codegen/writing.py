@@ -1,4 +1,4 @@
-"""Model -> the statements that encode a struct, and tell whether it is all defaults.
+"""Generates the statements that encode a struct, and test whether it is all defaults.
 
 plain    w.write_int16(m.acks)
 tagged   if m.cluster_id is not None: ...
@@ -28,7 +28,7 @@ class Writing(Naming):
     def write_one(
         self, s: Struct, f: Field, w: str, nullable: bool, flag: str, tagged: bool
     ) -> list[str]:
-        """Statements that write `m.<field>`; a None that is not allowed raises."""
+        """Statements that write `m.<field>`; None raises if it is not allowed."""
         value = f"m.{f.attribute}"
         if f.is_array or f.is_struct_value:
             null, body = self.write_composite(s, f, w, flag, tagged)
@@ -43,7 +43,7 @@ class Writing(Naming):
         return self.guarded(s, f, False, "", [f"{w}.write_{kind}({f.local}, {flag})"])
 
     def spare(self, s: Struct, name: str) -> str:
-        """Name a local variable that is no field's own."""
+        """Name a local variable that is not a field's."""
         if self.locals_of != s.name:
             self.locals_of, self.locals = s.name, {f.local for f in s.fields}
         while name in self.locals:
@@ -53,7 +53,7 @@ class Writing(Naming):
     def write_composite(
         self, s: Struct, f: Field, w: str, flag: str, tagged: bool
     ) -> tuple[str, list[str]]:
-        """What writes null, and what writes a value held in the field's local variable."""
+        """The statements that write null, and a value in the field's local variable."""
         kind = snake(f.element)
         if f.is_struct_value:
             write = "write_bool" if tagged else "write_marker"
@@ -76,7 +76,7 @@ class Writing(Naming):
         if not f.may_be_none:
             return lines + body
         if not nullable:
-            # only a struct writes its marker inside `body`; where null is not allowed there is none
+            # only a struct writes its marker inside `body`; a field that is not nullable has none
             body = [
                 line
                 for line in body
@@ -99,7 +99,7 @@ class Writing(Naming):
         ]
 
     def differs(self, f: Field, owner: str = "m.") -> str:
-        """The test that a field is not at its default; owner "": one held in a local variable."""
+        """The test that a field is not at its default; owner "": a local variable."""
         return self.comparison(f, owner)[0]
 
     def equals(self, f: Field, owner: str = "m.") -> str:
@@ -113,7 +113,7 @@ class Writing(Naming):
             return f"{value} is not None", f"{value} is None"
         if isinstance(default, bool):
             return f"{value} is not {default}", f"{value} is {default}"
-        if isinstance(default, float) and math.isnan(default):  # nothing equals it but itself
+        if isinstance(default, float) and math.isnan(default):  # equal only to itself
             return f"{value} == {value}", f"{value} != {value}"
         if default is EMPTY_STRUCT:
             same = f"_is_default_{snake(f.element)}({value})"
@@ -128,7 +128,7 @@ class Writing(Naming):
         return test, f"not {test}"
 
     def is_set(self, f: Field) -> str:
-        """The same where a writer is at hand, which refuses what is not a list."""
+        """The same with a writer, which rejects anything but a list."""
         value = f"m.{f.attribute}"
         return self.differs(f).replace(f"len({value}) != 0", f"w.has_items({value})")
 
@@ -181,7 +181,7 @@ class Writing(Naming):
         return [*late, f"if {flexible}:", *indented(lines)]
 
     def write_untaggable(self, s: Struct) -> list[str]:
-        """Refuse unknown tagged fields in versions that cannot carry them."""
+        """Raise for unknown tagged fields in versions without tagged fields."""
         flexible = self.flexible_name(s)
         if flexible != "flexible":
             return []
@@ -189,7 +189,7 @@ class Writing(Naming):
         return ["if not flexible and m.unknown_tags is not None:", INDENT + refuse]
 
     def default_body(self, s: Struct) -> list[str]:
-        """Return whether an instance is all defaults: one line, or an operand a line."""
+        """Return whether an instance is all defaults: one line, or one line per operand."""
         tests = [self.equals(f) for f in s.fields]
         if s.has_tags:
             tests.append("m.unknown_tags is None")

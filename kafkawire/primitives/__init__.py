@@ -1,9 +1,9 @@
-"""Wire types <-> values, and the ground every generated message stands on; knows no message.
+"""Reads and writes wire types; the base of every generated message. Knows no message.
 
 Reader, Writer      a cursor over one body, a growing body
-Structure, Message  what generated classes inherit: comparison, repr, copies, pickles
-Limits              how much a decoder may be made to allocate
-Registry            names and API keys -> classes, imported when first asked for
+Structure, Message  base classes of generated code: comparison, repr, copies, pickles
+Limits              limits on a decoder's memory
+Registry            names and API keys -> classes, imported on demand
 """
 
 from .limits import DEFAULT_LIMITS, Limits

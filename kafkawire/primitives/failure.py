@@ -1,8 +1,8 @@
-"""From the bare failure of a fast codec to an error that names field and byte.
+"""Turns a failure of the fast codec into an error that names field and byte.
 
-Law: a success pays nothing for this. The fast codec stops with whatever it met; only then is the
-message walked again by a slower codec that keeps its path. Which one, the top of the package says
-(`install`): this layer knows none.
+Law: a success costs nothing. After a failure the message is decoded again by a slow codec that
+tracks its path. The package's `__init__` installs that codec (`install`): this layer does not
+import it.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from .limits import Limits
 
 
 class Locators(NamedTuple):
-    """Slow codecs that find where a message fails; None where they see nothing wrong."""
+    """Slow codecs that find where a message fails; None if they find no error."""
 
     decode: Callable[[str, str, bytes, int, bool, Limits], DecodeError | None]
     encode: Callable[[str, Any, int, bool], EncodeError | None]
@@ -35,7 +35,7 @@ _installed: Final[list[Locators]] = []
 
 
 def install(locators: Locators) -> None:
-    """Say which codecs find the place of a failure, for the whole process."""
+    """Set the codecs that find the place of a failure, for the whole process."""
     _installed[:] = [locators]
 
 
@@ -50,7 +50,7 @@ def not_in_version(path: str) -> FieldNotInVersion:
 
 
 def null_not_allowed(path: str) -> NullNotAllowed:
-    """Make the error for a None that the version has no way to write."""
+    """Make the error for a None in a field that is not nullable in the version."""
     return NullNotAllowed("is None, and not nullable in that version", path)
 
 
@@ -67,7 +67,7 @@ def decode_failure(
     """Turn what stopped a decode at about `position` into the error to raise."""
     if isinstance(error, UnsupportedVersion):
         return error
-    if isinstance(error, TrailingBytes):  # behind all fields, so there is nothing to search for
+    if isinstance(error, TrailingBytes):  # after all fields, so there is no field to find
         return TrailingBytes(error.reason, name, position)
     for locators in _installed:
         located = locators.decode(package, name, data, version, lenient, limits)
@@ -99,7 +99,7 @@ def encode_failure(
 
 
 def _is_out_of_range(error: Exception) -> bool:
-    """Tell a number too large: interpreted and compiled code, or one in the other, say it apart."""
+    """Return whether an error means a number too large: compiled and interpreted code differ."""
     if isinstance(error, TypeError):
         text = str(error)
         return text.startswith(("i16 ", "i32 ", "i64 ")) and text.endswith("got int")

@@ -1,4 +1,4 @@
-"""What generated modules stand on, in one place."""
+"""Exports everything that generated modules import."""
 
 from .failure import decode_failure, not_in_version, null_not_allowed, unsupported
 from .limits import DEFAULT_LIMITS, Limits

@@ -1,6 +1,6 @@
-"""Lists of integers that cannot be changed, so that structs may share them.
+"""Read-only lists of integers, which structs may share.
 
-Interpreted in every build: mypyc knows no such classes.
+Interpreted in every build: mypyc does not support such classes.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from typing import Any, Final, NoReturn
 
 
 class SharedInts(list[int]):
-    """A list of integers that other structs may hold too: it compares, prints and iterates as any
-    list, and refuses to be changed.
+    """A read-only list of integers that other structs may share: it compares, prints and iterates
+    as any list.
 
     The field that holds it can be set to a list of its own: `p.isr_nodes = [*p.isr_nodes, 4]`.
     """
@@ -31,4 +31,4 @@ class SharedInts(list[int]):
 
 
 NO_INTS: Final[list[int]] = SharedInts()
-"""What stands for every empty list of int32."""
+"""The shared empty list of int32."""

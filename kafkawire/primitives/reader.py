@@ -1,9 +1,8 @@
-"""A cursor over one message body. Native under mypyc; the same source runs interpreted.
+"""Reads one message body. Native under mypyc; the same source runs interpreted.
 
-Law: short data never yields a value. `read_iN_be` and indexing raise IndexError by themselves, a
-slice does not, so every slice is preceded by a comparison with `end`; positions never go below
-zero; a count is compared with the bytes left, and with the budget, before anything is allocated for
-it.
+Law: truncated data never yields a value. `read_iN_be` and indexing raise IndexError; a slice does
+not, so every slice follows a comparison with `end`; positions never go below zero; a count is
+compared with the bytes left, and with the budget, before memory is allocated.
 """
 
 from typing import Final, final
@@ -26,31 +25,31 @@ from .shared import LARGEST, SMALLEST, shared_ints, shared_name
 from .structure import Bent, Tags
 
 MAX_STRING: Final = 0x7FFF
-"""A string's length is an int16 at heart: compact lengths beyond it are refused, as Kafka does."""
+"""The longest string: compact lengths beyond an int16 are errors, as in Kafka."""
 
 MAX_TAG: Final = 0x7FFF_FFFE
-"""The greatest tag an encoder writes; 2147483647 is reserved (KIP-482)."""
+"""The highest tag that an encoder writes; 2147483647 is reserved (KIP-482)."""
 
 _NO_INTS: Final = NO_INTS
-"""The same, where compiled code finds it without looking up a name."""
+"""The same, where compiled code finds it without a lookup by name."""
 
 
-# free_list_len: each decode makes one reader, and takes the last one's memory
+# free_list_len: each decode makes one reader and reuses the last one's memory
 @final
 @mypyc_attr(acyclic=True, free_list_len=1)
 class Reader:
     """Reads `data` from `pos` on.
 
-    lenient: accept what a strict reader refuses and the bytes still allow: text that is not UTF-8,
-    known tags at versions without them, bytes left at the end. `finish` says what was bent.
-    elements: how many array elements may still be made; objects: how many arrays, structs in
-    arrays and unknown tagged fields, before `more_objects` is called.
+    lenient: accept text that is not UTF-8, known tags at versions without them, bytes after the
+    end. `finish` returns the deviations. elements: the array elements still allowed; objects: the
+    arrays, structs in arrays and unknown tagged fields still allowed before `more_objects` is
+    called.
     """
 
     def __init__(
         self, data: bytes, pos: i64 = 0, *, lenient: bool = False, limits: Limits = NO_LIMITS
     ) -> None:
-        if not isinstance(data, bytes):  # compiled code refuses by itself
+        if not isinstance(data, bytes):  # compiled code checks this itself
             raise TypeError(f"bytes object expected; got {type(data).__name__}")
         self.data: bytes = data
         self.pos: i64 = pos
@@ -131,10 +130,10 @@ class Reader:
         return byte
 
     def read_long_uvarint(self) -> i64:
-        """Read an unsigned varint of any length: the few that are not one byte.
+        """Read an unsigned varint of any length: few are longer than one byte.
 
-        As in Kafka, only the low 32 bits count, and are taken as an int32: the result may be
-        negative (`ByteUtils.readUnsignedVarint`).
+        As in Kafka, the result is the low 32 bits as an int32, and may be negative
+        (`ByteUtils.readUnsignedVarint`).
         """
         data = self.data
         p = self.pos
@@ -165,13 +164,13 @@ class Reader:
         return byte - 1
 
     def checked_length(self, n: i64) -> i64:
-        """Note a null that is written as a length below -1."""
+        """Count a null that is written as a length below -1."""
         if n < -1:
             self.odd_value()
         return n
 
     def odd_value(self) -> None:
-        """Note a value that an encoder writes with other bytes."""
+        """Count a value that an encoder writes with other bytes."""
         self.is_odd = True
         self.odd_values += 1
 
@@ -220,7 +219,7 @@ class Reader:
     def read_marker(self) -> bool:
         """Read the byte before a nullable struct: negative is null."""
         sign = self.read_int8()
-        if sign != 1 and sign != -1:  # compiled, a tuple would be made
+        if sign != 1 and sign != -1:  # avoids a tuple in compiled code
             self.odd_value()
         return sign >= 0
 
@@ -232,7 +231,7 @@ class Reader:
         return n > 0
 
     def more_objects(self) -> None:
-        """Add what the size of the message allows to the objects that any message may have."""
+        """Add the objects that the size of the message allows to those of any message."""
         if self.has_more_objects:
             self.has_more_objects = False
             each: i64 = self.limits.bytes_per_object
@@ -285,9 +284,8 @@ class Reader:
     # -- elements of arrays
 
     def slots(self, n: i64) -> bytes:
-        """Return `n` bytes, no matter which, for an array of `n` structs, `n` being checked:
-        compiled code makes a list at its size where it is comprehended over bytes, and appends to
-        it where over a range.
+        """Return any `n` bytes, for an array of `n` structs (`n` is checked): compiled code
+        allocates a list at its final size in a comprehension over bytes, but not over a range.
         """
         self.objects -= n
         if self.objects < 0:
@@ -308,7 +306,7 @@ class Reader:
         return [int(self.read_uint16()) for _ in range(n)]
 
     def read_int32_items(self, n: i64) -> list[int]:
-        """Read int32: replicas, partitions. Short lists repeat, and are shared."""
+        """Read int32: replicas, partitions. Short lists often repeat and are shared."""
         if n == 0:
             return _NO_INTS
         p = self.pos
@@ -342,7 +340,7 @@ class Reader:
     # -- tagged fields (KIP-482)
 
     def read_tags(self) -> Tags:
-        """Read the tagged-field block of a struct that knows no tags."""
+        """Read the tagged-field block of a struct without known tags."""
         n = self.read_uvarint()
         if n == 0:
             return None
@@ -354,7 +352,7 @@ class Reader:
         return kept
 
     def read_tag(self, previous: i64) -> i64:
-        """Read the tag of a tagged field behind the one with the tag `previous`; -1 for none."""
+        """Read the tag of a tagged field after the one with the tag `previous`; -1 for none."""
         tag = self.read_uvarint()
         if tag <= previous:
             self.is_odd = True
@@ -380,9 +378,7 @@ class Reader:
         return kept
 
     def keep_misplaced_tag(self, kept: Tags, tag: i64, size: i64) -> list[tuple[int, bytes]]:
-        """Keep a tag that the schema knows at other versions only: an error to Kafka, and to a
-        strict reader.
-        """
+        """Keep a tag of other versions: an error in Kafka and for a strict reader."""
         if not self.lenient:
             raise InvalidTag(f"tag {tag} does not exist in this version")
         self.is_odd = True
@@ -390,7 +386,7 @@ class Reader:
         return self.keep_tag(kept, tag, size)
 
     def end_tag(self, start: i64, size: i64) -> None:
-        """Check that a known tagged field took as many bytes as it declared."""
+        """Check the declared size of a known tagged field."""
         if self.pos - start != size:
             if not self.lenient:
                 raise InvalidTag(f"a tagged field of {size} bytes takes {self.pos - start}")
@@ -398,14 +394,14 @@ class Reader:
             self.wrong_sizes += 1
 
     def note_default_tag(self) -> None:
-        """Note a tagged field that is at its default, which an encoder leaves out."""
+        """Count a tagged field with its default value, which an encoder omits."""
         self.is_odd = True
         self.default_tags += 1
 
     # -- the end
 
     def finish(self) -> Bent | None:
-        """Close the message: bytes left over are an error, or kept by a lenient reader."""
+        """End the message: bytes after it are an error, or kept by a lenient reader."""
         if self.pos == self.end and not (self.lenient and self.is_odd):
             return None
         if not self.lenient:
@@ -424,6 +420,6 @@ class Reader:
 
 
 def int32(value: i64) -> i64:
-    """Take the low 32 bits of a value as a signed number, as Java's casts do."""
+    """Return the low 32 bits of a value as a signed number, as Java's casts do."""
     value &= 0xFFFF_FFFF
     return value - 0x1_0000_0000 if value > 0x7FFF_FFFF else value

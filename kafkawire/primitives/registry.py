@@ -1,7 +1,6 @@
-"""Names and API keys -> message classes.
+"""Maps names and API keys to message classes.
 
-Law: knowing that a message exists costs nothing; its module is imported when its class is first
-asked for.
+Law: listing messages imports none of them; a module is imported when its class is first used.
 """
 
 from collections.abc import Iterator
@@ -12,11 +11,11 @@ from ..errors import UnknownApiKey
 
 
 class MessageInfo(NamedTuple):
-    """What is known of a message without importing it.
+    """Facts of a message, without importing it.
 
     type: request, response, header, data, metadata, coordinator-key or coordinator-value. first,
     last: its valid versions, both included; flexible: the first version with tagged fields, None
-    for none. latest_unstable: whether Kafka does not yet promise to keep `last` as it is.
+    for none. latest_unstable: whether `last` may still change.
     """
 
     name: str
@@ -34,7 +33,7 @@ class MessageInfo(NamedTuple):
 
 
 def message_rows(text: str) -> tuple[MessageInfo, ...]:
-    """Read messages, a line each: the fields of MessageInfo in their order, `-` for None."""
+    """Read messages, one per line: the fields of MessageInfo in their order, `-` for None."""
     rows = []
     for line in text.splitlines():
         name, module, type, api_key, first, last, flexible, latest = line.split(" ")
@@ -74,10 +73,10 @@ class Registry:
         return name in self._by_name
 
     def get(self, name: str) -> MessageInfo:
-        """Find a message by its exact name; UnknownApiKey where there is none."""
+        """Find a message by its exact name; UnknownApiKey if there is none."""
         info = self._by_name.get(name)
         if info is None:
-            raise UnknownApiKey(f"no message is called {name!r}")
+            raise UnknownApiKey(f"unknown message {name!r}")
         return info
 
     def find(self, type: str, api_key: int) -> MessageInfo | None:
@@ -93,7 +92,7 @@ class Registry:
         return self._by_key.get(("response", api_key))
 
     def load(self, name: str) -> Any:
-        """Import the class of a message; UnknownApiKey where there is none."""
+        """Import the class of a message; UnknownApiKey if there is none."""
         found = self._classes.get(name)
         if found is None:
             info = self.get(name)

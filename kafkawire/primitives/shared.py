@@ -1,8 +1,8 @@
-"""Values that repeat from struct to struct and from message to message, kept once.
+"""Shares values that repeat in structs and messages.
 
-Law: what is shared cannot be changed, so sharing shows in memory and time alone. A table of fixed
-size remembers the values met last; a value is found by all of its bytes, read as numbers, so that
-nothing is made to look for it.
+Law: shared values are read-only, so sharing affects memory and time only. A table of fixed size
+caches the most recent values; a value is found by all of its bytes, read as numbers, so that a
+lookup creates no objects.
 
     size 4-7:  a = first 4 bytes, d = last 4          slot of the table = mix(size, a, d)
     size 8-32: a = first 8, d = last 8; and beyond 16, b and c = what lies between, overlapping
@@ -17,21 +17,21 @@ from .ints import NO_INTS, SharedInts
 
 SMALLEST: Final = 4
 LARGEST: Final = 32
-"""The bytes a value may have that is kept: a name, or up to eight int32."""
+"""The sizes of cached values: a name, or up to eight int32."""
 
 SLOTS: Final = 1024
 MIX_FIRST: Final = 0x1E3779B97F4A7C15
 MIX_LAST: Final = 0x22B2AE3D27D4EB4F
-"""Odd numbers without a pattern: they spread what differs in a bit over the high bits.
+"""Random odd numbers: they spread a difference of one bit over the high bits.
 
-Below 2**62: compiled code would make an object of a larger one, and read it at each use.
+Below 2**62: compiled code would store a larger one as an object.
 """
 
 
 @final
 @mypyc_attr(acyclic=True)
 class Kept:
-    """A name, or a list of int32, and the `size` bytes at `p` that it was made of."""
+    """A name, or a list of int32, and the `size` bytes that it was decoded from."""
 
     def __init__(self, data: bytes, p: i64, size: i64, name: str, ints: list[int]) -> None:
         end = p + size
@@ -53,7 +53,7 @@ class Kept:
         self.ints: list[int] = ints
 
     def matches(self, data: bytes, p: i64, size: i64) -> bool:
-        """Say whether the `size` bytes at `p` are those."""
+        """Return whether the `size` bytes at `p` are the same."""
         if self.size != size:
             return False
         end = p + size
@@ -72,7 +72,7 @@ _INTS: Final[list[Kept]] = [_NOTHING] * SLOTS
 
 
 def _slot(data: bytes, p: i64, size: i64) -> i64:
-    """Choose the place of the `size` bytes at `p`."""
+    """Return the slot of the `size` bytes at `p`."""
     end = p + size
     if size < 8:
         first, last = i64(read_i32_le(data, p)), i64(read_i32_le(data, end - 4))

@@ -1,13 +1,12 @@
-"""What every generated class shares: equality, repr, copies and pickles, driven by
-`__match_args__`.
+"""Base classes of generated code: equality, repr, copies and pickles, by `__match_args__`.
 
-Law: two instances are equal when their classes and all their fields are; how an instance was built
-(compiled or interpreted, decoded or constructed) shows nowhere.
+Law: two instances are equal when their classes and all their fields are; it makes no difference
+whether an instance is compiled or interpreted, decoded or constructed.
 
-A class may be compiled by another project's build, which knows nothing of the classes here: what
-mypyc lays out for it, and its table of methods, begin anew. So the methods here reach an instance
-by the names of its attributes alone (`Any`): code compiled here that took an offset or a method's
-place for granted would read the memory of another class. Only `LinkedMessage` may.
+A class may be compiled by another project's build, without the classes here: mypyc then gives it a
+layout and a method table of its own. So the methods here access an instance by attribute names only
+(`Any`): compiled code with fixed offsets would read the memory of another class. Only
+`LinkedMessage` may use offsets.
 """
 
 from collections.abc import Callable
@@ -21,26 +20,25 @@ from .writer import Writer
 ZERO_UUID: Final = bytes(16)
 
 NO_SLOTS: Final[tuple[str, ...]] = ()
-"""`__slots__` by a name that type checkers do not read: `Message` declares `bent` beside it."""
+"""`__slots__` under a name that type checkers ignore: `Message` declares `bent` beside it."""
 
 EMPTY: Final[Any] = []
-"""What an array parameter defaults to: stands for a list made afresh, and is never stored."""
+"""The default of an array parameter: a placeholder for a new list, never stored."""
 
 Tags = list[tuple[int, bytes]] | None
-"""Unknown tagged fields of one struct, as (tag, raw bytes), in the order met; None where there are
-none.
+"""Unknown tagged fields of one struct, as (tag, raw bytes), in wire order; None if there are none.
 """
 
 
 class FieldRow(NamedTuple):
-    """One field, as table-driven code needs it.
+    """One field, for table-driven code.
 
     attribute: its Python name; json_name: its name in Kafka's JSON form.
-    type: a primitive of the schema dialect or a struct's name, after `[]` where it is an array.
+    type: a primitive of the schema dialect or a struct's name, after `[]` for an array.
     first, last: the versions that have it, both included.
     tag: its tag, or -1.
     entity_type: what the value identifies, as schemas write it (topicName, groupId, brokerId, ...);
-    "" where they do not say.
+    "" if unknown.
     """
 
     attribute: str
@@ -53,9 +51,9 @@ class FieldRow(NamedTuple):
 
 
 def field_rows(text: str) -> tuple[FieldRow, ...]:
-    """Read the rows that generated code has: a line each, its words the columns of FieldRow in
-    order. The tag, a number, and the entity type, a name, are left out where a field has none.
-    Compiled, a line takes no code, where a call with seven arguments would.
+    """Read the rows of generated code: one per line, its words the columns of FieldRow in order.
+    The tag, a number, and the entity type, a name, are optional. A line takes no compiled code; a
+    call with seven arguments would.
     """
     rows: list[FieldRow] = []
     for line in text.splitlines():
@@ -67,15 +65,15 @@ def field_rows(text: str) -> tuple[FieldRow, ...]:
 
 
 class Bent(NamedTuple):
-    """In what the bytes of a message that was decoded leniently differ from what an encoder writes.
+    """How the bytes of a leniently decoded message differ from those that an encoder writes.
 
     trailing: bytes after the last field. The others are counts:
     invalid_text: strings that are not UTF-8 (kept by surrogateescape).
     misplaced_tags: known tagged fields at a version without them (kept as unknown).
-    wrong_sizes: known tagged fields whose declared size is not the size of their value.
+    wrong_sizes: known tagged fields with a wrong declared size.
     unordered_tags: tagged fields whose tag is not greater than that of the field before them.
-    default_tags: known tagged fields that are written although at their default.
-    invalid_tags: unknown tagged fields whose tag no encoder writes (2147483647, or negative).
+    default_tags: known tagged fields with their default value.
+    invalid_tags: unknown tagged fields with an invalid tag (2147483647, or negative).
     long_varints: varints of more bytes than needed, or from 2**31 on.
     odd_values: bools and markers of null other than Kafka's, nulls as a length below -1.
     """
@@ -92,7 +90,7 @@ class Bent(NamedTuple):
 
     @property
     def is_lossless(self) -> bool:
-        """Whether `encode(version, lenient=True)` is sure to write the bytes that were decoded."""
+        """Whether `encode(version, lenient=True)` writes the bytes that were decoded."""
         return not any(getattr(self, name) for name in NOT_KEPT)
 
     def __str__(self) -> str:
@@ -111,7 +109,7 @@ NOT_KEPT: Final = (
     "long_varints",
     "odd_values",
 )
-"""Deviations of which a message only knows the count: they are encoded as any other value."""
+"""Deviations that are only counted: such values are encoded as any other."""
 
 DEVIATIONS: Final = (
     ("trailing byte", "trailing bytes"),
@@ -124,22 +122,22 @@ DEVIATIONS: Final = (
     ("varint longer than needed or too large", "varints longer than needed or too large"),
     ("value in an unusual form", "values in an unusual form"),
 )
-"""What `str` calls one, and several, of each kind of deviation, in the order of Bent's fields."""
+"""Singular and plural of each deviation for `str`, in the order of Bent's fields."""
 
 
 def rebuild(cls: Callable[..., Any], values: list[Any], bent: Bent | None = None) -> Any:
-    """Make an instance from its field values in `__match_args__` order (what a pickle calls)."""
+    """Make an instance from its field values in `__match_args__` order (called by pickles)."""
     made = cls(**dict(zip(cls.__match_args__, values, strict=True)))  # type: ignore[attr-defined]
     if bent is not None:
         made.bent = bent
     return made
 
 
-# allow_interpreted_subclasses: an interpreted message must be able to stand on a compiled Structure
+# allow_interpreted_subclasses: an interpreted message may have a compiled Structure as its base
 # (a `hot` build). No slots: an interpreted Structure adds nothing to a compiled message either
 @mypyc_attr(allow_interpreted_subclasses=True, acyclic=True)
 class Structure:
-    """A struct of some message: keyword-only constructor, one attribute a field, in wire order."""
+    """A struct of a message: keyword-only constructor, one attribute per field, in wire order."""
 
     __slots__ = ()
     __match_args__: ClassVar[tuple[str, ...]] = ()
@@ -151,7 +149,7 @@ class Structure:
         names = type(self).__match_args__
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
-    def __ne__(self, other: object) -> bool:  # else each class would be compiled with its own
+    def __ne__(self, other: object) -> bool:  # otherwise each class would be compiled with its own
         this: Any = self
         return not this == other
 
@@ -169,17 +167,17 @@ class Structure:
 
 @mypyc_attr(allow_interpreted_subclasses=True, acyclic=True)
 class Message(Structure):
-    """A whole message: a struct that can be decoded and encoded by itself."""
+    """A message: a struct that can be decoded and encoded by itself."""
 
     __slots__ = NO_SLOTS
 
     bent: Bent | None  # for type checkers; each generated class stores its own
 
     def encode(self, version: int, *, lenient: bool = False) -> bytes:
-        """Write the message as that version; EncodeError names the field that cannot be.
+        """Encode the message in a version; EncodeError names the field that cannot be encoded.
 
-        lenient: write what a lenient decode accepted: the same bytes again where `bent` is None or
-        `bent.is_lossless`, else the same values in the form that an encoder gives them.
+        lenient: accept everything that a lenient decode returns: writes the same bytes if `bent` is
+        None or `bent.is_lossless`, otherwise the same values in an encoder's form.
         """
         message: Any = self
         w = Writer(lenient=lenient)
@@ -191,7 +189,7 @@ class Message(Structure):
         return encoded(w, message) if lenient else w.getvalue()
 
     def encode_to(self, w: Writer, version: int) -> None:  # noqa: ARG002
-        """Write the message behind what the writer holds; errors are the writer's own."""
+        """Append the message to the writer; errors are the writer's own."""
         raise TypeError(f"{type(self).__name__} is not a generated message")
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -201,7 +199,7 @@ class Message(Structure):
 
 
 def encoded(w: Writer, message: Any) -> bytes:
-    """Return what a lenient writer holds of a message, and the bytes that trailed it."""
+    """Return the bytes of a lenient writer, with the message's trailing bytes."""
     bent: Bent | None = message.bent
     if bent is not None and bent.trailing:
         return w.getvalue() + bent.trailing
@@ -210,10 +208,10 @@ def encoded(w: Writer, message: Any) -> bytes:
 
 @mypyc_attr(allow_interpreted_subclasses=True, acyclic=True)
 class LinkedMessage(Message):
-    """A message of a package that is only ever compiled together with this module.
+    """A message of a package that is always compiled together with this module.
 
-    A sixth of the time that a small message takes is saved where `encode_to` is called by its place
-    rather than by its name.
+    Calling `encode_to` by its offset rather than by its name saves a sixth of the time of a small
+    message.
     """
 
     __slots__ = NO_SLOTS

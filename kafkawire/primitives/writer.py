@@ -1,7 +1,7 @@
-"""A growing message body. Native under mypyc; the same source runs interpreted.
+"""Writes one message body. Native under mypyc; the same source runs interpreted.
 
-Law: a value that its wire type cannot hold raises; nothing is ever cut to fit. A byte is appended
-as `u8`: with any other type compiled code would box it and call a method by its name.
+Law: a value out of the range of its wire type raises; nothing is truncated. A byte is appended as
+`u8`: with another type compiled code would box it and call a method by name.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ MAX_STRING: Final = 0x7FFF
 MAX_LENGTH: Final = 0x7FFF_FFFE
 
 
-# free_list_len: each encode makes one writer, and takes the last one's memory
+# free_list_len: each encode makes one writer and reuses the last one's memory
 @final
 @mypyc_attr(acyclic=True, free_list_len=1)
 class Writer:
     """Collects one message body.
 
-    lenient: write what a lenient reader accepts: strings kept by surrogateescape as the bytes they
-    were, tags that are given twice or that a strict writer refuses.
+    lenient: write what a lenient reader accepts: strings kept by surrogateescape as their original
+    bytes, repeated tags, and tags that are errors for a strict writer.
     """
 
     def __init__(self, *, lenient: bool = False) -> None:
@@ -46,7 +46,7 @@ class Writer:
     # -- fixed width
 
     def write_bool(self, value: bool) -> None:
-        if not isinstance(value, bool):  # compiled code refuses by itself
+        if not isinstance(value, bool):  # compiled code checks this itself
             raise TypeError(f"bool object expected; got {type(value).__name__}")
         self.buffer.append(u8(1) if value else u8(0))
 
@@ -80,7 +80,7 @@ class Writer:
         write_f64_be(self.buffer, value)
 
     def write_uuid(self, value: bytes) -> None:
-        if not isinstance(value, bytes):  # compiled code refuses by itself
+        if not isinstance(value, bytes):  # compiled code checks this itself
             raise TypeError(f"bytes object expected; got {type(value).__name__}")
         if len(value) != 16:
             raise InvalidValue(f"a uuid of {len(value)} bytes")
@@ -105,13 +105,13 @@ class Writer:
 
     def write_count(self, items: list[Any], flexible: bool) -> None:
         """Write the count of an array."""
-        if not isinstance(items, list):  # compiled code refuses by itself
+        if not isinstance(items, list):  # compiled code checks this itself
             raise TypeError(f"list object expected; got {type(items).__name__}")
         self.write_length(len(items), flexible)
 
     def has_items(self, items: list[Any]) -> bool:
-        """Whether an array is not empty; TypeError where it is not a list."""
-        if not isinstance(items, list):  # compiled code refuses by itself
+        """Return whether an array is not empty; TypeError if it is not a list."""
+        if not isinstance(items, list):  # compiled code checks this itself
             raise TypeError(f"list object expected; got {type(items).__name__}")
         return len(items) != 0
 
@@ -144,7 +144,7 @@ class Writer:
             write_i16_be(self.buffer, -1)
 
     def write_bytes(self, value: bytes, flexible: bool) -> None:
-        if not isinstance(value, bytes):  # compiled code refuses by itself
+        if not isinstance(value, bytes):  # compiled code checks this itself
             raise TypeError(f"bytes object expected; got {type(value).__name__}")
         self.write_length(len(value), flexible)
         self.buffer.write(value)
@@ -222,7 +222,7 @@ class Writer:
                 return
             known = []
         if unknown is not None:
-            if not isinstance(unknown, list):  # compiled code refuses by itself
+            if not isinstance(unknown, list):  # compiled code checks this itself
                 raise TypeError(f"list object expected; got {type(unknown).__name__}")
             for field in unknown:
                 if not isinstance(field, tuple):
@@ -235,7 +235,7 @@ class Writer:
             if len({tag for tag, _ in known}) != len(known):
                 raise InvalidValue("the same tag twice")
         if not self.lenient or unknown is None or unknown == sorted(unknown, key=_tag_of):
-            known = sorted(known, key=_tag_of)  # else as a lenient reader met them
+            known = sorted(known, key=_tag_of)  # otherwise in the order of a lenient reader
         self.write_uvarint(len(known))
         for tag, value in known:
             self.write_uvarint(tag & 0xFFFF_FFFF)  # a lenient reader keeps tags from 2**31 on
@@ -248,7 +248,7 @@ def _tag_of(field: tuple[int, bytes]) -> int:
 
 
 def add_tag(known: Tags, tag: int, value: Writer) -> list[tuple[int, bytes]]:
-    """Put a finished tagged field behind those collected so far."""
+    """Append a complete tagged field to those collected so far."""
     if known is None:
         known = []
     known.append((tag, value.getvalue()))

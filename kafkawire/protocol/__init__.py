@@ -1,6 +1,4 @@
-"""What stands around message bodies: frames, headers, API keys, error codes, the JSON form,
-embedded payloads.
-"""
+"""Frames, headers, error codes, the JSON form and embedded payloads of messages."""
 
 from ..messages.api_key import ApiKey
 from .codec import decode

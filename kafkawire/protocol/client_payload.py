@@ -1,8 +1,7 @@
-"""What clients tell each other through a broker, in layouts that no Kafka schema describes.
+"""Payloads that clients exchange through a broker, in layouts without a Kafka schema.
 
-Law: such a layout behaves as a generated message does: it has `decode`, `decode_from`, `encode`,
-`encode_to` and `__fields__`. Its fields are written down where the clients' own rules stand
-(`connect`, `sticky`); this is what those share.
+Law: such a class has the methods of a generated message: `decode`, `decode_from`, `encode`,
+`encode_to` and `__fields__`. The layouts are in `connect` and `sticky`; this module is their base.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from ..primitives.failure import unsupported
 
 
 class ClientPayload(Message):
-    """A payload whose layout we write down; FIRST and LAST are its versions, both included."""
+    """A payload with a layout of our own; FIRST and LAST are its versions, both included."""
 
     FIRST: ClassVar[int] = 0
     LAST: ClassVar[int] = 0
@@ -25,7 +24,9 @@ class ClientPayload(Message):
     def decode(
         cls, data: bytes, version: int, *, lenient: bool = False, limits: Limits = DEFAULT_LIMITS
     ) -> Self:
-        """Read a whole payload; DecodeError names it and the byte where reading stopped."""
+        """Read a payload that fills the data; DecodeError names it and the byte where reading
+        stopped.
+        """
         reader = Reader(data, lenient=lenient, limits=limits)
         name = cls.__name__
         try:
@@ -42,7 +43,7 @@ class ClientPayload(Message):
 
     @classmethod
     def decode_from(cls, reader: Reader, version: int) -> Self:
-        """Read a payload where the reader stands; bytes may follow."""
+        """Read a payload at the reader's position; bytes may follow."""
         cls._check(version)
         made = cls._read(reader, version)
         made.bent = None
@@ -64,7 +65,7 @@ class ClientPayload(Message):
         return writer.getvalue() + trailing
 
     def encode_to(self, writer: Writer, version: int) -> None:
-        """Write the payload behind what the writer holds; errors are the writer's own."""
+        """Append the payload to the writer; errors are the writer's own."""
         self._check(version)
         self._write(writer, version)
 

@@ -1,4 +1,4 @@
-"""Messages by name: for callers that learn only at run time what they decode."""
+"""Decodes and encodes messages by name, for callers that know the type only at run time."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def decode(
 
     lenient: accept traffic as it is: bytes after the last field, text that is not UTF-8 (kept by
     surrogateescape), known
-        tags at versions without them. What was bent stands in the message's `bent`, and
-        `encode(version, lenient=True)` writes the same bytes again.
+        tags at versions without them. The message's `bent` lists the deviations, and
+        `encode(version, lenient=True)` writes them again.
 
     Raises DecodeError (with field path and byte offset), UnknownApiKey, UnsupportedVersion.
     """

@@ -1,4 +1,4 @@
-"""Names the configs that Kafka itself shows: those whose type is known and is not PASSWORD.
+"""Lists the configs that Kafka itself shows: those with a known type other than PASSWORD.
 
 Source: the ConfigDefs of Kafka 4.3.1 (brokers, topics, groups, client metrics, remote storage,
 admin clients, consumers) and of the topics of 2.8.2 and 3.9.1, without those of type PASSWORD.
@@ -174,4 +174,4 @@ unstable.api.versions.enable unstable.feature.versions.enable value.deserializer
 """
 
 SHOWN_CONFIGS: Final = frozenset(_NAMES.split())
-"""Names of configs whose values are not secret."""
+"""Configs whose values are not secret."""

@@ -1,7 +1,7 @@
-"""What Kafka Connect workers tell each other when their group rebalances (protocol type "connect").
+"""Payloads of Kafka Connect workers in a rebalance (protocol type "connect").
 
-Law: versions only ever append. From version 1 on, what is missing at the end stands at its default,
-as Connect itself reads it.
+Law: versions only append fields. From version 1 on, missing fields at the end have their defaults,
+as in Connect.
 
     protocol     version   rebalancing
     default      0         eager: all stop, all start again
@@ -23,11 +23,11 @@ from ..primitives import FieldRow, Reader, Structure, Writer
 from .client_payload import ClientPayload
 
 CONNECTOR_TASK: Final = -1
-"""The task number that stands for the connector itself."""
+"""The task number of the connector itself."""
 
 
 class ConnectorAssignment(Structure):
-    """One connector and the tasks of it that a worker runs; task -1 is the connector itself."""
+    """A connector and its tasks on a worker; task -1 is the connector itself."""
 
     __match_args__: ClassVar[tuple[str, ...]] = ("connector", "tasks")
     __fields__: ClassVar[tuple[FieldRow, ...]] = (
@@ -41,10 +41,10 @@ class ConnectorAssignment(Structure):
 
 
 class ConnectWorkerMetadata(ClientPayload):
-    """What a worker says when it joins.
+    """The metadata of a worker that joins.
 
-    url: where its REST interface listens. config_offset: how far it has read the config topic.
-    allocation: the assignment it holds now, an encoded ConnectAssignment; None for none.
+    url: of its REST interface. config_offset: its position in the config topic. allocation: its
+    current assignment, an encoded ConnectAssignment; None for none.
     """
 
     LAST = 2
@@ -80,11 +80,11 @@ class ConnectWorkerMetadata(ClientPayload):
 
 
 class ConnectAssignment(ClientPayload):
-    """What the leader tells a worker to run.
+    """The leader's assignment for a worker.
 
-    error: 0 for none, 1 when the workers have not read the same of the config topic.
-    assignment: what to run (from version 1 on: to start); None only from version 1 on.
-    revoked: what to stop. delay: milliseconds until the next rebalance is due, 0 for none.
+    error: 0 for none, 1 if the workers have different positions in the config topic. assignment: to
+    run (from version 1 on: to start); None only from version 1 on. revoked: to stop. delay:
+    milliseconds until the next rebalance, 0 for none.
     """
 
     LAST = 2

@@ -1,8 +1,8 @@
-"""Payloads carried in bytes fields, decoded as what they are.
+"""Decodes payloads inside bytes fields.
 
-Law: one table says which fields hold them, and what says of which kind they are. Where nothing says
-it, a field is decoded only if its content leaves no doubt. An empty field holds nothing. Content
-never raises.
+Law: one table lists the fields with payloads and the fields that name their kind. If the kind is
+not named, a field is decoded only if its content is unambiguous. An empty field has no payload.
+Content never raises.
 
     JoinGroup, SyncGroup, DescribeGroups, the group's record
       |-- protocol type "consumer": subscription, assignment
@@ -13,7 +13,7 @@ never raises.
       `-- a whole request
 
 Old versions of JoinGroup responses and of SyncGroup do not name the protocol type (KIP-559): there
-the protocol's name tells, where it is one that only one type uses, and otherwise the content.
+it follows from the protocol's name, if only one type uses that, otherwise from the content.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from .kinds import REQUEST, read_payload, recognise
 from .payload import Payload, decoded_name, json_name
 
 METADATA: Final = {"consumer": "ConsumerProtocolSubscription", "connect": "ConnectWorkerMetadata"}
-"""What a member says when it joins: protocol type -> kind."""
+"""Metadata of a joining member: protocol type -> kind."""
 
 ASSIGNMENT: Final = {"consumer": "ConsumerProtocolAssignment", "connect": "ConnectAssignment"}
-"""What a member is told to do: protocol type -> kind."""
+"""Assignment of a member: protocol type -> kind."""
 
 PROTOCOL_TYPE: Final = {
     "range": "consumer",
@@ -42,22 +42,22 @@ PROTOCOL_TYPE: Final = {
     "compatible": "connect",
     "sessioned": "connect",
 }
-"""Names of protocols that only one protocol type uses; Connect's eager "default" is anybody's."""
+"""Names of protocols that only one protocol type uses; Connect's eager "default" is ambiguous."""
 
 USER_DATA: Final = {
     "sticky": "StickyUserData",
     "cooperative-sticky": "CooperativeStickyUserData",
     "stream": "SubscriptionInfoData",
 }
-"""What stands in a subscription's user data: protocol name -> kind."""
+"""User data of a subscription: protocol name -> kind."""
 
 
 class Place(NamedTuple):
     """A field that holds payloads.
 
-    steps: the attributes that lead to it from the message; arrays are walked.
-    kinds: protocol type -> kind; where there is but one kind, nothing needs to be asked.
-    protocol_type, protocol_name: the attributes that say them, of any struct on the way.
+    steps: the path of attributes from the message, through the elements of arrays. kinds: protocol
+    type -> kind; a single kind needs no protocol type. protocol_type, protocol_name: the attributes
+    with those, of any struct on the path.
     """
 
     steps: tuple[str, ...]
@@ -97,11 +97,11 @@ PLACES: Final[dict[str, tuple[Place, ...]]] = {
         ),
     ),
 }
-"""Message -> the fields of it that hold payloads."""
+"""Message -> its fields with payloads."""
 
 
 class Found(NamedTuple):
-    """A payload where it was found: in which struct and attribute, and by which way in the JSON."""
+    """A payload with its struct, its attribute, and its path in the JSON."""
 
     owner: Structure
     attribute: str
@@ -110,11 +110,11 @@ class Found(NamedTuple):
 
 
 class Carried(NamedTuple):
-    """A bytes field that holds something, and what is said of it.
+    """A bytes field that is not empty, and what the message says about it.
 
-    owner, attribute: the struct and field. path, json_steps: the way there, as Python and as JSON
-    name it. place: what is known of such fields. protocol_type, name: as the message says them, or
-    None. What the bytes are depends on place, protocol_type, name and the bytes, and on no more.
+    owner, attribute: the struct and field. path, json_steps: the path in Python's and in JSON's
+    names. place: facts about such fields. protocol_type, name: as in the message, or None. The kind
+    of the bytes depends only on place, protocol_type, name and the bytes.
     """
 
     owner: Structure
@@ -128,7 +128,7 @@ class Carried(NamedTuple):
 
 
 class _Field(NamedTuple):
-    """A bytes field with the structs that lead to it, the message first."""
+    """A bytes field with the structs on its path, the message first."""
 
     owners: tuple[Structure, ...]
     path: str
@@ -139,11 +139,10 @@ class _Field(NamedTuple):
 def embedded_payloads(
     message: Message, version: int, *, limits: Limits = DEFAULT_LIMITS
 ) -> list[Payload]:
-    """Decode the payloads that a message carries in bytes fields, in wire order.
+    """Decode the payloads in the bytes fields of a message, in wire order.
 
-    version: the version the message is written in; a field that it lacks says nothing.
-    A field that is empty, of a protocol type that is not known, or of none and not recognised,
-    gives no payload.
+    version: the version of the message; fields of other versions are ignored. A field that is
+    empty, of an unknown protocol type, or unrecognised, has no payload.
     """
     return [found.payload for found in walk_payloads(message, version, limits=limits)]
 
@@ -151,7 +150,7 @@ def embedded_payloads(
 def walk_payloads(
     message: Message, version: int, *, limits: Limits = DEFAULT_LIMITS
 ) -> Iterator[Found]:
-    """Decode as `embedded_payloads` does, and say where each payload was found."""
+    """Decode as `embedded_payloads` does; yield each payload with its place."""
     for carried in carried_bytes(message, version):
         payload = payload_of(carried, limits)
         if payload is not None:
@@ -216,7 +215,7 @@ def _fields(
 
 
 def payload_of(carried: Carried, limits: Limits = DEFAULT_LIMITS) -> Payload | None:
-    """Decode what a field carries; None where nothing says what it is."""
+    """Decode a field; None if its kind is unknown."""
     kind = _kind(carried, limits)
     if kind is None:
         return None
@@ -238,7 +237,7 @@ def _kind(carried: Carried, limits: Limits) -> str | None:
 
 
 def _said(owners: tuple[Structure, ...], attribute: str, version: int) -> str | None:
-    """Read an attribute of the struct on the way that has it in that version; None for ""."""
+    """Read an attribute of the struct on the path that has it in that version; None for ""."""
     at = _who_says(tuple([type(owner) for owner in owners]), attribute, version)
     return None if at is None else getattr(owners[at], attribute) or None
 

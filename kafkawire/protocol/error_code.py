@@ -1,7 +1,7 @@
-"""The error codes a broker answers with: values, not exceptions.
+"""The error codes of responses: values, not exceptions.
 
-Law: a code is Kafka's number under Kafka's name; whether it is worth another try belongs to the
-code, not to the caller.
+Law: a code has Kafka's number and name; whether it is retriable is a property of the code, not of
+the caller.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 
 class ErrorCode(IntEnum):
-    """An error code of the Kafka protocol; 0 is success, -1 an error the broker could not name."""
+    """An error code of the Kafka protocol; 0 is success, -1 an unexpected error of the broker."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
@@ -159,14 +159,12 @@ class ErrorCode(IntEnum):
 
     @property
     def invalid_metadata(self) -> bool:
-        """Whether the client's picture of the cluster is out of date: refresh it before trying
-        again.
-        """
+        """Whether the client's metadata is out of date: refresh it before a retry."""
         return self in INVALID_METADATA
 
     @classmethod
     def name_of(cls, code: int) -> str:
-        """Name a code; one that is not known is `ERROR_<code>`."""
+        """Return the name of a code; `ERROR_<code>` for an unknown one."""
         found = _NAMES.get(code)
         return f"ERROR_{code}" if found is None else found
 

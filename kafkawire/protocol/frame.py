@@ -1,7 +1,7 @@
-"""A frame: int32 size, header, body, as it goes over a connection.
+"""Encodes and decodes frames: int32 size, header, body.
 
-Law: a size is compared with the limit before anything else; offsets in errors count from the first
-byte of the frame.
+Law: a size is compared with the limit first; offsets in errors count from the first byte of the
+frame.
 
     request   size | api key, api version, correlation id, client id ... | body
     response  size | correlation id ...                                  | body
@@ -40,9 +40,9 @@ SIZE: Final = 4
 class Frame(NamedTuple):
     """A decoded frame.
 
-    size: the int32 in front, so without its own 4 bytes. api_version: the version of the request;
-    body_version: the version the body is written in. They differ only where a
-        broker answered an ApiVersions request with error 35 and a version 0 body.
+    size: the size field, without its own 4 bytes. api_version: the version of the request;
+    body_version: the version of the body. They differ only if a broker responded to an ApiVersions
+    request with error 35 and a version 0 body.
     """
 
     size: int
@@ -63,7 +63,7 @@ class Frame(NamedTuple):
 
 
 class Body(NamedTuple):
-    """A decoded body and the version it is written in."""
+    """A decoded body and its version."""
 
     message: Message
     version: int
@@ -76,10 +76,10 @@ def decode_frame(
     lenient: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Frame:
-    """Decode one whole frame, size included.
+    """Decode one frame, size included.
 
-    response_to: None for a request; for a response, the API key and version of the request it
-    answers. lenient: as for a message; what was bent stands in `header.bent` and `body.bent`.
+    response_to: None for a request; for a response, the API key and version of its request.
+    lenient: as for a message; deviations are in `header.bent` and `body.bent`.
 
     Raises DecodeError (Truncated, LimitExceeded, TrailingBytes, ...), UnknownApiKey,
     UnsupportedVersion.
@@ -128,7 +128,7 @@ def decode_request_body(
     """Decode the body of a request that begins at `start` and fills the rest of `data`."""
     info = REGISTRY.request(api_key)
     if info is None:
-        raise UnknownApiKey(f"no API has the key {api_key}")
+        raise UnknownApiKey(f"unknown API key {api_key}")
     return _decode(info.name, version, data, start, lenient, limits)
 
 
@@ -143,30 +143,30 @@ def decode_response_body(
     """Decode the body of the response to a request of that version; it begins at `start` and fills
     the rest of `data`.
 
-    A broker that does not know the asked version of ApiVersions answers error 35 with a version 0
-    body (KIP-511), so the error code is looked at before the version is chosen.
+    A broker without the requested version of ApiVersions responds with error 35 and a version 0
+    body (KIP-511), so the error code decides the version.
     """
     info = REGISTRY.response(api_key)
     if info is None:
-        raise UnknownApiKey(f"no API has the key {api_key}")
+        raise UnknownApiKey(f"unknown API key {api_key}")
     *others, last = response_body_versions(api_key, version, data, start)
     for other in others:
         try:
             return Body(_decode(info.name, other, data, start, lenient, limits), other)
         except DecodeError:
-            continue  # the error in the version that was asked for is the telling one
+            continue  # the error of the requested version is reported
     return Body(_decode(info.name, last, data, start, lenient, limits), last)
 
 
 def response_body_versions(
     api_key: int, version: int, data: bytes, start: int = 0
 ) -> tuple[int, ...]:
-    """Say in which versions the response body at `start` may be written, the likeliest first; the
-    last is the one that was asked for.
+    """Return the possible versions of the response body at `start`, the likeliest first; the last
+    is the requested one.
     """
     error = int.from_bytes(data[start : start + 2], "big", signed=True)
     if api_key == ApiKey.API_VERSIONS and version and error == ErrorCode.UNSUPPORTED_VERSION:
-        return 0, version  # some brokers answer in the asked version all the same
+        return 0, version  # some brokers respond in the requested version nevertheless
     return (version,)
 
 
@@ -194,13 +194,12 @@ def encode_frame(
     """Encode a request or response with its size and header.
 
     client_id: of a request; a response has none. header_tags: tagged fields of a flexible header.
-    lenient: write what a lenient decode kept, as the bytes it was.
-    Raises EncodeError, UnsupportedVersion, and UnknownApiKey for a message that is neither request
-    nor response.
+    lenient: write a leniently decoded message as its original bytes. Raises EncodeError,
+    UnsupportedVersion, and UnknownApiKey for a message that is neither request nor response.
     """
     info = REGISTRY.get(type(message).__name__)
     if info.api_key is None or info.type not in ("request", "response"):
-        raise UnknownApiKey(f"{info.name} is no request or response: it has no frame of its own")
+        raise UnknownApiKey(f"{info.name} is neither a request nor a response: it has no frame")
     body = message.encode(version, lenient=lenient)
     if info.type == "request":
         header_version = request_header_version(info.api_key, version)

@@ -1,8 +1,8 @@
-"""Which header travels with which message, and reading it.
+"""Reads headers, and chooses the header version of a message.
 
 Law: the header's version follows from the API key and the API version alone. The two exceptions:
 ControlledShutdown version 0 has no client id, and an ApiVersions response never has tagged fields,
-since its reader does not know yet whether the broker speaks them (KIP-511).
+since its reader does not know yet whether the broker supports them (KIP-511).
 
     request header 0  api key, api version, correlation id
                    1  + client id
@@ -30,7 +30,7 @@ REQUEST_PREFIX: Final = 8
 
 
 class RequestHead(NamedTuple):
-    """A request header where it was found; `end` is the index of the first byte of the body."""
+    """A decoded request header; `end` is the index of the first byte of the body."""
 
     header: RequestHeader
     header_version: int
@@ -38,7 +38,7 @@ class RequestHead(NamedTuple):
 
 
 class ResponseHead(NamedTuple):
-    """A response header where it was found; `end` is the index of the first byte of the body."""
+    """A decoded response header; `end` is the index of the first byte of the body."""
 
     header: ResponseHeader
     header_version: int
@@ -46,9 +46,7 @@ class ResponseHead(NamedTuple):
 
 
 def request_header_version(api_key: int, api_version: int) -> int:
-    """Say which request header travels with that request; UnknownApiKey for a key that no message
-    has.
-    """
+    """Return the header version of a request; UnknownApiKey for an unknown key."""
     flexible = _first_flexible("request", api_key)
     if api_version == 0 and api_key == _CONTROLLED_SHUTDOWN:
         return 0
@@ -56,9 +54,7 @@ def request_header_version(api_key: int, api_version: int) -> int:
 
 
 def response_header_version(api_key: int, api_version: int) -> int:
-    """Say which response header travels with that response; UnknownApiKey for a key that no message
-    has.
-    """
+    """Return the header version of a response; UnknownApiKey for an unknown key."""
     flexible = _first_flexible("response", api_key)
     return 1 if api_version >= flexible and api_key != _API_VERSIONS else 0
 
@@ -68,12 +64,12 @@ _flexible: Final[dict[tuple[str, int], int]] = {}
 
 
 def _first_flexible(type: str, api_key: int) -> int:
-    """Find the first version of a message with tagged fields; kept, for it is asked every frame."""
+    """Find the first version of a message with tagged fields; cached, as every frame needs it."""
     found = _flexible.get((type, api_key))
     if found is None:
         info = REGISTRY.find(type, api_key)
         if info is None:
-            raise UnknownApiKey(f"no API has the key {api_key}")
+            raise UnknownApiKey(f"unknown API key {api_key}")
         found = _flexible[type, api_key] = _NEVER if info.flexible is None else info.flexible
     return found
 
@@ -84,7 +80,7 @@ def decode_request_header(
     """Read the request header at `start` (behind the size); of an unknown API key, as header
     version 1.
 
-    lenient: keep a client id that is not UTF-8 (by surrogateescape); the header's `bent` says so.
+    lenient: keep a client id that is not UTF-8 (by surrogateescape); the header's `bent` counts it.
     Raises DecodeError whose offset counts from the beginning of `data`.
     """
     if len(data) - start < REQUEST_PREFIX:
@@ -113,8 +109,8 @@ def decode_response_header(
     *,
     limits: Limits = DEFAULT_LIMITS,
 ) -> ResponseHead:
-    """Read the response header at `start` (behind the size) of the answer to a request of that key
-    and version.
+    """Read the response header at `start` (behind the size) of the response to a request of that
+    key and version.
 
     Raises DecodeError whose offset counts from the beginning of `data`.
     """
@@ -128,8 +124,8 @@ def decode_response_header(
 
 
 def _located(error: Exception, name: str, reader: Reader) -> DecodeError:
-    """Say where in the data a header fails: headers are tried at many a guess, so nobody walks them
-    again for the field.
+    """Add the offset at which a header fails. Headers are decoded for many guesses, so they are not
+    decoded again to find the field.
     """
     at = min(reader.pos, len(reader.data))
     if isinstance(error, DecodeError):

@@ -1,4 +1,4 @@
-"""Messages <-> JSON objects, in the form of Kafka's own converters.
+"""Converts messages to and from JSON objects, in the form of Kafka's own converters.
 
 Law: `from_json(name, version, to_json(m, version)) == m` for every m decoded in that version; the
 result of `to_json` holds only what `json` can write.
@@ -30,8 +30,8 @@ Convert = Callable[[Any], Json]
 
 
 class _Step(NamedTuple):
-    """How one field is written; `convert` None means as it is, `omit` is the value that is left
-    out.
+    """How one field is written; `convert` None writes the value as it is, `omit` is the value that
+    is left out.
     """
 
     attribute: str
@@ -82,7 +82,7 @@ def _plan(cls: type[Structure], version: int) -> tuple[_Step, ...]:
 
 
 def check_version(cls: type[Structure], version: int) -> None:
-    """Refuse a version that a message has not; UnsupportedVersion. Structs have any."""
+    """Raise UnsupportedVersion for a version that a message does not have. Structs have any."""
     name = cls.__name__
     if name in REGISTRY and REGISTRY.load(name) is cls:
         _check_version(REGISTRY.get(name), version)
@@ -124,12 +124,12 @@ def uuid_bytes(text: str) -> bytes:
     except ValueError:  # not ASCII, or a length that base64 never has
         value = b""
     if len(value) != 16 or uuid_text(value) != text:
-        raise ValueError(f"{text!r} is no uuid: 22 characters of URL-safe base64")
+        raise ValueError(f"invalid uuid {text!r}: expected 22 characters of URL-safe base64")
     return value
 
 
 def float_form(value: float) -> Json:
-    """Make what JSON can write of a float."""
+    """Make the JSON value of a float."""
     if math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
@@ -150,7 +150,7 @@ def from_json(name: str, version: int, obj: Json) -> Message:
     """Build the message `name` from its JSON object at a version; a field that is missing takes its
     default.
 
-    Raises UnknownApiKey, UnsupportedVersion, and InvalidValue naming the path of what cannot be.
+    Raises UnknownApiKey, UnsupportedVersion, and InvalidValue with the path of an invalid value.
     """
     info = REGISTRY.get(name)
     _check_version(info, version)
@@ -173,12 +173,12 @@ def _build(cls: Any, version: int, obj: Json, path: str) -> Any:
         values[row.attribute] = _value(row, version, value, f"{path}.{key}", cls)
     try:
         return cls(**values)
-    except TypeError as error:  # a compiled class refuses null in a field that is never nullable
+    except TypeError as error:  # a compiled class rejects null in a field that is never nullable
         raise InvalidValue(str(error), _refused(cls, values, path)) from None
 
 
 def _refused(cls: Any, values: dict[str, Any], path: str) -> str:
-    """Find the path of the value that a compiled class refused: its error does not name it."""
+    """Find the path of the value that a compiled class rejected: its error does not name it."""
     for attribute, value in values.items():
         try:
             cls(**{attribute: value})

@@ -1,9 +1,9 @@
-"""Messages -> JSON text, by a template for each struct and version.
+"""Writes messages as JSON text, by a template per struct and version.
 
-Law: the text is what `json` writes of `to_json`, without blanks: character for character, but for
-secrets (see `secrets`), whose length stands in their place unless they are asked for.
+Law: the text equals `json`'s output for `to_json`, without blanks, except for secrets (see
+`secrets`), which are replaced by their length unless requested.
 
-    struct, version --once--> '{"topics":%s,"timeoutMs":%s}', and how to write what is no number
+    struct, version --once--> '{"topics":%s,"timeoutMs":%s}', and how to write other values
     message --------> values, by one attrgetter --> texts --> '{"topics":["a"],"timeoutMs":500}'
 """
 
@@ -42,8 +42,8 @@ SECRET_BYTES: Final = 9
 HIDE: Final = 1
 DOUBTFUL: Final = 2
 RECORDS: Final = 4
-"""What is hidden: secrets; every text and all bytes of a message that may carry secrets, as it was
-not decoded byte for byte; records, as their topic holds secrets. 0 hides nothing.
+"""What to hide: secrets; all text and bytes of a message that may contain secrets and was not
+decoded byte for byte; records of a topic with secrets. 0 hides nothing.
 """
 
 TOPIC_FIELDS: Final = ("topic", "name")
@@ -60,7 +60,7 @@ KINDS: Final = {
     "bool": BOOL,
     "float64": FLOAT,
 }
-"""Types that are not written as Python writes their values."""
+"""Types whose values are not written by `str`."""
 
 
 Getter: TypeAlias = Callable[[object], tuple[Any, ...]]
@@ -71,7 +71,7 @@ class Template:
     """How the structs of a class are written at a version.
 
     get: gives the values that are always there, for which `shape` has places; special: index, kind
-    and template of those that are no plain numbers. get_tagged: gives the others, written only
+    and template of values other than plain numbers. get_tagged: gives the others, written only
     where they differ from `defaults`, and the unknown tags, if the class has any. config: whether
     name and value decide what is hidden. metadata: writes the struct where its topic's records are
     secret; None where it has none.
@@ -82,7 +82,7 @@ class Template:
         always = [row for row in rows if row.tag < 0]
         tagged = [row for row in rows if row.tag >= 0]
         default = cls()
-        owner: Any = cls  # a class of Python's, whichever way it is compiled
+        owner: Any = cls  # a Python class, compiled or not
         module = owner.__module__.rpartition(".")[2]
         if hide and module == SNAPSHOT_MODULE:  # of the metadata log, which alone has snapshots
             hide |= RECORDS
@@ -136,12 +136,12 @@ class Template:
         return self.shape % tuple(texts)
 
     def is_metadata(self, struct: object) -> bool:
-        """Whether the records of a struct are those of the metadata topic."""
+        """Return whether the records of a struct are those of the metadata topic."""
         topic: Any = getattr(struct, self.topic)
         return (uuid_text(topic) if self.topic == TOPIC_ID else topic) in METADATA_TOPICS
 
     def write_by_row(self, struct: object) -> str:
-        """Write a struct that has values which are not always there, or are hidden sometimes."""
+        """Write a struct with optional or hidden values."""
         parts: list[str] = []
         defaults = iter(self.defaults)
         for row in self.rows:
@@ -170,7 +170,7 @@ class Template:
 
 
 def topic_field(rows: list[FieldRow]) -> str:
-    """Find the field that says whose records a struct holds; "" where there is none."""
+    """Find the field that names the topic of a struct's records; "" if there is none."""
     types = {row.attribute: row.type for row in rows}
     for name in TOPIC_FIELDS:
         if types.get(name) == "string":
@@ -195,7 +195,7 @@ def holds_records(cls: type[Structure], version: int) -> bool:
 
 
 def getter(names: list[str]) -> Getter:
-    """Make what gives the values of attributes as a tuple."""
+    """Make a function that returns the values of attributes as a tuple."""
     if len(names) > 1:
         return attrgetter(*names)
     if names:
@@ -205,7 +205,7 @@ def getter(names: list[str]) -> Getter:
 
 
 def kind_of(row: FieldRow, hide: int) -> int:
-    """Say how a field is written; 0 for a number."""
+    """Return how a field is written; 0 for a number."""
     element = row.type.removeprefix("[]")
     if element[0].isupper():
         kind = STRUCT
@@ -272,7 +272,7 @@ def template(cls: type[Structure], version: int, secrets: bool, doubtful: bool =
     no such version.
 
     secrets: whether secrets are written. doubtful: whether the message was not decoded byte for
-    byte: then any text of one that may carry secrets is taken for a secret.
+    byte: then all text of a message that may contain secrets is secret.
     """
     return _template(cls, version, 0 if secrets else HIDE | DOUBTFUL if doubtful else HIDE)
 
@@ -290,8 +290,8 @@ def to_json_text(
 ) -> str:
     """Write the JSON of a message (or of one of its structs) at a version.
 
-    secrets: whether secrets are written; their length stands in their place otherwise. doubtful: as
-    for `template`. Raises UnsupportedVersion for a message that has no such version.
+    secrets: whether secrets are written, or their length. doubtful: as for `template`. Raises
+    UnsupportedVersion for a message that has no such version.
     """
     return template(type(message), version, secrets, doubtful).write(message)
 

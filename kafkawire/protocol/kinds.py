@@ -1,8 +1,7 @@
-"""The kinds of embedded payloads: how each is read, and when a guess at it is plausible.
+"""The kinds of embedded payloads: how to decode each, and when a guess is plausible.
 
-Law: nothing here raises on content. Bytes that are not what they should be make a payload with an
-`error`; what is not certain to be of a kind is taken for it only if it decodes to the last byte and
-looks like it.
+Law: content never raises. Malformed bytes give a payload with an `error`; a kind is guessed only if
+the bytes decode to the last one and are plausible.
 """
 
 from __future__ import annotations
@@ -23,16 +22,15 @@ from .sticky import CooperativeStickyUserData, StickyUserData
 from .versioned import Reading, decode_at, newest_fit, read_versioned, try_versioned
 
 REQUEST: Final = "request"
-"""The kind of a whole request, header and body but no size, inside another."""
+"""The kind of a request inside another: header and body without size."""
 
 
 class Kind(NamedTuple):
     """One kind of payload.
 
-    read: raises WireError for what is none. named: the bytes that hold the version; None where its
-        length tells.
-    plausible: whether a value that decoded is likely to be meant; None for a kind that is never
-        guessed.
+    read: raises WireError for other bytes. named: the bytes with the version; None if the version
+    follows from the length. plausible: whether a decoded value is likely to be of this kind; None
+    for a kind that is never guessed.
     """
 
     read: Callable[[bytes, Limits], Reading]
@@ -41,7 +39,7 @@ class Kind(NamedTuple):
 
 
 def read_payload(path: str, kind: str, data: bytes, limits: Limits) -> Payload:
-    """Decode bytes that are known to be of a kind; what is wrong with them goes into `error`."""
+    """Decode bytes of a known kind; a fault is in `error`."""
     known = KINDS[kind]
     try:
         version, read_as, value = known.read(data, limits)
@@ -52,7 +50,7 @@ def read_payload(path: str, kind: str, data: bytes, limits: Limits) -> Payload:
 
 
 def recognise(kinds: Iterable[str], data: bytes, limits: Limits) -> str | None:
-    """Say which kind the bytes are; None unless just one fits to the last byte and is plausible."""
+    """Guess the kind of the bytes; None unless exactly one fits all bytes and is plausible."""
     fitting = []
     for kind in kinds:
         plausible = KINDS[kind].plausible
@@ -70,7 +68,7 @@ def _named_version(named: slice | None, data: bytes) -> int | None:
     return int.from_bytes(data[named], "big", signed=True)
 
 
-# -- reading what does not begin with an int16 version
+# -- payloads that do not begin with an int16 version
 
 
 def _read_request(data: bytes, limits: Limits) -> Reading:
@@ -102,12 +100,12 @@ def _read_streams(data: bytes, limits: Limits) -> Reading:
     info = REGISTRY.get(name)
     version = int.from_bytes(data[:4], "big", signed=True)
     if not info.first <= version <= info.last:
-        # of a newer one Streams itself reads no more than the version (version probing, KIP-268)
+        # of a newer one, Streams itself reads only the version (version probing, KIP-268)
         raise UnsupportedVersion(f"{name} has versions {info.first}-{info.last}, not {version}")
     return Reading(version, version, decode_at(REGISTRY.load(name), data, 0, version, limits))
 
 
-# -- what a guess must look like
+# -- plausibility of a guess
 
 TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 

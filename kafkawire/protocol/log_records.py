@@ -1,8 +1,7 @@
-"""Records of Kafka's own logs, as the messages they carry.
+"""Decodes and encodes records of Kafka's internal logs.
 
-Law: content never raises. What cannot be decoded (an unknown type or version, short or broken
-bytes) is a part with its raw bytes and the reason; a null is no part at all, and a null value is a
-tombstone.
+Law: content never raises. What cannot be decoded (an unknown type or version, truncated or corrupt
+bytes) is a part with its raw bytes and the reason; null is None, and a null value is a tombstone.
 
     log                    key                            value
     __consumer_offsets     int16 type | body, version 0   int16 version | body
@@ -13,8 +12,7 @@ tombstone.
     control records        int16 version | int16 type     transaction markers: int16 version | body
     of any log                                            KRaft: body, which begins with its version
 
-What stands before a key is the record's type, before its value the value's version: old schemas
-called both "version".
+A key begins with the record's type, a value with its version: old schemas called both "version".
 """
 
 from __future__ import annotations
@@ -45,22 +43,21 @@ from .secrets import SECRET_MESSAGES, placeholder
 from .versioned import decode_at
 
 PREFIX: Final = 2
-"""Bytes of a type or version in front."""
+"""Bytes of the leading type or version."""
 
 FRAME_VERSION: Final = 1
-"""The one version of the frame around metadata records."""
+"""The only version of the frame around metadata records."""
 
 
 class LogPart(NamedTuple):
     """The key or the value of a log record.
 
     raw: its bytes.
-    name: the message it is; None where its type is not known.
-    type: the record's type, where these bytes say it (coordinators' keys, framed values).
-    version: the version that the body was read as; None where it is not known.
-    message: the decoded body; None beside an error. What was bent stands in its `bent`.
-    error: why it is not decoded, with field and byte; None if it was.
-    secret: whether the bytes hold a secret, or may: those of the metadata log that are not decoded.
+    name: the name of its message; None for an unknown type. type: the record's type, if these bytes
+    have it (coordinators' keys, framed values). version: the version of the body; None if unknown.
+    message: the decoded body, deviations in its `bent`; None if there is an error. error: why it is
+    not decoded, with field and byte, or None. secret: whether the bytes contain or may contain a
+    secret: undecoded ones of the metadata log.
     """
 
     raw: bytes
@@ -75,7 +72,7 @@ class LogPart(NamedTuple):
         """Make a JSON object: name, type, version, message; or error and the bytes in hex.
 
         Payloads inside (subscriptions, assignments) follow their raw fields, as `<field>Decoded`.
-        secrets: whether secrets are shown; their length stands in their place otherwise.
+        secrets: whether secrets are shown, or their length.
         """
         said = {"name": self.name, "type": self.type, "version": self.version}
         made: dict[str, Json] = {key: value for key, value in said.items() if value is not None}
@@ -91,7 +88,7 @@ class LogPart(NamedTuple):
 
 
 class LogRecord(NamedTuple):
-    """A record of an internal log. key, value: None where they are null."""
+    """A record of an internal log. key, value: None if they are null."""
 
     key: LogPart | None
     value: LogPart | None
@@ -116,7 +113,7 @@ def decode_log_record(
 
 
 def _marked(part: LogPart | None) -> LogPart | None:
-    """Mark a part of the metadata log whose bytes hold a secret, or may."""
+    """Mark a part of the metadata log whose bytes contain, or may contain, a secret."""
     if part is None or (part.message is not None and part.name not in SECRET_MESSAGES):
         return part
     return part._replace(secret=True)
@@ -143,7 +140,7 @@ def decode_control_record(
 
 
 def encode_log_message(message: Message, version: int) -> bytes:
-    """Encode a message as the key or value of the log record it belongs to, prefix included.
+    """Encode a message as the key or value of its log record, prefix included.
 
     Raises EncodeError, UnsupportedVersion, and UnknownApiKey for a message of no log.
     """
@@ -195,7 +192,7 @@ def _value(name: str, raw: bytes, limits: Limits) -> LogPart:
 
 
 def _append_only(name: str, raw: bytes, limits: Limits) -> LogPart:
-    """Read what newer versions only append to: a newer one is read as the newest known."""
+    """Read a value to which newer versions only append: a newer one is read as the newest known."""
     version = min(_int16(raw, "version"), REGISTRY.get(name).last)
     return _body(LogPart(raw, name, version=version), PREFIX, limits)
 
@@ -226,7 +223,7 @@ def _framed(types: dict[int, str], raw: bytes, limits: Limits) -> LogPart:
 
 
 def _body(part: LogPart, start: int, limits: Limits) -> LogPart:
-    """Decode the body that begins at `start`; the part keeps what its prefix said."""
+    """Decode the body at `start`; the part keeps the fields of its prefix."""
     assert part.name is not None
     assert part.version is not None
     try:
@@ -255,4 +252,4 @@ def _prefix(name: str, version: int) -> bytes:
         return bytes([FRAME_VERSION, FRAME_TYPE[name], version])
     if name in BARE:
         return b""
-    raise UnknownApiKey(f"{name!r} is in no log")
+    raise UnknownApiKey(f"{name!r} is not a log record")

@@ -1,6 +1,6 @@
-"""Kafka's own logs: which topics they are, and which messages their record types stand for.
+"""Kafka's internal logs: their topics, and the messages of their record types.
 
-Law: a type means something in one log only, so every log has a table of its own.
+Law: a type is valid in one log only, so every log has a table of its own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ..records.control import MESSAGES as KRAFT_CONTROL
 
 
 class InternalLog(StrEnum):
-    """The logs whose records Kafka itself writes and reads."""
+    """The logs that Kafka itself writes and reads."""
 
     OFFSETS = "offsets"
     TRANSACTIONS = "transactions"
@@ -28,7 +28,7 @@ TOPICS: Final = {
     "__cluster_metadata": InternalLog.METADATA,
     "__remote_log_metadata": InternalLog.REMOTE,
 }
-"""Topic -> what its records are."""
+"""Topic -> the log type of its records."""
 
 COORDINATED: Final[dict[InternalLog, dict[int, str]]] = {
     InternalLog.OFFSETS: {
@@ -110,7 +110,7 @@ CONTROL_VALUES: Final = {0: END_TXN, 1: END_TXN} | {
 """Control record type -> the message in its value."""
 
 FORMER: Final = {"ClientQuotaRecord": "QuotaRecord"}
-"""What a type and version stood for before: Kafka 2.7 wrote another record under the same."""
+"""Former meanings of a type and version: Kafka 2.7 wrote another record under the same."""
 
 
 def _types_by_name(table: dict[InternalLog, dict[int, str]], suffix: str = "") -> dict[str, int]:
@@ -118,13 +118,13 @@ def _types_by_name(table: dict[InternalLog, dict[int, str]], suffix: str = "") -
 
 
 KEY_TYPE: Final = _types_by_name(COORDINATED, "Key")
-"""Message in a coordinator's key -> the type in front of it."""
+"""Message in a coordinator's key -> its type."""
 
 FRAME_TYPE: Final = _types_by_name(FRAMED) | {"QuotaRecord": 14}
-"""Message in a framed value -> the type in its frame."""
+"""Message in a framed value -> its type."""
 
 VERSIONED: Final = frozenset(_types_by_name(COORDINATED, "Value")) | {CONTROL_KEY, END_TXN}
-"""Messages with their version in front."""
+"""Messages with a leading version."""
 
 BARE: Final = frozenset(KRAFT_CONTROL.values())
-"""Messages with nothing in front."""
+"""Messages without a prefix."""

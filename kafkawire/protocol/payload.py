@@ -1,6 +1,6 @@
-"""One embedded payload: what a bytes field of a message turned out to hold.
+"""An embedded payload: the decoded content of a bytes field.
 
-Law: a payload has either a value, and the version it was read as, or an error that says why not.
+Law: a payload has either a value and the version it was read as, or an error.
 """
 
 from __future__ import annotations
@@ -15,18 +15,17 @@ from .json_text import shown_json
 
 
 class Payload(NamedTuple):
-    """What a bytes field holds.
+    """The content of a bytes field.
 
-    path: the field, as `protocols[0].metadata`, from the message that was asked about.
+    path: the field, as `protocols[0].metadata`.
     kind: the name of a message or of one of our own structures (`ConnectAssignment`,
         `StickyUserData`), or `request`.
-    version: the version that the payload names; None where it is too short to name one.
-    read_as: the version whose layout fitted: the newest known one where `version` is newer, an
-        older one where a client labelled its payload with a version it does not write. None beside
-        an error.
-    value: the decoded payload (for a request, a Frame); None beside an error. What was bent stands
-        in its `bent`.
-    error: why it cannot be decoded, with field and byte offset; None if it was.
+    version: the version in the payload; None if it is too short to have one.
+    read_as: the version whose layout fitted: the newest known one if `version` is newer, an older
+    one if a client labelled its payload with a wrong version. None if there is an error.
+    value: the decoded payload (for a request, a Frame), deviations in its `bent`; None if there is
+    an error.
+    error: why it cannot be decoded, with field and byte offset, or None.
     inner: the payload inside this one (a subscription's user data, a Connect worker's allocation),
         if it is known.
     """
@@ -40,9 +39,9 @@ class Payload(NamedTuple):
     inner: Payload | None = None
 
     def to_json(self, *, secrets: bool = True) -> dict[str, Json]:
-        """Make a JSON object: kind, version, readAs where it differs; value and bent, or error.
+        """Make a JSON object: kind, version, readAs if it differs; value and bent, or error.
 
-        An inner payload follows the raw field it came from, under the field's name and `Decoded`.
+        An inner payload follows its raw field, under the field's name and `Decoded`.
         secrets: whether secrets in it are shown.
         """
         made: dict[str, Json] = {"kind": self.kind, "version": self.version}
@@ -63,7 +62,7 @@ class Payload(NamedTuple):
 
 def json_name(struct: Structure, attribute: str) -> str:
     """Find the JSON name of a struct's field."""
-    cls: Any = type(struct)  # which mypy does not see can be hashed
+    cls: Any = type(struct)  # mypy does not see that it is hashable
     return _json_name(cls, attribute)
 
 
@@ -74,7 +73,7 @@ def _json_name(cls: Any, attribute: str) -> str:
 
 
 def decoded_name(struct: Structure, attribute: str) -> str:
-    """Name the JSON sibling under which the decoded form of a bytes field stands."""
+    """Return the JSON key for the decoded form of a bytes field."""
     return f"{json_name(struct, attribute)}Decoded"
 
 

@@ -1,7 +1,7 @@
-"""Says which parts of messages are secret.
+"""Decides which parts of messages are secret.
 
-Law: as Kafka decides (ConfigDef.Type.PASSWORD, `maybeSensitive` of the broker's configs): a config
-whose type is unknown is treated as a secret. What is not certain to be harmless is hidden.
+Law: as in Kafka (ConfigDef.Type.PASSWORD, `maybeSensitive` of the broker's configs), a config of
+unknown type is secret. When in doubt, a value is hidden.
 
     fields    credentials by themselves: tokens, passwords, keys, salts, messages in an Envelope
     configs   a name and a value; the name and `isSensitive` decide
@@ -29,7 +29,7 @@ SECRET_FIELDS: Final = frozenset(
         "storedKey",
     }
 )
-"""Fields of Kafka's JSON form that hold credentials, or whole messages that may."""
+"""Fields of Kafka's JSON form with credentials, or with whole messages that may contain some."""
 
 CONFIG_STRUCTS: Final = frozenset(
     {
@@ -73,13 +73,13 @@ def _snake(name: str) -> str:
 
 
 SECRET_ATTRIBUTES: Final = frozenset({*map(_snake, SECRET_FIELDS), "unaligned_records"})
-"""The same fields as Python names them, and the records of a snapshot of the metadata."""
+"""The same fields by their Python names, and the records of a metadata snapshot."""
 
 SECRET_MODULES: Final = frozenset(map(_snake, SECRET_MESSAGES))
-"""The modules of those messages, whose structs may carry them."""
+"""The modules of those messages."""
 
 SNAPSHOT_MODULE: Final = "fetch_snapshot_response"
-"""The module of the response that carries records of the metadata topic alone."""
+"""The module of the response with records of the metadata topic only."""
 
 METADATA_TOPIC: Final = "__cluster_metadata"
 METADATA_TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -92,26 +92,26 @@ _LISTENER_PREFIXES: Final = (
     re.compile(r"^listener\.name\.[^.]+\."),
     re.compile(r"^listener\.name\.[^.]+\.[^.]+\."),
 )
-"""What dynamic configs of a listener, and of a SASL mechanism there, have in front (KIP-226)."""
+"""The prefix of dynamic configs of a listener and its SASL mechanisms (KIP-226)."""
 
 _SECRET_NAME: Final = re.compile(
     r"passw|passphrase|secret|credential|token|jaas|private|certificate|\bkeys?\b|apikey|accesskey"
 )
-"""What names of secrets have in them."""
+"""Parts of names that indicate secrets."""
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9._$-]{0,256}")
 
 _HARMLESS: Final = frozenset(
     {"true", "false", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL", "OFF"}
 )
-"""Values that are no secret under any name: truth values, and the levels of loggers."""
+"""Values that are never secret: booleans and log levels."""
 
 
 @lru_cache(1 << 12)
 def is_secret_config(name: str, sensitive: bool | None) -> bool:
     """Whether the value of a config is secret.
 
-    sensitive: `isSensitive` as the broker says it; None where a message does not.
+    sensitive: the broker's `isSensitive`; None if the message has none.
     """
     if sensitive:
         return True
@@ -122,7 +122,7 @@ def is_secret_config(name: str, sensitive: bool | None) -> bool:
 
 
 def placeholder(count: int, unit: str) -> str:
-    """Write what stands in the place of so many bytes or characters."""
+    """Return the replacement of a secret of that many bytes or characters."""
     return f"(redacted, {count} {unit})" if count == 1 else f"(redacted, {count} {unit}s)"
 
 
@@ -136,7 +136,7 @@ def hides_value(struct: object) -> bool:
 
 
 def hides_name(struct: object) -> bool:
-    """Whether the name of one of CONFIG_STRUCTS is hidden: it is not a name, but misread bytes."""
+    """Whether the name of one of CONFIG_STRUCTS is hidden, because it is misread bytes."""
     config: Any = struct
     return not is_config_name(config.name)
 
@@ -147,11 +147,11 @@ def is_config_name(name: str) -> bool:
 
 
 def may_hold_secret(api_name: str | None, is_known_version: bool, raw: bytes) -> bool:
-    """Whether the bytes of a body, or of a frame, that was not decoded may hold a secret.
+    """Whether the bytes of an undecoded body or frame may contain a secret.
 
-    api_name: None where it is not known whose bytes they are; is_known_version: whether the API has
-    the version that the header names. A raw token that a SaslHandshake of version 0 announced looks
-    like the request of an unknown API, or of an unknown version, where the handshake was not seen.
+    api_name: None if the API is unknown; is_known_version: whether the API has the version of the
+    header. A raw SASL token whose SaslHandshake v0 is not in the capture looks like a request of an
+    unknown API or version.
     """
     if api_name is None or not is_known_version or api_name in SECRET_APIS:
         return True
@@ -159,5 +159,5 @@ def may_hold_secret(api_name: str | None, is_known_version: bool, raw: bytes) ->
 
 
 def names_metadata(raw: bytes) -> bool:
-    """Whether the name or the id of the metadata topic is somewhere in these bytes."""
+    """Whether these bytes contain the name or id of the metadata topic."""
     return any(topic in raw for topic in _METADATA_BYTES)

@@ -1,14 +1,14 @@
-"""What the sticky assignors remember in a subscription's user data.
+"""The state of the sticky assignors in a subscription's user data.
 
-Law: nothing in front says the version; the length does.
+Law: the version follows from the length.
 
     assignor             user data
     sticky               topics with the partitions held | version 1: int32 generation (KIP-341)
     cooperative-sticky   int32 generation (KIP-429: what is held stands in the subscription itself)
 
 librdkafka and franz-go write the first layout for both assignors, so under the second name anything
-that is not four bytes long is read as the first. franz-go's version 0 with nothing held is four
-zero bytes, which no reader can tell from generation 0.
+but four bytes is read as the first. franz-go's empty version 0 is four zero bytes, which equals
+generation 0.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from ..primitives import FieldRow, Reader, Structure, Writer
 from .client_payload import ClientPayload
 
 DEFAULT_GENERATION: Final = -1
-"""The generation of a member that has not been in one."""
+"""The generation of a member without an assignment."""
 
 
 class StickyTopicPartitions(Structure):
-    """A topic and the partitions of it that a member held."""
+    """A topic and the member's partitions of it."""
 
     __match_args__: ClassVar[tuple[str, ...]] = ("topic", "partitions")
     __fields__: ClassVar[tuple[FieldRow, ...]] = (
@@ -38,7 +38,7 @@ class StickyTopicPartitions(Structure):
 
 
 class StickyUserData(ClientPayload):
-    """What a member held before, and in which generation of the group."""
+    """A member's previous partitions, and their generation of the group."""
 
     LAST = 1
     __match_args__: ClassVar[tuple[str, ...]] = ("previous_assignment", "generation")
@@ -86,7 +86,7 @@ class StickyUserData(ClientPayload):
 
 
 class CooperativeStickyUserData(ClientPayload):
-    """The generation of the group in which a member got what it holds."""
+    """The generation in which a member got its partitions."""
 
     __match_args__: ClassVar[tuple[str, ...]] = ("generation",)
     __fields__: ClassVar[tuple[FieldRow, ...]] = (

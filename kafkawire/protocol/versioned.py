@@ -1,14 +1,13 @@
-"""Payloads that carry their own version: int16 version, then the body at that version.
+"""Decodes and encodes payloads with a version: int16 version, then the body.
 
-Law: a version newer than the newest known one is read as that one where the clients promise that
-versions only append (the consumer and Connect protocols); bytes left over are kept, and the
-message's `bent` says so.
+Law: a version newer than the newest known one is read as that one if versions only append by
+contract (the consumer and Connect protocols); bytes after it are kept in the message's `bent`.
 
     JoinGroup, SyncGroup ...   00 03 | body of ConsumerProtocolSubscription 3
     Envelope                   00 00 | body of DefaultPrincipalData 0
 
 Some clients (kafka-go, old KafkaJS) label a version 0 subscription as version 1. Kafka itself
-refuses it; here it is read as what it is, if every byte of it fits an older version exactly.
+rejects it; here it is read as the older version if every byte fits.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from .client_payload import ClientPayload
 from .connect import ConnectAssignment, ConnectWorkerMetadata
 
 PREFIX: Final = 2
-"""Bytes of the version in front."""
+"""Bytes of the leading version."""
 
 APPEND_ONLY: Final = {
     "ConsumerProtocolSubscription": True,
@@ -31,7 +30,7 @@ APPEND_ONLY: Final = {
     "ConnectAssignment": True,
     "DefaultPrincipalData": False,
 }
-"""What carries its version in front -> whether a newer version may be read as the newest known."""
+"""Payload with a leading version -> whether a newer version may be read as the newest known."""
 
 CONNECT: Final[dict[str, type[ClientPayload]]] = {
     "ConnectWorkerMetadata": ConnectWorkerMetadata,
@@ -40,7 +39,7 @@ CONNECT: Final[dict[str, type[ClientPayload]]] = {
 
 
 class Reading(NamedTuple):
-    """A payload as it was read: `version` is the one it names, `read_as` the one that fitted."""
+    """A decoded payload: `version` is the one in the payload, `read_as` the one that fitted."""
 
     version: int
     read_as: int
@@ -56,14 +55,14 @@ class _Layouts(NamedTuple):
     append_only: bool
 
     def newest(self, version: int) -> int:
-        """Say as which version to read what names that one."""
+        """Return the version to read for the version in a payload."""
         return min(version, self.last) if self.append_only else version
 
 
 def encode_versioned(message: Message, version: int) -> bytes:
-    """Encode a message with its version in front, as a JoinGroup carries its metadata.
+    """Encode a message with a leading version, as the metadata in JoinGroup.
 
-    Raises EncodeError, UnsupportedVersion, and UnknownApiKey for a message that never carries its
+    Raises EncodeError, UnsupportedVersion, and UnknownApiKey for a message that has no leading
     version.
     """
     _layouts(type(message).__name__)
@@ -74,18 +73,18 @@ def encode_versioned(message: Message, version: int) -> bytes:
 def decode_versioned(
     name: str, data: bytes, *, limits: Limits = DEFAULT_LIMITS
 ) -> tuple[int, Message]:
-    """Decode a payload with its version in front: the version that it names, and the message.
+    """Decode a payload with a leading version; return the version and the message.
 
-    Bytes after the last field and text that is not UTF-8 are accepted, as Kafka does; the message's
-    `bent` says so. Raises DecodeError whose offset counts from the version, UnsupportedVersion, and
-    UnknownApiKey for a name that is not among the versioned payloads.
+    Bytes after the last field and text that is not UTF-8 are accepted, as in Kafka; the message's
+    `bent` lists them. Raises DecodeError whose offset counts from the version, UnsupportedVersion,
+    and UnknownApiKey for a name that is not among the versioned payloads.
     """
     reading = read_versioned(name, data, limits)
     return reading.version, reading.value
 
 
 def read_versioned(name: str, data: bytes, limits: Limits = DEFAULT_LIMITS) -> Reading:
-    """Decode as `decode_versioned` does, and say which layout fitted."""
+    """Decode as `decode_versioned` does; return also the version that fitted."""
     found = try_versioned(name, data, limits)
     if found is not None:
         return found
@@ -103,7 +102,7 @@ def read_versioned(name: str, data: bytes, limits: Limits = DEFAULT_LIMITS) -> R
 
 
 def try_versioned(name: str, data: bytes, limits: Limits = DEFAULT_LIMITS) -> Reading | None:
-    """Decode as `read_versioned` does; None for what it would refuse, without working out why."""
+    """Decode as `read_versioned` does; None instead of an error."""
     layouts = _layouts(name)
     version = _version(data)
     newest = layouts.newest(version)
@@ -119,14 +118,14 @@ def newest_fit(
 ) -> Reading | None:
     """Find the first of the versions (newest first) that can be read from `start`.
 
-    Only the first may bend what it reads (leave bytes, keep text that is not UTF-8): to fit an
-    older one is a guess, which must be exact. What is returned names the version that fitted.
+    Only the first may be read leniently (trailing bytes, text that is not UTF-8): an older version
+    is a guess, which must fit exactly. Returns also the version that fitted.
     """
     for version in versions:
         reader = Reader(data, start, lenient=True, limits=limits)
         try:
             value = cls.decode_from(reader, version)
-        except (IndexError, ValueError):  # what a reader stops with: short data, DecodeError, text
+        except (IndexError, ValueError):  # errors of a reader: truncated data, DecodeError, text
             continue
         value.bent = reader.finish()
         if value.bent is None or version == versions[0]:
@@ -135,7 +134,7 @@ def newest_fit(
 
 
 def decode_at(cls: Any, data: bytes, start: int, version: int, limits: Limits) -> Any:
-    """Decode what begins at `start`; offsets in errors count from the beginning of `data`."""
+    """Decode the body at `start`; offsets in errors count from the beginning of `data`."""
     try:
         return cls.decode(data[start:], version, lenient=True, limits=limits)
     except DecodeError as error:
@@ -150,7 +149,7 @@ def _version(data: bytes) -> int:
 def _layouts(name: str) -> _Layouts:
     append_only = APPEND_ONLY.get(name)
     if append_only is None:
-        raise UnknownApiKey(f"{name!r} is no payload that carries its version in front")
+        raise UnknownApiKey(f"{name!r} is not a payload with a leading version")
     ours = CONNECT.get(name)
     if ours is not None:
         return _Layouts(ours, ours.FIRST, ours.LAST, append_only)

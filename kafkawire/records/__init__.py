@@ -1,7 +1,7 @@
 """Record batches of magic 0, 1 and 2: reading, writing, compression, control records.
 
-Law: a records field is bytes until somebody asks; then what is wrong with it is an error with a
-path and an offset, and what it may cost is bounded.
+Law: a records field is decoded on demand; errors have a path and an offset, and time and memory are
+limited.
 
     RecordBatches(data) ─▶ Batch ─▶ Record objects, or Columns ─▶ Arrow
     BatchBuilder, MessageSetBuilder ─▶ bytes

@@ -1,11 +1,12 @@
-"""Columns as Arrow arrays. The only importer of pyarrow here.
+"""Makes Arrow arrays of record columns. The only module here that imports pyarrow.
 
-Law: no byte of a key, value or header is copied but into a view of 12 bytes or less; the arrays
-hold on to the buffers they point into.
+Law: keys, values and headers of more than 12 bytes are not copied; the arrays keep the buffers
+alive that they point into.
 
-Views (`binary_view`, `string_view`) are the one layout that can point into a batch, where values
-stand apart. Arrow writes them (Parquet, IPC) and casts them; some of its kernels (take, filter)
-know no views yet: cast to `PLAIN_SCHEMA` for those, at about the cost of making the views.
+Views (`binary_view`, `string_view`) are the only layout that can point into a batch, where values
+are not contiguous. Arrow writes them (Parquet, IPC) and casts them; some of its kernels (take,
+filter) do not support views yet: cast to `PLAIN_SCHEMA` for those, at about the cost of making the
+views.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ PLAIN_SCHEMA: Final = pa.schema(
         ),
     ]
 )
-"""The same without views: `columns.cast(PLAIN_SCHEMA)` copies, for kernels and readers without."""
+"""The same without views: `columns.cast(PLAIN_SCHEMA)` copies, for kernels without view support."""
 
 INT32, INT64, BYTES, TEXT = pa.int32(), pa.int64(), pa.binary_view(), pa.string_view()
 HEADERS: Final = SCHEMA.field("headers").type
@@ -84,13 +85,13 @@ def record_batch(columns: Columns) -> pa.RecordBatch:
 
 
 def memory(taken: bytearray, size: int) -> pa.Buffer:
-    """Make a buffer of the first `size` bytes, which keeps them alive; behind them is nothing."""
+    """Make a buffer of the first `size` bytes, which keeps them alive."""
     made = pa.py_buffer(taken)
     return made if len(taken) == size else made.slice(0, size)
 
 
 def steps(column: Steps, rows: int) -> pa.Buffer:
-    """Make a buffer of int32: zeros where the column never took memory."""
+    """Make a buffer of int32: zeros if the column has no memory."""
     return memory(column.numbers, 4 * rows) if column.numbers else pa.py_buffer(bytes(4 * rows))
 
 

@@ -1,6 +1,6 @@
-"""One record batch, seen through its header.
+"""Reads one record batch: its header, its checksum, its records.
 
-Law: nothing behind the header is touched until records are asked for; then the checksum comes
+Law: nothing after the header is read until records are requested; then the checksum is verified
 first, limits second.
 
     base offset: int64 │ length: int32 │ partition leader epoch: int32 │ magic: int8 │
@@ -38,18 +38,18 @@ LEGACY_CRC_START: Final = 16
 """Where the bytes under the checksum start, in magic 2 and before."""
 
 LARGEST_BASE_OFFSET: Final = 0x7FFFFFFF7FFFFFFF
-"""No offset delta takes it beyond an int64."""
+"""The highest base offset to which any offset delta can be added within an int64."""
 
 TRANSACTIONAL_BIT: Final = 0x10
 CONTROL_BIT: Final = 0x20
 DELETE_HORIZON_BIT: Final = 0x40
 
 NONE: Final = -1
-"""What ids, epochs, sequences and timestamps are where there is none."""
+"""The value of missing ids, epochs, sequences and timestamps."""
 
 
 class TimestampType(IntEnum):
-    """Whose clock a batch's timestamps are from."""
+    """The source of a batch's timestamps."""
 
     NO_TIMESTAMP_TYPE = -1
     CREATE_TIME = 0
@@ -60,8 +60,9 @@ class TimestampType(IntEnum):
 class Batch:
     """A record batch in `data[start:end]`.
 
-    Fields are as stored, in Kafka's names; those that magic 0 and 1 lack are -1. For a compressed
-    message of magic 0 or 1, `records_count` is -1 and `base_offset` takes a decompression.
+    Fields are as stored, in Kafka's names; those that magic 0 and 1 do not have are -1. For a
+    compressed message of magic 0 or 1, `records_count` is -1 and `base_offset` needs a
+    decompression.
 
     index: its place in the records field, for error paths.
     """
@@ -136,11 +137,11 @@ class Batch:
             f"{count} records, {self.size} bytes>"
         )
 
-    # -- the header, read further
+    # -- the header
 
     @property
     def path(self) -> str:
-        """The batch, as error paths name it."""
+        """The batch in error paths."""
         return f"batch[{self.index}]"
 
     @property
@@ -150,7 +151,7 @@ class Batch:
 
     @property
     def base_offset(self) -> int:
-        """The first offset the batch stands for."""
+        """The first offset of the batch."""
         if self._base_offset is None:
             messages = self._messages(Budget(self.limits), True)
             if messages.fault is not None and not messages.spans:
@@ -159,7 +160,7 @@ class Batch:
 
     @property
     def compression(self) -> Compression:
-        """The codec; UnsupportedCompression where it is unknown or not allowed in that magic."""
+        """The codec; UnsupportedCompression if it is unknown or not allowed in that magic."""
         try:
             return codec_of(self.attributes, self.magic)
         except WireError as error:
@@ -199,7 +200,7 @@ class Batch:
         return self.sequence(self.last_offset)
 
     def sequence(self, offset: int) -> int:
-        """Say the producer's sequence for the record at that offset; -1 if there are none."""
+        """Return the producer's sequence of the record at that offset; -1 if there is none."""
         if self.base_sequence < 0:
             return NONE
         return (self.base_sequence + offset - self.base_offset) & 0x7FFFFFFF
@@ -207,7 +208,7 @@ class Batch:
     # -- the checksum
 
     def compute_crc(self) -> int:
-        """Compute what `crc` should be."""
+        """Compute the checksum."""
         if self.magic == 2:
             return crc32c(self.data, self.start + CRC_START, self.end)
         return crc32(self.data, self.start + LEGACY_CRC_START, self.end)
@@ -240,11 +241,10 @@ class Batch:
     ) -> list[Record]:
         """Decode the records. Offsets in errors count in the decompressed bytes, if there are any.
 
-        budget: what a call that covers several batches has left; None gives this batch the limits
-            to itself.
+        budget: the limits left to a call that reads several batches; None is the whole limits.
         as_created: in magic 2, keep the timestamps the broker's log append time stands in for.
-        faults: where what is wrong with the batch is appended; the records before it are returned.
-            None raises it. A batch beyond a limit, or whose checksum is wrong, has no records.
+        faults: a list to which a fault is appended; the records before it are returned. None raises
+            it. A batch beyond a limit, or whose checksum is wrong, has no records.
         """
         budget = Budget(self.limits) if budget is None else budget
         records: list[Record] = []
@@ -291,7 +291,7 @@ class Batch:
     def add_to(
         self, columns: Columns, budget: Budget, faults: list[WireError] | None = None
     ) -> None:
-        """Add the records to columns that started with this batch's data.
+        """Add the records to columns that begin with this batch's data.
 
         faults: as in `records`.
         """
@@ -330,7 +330,7 @@ class Batch:
         return met if fault is None else fault
 
     def body(self, budget: Budget | None = None) -> tuple[bytes, int, int]:
-        """Find the bytes of magic 2's records, checked and decompressed: (where, from, to)."""
+        """Return the records of magic 2, checked and decompressed, as (data, start, end)."""
         budget = Budget(self.limits) if budget is None else budget
         data, start, end, _, fault = self._body(budget, False)
         if fault is not None:
@@ -340,7 +340,7 @@ class Batch:
     def _body(self, budget: Budget, partial: bool) -> tuple[bytes, int, int, int, WireError | None]:
         """Find the bytes of magic 2's records, up to a fault.
 
-        Returns where they are, from and to, how many records there may be, and the fault. partial:
+        Returns data, start, end, the highest possible number of records, and the fault. partial:
         whether to decompress corrupt data up to its fault.
         """
         if self.check_crcs:
@@ -353,7 +353,7 @@ class Batch:
         fault: WireError | None = None
         try:
             budget.spend_records(count)
-            # a compacted batch without records has no stream either
+            # a compacted batch without records has no compressed data either
             if self.attributes & COMPRESSION_BITS and start < end:
                 codec = codec_of(self.attributes, self.magic)
                 data, fault = opened(codec, data[start:end], self.magic, budget, partial)
@@ -386,6 +386,6 @@ class Batch:
         return found
 
     def _located(self, error: WireError) -> WireError:
-        """Say that an error occurred in this batch."""
+        """Add this batch to the path of an error."""
         offset = self.start if error.offset is None else error.offset
         return type(error)(error.reason, error.path or self.path, offset)

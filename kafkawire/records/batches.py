@@ -1,8 +1,7 @@
-"""A records field: batches back to back, of any magic, without a count.
+"""Reads a records field: contiguous batches of any magic, without a count.
 
-Law: batches are found by their lengths alone. A batch that the data cuts off is dropped, as a fetch
-response may end in one, and `cut_tail` says how many bytes that were; anything else that is wrong
-is an error.
+Law: batches are found by their lengths alone. A truncated last batch is dropped, as a fetch
+response may end in one, and `cut_tail` is its number of bytes; any other fault is an error.
 
     (base offset: int64 │ length: int32 │ length bytes, magic in byte 16 of all)*  [a cut batch]
 """
@@ -23,18 +22,18 @@ from .limits import DEFAULT_RECORD_LIMITS, Budget, RecordLimits
 from .record import Record
 
 SMALLEST_LENGTH: Final = 14
-"""The least length of a batch: magic 0's, without key and value."""
+"""The shortest length of a batch: magic 0's, without key and value."""
 TO_MAGIC: Final = 17
-"""Bytes of a batch up to its magic and with it."""
+"""Bytes of a batch up to and including its magic."""
 
 
 @final
 class RecordBatches:
     """The batches in a records field; iterate over them, or over all their records.
 
-    Nothing is read before it is asked for, and nothing decompressed before records are.
+    Batches are read on demand, and decompressed when their records are requested.
 
-    limits: what one call may cost (`RecordLimits`).
+    limits: the limits of one call (`RecordLimits`).
     check_crcs: verify each batch's checksum before its records are read.
     """
 
@@ -44,21 +43,21 @@ class RecordBatches:
         limits: RecordLimits = DEFAULT_RECORD_LIMITS,
         check_crcs: bool = True,
     ) -> None:
-        if not isinstance(data, bytes):  # compiled code refuses by itself
+        if not isinstance(data, bytes):  # compiled code checks this itself
             raise TypeError(f"bytes object expected; got {type(data).__name__}")
         self.data: bytes = data
         self.limits: RecordLimits = limits
         self.check_crcs: bool = check_crcs
 
     def __iter__(self) -> Iterator[Batch]:
-        """Yield each whole batch."""
+        """Yield each complete batch."""
         return self.batches()
 
     def batches(self, faults: list[WireError] | None = None) -> Iterator[Batch]:
-        """Yield each whole batch.
+        """Yield each complete batch.
 
-        faults: where what is wrong with a batch's length or header is appended; a batch whose
-            header is wrong is left out, one whose length is wrong ends the field. None raises it.
+        faults: a list to which faults of lengths and headers are appended; a batch with an invalid
+            header is left out, one with an invalid length ends the field. None raises.
         """
         start = index = 0
         while True:
@@ -85,9 +84,9 @@ class RecordBatches:
     def records(self, faults: list[WireError] | None = None) -> Iterator[Record]:
         """Iterate over the records of all batches, those of control batches too.
 
-        faults: where what is wrong is appended as it is met, at most one error for each batch; the
-            records before it in its batch and those of the next batches are still read. None raises
-            the first. See `Batch.records`.
+        faults: a list to which faults are appended, at most one per batch; the records before a
+            fault in its batch and those of the next batches are still read. None raises the first.
+            See `Batch.records`.
         """
         budget = Budget(self.limits)
         return chain.from_iterable(
@@ -107,7 +106,7 @@ class RecordBatches:
 
     @property
     def cut_tail(self) -> int:
-        """Bytes at the end that belong to no whole batch."""
+        """Bytes at the end that are not a complete batch."""
         start = index = 0
         while True:
             end = batch_end(self.data, start, index)
@@ -118,7 +117,7 @@ class RecordBatches:
 
 
 def batch_end(data: bytes, start: int, index: int) -> int:
-    """Say where the batch at `start` ends, -1 if the data does not hold all of it."""
+    """Return the end of the batch at `start`; -1 if the batch is truncated."""
     left = len(data) - start
     if left < LOG_OVERHEAD:
         return -1

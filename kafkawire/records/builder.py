@@ -1,7 +1,7 @@
-"""Writing a record batch of magic 2.
+"""Writes record batches of magic 2.
 
-Law: a builder knows its size at every moment, and building does not end it: more can be appended
-and built again.
+Law: a builder always knows its size, and `build` does not end it: more records can be appended and
+built again.
 
     append ─▶ records ─▶ [compressed] ─▶ header with the CRC-32C of what follows it ─▶ joined
 """
@@ -31,7 +31,7 @@ UNDER_CRC: Final = Struct(">hiqqqhii")
 """The header, in three parts."""
 MAGIC: Final = 2
 LARGE: Final = 0x10000
-"""When a writer's bytes are set aside."""
+"""Size at which a writer's bytes are set aside."""
 NO_KEYS: Final[list[bytes]] = []
 INT32: Final = 0x8000_0000
 INT64: Final = 0x8000_0000_0000_0000
@@ -92,7 +92,7 @@ class BatchBuilder:
 
     @property
     def size(self) -> int:
-        """Bytes of the batch as it stands, before compression."""
+        """Bytes of the batch so far, before compression."""
         return HEADER_BYTES + self._full_size + len(self._out)
 
     def append(
@@ -123,7 +123,7 @@ class BatchBuilder:
             self._set_aside()
 
     def _set_aside(self) -> None:
-        """Empty the writer: one that grows with the batch would be copied over and over."""
+        """Empty the writer: a writer that grows with the batch would be copied repeatedly."""
         part = self._out.getvalue()
         self._full.append(part)
         self._full_size += len(part)
@@ -142,7 +142,7 @@ class BatchBuilder:
         headers: Headers = NO_HEADERS,
         offset: int | None = None,
     ) -> int:
-        """Say by how many bytes `append` with the same arguments would make the batch grow."""
+        """Return the bytes that `append` with the same arguments would add."""
         at = self.last_offset + 1 if offset is None else offset
         timestamp_delta = self._timestamp_delta(timestamp) if self._based else 0
         keys = header_keys(headers) if headers else NO_KEYS

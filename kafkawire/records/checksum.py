@@ -1,10 +1,10 @@
-"""The two checksums of record batches, over a part of a buffer and without copying it.
+"""Computes the two checksums of record batches, without copying.
 
 Law: magic 2 carries CRC-32C (Castagnoli) from its attributes to its end; magic 0 and 1 carry CRC-32
 (IEEE) from the magic byte to the end.
 
-CRC-32C comes from `castagnoli` where the processor is one for it, and otherwise from the package
-crc32c, which uses the processor's instruction where there is one: a third as fast.
+CRC-32C comes from `castagnoli` if the CPU supports it, otherwise from the package crc32c, which is
+a third as fast.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def crc32c(data: bytes, start: int, end: int) -> int:
 
 
 def crc32c_after(crc: int, data: bytes) -> int:
-    """Compute the CRC-32C of all of `data` behind bytes whose own is `crc`, 0 for none."""
+    """Compute the CRC-32C of `data`, continuing from the checksum `crc` (0 for none)."""
     if FOLDING:
         return castagnoli.crc32c(data, 0, len(data), crc)
     return crc32c_function()(data, crc)

@@ -1,7 +1,7 @@
-"""The records of one batch of magic 2, as rows of columns.
+"""Decodes the records of one batch of magic 2 into columns.
 
-Law: this reads what `decoding` reads, up to the fault that it returns. `rows` does the same quickly
-where it is compiled, and leaves the records it cannot add to the general way, here.
+Law: this module reads what `decoding` reads, up to a fault, which it returns. `rows` does the same
+faster if it is compiled, and leaves records that it cannot add to this module.
 """
 
 from mypy_extensions import i64

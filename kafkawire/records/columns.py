@@ -1,14 +1,12 @@
-"""The records of many batches as columns, laid out as Arrow wants them.
+"""The records of many batches as columns in Arrow's layout.
 
-Law: keys, values and headers stay where they are. A column of bytes is 16 bytes a row that say
-where (Arrow's view layout), and a bitmap of what is not null; only what has 12 bytes or less stands
-in the view itself.
+Law: keys, values and headers are not copied. A column of bytes has a view of 16 bytes per row
+(Arrow's view layout) and a validity bitmap; only values of 12 bytes or less are in the view itself.
 
     length: int32 │ first 4 bytes │ buffer: int32 │ position: int32          length > 12
     length: int32 │ the bytes, zeros after them: 12                          length <= 12
 
-Numbers are little-endian. A column's memory may be longer than its rows; what lies behind them is
-nothing.
+Numbers are little-endian. A column's memory may be longer than its rows.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 INLINE: Final = 12
-"""The longest value that stands in its view."""
+"""The longest value that is in the view itself."""
 MAX_INT32: Final = 0x7FFFFFFF
 
 VIEW: Final = Struct("<i4sii")
@@ -57,18 +55,18 @@ class Views:
         self.words: bytearray = NO_MEMORY
         self.valid: bytearray = NO_MEMORY  # a bit a row
         self.nulls: int = 0
-        self.room: int = 0  # rows there is memory for
-        self.asked: int = 0  # rows there should be memory for
+        self.room: int = 0  # rows that memory is allocated for
+        self.reserved: int = 0  # rows to allocate memory for
 
     def reserve(self, rows: int) -> None:
         """Make room for `rows` rows in all."""
-        self.asked = rows
+        self.reserved = rows
         if self.room:
             self.make_room()
 
     def make_room(self) -> None:
-        """Take the memory that was asked for; rows so far are null if there was none."""
-        rows = self.asked
+        """Allocate the reserved memory; rows so far are null if there was none."""
+        rows = self.reserved
         if self.room:
             self.words = longer(self.words, 16 * rows)
             self.valid = self.valid + VALID * (rows // 8 + 1 - len(self.valid))
@@ -90,7 +88,7 @@ class Views:
         self.nulls += 1
 
     def take_back(self, row: int, stop: int, nulls: int) -> None:
-        """Forget what was put into the rows from `row` on, up to before `stop` at most.
+        """Drop the values of the rows from `row` to before `stop`.
 
         nulls: how many rows before them are null.
         """
@@ -109,7 +107,7 @@ class Views:
             SHORT_VIEW.pack_into(self.words, row * 16, length, data[pos : pos + length])
 
     def put_next(self, row: i64, cursor: Cursor, data: bytes, stop: i64, buffer: i64) -> None:
-        """Read a length and put so many bytes, if the record that ends at `stop` has them."""
+        """Read a length and set that many bytes, if the record that ends at `stop` has them."""
         length = cursor.varint(data)
         if length < 0:
             self.put_null(row)
@@ -138,7 +136,7 @@ class Longs:
         LONG.pack_into(self.numbers, row * 8, number)
 
     def fill(self, row: int, stop: int, number: int) -> None:
-        """Put a number into the rows from `row` to before `stop`."""
+        """Set a number in the rows from `row` to before `stop`."""
         self.numbers[row * 8 : stop * 8] = LONG.pack(number) * (stop - row)
 
 
@@ -149,27 +147,27 @@ class Steps:
 
     def __init__(self) -> None:
         self.numbers: bytearray = NO_MEMORY
-        self.asked: int = 0
+        self.reserved: int = 0
 
     def reserve(self, rows: int) -> None:
         """Make room for `rows` rows in all; new ones are zero."""
-        self.asked = rows
+        self.reserved = rows
         if self.numbers:
             self.numbers = self.numbers + bytes(4 * rows - len(self.numbers))
 
     def fill(self, row: int, stop: int, number: int) -> None:
-        """Put a number into the rows from `row` to before `stop`."""
+        """Set a number in the rows from `row` to before `stop`."""
         if not self.numbers:
             if number == 0:
                 return
-            self.numbers = bytearray(4 * self.asked)
+            self.numbers = bytearray(4 * self.reserved)
         self.numbers[row * 4 : stop * 4] = STEP.pack(number) * (stop - row)
 
 
 @final
 @mypyc_attr(acyclic=True)
 class Columns:
-    """Rows collected from batches, one a record, in buffers that Arrow takes as they are.
+    """Rows of batches, one per record, in buffers with Arrow's layout.
 
     buffers: what the views point into: the records field itself, then each decompressed batch.
     """
@@ -199,14 +197,14 @@ class Columns:
         return record_batch(self)
 
     def add_buffer(self, data: bytes) -> int:
-        """Take one more buffer; return its number. LimitExceeded if no view can reach its end."""
+        """Add a buffer; return its number. LimitExceeded if views cannot address its end."""
         if len(data) > MAX_INT32:
             raise LimitExceeded(f"columns of {len(data)} bytes, where Arrow's views end at 2 GiB")
         self.buffers.append(data)
         return len(self.buffers) - 1
 
     def memory(self) -> tuple[bytearray, ...]:
-        """List what a batch's rows are written into, in the order that `rows.c` knows."""
+        """List the buffers that a batch's rows are written into, in the order of `rows.c`."""
         return (
             self.offset.numbers,
             self.timestamp.numbers,
@@ -261,8 +259,8 @@ class Columns:
         check_header_count(cursor, stop, count)
         row = self.headers
         rows = row + int(count)
-        if rows > self.header_key.asked:
-            room = max(rows, self.header_key.asked * 2)
+        if rows > self.header_key.reserved:
+            room = max(rows, self.header_key.reserved * 2)
             self.header_key.reserve(room)
             self.header_value.reserve(room)
         self.headers = rows

@@ -1,4 +1,4 @@
-"""The codecs of record batches, and compressing with them.
+"""Compresses record batches; names the codecs.
 
 Law: a codec is written in the form that Kafka's own clients write; `decompression` reads more.
 """
@@ -28,7 +28,7 @@ class Compression(IntEnum):
 
 
 COMPRESSION_BITS: Final = 0x07
-"""Where a batch's attributes say the codec."""
+"""The codec in a batch's attributes."""
 CODECS: Final = tuple(Compression)
 FROM_MAGIC: Final = (0, 0, 0, 0, 2)
 """The first magic that may carry each codec."""
@@ -37,14 +37,14 @@ ZSTD_LEVEL: Final = 3
 """zstd's own default, and Kafka's."""
 
 DEAREST_LEVEL: Final = 9
-"""The highest level of zstd whose context is kept: those above take tens of megabytes."""
+"""The highest level of zstd whose contexts are reused: those above take tens of megabytes."""
 
 
 def codec_of(attributes: int, magic: int) -> Compression:
-    """Name the codec; UnsupportedCompression if it is unknown or not allowed in that magic."""
+    """Return the codec; UnsupportedCompression if it is unknown or not allowed in that magic."""
     code = attributes & COMPRESSION_BITS
     if code >= len(CODECS):
-        raise UnsupportedCompression(f"codec {code} is not known")
+        raise UnsupportedCompression(f"unknown codec {code}")
     codec = CODECS[code]
     if FROM_MAGIC[code] > magic:
         raise UnsupportedCompression(f"{codec.name.lower()} is not allowed in magic {magic}")

@@ -1,7 +1,7 @@
-"""Control records: what brokers and controllers write into a log between the records of clients.
+"""Reads and writes control records: the records of brokers and controllers in a log.
 
-Law: the key says the type, and newer versions may append to it. What the type means for the value
-is here for transaction markers only; the KRaft ones carry a message of that name, version 0.
+Law: the key has the type, and newer versions may append to it. Values of transaction markers are
+read here; those of KRaft's types are a message of that name, version 0.
 
     key                version: int16 │ type: int16
     ABORT, COMMIT      value: version: int16 │ coordinator epoch: int32
@@ -48,9 +48,9 @@ MESSAGES: Final = {
 class ControlRecord(NamedTuple):
     """A control record.
 
-    type: a `ControlType`, or the bare number of one we do not know.
+    type: a `ControlType`, or the number of an unknown one.
     version: the version in the key.
-    value: raw; `MESSAGES` names what it holds, `end_txn_marker` reads the rest.
+    value: raw; `MESSAGES` names its message, `end_txn_marker` reads transaction markers.
     """
 
     type: ControlType | int
@@ -77,9 +77,9 @@ def control_record(record: Record) -> ControlRecord:
 
 
 def end_txn_marker(control: ControlRecord) -> EndTxnMarker:
-    """Read the value of a commit or abort; CorruptBatch if it is none, or too short."""
+    """Read the value of a commit or abort; CorruptBatch for another type or a short value."""
     if control.type not in (ControlType.ABORT, ControlType.COMMIT):
-        raise CorruptBatch(f"control type {control.type} ends no transaction")
+        raise CorruptBatch(f"control type {control.type} is not a transaction marker")
     if control.value is None or len(control.value) < END_TXN_VALUE.size:
         raise CorruptBatch("a transaction marker without version and coordinator epoch")
     version, coordinator_epoch = END_TXN_VALUE.unpack_from(control.value)

@@ -1,7 +1,7 @@
-"""A position in the bytes of some records, and the zigzag varints it reads there.
+"""Reads zigzag varints from the bytes of records.
 
-Law: no read passes `end`, no position goes below the start, and a varint of more bytes than its
-type takes is refused. Of the last byte only the bits that fit count, as in Kafka's `ByteUtils`.
+Law: no read passes `end`, no position goes below the start, and a varint with more bytes than its
+type allows is an error. Surplus bits of the last byte are dropped, as in Kafka's `ByteUtils`.
 
     value n is written as n*2 (n >= 0) or -n*2-1 (n < 0), seven bits a byte, low bits first, bit 7
     set on all but the last
@@ -20,9 +20,9 @@ MAX_INT64: Final = 0x7FFFFFFFFFFFFFFF
 @final
 @mypyc_attr(acyclic=True)
 class Cursor:
-    """Reads varints of the `data` passed to each call, always the same.
+    """Reads varints of the `data` that is passed to each call, always the same.
 
-    As an attribute it would be counted (a reference taken and dropped) at every read.
+    As an attribute its reference count would change at every read.
     """
 
     def __init__(self, data: bytes, pos: i64, end: i64) -> None:
@@ -50,7 +50,7 @@ class Cursor:
         return self.varint_by_bytes(data, bits)
 
     def varint_by_bytes(self, data: bytes, bits: i64) -> i64:
-        """Do the same byte by byte: near the end, and for more than three bytes."""
+        """Read an integer byte by byte: near the end, and for more than three bytes."""
         p = self.pos
         value: i64 = 0
         shift: i64 = 0

@@ -1,7 +1,7 @@
-"""The records of one batch of magic 2, as objects.
+"""Decodes the records of one batch of magic 2 to objects.
 
-Law: a record's declared length and its fields agree to the byte, and the last record ends where the
-batch does. Records before one that is corrupt stand.
+Law: a record's declared length equals that of its fields, and the last record ends with the batch.
+Records before a corrupt one are returned.
 
     length: varint │ attributes: int8 (unused) │ timestamp delta: varlong │ offset delta: varint │
     key length: varint, key │ value length: varint, value │ header count: varint,
@@ -21,7 +21,7 @@ SMALLEST_RECORD: Final = 7
 """Bytes of a record with null key, null value and no headers."""
 
 CALM: Final = 0x2000000000000000
-"""Two numbers between this and its negative can be added without a check."""
+"""Two numbers between this and its negative can be added without overflow."""
 
 
 def decode_records(
@@ -74,20 +74,20 @@ def decode_records(
 
 
 def unfit(length: i64, pos: i64, end: i64) -> WireError:
-    """Make the error for a record that is not within the batch."""
+    """Make the error for a record that exceeds the batch."""
     if length < 0:
         return InvalidLength(f"a record of {length} bytes", "", int(pos))
     return Truncated(f"a record of {length} bytes, {end - pos} left", "", int(pos))
 
 
 def check_sum(base: i64, delta: i64) -> None:
-    """Refuse a timestamp and delta, of a corrupt batch, whose sum is no int64."""
+    """Raise for a timestamp and delta of a corrupt batch whose sum exceeds an int64."""
     if base > MAX_INT64 - delta if delta > 0 else base < -MAX_INT64 - 1 - delta:
         raise CorruptBatch(f"timestamp {base} and delta {delta} exceed an int64")
 
 
 def take(cursor: Cursor, data: bytes, stop: i64) -> bytes | None:
-    """Read a length and so many bytes; a negative length is null."""
+    """Read a length and that many bytes; a negative length is null."""
     length = cursor.varint(data)
     if length < 0:
         return None
@@ -114,13 +114,13 @@ def take_headers(cursor: Cursor, data: bytes, stop: i64, count: i64) -> Headers:
 
 
 def check_header_count(cursor: Cursor, stop: i64, count: i64) -> None:
-    """Refuse a count that the rest of the record cannot hold: a header takes two bytes at least."""
+    """Raise for a count beyond the rest of the record: a header has at least two bytes."""
     if count < 0 or count * 2 > stop - cursor.pos:
         raise InvalidLength(f"{count} headers in {stop - cursor.pos} bytes", "", int(cursor.pos))
 
 
 def check_header_key(data: bytes, pos: i64, length: i64, stop: i64) -> str:
-    """Read a header's key of `length` bytes; it is neither null nor anything but UTF-8."""
+    """Read a header's key of `length` bytes; it is not null, and valid UTF-8."""
     if length < 0 or length > stop - pos:
         raise overrun(length, pos, stop)
     try:
@@ -130,7 +130,7 @@ def check_header_key(data: bytes, pos: i64, length: i64, stop: i64) -> str:
 
 
 def check_consumed(cursor: Cursor) -> None:
-    """Refuse bytes after the last record."""
+    """Raise for bytes after the last record."""
     if cursor.pos != cursor.end:
         raise CorruptBatch(
             f"{cursor.end - cursor.pos} bytes after the last record", "", int(cursor.pos)
@@ -145,12 +145,12 @@ def overrun(length: i64, pos: i64, stop: i64) -> WireError:
 
 
 def misfit(pos: i64, stop: i64) -> WireError:
-    """Make the error for a record that is not as long as it says."""
+    """Make the error for a record with a wrong length."""
     what = "more" if pos > stop else "less"
     return CorruptBatch(f"the fields take {what} than the record's length", "", int(pos))
 
 
 def located(error: WireError, batch_index: int, index: int) -> WireError:
-    """Say in which record of which batch an error occurred."""
+    """Add the record and batch to the path of an error."""
     inner = f".{error.path}" if error.path else ""
     return type(error)(error.reason, f"batch[{batch_index}].record[{index}]{inner}", error.offset)

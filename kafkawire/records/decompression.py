@@ -1,16 +1,16 @@
-"""Decompressing the records of batches, each codec bounded: in bytes out, frames and time.
+"""Decompresses the records of batches, with limits on output, frames and time.
 
-Law: memory is taken for what a stream proves to hold, never for what it claims, and time is linear
-in the bytes in and out. Each codec's package is imported when first needed; a missing one is
-UnsupportedCompression that names it.
+Law: memory is allocated for actual output, never for a declared size, and time is linear in the
+bytes in and out. Each codec's package is imported on demand; a missing one raises
+UnsupportedCompression with its name.
 
     gzip    RFC 1952, one or more members                    zlib
     snappy  Java's framing (xerial), or one raw block        cramjam
     lz4     frames; magic 0 has a header checksum of its own lz4
     zstd    RFC 8878 frames                                  zstandard
 
-What nearly all batches are, one member or frame, is decompressed at once. Others, and those that
-are corrupt, are read again in pieces: what comes out before a fault stands (`readable_part`).
+Batches of one member or frame, which nearly all are, are decompressed at once. Others, and corrupt
+ones, are read again in pieces: the output before a fault is returned (`readable_part`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def decompress(
 ) -> bytes:
     """Decompress `data` to at most `limit` bytes, from at most `max_frames` members or frames.
 
-    Raises LimitExceeded with the ratio reached, CorruptBatch where the stream is broken.
+    Raises LimitExceeded with the ratio reached, CorruptBatch if the data is corrupt.
     """
     return DECOMPRESSORS[codec](data, magic, limit, max_frames)
 
@@ -47,31 +47,31 @@ def readable_part(
 ) -> bytes:
     """Decompress corrupt `data` up to its fault.
 
-    All that gzip has decompressed before it; whole blocks of lz4, zstd and Java's snappy framing. A
-    raw block of snappy has its content in no such order: nothing of a corrupt one.
+    Returns all gzip output before the fault, and whole blocks of lz4, zstd and Java's snappy
+    framing; nothing of a corrupt raw block of snappy.
     """
     parts: list[bytes] = []
     try:
         for part in PIECES[codec](data, magic, limit, max_frames):
-            parts.append(part)  # not `extend`: what came before an error is kept
+            parts.append(part)  # not `extend`: output before an error is kept
     except WireError:
-        pass  # which `decompress` reported
+        pass  # already reported by `decompress`
     return b"".join(parts)
 
 
 def opened(
     codec: Compression, data: bytes, magic: int, budget: Budget, partial: bool
 ) -> tuple[bytes, WireError | None]:
-    """Decompress `data` at the cost of a budget, up to a fault: (what comes out, the fault).
+    """Decompress `data` within a budget, up to a fault; return (output, fault).
 
-    partial: whether anything is to come out before a fault. Beyond a limit, nothing does.
+    partial: whether to return the output before a fault. Beyond a limit there is none.
     """
     limit, max_frames = budget.batch_bytes(), budget.limits.max_frames
     fault: WireError | None = None
     try:
         read = decompress(codec, data, magic, limit, max_frames)
     except LimitExceeded:
-        budget.spend_bytes(limit)  # so much was decompressed to find out
+        budget.spend_bytes(limit)  # this many bytes were decompressed to detect it
         raise
     except WireError as error:
         fault = error
@@ -81,7 +81,7 @@ def opened(
 
 
 def bomb(codec: str, size: int, limit: int) -> LimitExceeded:
-    """Make the error for `size` bytes that become more than `limit`."""
+    """Make the error for `size` bytes that decompress to more than `limit`."""
     ratio = limit / max(size, 1)
     return LimitExceeded(
         f"{codec}: {size} bytes become more than the {limit} allowed (over {ratio:.1f}:1)"
@@ -97,7 +97,7 @@ FRAME_NAMES: Final = {"gzip": "members", "snappy": "blocks", "lz4": "frames", "z
 
 
 def capacity(size: int, limit: int) -> int:
-    """Return how much memory is taken at first for what `size` bytes become."""
+    """Return the size of the first buffer for the output of `size` bytes."""
     return min(limit, max(FIRST_BUFFER, GROWTH * size))
 
 
@@ -168,7 +168,7 @@ def snappy_pieces(data: bytes, _magic: int, limit: int, max_frames: int) -> Iter
 
 
 def unsnappy_block(block: bytes) -> bytes:
-    """Decompress one raw block whose size is known to be credible."""
+    """Decompress one raw block whose declared size was checked."""
     package = package_of("snappy")
     try:
         return bytes(package.snappy.decompress_raw(block))
@@ -180,7 +180,7 @@ def unsnappy_block(block: bytes) -> bytes:
 
 
 def unlz4(data: bytes, magic: int, limit: int, max_frames: int) -> bytes:
-    """Read lz4 frames; in magic 0 the header checksum is put right first."""
+    """Read lz4 frames; in magic 0 the header checksum is corrected first."""
     frames = lz4.with_standard_checksum(data) if magic == 0 else data
     package = package_of("lz4")
     context = taken("lz4", package.create_decompression_context)
@@ -188,7 +188,7 @@ def unlz4(data: bytes, magic: int, limit: int, max_frames: int) -> bytes:
     parts: list[bytes] = []
     left, ended = limit, False
     while not ended:
-        # more than may come out, for the end of a frame comes with the byte after the last
+        # one more than allowed, because the end of a frame comes with the byte after the last
         most = capacity(len(rest), left) + 1
         try:
             part, read, ended = package.decompress_chunk(context, rest, max_length=most)
@@ -201,7 +201,7 @@ def unlz4(data: bytes, magic: int, limit: int, max_frames: int) -> bytes:
             raise bomb("lz4", len(data), limit)
         if not ended and len(part) < most:
             raise CorruptBatch("lz4: the stream ends inside a frame")
-    give_back("lz4", context)  # not after an error, which it would remember
+    give_back("lz4", context)  # not after an error, because the context keeps it
     if rest:
         return b"".join(lz4_pieces(data, magic, limit, max_frames))
     return parts[0] if len(parts) == 1 else b"".join(parts)
@@ -231,9 +231,9 @@ def lz4_pieces(data: bytes, magic: int, limit: int, max_frames: int) -> Iterator
 
 
 def lz4_block(context: Any, block: bytes, limit: int) -> tuple[bytes, bool]:
-    """Give a block to a frame's context: (what comes out, whether the frame ended).
+    """Decompress a block in a frame's context; return (output, whether the frame ended).
 
-    What is longer than `limit` is not read to its end.
+    Output beyond `limit` is not read.
     """
     package = package_of("lz4")
     parts: list[bytes] = []
@@ -265,12 +265,12 @@ def unzstd(data: bytes, magic: int, limit: int, max_frames: int) -> bytes:
 def short_zstd(data: bytes, limit: int) -> bytes | None:
     """Read one frame of 1 to `limit` bytes; None of others.
 
-    Of an empty frame, the package does not look at what follows it.
+    The package ignores bytes after an empty frame.
     """
     package = package_of("zstd")
     reader = taken("zstd", package.ZstdDecompressor)
     try:
-        size = package.frame_content_size(data)  # -1 where the frame does not say it
+        size = package.frame_content_size(data)  # -1 if the frame does not declare it
         if size == 0 or size > limit:
             return None
         read: bytes = reader.decompress(data, max_output_size=limit, allow_extra_data=False)

@@ -1,6 +1,6 @@
-"""One record of magic 2 as bytes, and how many they are.
+"""Encodes one record of magic 2, and computes its size.
 
-Law: what is written is what `decoding` reads, with every varint as short as it can be.
+Law: `decoding` reads what is written here; every varint is as short as possible.
 """
 
 from typing import Final

@@ -1,8 +1,8 @@
-"""gzip members (RFC 1952), read in pieces.
+"""Decompresses gzip members (RFC 1952) in pieces.
 
-Law: what a member leaves unread, which zlib copies, is at most as long as what it read or
-FIRST_PIECE: so time is linear in the input, however many members there are. Of damaged data, all
-that comes out before the fault is returned.
+Law: the unread rest that zlib copies after a member is at most as long as the member or
+FIRST_PIECE, so time is linear in the input for any number of members. Of corrupt data, everything
+before the fault is returned.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ LARGEST_PIECE: Final = 1 << 18
 class Member:
     """Decompresses one gzip member.
 
-    ended: whether its end was reached. unread: bytes of the last piece that belong to what follows.
-    fault: what is wrong with the data, once `decompress` returned what came before it.
+    ended: whether its end was reached. unread: bytes of the last piece after the member. fault:
+    what is wrong with the data, once `decompress` has returned everything before it.
     """
 
     def __init__(self) -> None:
@@ -36,11 +36,11 @@ class Member:
 
     @property
     def hungry(self) -> bool:
-        """Whether all data was read, so that more is needed."""
+        """Whether all data was consumed."""
         return not self._stream.unconsumed_tail
 
     def decompress(self, data: bytes, most: int) -> bytes:
-        """Decompress what the last call left and `data`, to at most `most` bytes."""
+        """Decompress the rest of the last call and `data`, to at most `most` bytes."""
         stream = self._stream
         if stream.unconsumed_tail:
             data = stream.unconsumed_tail + data
@@ -59,7 +59,7 @@ class Member:
 def until_fault(stream: Any, data: bytes, most: int) -> bytes:
     """Decompress up to where `data` is corrupt, to at most `most` bytes.
 
-    zlib loses what it has decompressed when it meets a fault: so halves are tried on copies.
+    zlib drops its output when it meets a fault, so halves are tried on copies.
     """
     parts: list[bytes] = []
     while len(data) > 1 and most > 0:

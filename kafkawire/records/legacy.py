@@ -1,15 +1,14 @@
-"""Messages of magic 0 and 1, and the message sets inside compressed ones.
+"""Reads messages of magic 0 and 1, and the message sets inside compressed messages.
 
-Law: a message is its own batch of one record unless it is compressed: then it wraps a message set
-and counts for it all. Wrapped messages are never compressed again. Messages before one that is
-corrupt stand.
+Law: a message is a batch of one record, unless it is compressed: then it wraps a message set.
+Wrapped messages are not compressed again. Messages before a corrupt one are returned.
 
     offset: int64 │ message size: int32 │ crc: uint32 │ magic: int8 │ attributes: int8 │
     [timestamp: int64, magic 1] │ key length: int32, key │ value length: int32, value
 
 Offsets of wrapped messages are absolute in magic 0; in magic 1 they count from 0, and the wrapper
-has the last one's absolute offset (KIP-31). With log append time the wrapper's timestamp is
-everybody's (KIP-32).
+has the last one's absolute offset (KIP-31). With log append time all messages have the wrapper's
+timestamp (KIP-32).
 """
 
 from typing import Final, final
@@ -34,7 +33,7 @@ from .record import Record
 
 LOG_APPEND_TIME_BIT: Final = 0x08
 LOG_OVERHEAD: Final = 12
-"""Offset and size, which stand before every batch of any magic and do not count for its size."""
+"""Offset and size, which precede every batch of any magic and are not part of its size."""
 SMALLEST: Final = (26, 34)
 """Bytes of a message without key and value, log overhead included, by magic."""
 
@@ -42,7 +41,7 @@ SMALLEST: Final = (26, 34)
 @final
 @mypyc_attr(acyclic=True)
 class Span:
-    """Where one message's parts stand; lengths are -1 for null."""
+    """Positions of a message's parts; lengths are -1 for null."""
 
     def __init__(self, offset: i64, timestamp: i64, attributes: i64) -> None:
         self.offset: i64 = offset
@@ -54,7 +53,7 @@ class Span:
         self.value_length: i64 = -1
 
     def record(self, data: bytes) -> Record:
-        """Cut the record out."""
+        """Return the record."""
         key = value = None
         if self.key_length >= 0:
             key = data[self.key_start : self.key_start + self.key_length]
@@ -64,7 +63,7 @@ class Span:
 
 
 def read_span(data: bytes, start: i64, end: i64, check_crcs: bool) -> Span:
-    """Find the parts of the message in `data[start:end]`."""
+    """Find the parts of the message at `data[start:end]`."""
     magic = magic_at(data, start, end)
     if check_crcs:
         stored = i64(read_i32_be(data, start + 12)) & 0xFFFFFFFF
@@ -88,7 +87,7 @@ def read_span(data: bytes, start: i64, end: i64, check_crcs: bool) -> Span:
 
 
 def magic_at(data: bytes, start: i64, end: i64) -> i64:
-    """Read the magic of a message, and refuse a message too small for it."""
+    """Read the magic of a message; raise if the message is too small for it."""
     if end - start < SMALLEST[0]:
         raise InvalidLength(f"a message of {end - start} bytes", "", int(start))
     magic: i64 = data[start + 16]
@@ -100,7 +99,7 @@ def magic_at(data: bytes, start: i64, end: i64) -> i64:
 
 
 def field_length(data: bytes, pos: i64, end: i64) -> i64:
-    """Read the length at `pos`, -1 for null; InvalidLength if the message cannot hold so much."""
+    """Read the length at `pos`, -1 for null; InvalidLength if it exceeds the message."""
     if pos + 4 > end:
         raise InvalidLength("the message ends inside a length", "", int(pos))
     length = i64(read_i32_be(data, pos))
@@ -112,10 +111,10 @@ def field_length(data: bytes, pos: i64, end: i64) -> i64:
 @final
 @mypyc_attr(acyclic=True)
 class MessageSet:
-    """The messages that one stands for: themselves, or those wrapped in it.
+    """The messages of a batch: the message itself, or those wrapped in it.
 
-    data: the bytes that `spans` point into. fault: why there are no more of them; None where all
-    were read. last_offset: the stored offset of the last whole message, whether it is sound or not.
+    data: the bytes that `spans` point into. fault: why reading stopped; None if all were read.
+    last_offset: the stored offset of the last complete message, valid or corrupt.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -155,7 +154,7 @@ def read_message_set(data: bytes, most: int, check_crcs: bool, batch_index: int)
 
 
 def message_end(data: bytes, pos: i64) -> i64:
-    """Find where the message at `pos` ends; Truncated if `data` ends inside it."""
+    """Return the end of the message at `pos`; Truncated if `data` ends inside it."""
     left = len(data) - pos
     if left >= LOG_OVERHEAD:
         length = i64(read_i32_be(data, pos + 8))
@@ -165,9 +164,9 @@ def message_end(data: bytes, pos: i64) -> i64:
 
 
 def last_offset(data: bytes, pos: i64, before: i64) -> i64:
-    """Read the offset of the last whole message from `pos` on; `before` if there is none.
+    """Read the offset of the last complete message from `pos` on; `before` if there is none.
 
-    A corrupt message has a length, which leads on to the next.
+    A corrupt message has a length, so the next one can be found.
     """
     last = before
     try:
@@ -178,7 +177,7 @@ def last_offset(data: bytes, pos: i64, before: i64) -> i64:
             last = read_i64_be(data, pos)
             pos = end
     except Truncated:
-        pass  # the fault is known
+        pass  # the fault is already recorded
     return last
 
 
@@ -191,10 +190,10 @@ def unwrap(
     batch_index: int,
     partial: bool,
 ) -> MessageSet:
-    """Find the messages that the one in `data[start:end]` stands for, up to a fault among them.
+    """Find the messages of the batch at `data[start:end]`, up to a fault.
 
-    Its own checksum is the caller's affair; `check_crcs` is for those inside. partial: whether to
-    decompress corrupt data up to its fault.
+    The caller verifies its own checksum; `check_crcs` is for the messages inside. partial: whether
+    to decompress corrupt data up to its fault.
     """
     wrapper = read_span(data, start, end, False)
     if wrapper.attributes & COMPRESSION_BITS == 0:
@@ -222,11 +221,11 @@ def unwrap(
 def settle(found: MessageSet, magic: int, wrapper: Span) -> None:
     """Turn the offsets and timestamps of wrapped messages into absolute ones.
 
-    In magic 1 the last message has the wrapper's offset. Where the set is cut off, that is the last
-    whole one, as Kafka's consumers count.
+    In magic 1 the last message has the wrapper's offset. In a truncated set that is the last
+    complete one, as in Kafka's consumers.
     """
     base: i64 = 0
-    # an offset of 0 is a producer's: the broker has not yet put the last offset there
+    # an offset of 0 is from a producer: the broker has not yet set the last offset
     if magic == 1 and wrapper.offset != 0:
         last = found.last_offset
         if last < 0 or last > wrapper.offset:

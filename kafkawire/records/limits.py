@@ -1,7 +1,7 @@
-"""What hostile record batches may cost.
+"""Limits on decoding record batches, for hostile input.
 
-Law: nothing is allocated for a size or count that was not first compared with these limits, and one
-call spends from one `Budget`, however many batches it walks.
+Law: every size and count is compared with these limits before memory is allocated; one call has one
+`Budget` for all its batches.
 """
 
 from typing import Final, NamedTuple, final
@@ -12,12 +12,10 @@ from ..errors import LimitExceeded
 class RecordLimits(NamedTuple):
     """Bounds of decoding record batches.
 
-    max_batch_bytes: what one compressed batch may become, in bytes.
-    max_batch_records: records of one batch.
-    max_bytes: what all compressed batches of one call may become together.
-    max_records: records of one call.
+    max_batch_bytes: decompressed bytes of one batch. max_batch_records: records of one batch.
+    max_bytes: decompressed bytes of all batches of one call. max_records: records of one call.
     max_frames: gzip members, lz4 or zstd frames, or snappy blocks of one compressed batch. Clients
-        write one; snappy's of old Java clients, a block for each KiB.
+    write one; old Java clients write one snappy block per KiB.
     """
 
     max_batch_bytes: int = 134_217_728
@@ -32,7 +30,7 @@ DEFAULT_RECORD_LIMITS: Final = RecordLimits()
 
 @final
 class Budget:
-    """What is left of the limits in one call."""
+    """The rest of the limits in one call."""
 
     def __init__(self, limits: RecordLimits) -> None:
         self.limits = limits
@@ -40,19 +38,19 @@ class Budget:
         self.records_left: int = limits.max_records
 
     def batch_bytes(self) -> int:
-        """Say how many bytes the next batch may become."""
+        """Return how many decompressed bytes the next batch may have."""
         return min(self.limits.max_batch_bytes, self.bytes_left)
 
     def spend_bytes(self, count: int) -> None:
-        """Take off what a batch became."""
+        """Subtract the decompressed bytes of a batch."""
         self.bytes_left -= count
 
     def batch_records(self) -> int:
-        """Say how many records the next batch may have."""
+        """Return how many records the next batch may have."""
         return min(self.limits.max_batch_records, self.records_left)
 
     def spend_records(self, count: int) -> None:
-        """Take off the records of one batch; LimitExceeded before they are made."""
+        """Subtract the records of one batch; raise LimitExceeded before they are decoded."""
         allowed = self.batch_records()
         if count > allowed:
             raise LimitExceeded(f"{count} records, where {allowed} are allowed")

@@ -1,14 +1,14 @@
-"""lz4 frames as Kafka writes them, and the header checksum that magic 0 has in a form of its own.
+"""Writes lz4 frames as Kafka does, and handles the header checksum of magic 0.
 
-Law: a frame of magic 0 is read with either checksum and written with its own; no other frame is
-touched.
+Law: a frame of magic 0 is read with either checksum and written with Kafka's; other frames are not
+changed.
 
     magic: 04 22 4d 18 │ FLG │ BD │ [content size: 8] │ header checksum │
     (size: uint32 LE, bit 31 = stored; block)* │ 0: uint32
 
-The header checksum is bits 8-15 of xxHash-32 from FLG to before it. Kafka's writer of magic 0 took
-in the frame magic as well (KAFKA-3160); its readers of magic 0 expect just that, and libraries
-refuse it.
+The header checksum is bits 8-15 of xxHash-32 from FLG to before it. Kafka's writer of magic 0
+included the frame magic (KAFKA-3160); its readers of magic 0 expect that, and lz4 libraries reject
+it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ CONTENT_CHECKSUM: Final = 0x04
 DICTIONARY: Final = 0x01
 
 DESCRIPTOR: Final = b"\x60\x40"
-"""Version 1, independent blocks (Kafka's Java reader takes no others) of 64 KiB, no checksums."""
+"""Version 1, independent blocks (the only ones that Kafka's Java reader accepts) of 64 KiB, no
+checksums.
+"""
 BLOCK_BYTES: Final = 65_536
 STORED: Final = 0x8000_0000
 END: Final = bytes(4)
@@ -47,7 +49,7 @@ MASK: Final = 0xFFFFFFFF
 
 
 def xxh32(data: bytes) -> int:
-    """Compute xxHash-32 with seed 0 of fewer than 16 bytes: a frame header has no more."""
+    """Compute xxHash-32 with seed 0 of fewer than 16 bytes: a frame header is shorter."""
     value = PRIME_5 + len(data)
     words = len(data) // 4 * 4
     for pos in range(0, words, 4):
@@ -72,7 +74,7 @@ def checksum(header: bytes) -> int:
 
 
 def checksum_place(data: bytes) -> int:
-    """Say where the header checksum of the first frame stands."""
+    """Return the position of the first frame's header checksum."""
     if not data.startswith(FRAME_MAGIC) or len(data) < 7:
         raise CorruptBatch("lz4: no frame header")
     flags = data[4]
@@ -85,7 +87,7 @@ def checksum_place(data: bytes) -> int:
 
 
 def with_standard_checksum(data: bytes) -> bytes:
-    """Return magic 0's data with its first frame's header checksum as libraries expect it."""
+    """Return data of magic 0 with the header checksum of its first frame as libraries expect it."""
     place = checksum_place(data)
     standard = checksum(data[4:place])
     if data[place] not in (standard, checksum(data[:place])):
@@ -94,10 +96,9 @@ def with_standard_checksum(data: bytes) -> bytes:
 
 
 def block_ends(data: bytes, start: int) -> Iterator[int]:
-    """Yield where the header, each block, the end mark and the checksum of a frame end.
-
-    The last is where the frame at `start` ends. Nothing is checked: a frame that is cut off or
-    malformed ends with the data at the latest.
+    """Yield the end of the header, of each block, of the end mark and of the checksum of a frame.
+    The last is the end of the frame at `start`. Nothing is checked: a truncated or malformed frame
+    ends with the data at the latest.
     """
     end = len(data)
     word = int.from_bytes(data[start : start + 4], "little")

@@ -1,6 +1,6 @@
-"""Writing messages of magic 0 and 1, as old clients and brokers did.
+"""Writes messages of magic 0 and 1, as old clients and brokers do.
 
-Law: without a codec every record is a message of its own; with one, all go into the value of a
+Law: without a codec every record is one message; with a codec all records are in the value of a
 single message. The layouts are those of `legacy`.
 """
 

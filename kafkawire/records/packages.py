@@ -1,7 +1,7 @@
-"""The packages of codecs, imported when first needed, and contexts of theirs that are kept.
+"""Imports the packages of codecs on demand, and reuses their contexts.
 
-Most batches are of few bytes: making what a frame of lz4 or zstd is read with takes ten times as
-long as reading it. So such contexts are kept, for who takes one next.
+Most batches are small: creating an lz4 or zstd context takes ten times as long as decompressing
+with it. So contexts are reused.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..errors import UnsupportedCompression
 PACKAGES: Final = {"snappy": "cramjam", "lz4": "lz4", "zstd": "zstandard"}
 
 MODULES: Final = {"lz4": "lz4.frame"}
-"""What is imported of them, where that is a module inside."""
+"""The module to import, if it is not the package itself."""
 
 
 @cache
@@ -32,13 +32,13 @@ def package_of(codec: str) -> Any:
 
 
 MOST_KEPT: Final = 4
-"""Contexts of a kind that are kept, for as many threads at a time."""
+"""Idle contexts per kind, for as many threads at a time."""
 
 _kept: Final[dict[str, list[Any]]] = {}
 
 
 def taken(kind: str, make: Callable[[], Any]) -> Any:
-    """Take a context, which nobody else has until it is given back."""
+    """Take an idle context for exclusive use until `give_back`."""
     try:
         return _kept.setdefault(kind, []).pop()
     except IndexError:

@@ -1,7 +1,7 @@
-"""One record, the same for every magic.
+"""A record, the same for every magic.
 
-Law: a record is a value; equal when all its fields are. Its place in a batch (deltas, lengths) is
-the batch's affair.
+Law: a record is a value; equal when all its fields are. Its encoding in a batch (deltas, lengths)
+is not part of it.
 """
 
 from typing import Any, ClassVar, Final, final
@@ -20,9 +20,9 @@ NO_TIMESTAMP: Final = -1
 class Record:
     """A record with its absolute offset.
 
-    offset: the record's offset in its partition; in a Produce request, its place counted from 0.
-    timestamp: milliseconds since the epoch, -1 for none (magic 0); the batch's where that is the
-        log append time.
+    offset: the record's offset in its partition; in a Produce request, its index from 0.
+    timestamp: milliseconds since the epoch, -1 for none (magic 0); the batch's timestamp if that is
+    the log append time.
     key, value: raw bytes; None is null (a null value is a tombstone where the topic is compacted).
     headers: (key, value) in order; always empty in magic 0 and 1.
     """

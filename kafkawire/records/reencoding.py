@@ -1,7 +1,7 @@
-"""Writing a batch again from what was decoded of it.
+"""Writes a batch again from its decoded form.
 
-Law: a batch that was not compressed comes out byte for byte, as long as its varints were minimal
-and it sets no attribute that has no meaning yet.
+Law: an uncompressed batch is written byte for byte if its varints are minimal and it sets no
+undefined attributes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .message_set import MessageSetBuilder
 
 
 def reencode(batch: Batch, compression: Compression | None = None) -> bytes:
-    """Write the batch again, with that codec; None keeps its own."""
+    """Write the batch again with a codec; None keeps its own."""
     codec = batch.compression if compression is None else compression
     append_time = batch.max_timestamp if batch.log_append else None
     if batch.magic != 2:

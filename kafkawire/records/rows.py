@@ -1,13 +1,13 @@
-"""Rows of columns from the records of one batch: what `rows.c` does, where no compiler made it.
+"""Adds records to columns: the interpreted version of `rows.c`.
 
-Law: `rows.c` adds what `column_decoding.add_record` would, or stops before the record and leaves it
-to that. This module stops before every record: so what columns are is said by `column_decoding`
-alone, and C only makes it quick.
+Law: `rows.c` adds a record as `column_decoding.add_record` would, or stops before it. This module
+stops before every record, so `column_decoding` alone defines the result, and C only makes it
+faster.
 """
 
 
 def room(size: int) -> bytearray:
-    """Make a buffer whose bytes are all written before any is read."""
+    """Make a buffer with undefined content."""
     return bytearray(size)
 
 
@@ -24,10 +24,10 @@ def add_rows(
     header_room: int,  # noqa: ARG001
     buffers: tuple[bytearray, ...],  # noqa: ARG001
 ) -> tuple[int, int, int, int, int, int]:
-    """Add records in `data[pos:end]` as rows from `row` to before `last`, as far as can be.
+    """Add records in `data[pos:end]` as rows from `row` to before `last`, as far as possible.
 
-    headers, header_room: how many there are already, and how many there is room for.
-    buffers: see `Columns.memory`; each long enough, or empty where its column has no memory yet.
+    headers, header_room: number of headers so far, and allocated.
+    buffers: see `Columns.memory`; each long enough, or empty if its column has no memory yet.
 
     Returns the row and the position reached, how many of the keys and values added are null, how
     many headers there are now, and how many null values they added.

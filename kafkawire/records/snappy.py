@@ -1,6 +1,6 @@
-"""How snappy data stands in a record batch: Java's framing, or one raw block.
+"""Reads and writes the snappy formats of record batches: Java's framing, or one raw block.
 
-Law: a block's declared size is believed only as far as its bytes can reach.
+Law: a block's declared size is accepted only if its bytes can decompress to it.
 
     82 'SNAPPY' 00 │ version: int32 │ compatible version: int32 │ (size: int32, raw block)*
 """
@@ -18,10 +18,10 @@ JAVA_HEADER: Final = JAVA_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 SIZE: Final = Struct(">i")
 
 BLOCK_BYTES: Final = 32_768
-"""What Java's writer puts into one block."""
+"""Bytes per block of Java's writer."""
 
 MOST_PER_BYTE: Final = 22
-"""No byte of a raw block makes more: a copy of up to 64 bytes takes three."""
+"""The highest ratio of a raw block: a copy of up to 64 bytes takes three."""
 
 
 def blocks(data: bytes) -> Iterator[bytes]:
@@ -44,7 +44,7 @@ def blocks(data: bytes) -> Iterator[bytes]:
 
 
 def block_size(block: bytes) -> int:
-    """Read the size a raw block declares; CorruptBatch if its bytes cannot make so much."""
+    """Read the declared size of a raw block; CorruptBatch if its bytes cannot decompress to it."""
     size = shift = 0
     for byte in block[:5]:
         size |= (byte & 0x7F) << shift
@@ -59,12 +59,12 @@ def block_size(block: bytes) -> int:
 
 
 def parts(data: bytes) -> Iterator[memoryview]:
-    """Cut `data` as Java's writer does, without copying it."""
+    """Split `data` into blocks as Java's writer does, without copying."""
     view = memoryview(data)
     for start in range(0, len(data), BLOCK_BYTES):
         yield view[start : start + BLOCK_BYTES]
 
 
 def framed(raw_blocks: list[bytes]) -> bytes:
-    """Put raw blocks into Java's framing."""
+    """Write raw blocks in Java's framing."""
     return JAVA_HEADER + b"".join(SIZE.pack(len(block)) + block for block in raw_blocks)

@@ -1,4 +1,4 @@
-"""Where the blocks of zstd frames end (RFC 8878).
+"""Finds the blocks of zstd frames (RFC 8878).
 
 28 b5 2f fd │ descriptor │ [window: 1] │ [dictionary: 1, 2, 4] │ [content size: 1, 2, 4, 8] │
 (header: uint24 LE, bit 0 last, bits 1-2 kind, then size; block)* │ [checksum: 4]
@@ -18,14 +18,13 @@ CHECKSUM: Final = 0x04
 DICTIONARY_BYTES: Final = (0, 1, 2, 4)
 CONTENT_SIZE_BYTES: Final = (0, 2, 4, 8)
 RUN_BLOCK: Final = 1
-"""The kind of block that is one byte, repeated as often as its size says."""
+"""The block type of one byte, repeated."""
 
 
 def block_ends(data: bytes, start: int) -> Iterator[int]:
-    """Yield where the header, each block and the checksum of the frame at `start` end.
-
-    The last is where the frame ends. Nothing is checked: a frame that is cut off or malformed ends
-    with the data at the latest.
+    """Yield the end of the header, of each block and of the checksum of the frame at `start`. The
+    last is the end of the frame. Nothing is checked: a truncated or malformed frame ends with the
+    data at the latest.
     """
     end = len(data)
     if int.from_bytes(data[start : start + 4], "little") & ~0xF == SKIPPABLE:

@@ -1,10 +1,10 @@
-"""The slow codec, built on construct at run time: the oracle in tests, and what explains bytes.
+"""A slow codec, built on construct at run time: the oracle in tests, and the base of `explain`.
 
-Law: it shares no code with the generated codec; it may be slow, it may not be wrong.
+Law: it shares no code with the generated codec; it may be slow, but not wrong.
 
     parse, decode, encode    bytes <-> plain dicts, with a tree of every byte
     verify                   whether bytes are what an encoder writes, and if not, why
-    explain, explain_frame   every byte in a row, for a person
+    explain, explain_frame   a row for every byte, for a person
     LOCATORS                 where a message fails, for the fast codec
 """
 

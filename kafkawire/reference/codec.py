@@ -1,7 +1,7 @@
-"""Parse and build any message of any version through its construct graph.
+"""Parses and builds any message of any version with its construct graph.
 
-Law: slow, and independent of the generated code: it reads schemas, not modules. It knows where it
-is at every byte, which the fast codec does not.
+Law: slow, and independent of the generated code: it reads schemas, not modules. It knows the field
+of every byte, which the fast codec does not.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ GRAPHS_KEPT: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What was made of some bytes, as far as it went.
+    """The result of parsing, complete or up to an error.
 
-    values: attribute -> value, structs as dicts; None where there is an error.
-    tree: every byte that was decoded; of a node that is not closed, some are missing.
-    end: index of the first byte that no node has.
-    flaws: where the bytes are not what an encoder writes; bent: as in `Message.bent`.
+    values: attribute -> value, structs as dicts; None if there is an error. tree: every decoded
+    byte; a node that is not closed is incomplete. end: index of the first byte without a node.
+    flaws: deviations from an encoder's bytes; bent: as in `Message.bent`.
     """
 
     name: str
@@ -77,7 +76,7 @@ def parse(
         trailing = data[source.tell() :] if whole else b""
         source.finish(root, values)
     except DecodeError as stopped:
-        # its traceback holds frames, and they hold it: circles that would wait for the collector
+        # its traceback has frames that refer to it: reference cycles until the next cyclic GC
         values, error, trailing = None, stopped.with_traceback(None), b""
         error.__context__ = None
     end = root.end if root.closed else decoded_end(root)
@@ -98,7 +97,7 @@ def parse(
 
 
 def decoded_end(root: Node) -> int:
-    """Find where the decoded part of an unfinished tree ends."""
+    """Find the end of the decoded part of an incomplete tree."""
     return max((leaf.end for leaf in root.leaves()), default=root.offset)
 
 
@@ -119,7 +118,7 @@ def decode(
 
 
 def encode(name: str, version: int, value: Any, *, lenient: bool = False) -> bytes:
-    """Encode a message from an instance of its class, or from what `decode` gives.
+    """Encode a message from an instance of its class, or from the result of `decode`.
 
     Raises EncodeError with the path of the first field in wire order that cannot be written.
     """
@@ -132,7 +131,7 @@ def encode(name: str, version: int, value: Any, *, lenient: bool = False) -> byt
 
 
 def values_of(value: Any) -> Any:
-    """Turn instances of generated classes into what `decode` gives, for comparing the two."""
+    """Convert instances of generated classes to the form of `decode`, to compare them."""
     names = getattr(value, "__match_args__", None)
     if names is not None:
         return {name: values_of(getattr(value, name)) for name in names}

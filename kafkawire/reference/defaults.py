@@ -1,4 +1,4 @@
-"""What a field has where a version lacks it, and whether it has anything else."""
+"""Default values of fields, and comparisons with them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any, Final
 from kafkawire_codegen import model
 
 UNKNOWN_TAGS: Final = "unknown_tags"
-"""Where every struct keeps the tagged fields that its schema does not know."""
+"""The attribute of unknown tagged fields in every struct."""
 
 
 def default_of(f: model.Field) -> Any:
-    """Make the value a field has where it is absent."""
+    """Make the value of an absent field."""
     if f.default is model.EMPTY_STRUCT:
         assert f.struct is not None
         return defaults(f.struct)
@@ -19,7 +19,7 @@ def default_of(f: model.Field) -> Any:
 
 
 def defaults(struct: model.Struct) -> dict[str, Any]:
-    """Make the values of a struct none of whose fields is set."""
+    """Make the values of a struct with all fields at their defaults."""
     made = {f.attribute: default_of(f) for f in struct.fields}
     if struct.has_tags:
         made[UNKNOWN_TAGS] = None
@@ -40,7 +40,7 @@ def is_set(f: model.Field, value: Any, module: str | None = None) -> bool:
         return not fits(f.struct, value, module) or is_any_set(f.struct, value, module)
     if isinstance(f.default, bool):
         return value is not f.default
-    if f.default != f.default:  # NaN, which nothing equals
+    if f.default != f.default:  # NaN, which does not equal itself
         return bool(value == value)
     return bool(value != f.default)
 

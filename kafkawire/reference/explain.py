@@ -1,6 +1,6 @@
-"""Bytes -> rows a person can read: offset, bytes, field, type, value; the first bad byte marked.
+"""Explains bytes in rows: offset, bytes, field, type, value; marks the first invalid byte.
 
-Law: every byte stands in exactly one row, decoded or not; what is elided says how much.
+Law: every byte is in exactly one row, decoded or not; an elision shows its number of bytes.
 
     20  02                  topics      compact []FetchTopic  1 element
     21                        [0]       FetchTopic
@@ -31,13 +31,13 @@ from .rendering import Explanation, Row
 from .tree import Node
 
 HEADS: Final = frozenset({"length", "count", "marker", "tag"})
-"""What stands in front of a field and shares its row."""
+"""Parts before a field that share its row."""
 
 CONTENTS: Final = frozenset({"text", "run", "size"})
-"""What follows such a head: a row of its own, without the field's name again."""
+"""Parts after such a head: a row of its own, without the field's name."""
 
 TOPIC_FIELDS: Final = ("topic", "topic_id")
-"""Fields that say whose records a struct holds."""
+"""Fields that name the topic of a struct's records."""
 
 MOST_TEXT: Final = 60
 NOT_DECODED: Final = "not decoded"
@@ -47,8 +47,7 @@ TRAILING: Final = "trailing bytes"
 def explain(name: str, version: int, data: bytes, *, secrets: bool = True) -> Explanation:
     """Explain a message body: print the result, or look at its rows.
 
-    secrets: whether secrets are shown; their length stands in their place otherwise.
-    Raises UnknownApiKey, UnsupportedVersion.
+    secrets: whether secrets are shown, or their length. Raises UnknownApiKey, UnsupportedVersion.
     """
     parsed = parse(name, version, data)
     if not secrets:
@@ -65,9 +64,9 @@ def finished(
     error: WireError | None,
     hidden: bool,
 ) -> Explanation:
-    """Mark the byte that stopped the decoder, and show what it left.
+    """Mark the byte that stopped the decoder, and show the undecoded bytes.
 
-    hidden: whether the bytes that it left may hold a secret.
+    hidden: whether the undecoded bytes may contain a secret.
     """
     if error is None:
         return Explanation(tuple(rows), trees, None)
@@ -78,13 +77,13 @@ def finished(
         for row in undecoded(data, end, bad, isinstance(error, TrailingBytes))
     ]
     marked = [mark(row, bad, reason) for row in [*rows, *rest]]
-    if not any(row.bad is not None for row in marked):  # the byte that is missing has no row
+    if not any(row.bad is not None for row in marked):  # a missing byte has no row
         marked.append(Row(bad, b"", 0, "", "", "", (reason,), 0))
     return Explanation(tuple(marked), trees, error)
 
 
 def undecoded(data: bytes, end: int, bad: int, trailing: bool) -> Iterator[Row]:
-    """Show the bytes behind what was decoded, the bad one first in its row."""
+    """Show the undecoded bytes, the invalid one first in its row."""
     label = TRAILING if trailing else NOT_DECODED
     cut = bad if end < bad < len(data) else end
     for start, stop in ((end, cut), (cut, len(data))):
@@ -99,7 +98,7 @@ def mark(row: Row, bad: int, reason: str) -> Row:
 
 
 def message_rows(parsed: Parsed) -> Iterator[Row]:
-    """Make the rows of a message, each with the flaws found in its bytes."""
+    """Make the rows of a message, each with the flaws of its bytes."""
     flaws = list(parsed.flaws)
     root = parsed.tree
     yield Row(root.offset, b"", 0, root.name, "", f"version {parsed.version}")
@@ -138,7 +137,7 @@ def _row(node: Node, depth: int, label: str) -> Row:
 
 
 def head_value(head: Node, node: Node) -> str:
-    """Say what a length, count, marker or tag means."""
+    """Explain a length, count, marker or tag."""
     n = head.value
     assert isinstance(n, int)
     match head.name:
@@ -153,17 +152,15 @@ def head_value(head: Node, node: Node) -> str:
 
 
 def rest_is_secret(name: str | None, data: bytes) -> bool:
-    """Whether the bytes that were not decoded of a message may hold a secret. name: None where it
-    is not known.
-    """
+    """Whether the undecoded bytes of a message may contain a secret. name: None if unknown."""
     if name is None or name in SECRET_MESSAGES:
         return True
     return name == "FetchResponse" and names_metadata(data)
 
 
 def hide_secrets(parsed: Parsed) -> None:
-    """Mark the nodes of a message that hold secrets: in a message that was not decoded byte for
-    byte, and in tags that are not known, all that may.
+    """Mark the nodes of a message with secrets; in a message that was not decoded byte for byte,
+    and in unknown tags, all that may contain some.
     """
     doubtful = parsed.error is not None or bool(parsed.flaws)
     may_carry = parsed.name in SECRET_MESSAGES
@@ -185,7 +182,7 @@ def hide_secrets(parsed: Parsed) -> None:
 
 
 def _hide_config(fields: dict[str, Node]) -> None:
-    """Hide the value of a config where it is secret, and its name where it is not one."""
+    """Hide the value of a config if it is secret, and its name if it is invalid."""
     name = _text(fields["name"])
     sensitive = fields["is_sensitive"].value is True if "is_sensitive" in fields else None
     if is_secret_config(name, sensitive):
@@ -201,7 +198,7 @@ def _text(node: Node | None) -> str:
 
 
 def _hide(node: Node) -> None:
-    """Mark all but the lengths."""
+    """Mark everything but lengths."""
     for inner in node.walk():
         inner.secret = inner.name not in HEADS
 

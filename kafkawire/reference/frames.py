@@ -1,7 +1,7 @@
-"""The rows of a whole frame: its size, its header, its body.
+"""Explains a frame: its size, its header, its body.
 
 Law: the header's version follows from key and version, and the body begins where the header ends;
-a frame that breaks off is explained as far as it goes.
+a truncated frame is explained up to its end.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .tree import Node
 SIZE: Final = 4
 API_KEY: Final = 4
 API_VERSION: Final = 6
-"""Offsets in a request: behind the size come key and version, whatever the header's version."""
+"""Offsets in a request: key and version follow the size in every header version."""
 
 
 def explain_frame(
@@ -29,7 +29,7 @@ def explain_frame(
 ) -> Explanation:
     """Explain a frame: size, header and body.
 
-    response_to: for a response, the API key and version of the request it answers; else None.
+    response_to: for a response, the API key and version of its request; None for a request.
     secrets: whether secrets are shown.
     """
     made = FrameRows(data, secrets)
@@ -42,7 +42,7 @@ def explain_frame(
 
 
 class FrameRows:
-    """A frame as far as it could be explained."""
+    """A frame, explained up to its end or an error."""
 
     def __init__(self, data: bytes, secrets: bool) -> None:
         self.data = data
@@ -54,7 +54,7 @@ class FrameRows:
         self.error: WireError | None = None
 
     def explain(self, response_to: tuple[int, int] | None) -> None:
-        """Explain all of it; a WireError says where that ends."""
+        """Explain the frame; a WireError says where that ended."""
         self.size()
         if response_to is None:
             self.request(self.number(API_KEY), self.number(API_VERSION))
@@ -65,19 +65,17 @@ class FrameRows:
         info = REGISTRY.request(key)
         if info is None:
             self.message("RequestHeader", 1, whole=False)
-            raise UnknownApiKey(
-                f"no API has the key {key}", "RequestHeader.request_api_key", API_KEY
-            )
+            raise UnknownApiKey(f"unknown API key {key}", "RequestHeader.request_api_key", API_KEY)
         self.message("RequestHeader", request_header_version(key, version), whole=False)
         self.message(info.name, version, whole=True)
 
     def response(self, key: int, version: int) -> None:
         info = REGISTRY.response(key)
         if info is None:
-            raise UnknownApiKey(f"no API has the key {key}")
+            raise UnknownApiKey(f"unknown API key {key}")
         self.message("ResponseHeader", response_header_version(key, version), whole=False)
         if key == ApiKey.API_VERSIONS and self.number(self.end) == ErrorCode.UNSUPPORTED_VERSION:
-            version = 0  # a broker that does not know the version answers in the oldest (KIP-511)
+            version = 0  # a broker without that version responds in the oldest (KIP-511)
         self.message(info.name, version, whole=True)
 
     def size(self) -> None:
@@ -97,7 +95,7 @@ class FrameRows:
             self.rows[-1] = replace(row, notes=(note,))
 
     def number(self, offset: int) -> int:
-        """Read the int16 at an offset; Truncated where the data ends before it does."""
+        """Read the int16 at an offset; Truncated if the data ends before it."""
         if offset + 2 > len(self.data):
             raise Truncated("the data ends inside the header", "", len(self.data))
         return int.from_bytes(self.data[offset : offset + 2], "big", signed=True)

@@ -1,8 +1,8 @@
-"""The model of a message -> the construct graph of one of its versions.
+"""Makes the construct graph of a message at a version.
 
 Law: the graph is made from `kafkawire_codegen.model` alone and shares nothing with generated code.
-Parsing gives plain dicts, attribute -> value, with every field of every version: those the version
-lacks are at their default.
+Parsing gives plain dicts, attribute -> value, with every field of every version: those of other
+versions have their default.
 
     struct  | field | field | ... | tagged fields |        a construct Struct, the block last
 """
@@ -34,7 +34,7 @@ def graph(message: model.Message, version: int) -> Place:
 
 
 def fields_of(struct: model.Struct, version: int, known: Known) -> Fields:
-    """Make the construct of a struct, once for all places of a message that have it."""
+    """Make the construct of a struct, once per message."""
     if struct not in known:
         known[struct] = Fields(struct, version, known)
     return known[struct]
@@ -80,7 +80,7 @@ def shown_type(f: model.Field, version: int, *, tagged: bool) -> str:
 
 
 class Marker(Piece):
-    """The byte before a struct that may be null: its sign tells."""
+    """The byte before a nullable struct: negative is null."""
 
     null = 0xFF
 
@@ -99,7 +99,7 @@ class Marker(Piece):
 
 
 class TaggedMarker(Marker):
-    """The varint before such a struct in a tagged field: 0 and below is null."""
+    """The varint before a nullable struct in a tagged field: 0 and below is null."""
 
     null = 0
 
@@ -117,7 +117,7 @@ TAGGED_MARKER: Final = part("marker", "uvarint", TaggedMarker())
 
 
 class Optional(Piece):
-    """A struct as the value of a field, behind a marker where it may be null."""
+    """A struct as the value of a field, after a marker if it is nullable."""
 
     def __init__(self, fields: Fields, marker: Place | None) -> None:
         super().__init__()
@@ -138,7 +138,9 @@ class Optional(Piece):
 
 
 class Absent(Piece):
-    """A field that the version lacks: its default; not to be set when writing, unless ignorable."""
+    """A field that the version does not have: its default; must not be set when writing, unless
+    ignorable.
+    """
 
     def __init__(self, f: model.Field) -> None:
         super().__init__()
@@ -154,7 +156,7 @@ class Absent(Piece):
 
 
 class NoTags(Piece):
-    """Stands for the block in a version without tagged fields: none can be written."""
+    """Replaces the block in a version without tagged fields: none can be written."""
 
     def read(self, _source: Source) -> None:
         return None
@@ -166,7 +168,7 @@ class NoTags(Piece):
 
 
 class Fields(Piece):
-    """A struct: plain fields and what the version lacks in wire order, the tagged fields last."""
+    """A struct: plain and absent fields in wire order, the tagged fields last."""
 
     def __init__(self, struct: model.Struct, version: int, known: Known) -> None:
         super().__init__()
@@ -206,7 +208,7 @@ class Fields(Piece):
 
 
 def field_place(f: model.Field, version: int, known: Known) -> Place:
-    """Make the construct of a field at its place among others."""
+    """Make the construct of a field in its struct."""
     shown = shown_type(f, version, tagged=False)
     value = value_piece(f, version, known, tagged=False)
     return Place(value, f.attribute, f".{f.attribute}", shown)
@@ -228,4 +230,4 @@ def block(struct: model.Struct, version: int, known: Known) -> Block:
 
 
 Known = dict[model.Struct, Fields]
-"""The structs of a graph that are made already."""
+"""The structs of a graph made so far."""

@@ -1,4 +1,4 @@
-"""An explanation -> a JSON object, for programs.
+"""Writes an explanation as a JSON object, for programs.
 
 {"nodes": [{"name", "path", "type", "offset", "size", "hex" | "children", "value"}], "error": {...}}
 """

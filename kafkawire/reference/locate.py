@@ -1,7 +1,7 @@
-"""Where a message fails: the field and the byte, for the fast codec, which only knows that it does.
+"""Finds the field and byte where a message fails, for the fast codec.
 
-Law: called only after a failure. What it cannot find within its budget, or sees nothing wrong with,
-is None: then what the fast codec knows (the error's class, the byte it had reached) stands.
+Law: called only after a failure. If it exceeds its budget or finds no error, it returns None: then
+the fast codec's error stands (class and byte, no field).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from .walk import GaveUp, Walk, plan_of
 OUR_MESSAGES: Final = "kafkawire.messages"
 
 MAX_ELEMENTS: Final = 300_000
-"""Elements a search may take: about a second. Hostile data must not buy more by failing late."""
+"""Elements of one search: about a second. Hostile data must not take longer by failing late."""
 
 
 def locate_decode(
     package: str, name: str, data: bytes, version: int, lenient: bool, limits: Limits
 ) -> DecodeError | None:
-    """Find what is wrong with a body that the class `name` in module `package` could not decode."""
+    """Find the error of a body that the class `name` in module `package` could not decode."""
     if not is_ours(package):
         return None
     walk = Walk(name, data, lenient, limits, MAX_ELEMENTS)
@@ -38,7 +38,7 @@ def locate_decode(
 
 
 def locate_encode(package: str, message: Any, version: int, lenient: bool) -> EncodeError | None:
-    """Find the first field in wire order that keeps a message from being encoded."""
+    """Find the first field in wire order that cannot be encoded."""
     if not is_ours(package):
         return None
     try:
@@ -51,7 +51,7 @@ def locate_encode(package: str, message: Any, version: int, lenient: bool) -> En
 
 
 def is_ours(package: str) -> bool:
-    """Whether a module is one of our own messages: the schemas of other packages are not here."""
+    """Whether a module is one of kafkawire's messages: other packages have no schemas here."""
     return package == OUR_MESSAGES or package.startswith(f"{OUR_MESSAGES}.")
 
 

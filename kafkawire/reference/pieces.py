@@ -1,7 +1,7 @@
-"""Constructs for Kafka's types of fixed width and varints, each growing its part of the tree.
+"""Constructs for Kafka's types of fixed width and varints; each adds its part of the tree.
 
-Law: what the fast codec refuses is refused here, in the same order, with the place known; what an
-encoder would have written otherwise is noted as a flaw.
+Law: errors are those of the fast codec, in the same order, with field and byte; bytes that an
+encoder would write differently are noted as flaws.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, Final
 
-# construct has no types: everything that comes out of it is Any, and is checked before it goes in
+# construct has no type annotations: its results are Any, and are checked before use
 from construct import (  # type: ignore[import-untyped]
     Bytes,
     Construct,
@@ -45,7 +45,7 @@ FIXED: Final[dict[str, Any]] = {
 
 
 class Piece(Construct):  # type: ignore[misc]
-    """A construct of our own: what `read` makes of a Source, `write` puts into a Sink."""
+    """The base of constructs here: `read` parses from a Source, `write` builds into a Sink."""
 
     @abstractmethod
     def read(self, source: Source) -> Any:
@@ -64,7 +64,7 @@ class Piece(Construct):  # type: ignore[misc]
 
 
 class Place(Piece):
-    """Gives what a piece reads or writes a node, a name and a step in the path."""
+    """Adds a node, a name and a step of the path to what a piece reads or writes."""
 
     def __init__(self, piece: Piece, name: str, step: str, type: str) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class Place(Piece):
 
 
 def part(name: str, type: str, piece: Piece) -> Place:
-    """Name a part of a field that is no field itself: its length, its count, its bytes."""
+    """Name a part of a field that is not a field itself: its length, its count, its bytes."""
     return Place(piece, name, "", type)
 
 
@@ -147,7 +147,7 @@ class Flag(Piece):
 
 
 class Run(Piece):
-    """A given number of raw bytes."""
+    """A fixed number of raw bytes."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -167,7 +167,7 @@ class Run(Piece):
 
 
 def byte_of(source: Source) -> int:
-    """Read one byte; Truncated where there is none."""
+    """Read one byte; Truncated if there is none."""
     if source.left < 1:
         raise source.truncated(1)
     value: int = Int8ub.parse_stream(source)
@@ -205,5 +205,5 @@ UVARINT: Final = Uvarint()
 
 
 def int32(value: int) -> int:
-    """Take the low 32 bits of a value as a signed number."""
+    """Return the low 32 bits of a value as a signed number."""
     return (value + (1 << 31)) % (1 << 32) - (1 << 31)

@@ -1,6 +1,6 @@
-"""Rows of an explanation -> lines of text, in spans that a terminal can colour.
+"""Renders the rows of an explanation as lines of text, in spans that a terminal can colour.
 
-Law: the text is the same in colour and without; only one place knows the columns.
+Law: the text is the same with and without colour; the columns are defined in one place.
 
     offset | bytes | field, indented | type | value
          ! a note about the row above, ^ under the bad byte
@@ -17,10 +17,10 @@ from ..protocol.secrets import placeholder
 from .tree import Node
 
 MOST_BYTES: Final = 16
-"""Bytes that a row writes out."""
+"""Bytes that a row shows."""
 
 FIRST_BYTES: Final = 12
-"""Bytes that a row with more than that writes out, before it says how many follow."""
+"""Bytes that a longer row shows, before the number of the others."""
 
 GAP: Final = "  "
 
@@ -29,9 +29,9 @@ GAP: Final = "  "
 class Row:
     """One line of an explanation.
 
-    raw: its bytes, whole; empty for what only groups others. depth: how far the field is indented.
-    notes: what is odd about it. bad: index in `raw` of the byte that stopped the decoder, or None.
-    secret: whether its bytes are not to be shown.
+    raw: all its bytes; empty for a row that only groups others. depth: the indentation of the
+    field. notes: its flaws. bad: index in `raw` of the byte that stopped the decoder, or None.
+    secret: whether its bytes are hidden.
     """
 
     offset: int
@@ -51,9 +51,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What some bytes are, row by row.
+    """An explanation of bytes, row by row.
 
-    error: what stopped the decoder, or None; trees: what it made until then.
+    error: what stopped the decoder, or None; trees: the nodes until then.
     """
 
     rows: tuple[Row, ...]
@@ -75,7 +75,7 @@ Line = list[Span]
 
 
 class Columns(NamedTuple):
-    """How wide each column is."""
+    """The width of each column."""
 
     offset: int
     bytes: int
@@ -84,7 +84,7 @@ class Columns(NamedTuple):
 
 
 def hex_of(row: Row) -> str:
-    """Write a row's bytes; of many, the first ones and how many follow."""
+    """Write a row's bytes; of many, the first ones and the number of the others."""
     if row.secret:
         return placeholder(len(row.raw), "byte")
     if len(row.raw) <= MOST_BYTES:
@@ -93,7 +93,7 @@ def hex_of(row: Row) -> str:
 
 
 def marked_at(row: Row) -> int | None:
-    """Find the bad byte among those a row writes out; None where it has none, or it is elided."""
+    """Find the invalid byte among those that a row shows; None if it has none, or it is elided."""
     if row.secret:
         return None
     written = MOST_BYTES if len(row.raw) <= MOST_BYTES else FIRST_BYTES
@@ -114,7 +114,7 @@ def columns(rows: tuple[Row, ...]) -> Columns:
 
 
 def lines(explanation: Explanation) -> Iterator[Line]:
-    """Lay an explanation out, line by line."""
+    """Render an explanation, line by line."""
     width = columns(explanation.rows)
     for row in explanation.rows:
         if row.raw or row.field:
@@ -143,7 +143,7 @@ def row_line(row: Row, width: Columns) -> Line:
 
 
 def note_lines(row: Row, width: Columns) -> Iterator[Line]:
-    """Write what is odd about a row below it; what stopped the decoder under the byte that did."""
+    """Write the flaws of a row below it, and the error under its byte."""
     for i, note in enumerate(row.notes):
         stopped = row.bad is not None and i == len(row.notes) - 1
         at = width.offset + len(GAP) + (3 * (marked_at(row) or 0) if stopped else 0)

@@ -1,4 +1,4 @@
-"""The models of our messages, built from their schemas when first needed."""
+"""Builds the models of kafkawire's messages from their schemas, on demand."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ MODELS_KEPT: Final = 64
 
 @lru_cache(MODELS_KEPT)
 def message_model(name: str) -> model.Message:
-    """Read the schema of one message; UnknownApiKey where there is none."""
+    """Read the schema of one message; UnknownApiKey if there is none."""
     path = schemas_dir() / f"{name}.json"
     if not name.isalnum() or not path.is_file():
-        raise UnknownApiKey(f"no message is called {name!r}")
+        raise UnknownApiKey(f"unknown message {name!r}")
     return model.build(load_file(path))

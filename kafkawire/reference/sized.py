@@ -1,6 +1,6 @@
-"""Constructs for what has its length or count in front: strings, bytes, arrays.
+"""Constructs with a leading length or count: strings, bytes, arrays.
 
-Law: a length is compared with the bytes left before anything is made for it; null is length -1.
+Law: a length is compared with the bytes left before memory is allocated; null is length -1.
 
     string  | length | text |    bytes  | length | run |    array  | count | element | ...
 """
@@ -26,7 +26,7 @@ from .pieces import UVARINT, Fixed, Piece, Place, Run, described, int32, part
 from .tree import Sink, Source
 
 MAX_STRING: Final = 32767
-"""A string's length is an int16 at heart, also where it is written as a varint."""
+"""The longest string: a length is limited to an int16, also if it is a varint."""
 
 MAX_LENGTH: Final = 2**31 - 2
 
@@ -46,7 +46,7 @@ class Length(Piece):
         written: int = self.number.read(source)
         n = int32(written - 1) if self.flexible else written
         if n < -1:
-            bent = "" if self.flexible else "odd_values"  # the varint is noted by itself
+            bent = "" if self.flexible else "odd_values"  # the varint adds its own node
             source.flaw(f"null is written as the length {n}, not -1", start, bent)
         if self.kind == "string" and n > MAX_STRING:
             reason = f"a string of {n} bytes; {MAX_STRING} is the most"
@@ -66,7 +66,7 @@ def length_type(kind: str, flexible: bool) -> str:
 
 
 class Sized(Piece):
-    """Something with its length or count in front: what may be null says so there."""
+    """A value with a leading length or count; null is a length of -1."""
 
     def __init__(self, kind: str, word: str, flexible: bool, nullable: bool) -> None:
         super().__init__()
@@ -92,11 +92,11 @@ class Sized(Piece):
 
     @abstractmethod
     def read_content(self, n: int, source: Source) -> Any:
-        """Parse what follows a length of `n`, which is not negative."""
+        """Parse the value after a length of `n`, which is not negative."""
 
     @abstractmethod
     def write_content(self, value: Any, sink: Sink) -> None:
-        """Build the length and what follows it."""
+        """Build the length and the value."""
 
 
 class Decoded(Piece):
@@ -146,7 +146,7 @@ class Text(Sized):
 
 
 class Blob(Sized):
-    """Bytes or records: their number, then themselves."""
+    """Bytes or records: their length, then the bytes."""
 
     def __init__(self, flexible: bool, nullable: bool) -> None:
         super().__init__("bytes", "length", flexible, nullable)
@@ -163,7 +163,7 @@ class Blob(Sized):
 
 
 class Items(Sized):
-    """An array: the count of its elements, then each of them."""
+    """An array: the count of its elements, then the elements."""
 
     def __init__(self, element: Piece, type: str, flexible: bool, nullable: bool) -> None:
         super().__init__("array", "count", flexible, nullable)
@@ -177,7 +177,7 @@ class Items(Sized):
     def read_content(self, n: int, source: Source) -> list[Any]:
         start = source.opened[-1].offset
         source.spend_objects(1, start)
-        if n > source.left:  # an element takes at least one byte
+        if n > source.left:  # an element has at least one byte
             reason = f"an array of {n} elements, {source.left} bytes left"
             raise source.fault(InvalidLength, reason, start)
         source.spend(n, "array elements", start)

@@ -1,7 +1,7 @@
-"""The tagged fields of a struct, known and unknown (KIP-482).
+"""Parses and builds the tagged fields of a struct, known and unknown (KIP-482).
 
-Law: a writer puts them in ascending order, each once, none at its default; a reader takes any
-order, and of a known field given twice the last.
+Law: a writer writes them in ascending order, each once, none with its default; a reader accepts any
+order, and the last of a repeated known field.
 
     | count | tag | size | value | tag | size | value | ...
 """
@@ -24,7 +24,7 @@ COUNT: Final = part("count", "uvarint", UVARINT)
 
 
 class Tagged(NamedTuple):
-    """A tagged field that a version has, and what reads and writes its value."""
+    """A tagged field of a version, and the construct of its value."""
 
     field: model.Field
     place: Place
@@ -33,7 +33,7 @@ class Tagged(NamedTuple):
 class Block(Piece):
     """The block at the end of a struct in a flexible version.
 
-    known: the fields tagged in this version; elsewhere: those that only other versions have.
+    known: the tagged fields of this version; elsewhere: those of other versions.
     """
 
     def __init__(self, known: dict[int, Tagged], elsewhere: dict[int, model.Field]) -> None:
@@ -71,7 +71,7 @@ class Block(Piece):
         return values
 
     def name_entry(self, entry: Node, tag: int, unknown: int) -> None:
-        """Name a tagged field, now that its tag is read."""
+        """Name a tagged field by its tag."""
         known = self.known.get(tag)
         f = self.elsewhere.get(tag) if known is None else known.field
         entry.name = f"{UNKNOWN_TAGS}[{unknown}]" if f is None else f.attribute
@@ -132,14 +132,14 @@ def tag_of(entry: tuple[int, bytes]) -> int:
 
 
 def bend(source: Source, reason: str, offset: int, bent: str) -> None:
-    """Refuse, or when lenient note, what Kafka itself refuses."""
+    """Raise for what Kafka itself rejects; if lenient, note it."""
     if not source.lenient:
         raise source.fault(InvalidTag, reason, offset)
     source.flaw(reason, offset, bent)
 
 
 def add_unknown(unknown: Any, fields: list[tuple[int, bytes]], sink: Sink) -> None:
-    """Put the unknown tagged fields of a struct among those to be written."""
+    """Add the unknown tagged fields of a struct to those to be written."""
     if unknown is None:
         return
     if not isinstance(unknown, list):

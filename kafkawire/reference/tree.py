@@ -1,7 +1,7 @@
-"""The tree that a message is: a node for every run of bytes, with its place in the message.
+"""The tree of a message: a node for every run of bytes, with its field.
 
-Law: the leaves of a tree, in order, are the bytes from its first to its last, each exactly once; a
-node whose bytes could not be made sense of is not closed and has no leaf for them.
+Law: the leaves of a tree, in order, are its bytes, each exactly once; a node whose bytes could not
+be decoded is not closed and has no leaf for them.
 
     FetchRequest                     0  62 bytes
     |-- replica_id                   0  ff ff ff ff   int32   -1
@@ -23,7 +23,7 @@ from ..primitives.limits import FREE_OBJECTS, NO_LIMITS, UNLIMITED, Limits
 
 
 class Flaw(NamedTuple):
-    """One way in which bytes differ from what an encoder writes: what, in which field, where."""
+    """A deviation from the bytes that an encoder writes: what, in which field, where."""
 
     reason: str
     path: str
@@ -35,12 +35,11 @@ class Flaw(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A run of bytes and what it stands for.
+    """A run of bytes and its meaning.
 
-    name: the attribute, `[3]`, or what else stands there (`length`, `count`, `tag`, `marker`).
-    path: the field it belongs to; type: its wire type; value: what it decodes to.
-    raw: its bytes, children's included; closed: whether it was decoded to its end. secret: whether
-    bytes and value are not to be shown.
+    name: the attribute, `[3]`, or a part (`length`, `count`, `tag`, `marker`). path: its field;
+    type: its wire type; value: its decoded value. raw: its bytes, children's included; closed:
+    whether it was decoded to its end. secret: whether bytes and value are hidden.
     """
 
     name: str
@@ -62,7 +61,7 @@ class Node:
         return self.offset + len(self.raw)
 
     def walk(self) -> Iterator[Node]:
-        """Yield the node and all below it, in the order of their bytes."""
+        """Yield the node and its descendants, in the order of their bytes."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -73,10 +72,10 @@ class Node:
 
 
 class Source(BytesIO):
-    """The stream a construct parses from: grows the tree, counts what limits bound, collects flaws.
+    """The stream that a construct parses: adds to the tree, counts against limits, collects flaws.
 
-    lenient: note what a strict decode refuses, and go on.
-    bent: how often each deviation was met, under the name of its field in `Bent`.
+    lenient: note errors of a strict decode, and continue. bent: the count of each deviation, by its
+    field in `Bent`.
     """
 
     def __init__(
@@ -107,7 +106,7 @@ class Source(BytesIO):
         return self.opened[-1].path if self.opened else ""
 
     def begin(self, name: str, step: str, type: str) -> Node:
-        """Begin a node where the stream stands; `step` is what it adds to the path."""
+        """Begin a node at the stream's position; `step` is its part of the path."""
         node = Node(name, self.path + step, type, self.tell())
         if self.opened:
             self.opened[-1].children.append(node)
@@ -115,14 +114,14 @@ class Source(BytesIO):
         return node
 
     def finish(self, node: Node, value: object) -> None:
-        """End a node where the stream stands."""
+        """End a node at the stream's position."""
         node.raw = self.data[node.offset : self.tell()]
         node.value = value
         node.closed = True
         self.opened.pop()
 
     def spend(self, elements: int, what: str, offset: int) -> None:
-        """Take elements from the budget; LimitExceeded when it is gone."""
+        """Take elements from the budget; LimitExceeded if it is exhausted."""
         self.elements -= elements
         if self.elements < 0:
             raise self.fault(LimitExceeded, f"more {what} than max_elements allows", offset)
@@ -134,7 +133,7 @@ class Source(BytesIO):
             raise self.fault(LimitExceeded, "more objects than bytes_per_object allows", offset)
 
     def flaw(self, reason: str, offset: int, bent: str = "") -> None:
-        """Note a deviation; bent: the field of `Bent` that counts it, "" where another does."""
+        """Note a deviation; bent: the field of `Bent` that counts it, "" if already counted."""
         self.flaws.append(Flaw(reason, self.path, offset))
         if bent:
             self.bent[bent] += 1
@@ -148,10 +147,10 @@ class Source(BytesIO):
 
 
 class Sink(BytesIO):
-    """The stream a construct builds into: knows which field is being written.
+    """The stream that a construct writes: knows the current field.
 
-    lenient: write text that a lenient decode kept by surrogateescape as the bytes it was.
-    module: the module whose classes the structs are of; None where they are dicts.
+    lenient: write text kept by surrogateescape as its original bytes. module: the module of the
+    structs' classes; None if they are dicts.
     """
 
     def __init__(
@@ -163,7 +162,7 @@ class Sink(BytesIO):
         self.module = module
 
     def apart(self) -> Sink:
-        """Make an empty stream for a part whose size goes in front of it; same place, same mode."""
+        """Make an empty stream for a part with a leading size; same field, same mode."""
         return Sink(self.steps, lenient=self.lenient, module=self.module)
 
     def fault(self, kind: type[EncodeError], reason: str, step: str = "") -> EncodeError:

@@ -1,7 +1,7 @@
-"""Whether bytes are canonical: those that an encoder would write for what they say.
+"""Tells whether bytes are canonical: those that an encoder writes for the same values.
 
-Law: canonical is `encode(decode(b)) == b` by the fast codec, and nothing else; the reference is
-only asked for reasons.
+Law: canonical is `encode(decode(b)) == b` by the fast codec, and nothing else; the reference codec
+only finds the reasons.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Verdict:
 
 
 def verify(name: str, version: int, data: bytes) -> Verdict:
-    """Say whether a message body is what an encoder writes, and if not, why.
+    """Tell whether a message body is canonical, and if not, why.
 
     Bytes that cannot be decoded are not canonical either. Raises UnknownApiKey, UnsupportedVersion.
     """
@@ -49,7 +49,7 @@ def verify(name: str, version: int, data: bytes) -> Verdict:
 
 
 def reasons(parsed: Parsed) -> tuple[Flaw, ...]:
-    """Say in what the bytes differ from their encoding; at least one reason, by offset."""
+    """List how the bytes differ from their encoding; at least one reason, by offset."""
     found = list(parsed.flaws)
     error = parsed.error
     if error is not None:
@@ -60,7 +60,7 @@ def reasons(parsed: Parsed) -> tuple[Flaw, ...]:
 
 
 def difference(parsed: Parsed) -> Flaw:
-    """Find the first byte that an encoder would write otherwise."""
+    """Find the first byte that an encoder would write differently."""
     try:
         written = encode(parsed.name, parsed.version, parsed.values)
     except EncodeError as error:

@@ -1,7 +1,7 @@
-"""Walks over a body to the first byte that cannot be decoded, and keeps nothing but its path.
+"""Walks over a body to the first byte that cannot be decoded, in constant memory.
 
-Law: refuses what the decoder refuses, in the same order, with the reasons and offsets of `parse`;
-the memory of a walk depends on how deep a message nests, not on its size.
+Law: its errors are those of the decoder, in the same order, with the reasons and offsets of
+`parse`; its memory depends on the nesting of a message, not on its size.
 
     struct  | field | ... | tagged fields |      a Step reads one field, a Plan is all of a struct
 """
@@ -32,13 +32,13 @@ PLANS_KEPT: Final = 256
 
 
 class GaveUp(Exception):
-    """The walk took more elements than it may; internal to this package."""
+    """The walk exceeded its elements; internal to this package."""
 
 
 class Walk:
-    """A position in a body, the path to it, and what the limits still allow.
+    """A position in a body, its path, and the rest of the limits.
 
-    max_elements: elements of arrays and tagged fields that the walk may take before GaveUp.
+    max_elements: elements of arrays and tagged fields before GaveUp.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Walk:
         return kind(reason, "".join(self.steps), offset)
 
     def take(self, size: int) -> int:
-        """Go behind `size` bytes, and return where they begin."""
+        """Skip `size` bytes, and return their start."""
         start = self.pos
         left = self.end - start
         if size > left:
@@ -154,10 +154,10 @@ Read = Callable[[Walk], object]
 
 
 class Plan(NamedTuple):
-    """How a struct is read in one version.
+    """The layout of a struct in one version.
 
-    fields: the step each adds to the path, and what reads it. tagged: the same by tag; elsewhere:
-    the steps of tags that only other versions have.
+    fields: step of the path, and reader. tagged: the same by tag; elsewhere: the steps of tags of
+    other versions.
     """
 
     fields: tuple[tuple[str, Read], ...]
@@ -168,7 +168,7 @@ class Plan(NamedTuple):
 
 @lru_cache(PLANS_KEPT)
 def plan_of(struct: model.Struct, version: int) -> Plan:
-    """Work out how a struct is read in a version."""
+    """Make the layout of a struct in a version."""
     tagged: dict[int, tuple[str, Read]] = {}
     elsewhere: dict[int, str] = {}
     for f in struct.tagged_fields:
@@ -186,7 +186,7 @@ def plan_of(struct: model.Struct, version: int) -> Plan:
 
 
 def read_of(f: model.Field, version: int, *, is_tagged: bool) -> Read:
-    """Choose what reads a field's value in a version that has it."""
+    """Choose the reader of a field's value in a version that has it."""
     flexible = is_tagged or version in f.flexible
     nullable = version in f.nullable
     if f.struct is not None:
@@ -216,7 +216,7 @@ def read_struct(walk: Walk, plan: Plan) -> None:
 
 
 def read_optional(walk: Walk, tagged: bool, read: Read) -> None:
-    """Read a struct behind the marker that says whether it is null."""
+    """Read a struct after its null marker."""
     if walk.uvarint() > 0 if tagged else walk.integer(1) >= 0:
         read(walk)
 
@@ -274,5 +274,5 @@ def read_text(walk: Walk, size: int, nullable: bool) -> None:
 
 
 def int32(value: int) -> int:
-    """Take the low 32 bits of a value as a signed number, as Java's casts do."""
+    """Return the low 32 bits of a value as a signed number, as Java's casts do."""
     return (value + (1 << 31)) % (1 << 32) - (1 << 31)

@@ -18,8 +18,8 @@ from kafkawire.messages.produce_request import ProduceRequest
 from kafkawire.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
 from kafkawire.records import MessageSetBuilder
 
-from ..real.answers import errors, structures
-from ..real.asking import Known, filled
+from ..real.requests import Known, filled
+from ..real.responses import errors, structures
 from .scene import Client, Scene
 
 E = ErrorCode

@@ -16,7 +16,7 @@ from kafkawire.messages.fetch_response import FetchResponse
 from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.messages.metadata_response import MetadataResponse
 
-from ..real.asking import Known, filled
+from ..real.requests import Known, filled
 from .fetches import fetch_of, fetched
 from .scene import Client, Scene, metadata
 from .test_log import batch, produce

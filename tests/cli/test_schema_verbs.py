@@ -66,7 +66,7 @@ def test_our_own_schemas_are_linted_when_none_are_named() -> None:
 def test_lint_prints_findings_and_exits_1(bad: Path) -> None:
     result = run("lint", bad)
     assert result.exit_code == FINDINGS
-    reason = "'int23' is no type of the dialect, has no fields here and is no common struct"
+    reason = "unknown type 'int23': not a primitive, not a common struct, and without fields"
     assert lines(result) == [
         f"{bad}/ARequest.json:2:24: ARequest.A: {reason}; did you mean int32? [unknown-type]",
         f"{bad}/AResponse.json:2:24: AResponse.A: {reason}; did you mean int32? [unknown-type]",

@@ -98,7 +98,7 @@ def test_two_releases_differ_by_versions_and_the_fields_these_brought(releases: 
 
 
 def test_an_unknown_release_names_the_known_ones(releases: Releases) -> None:
-    with pytest.raises(UnknownRelease, match=r"'3\.0' is no release .*\(1\.0, 2\.0\)$"):
+    with pytest.raises(UnknownRelease, match=r"unknown release '3\.0' \(known: 1\.0, 2\.0\)$"):
         releases.of("3.0")
 
 

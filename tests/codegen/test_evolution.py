@@ -193,7 +193,7 @@ def test_a_common_struct_is_compared_at_each_place_by_the_versions_there() -> No
     ]
 
 
-def test_versions_apart_are_told_apart() -> None:
+def test_separate_versions_are_listed_separately() -> None:
     old = (field("A", versions="0+"),)
     new = (field("A", versions="1-2"),)
     (found,) = broken(change(old, new, valid="0-4"))

@@ -110,7 +110,7 @@ def test_every_field_is_as_the_facts_say(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(FACTS))
-def test_every_message_says_what_it_is(name: str) -> None:
+def test_every_message_has_its_facts(name: str) -> None:
     about = SCHEMAS[name].about
     assert about.endswith(".")
     assert "\n" not in about

@@ -92,7 +92,7 @@ BYTES = [
 
 
 @pytest.mark.parametrize(("version", "fields", "text"), BYTES)
-def test_what_is_written_is_what_the_dialect_says(
+def test_encoding_follows_the_dialect(
     odd: ModuleType, version: int, fields: dict[str, object], text: str
 ) -> None:
     message = odd.OddRequest(**fields)

@@ -46,7 +46,7 @@ def generated(documents: Iterable[hostile.Document]) -> Iterator[Path]:
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(hostile.documents())
-def test_a_package_does_what_its_schema_says(document: hostile.Document) -> None:
+def test_a_package_follows_its_schema(document: hostile.Document) -> None:
     with generated([document]) as root:
         for file in (root / PACKAGE).glob("*.py"):
             compile(file.read_text("utf-8"), str(file), "exec")

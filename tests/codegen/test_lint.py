@@ -67,7 +67,7 @@ def test_each_fault_is_marked() -> None:
     assert all(MARK in "".join(fault.files.values()) for fault in FAULTS)
 
 
-def test_several_faults_of_one_file_are_all_told_in_the_order_of_its_text(tmp_path: Path) -> None:
+def test_all_errors_of_a_file_are_reported_in_text_order(tmp_path: Path) -> None:
     text = """{
       "name": "M", "type": "data", "validVersions": "0-3", "flexibleVersions": §"2-3",
       "fields": [
@@ -92,21 +92,21 @@ def test_several_faults_of_one_file_are_all_told_in_the_order_of_its_text(tmp_pa
     ]
 
 
-def test_faults_of_several_files_are_all_told(tmp_path: Path) -> None:
+def test_all_errors_of_several_files_are_reported(tmp_path: Path) -> None:
     lay_out(tmp_path, {"A.json": "{", "B.json": "[]", "C.json": '{ "name": 1 }'})
     report = lint(tmp_path)
     assert report.messages == 1
     assert {Path(e.file).name for e in report.errors} == {"A.json", "B.json", "C.json"}
 
 
-def test_a_consequence_is_not_told_beside_its_cause(tmp_path: Path) -> None:
+def test_a_consequence_is_not_reported_with_its_cause(tmp_path: Path) -> None:
     field = '{ "name": "A", "type": "int8", "versions": "0+", "taggedVersions": "x+", "tag": 0 }'
     text = f'{{ "name": "M", "type": "data", "validVersions": "0", "fields": [{field}] }}'
     (tmp_path / "M.json").write_text(text)
     assert [e.rule for e in lint(tmp_path).errors] == ["ill-formed-versions"]
 
 
-def test_what_has_no_name_is_told_once(tmp_path: Path) -> None:
+def test_a_missing_name_is_reported_once(tmp_path: Path) -> None:
     text = """{ "type": "data", "validVersions": "0", "fields": [
         { "name": "A", "versions": "0+", "fields": [ { "type": "int8", "versions": "0+" } ] },
         { "name": "B", "versions": "0+", "fields": [ { "type": "int8", "versions": "0+" } ] }
@@ -184,7 +184,7 @@ def test_no_message_can_take_the_name_of_what_a_generated_package_uses() -> None
     assert [name for name in names if wrong_message_name(name) is None] == []
 
 
-def test_the_list_of_rules_says_what_each_demands() -> None:
+def test_the_list_of_rules_has_their_requirements() -> None:
     lines = rules_text().splitlines()
     assert [line.split()[0] for line in lines] == list(RULES)
     assert {line.split()[0] for line in lines if line.endswith("(advice)")} == ADVICE

@@ -97,7 +97,7 @@ def test_versions_left_out_beside_tagged_versions_are_those(tmp_path: Path) -> N
     assert found.versions == found.tagged_versions == Versions(3, ALL.high)
 
 
-def test_json_null_says_no_more_than_a_key_left_out(tmp_path: Path) -> None:
+def test_json_null_equals_an_absent_key(tmp_path: Path) -> None:
     text = """{ "name": "A", "type": "S", "versions": "2+", "nullableVersions": "2+", "tag": 0,
       "taggedVersions": "2+", "default": null, "fields": [
         { "name": "B", "type": "int8", "versions": "2+" } ] }"""

@@ -109,35 +109,35 @@ def test_every_value_and_key_knows_its_line_and_column() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "column", "reason"),
     [
-        ("", 1, 1, "the text ends where a value must stand"),
-        ("// only\n", 2, 1, "the text ends where a value must stand"),
-        ('{"a": 1', 1, 8, "the text ends, but after a value ',' or '}' must follow"),
-        ('{"a" 1}', 1, 6, "after a key ':' must follow"),
-        ('{"a": 1,}', 1, 9, "a key between double quotes must stand here"),
-        ("{a: 1}", 1, 2, "'a' begins no JSON value"),
-        ("[1 2]", 1, 4, "after an element ',' or ']' must follow"),
-        ("[1,]", 1, 4, "a value must stand here, not ']'"),
-        ("[01]", 1, 2, "'0' begins no JSON value"),
-        ("[NaN]", 1, 2, "'N' begins no JSON value"),
-        ("[\n'a']", 2, 1, "strings stand between double quotes"),
+        ("", 1, 1, "the text ends; expected a value"),
+        ("// only\n", 2, 1, "the text ends; expected a value"),
+        ('{"a": 1', 1, 8, "the text ends; expected ',' or '}' after a value"),
+        ('{"a" 1}', 1, 6, "expected ':' after a key"),
+        ('{"a": 1,}', 1, 9, "expected a key in double quotes"),
+        ("{a: 1}", 1, 2, "'a' is not the start of a JSON value"),
+        ("[1 2]", 1, 4, "expected ',' or ']' after an element"),
+        ("[1,]", 1, 4, "expected a value, not ']'"),
+        ("[01]", 1, 2, "'0' is not the start of a JSON value"),
+        ("[NaN]", 1, 2, "'N' is not the start of a JSON value"),
+        ("[\n'a']", 2, 1, "strings need double quotes"),
         (
             '["a\nb"]',
             1,
             2,
-            "the string is not closed on its line, or has an escape JSON does not know",
+            "the string is not closed on its line, or has an invalid escape",
         ),
         (
             r'["\x41"]',
             1,
             2,
-            "the string is not closed on its line, or has an escape JSON does not know",
+            "the string is not closed on its line, or has an invalid escape",
         ),
-        ("[1] /* open", 1, 5, "the comment is never closed: */ is missing"),
-        ("{} {}", 1, 4, "nothing may follow the document"),
+        ("[1] /* open", 1, 5, "unclosed comment: */ is missing"),
+        ("{} {}", 1, 4, "unexpected text after the document"),
         ("[" * (DEEPEST + 2), 1, DEEPEST + 2, f"more than {DEEPEST} levels of nesting"),
     ],
 )
-def test_what_is_no_json_is_refused_where_it_begins(
+def test_invalid_json_is_an_error_at_its_character(
     text: str, line: int, column: int, reason: str
 ) -> None:
     with pytest.raises(SchemaErrors) as caught:
@@ -150,7 +150,7 @@ def test_deep_nesting_up_to_the_limit_is_read() -> None:
     assert read("[" * (DEEPEST + 1) + "]" * (DEEPEST + 1)).items
 
 
-def test_a_repeated_key_keeps_its_first_value_and_says_whether_the_second_differs() -> None:
+def test_a_repeated_key_keeps_its_first_value_and_reports_a_different_second() -> None:
     node = read('{"a": 1, "a": 1,\n "a": true, "b": [], "b": []}')
     assert plain(node) == {"a": 1, "b": []}
     assert [(r.key, r.same, r.again.line) for r in node.repeated] == [

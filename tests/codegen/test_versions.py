@@ -50,22 +50,22 @@ def test_intersection_and_covering_are_those_of_sets(a: Versions, b: Versions) -
 
 
 @given(ranges(), ranges())
-def test_union_is_that_of_sets_or_refused_for_its_hole(a: Versions, b: Versions) -> None:
+def test_union_is_that_of_sets_or_an_error_for_a_gap(a: Versions, b: Versions) -> None:
     both = as_set(a) | as_set(b)
     if is_run(both):
         assert as_set(a | b) == both
     else:
-        with pytest.raises(ValueError, match="hole"):
+        with pytest.raises(ValueError, match="gap"):
             a | b
 
 
 @given(ranges(), ranges())
-def test_difference_is_that_of_sets_or_refused_for_cutting(a: Versions, b: Versions) -> None:
+def test_difference_is_that_of_sets_or_an_error_for_a_split(a: Versions, b: Versions) -> None:
     left = as_set(a) - as_set(b)
     if is_run(left):
         assert as_set(a - b) == left
     else:
-        with pytest.raises(ValueError, match="in two"):
+        with pytest.raises(ValueError, match="splits"):
             a - b
 
 

@@ -37,7 +37,7 @@ def test_a_response_without_protocol_type(protocol_name: str) -> None:
     assert only(message, 5).value == ORDERS
 
 
-def test_a_version_without_the_field_says_nothing() -> None:
+def test_a_version_without_the_field_has_no_payload() -> None:
     data = encode_versioned(ASSIGNED, 0)
     message = SyncGroupResponse(protocol_type="connect", assignment=data)
     assert only(message, 5).error is not None

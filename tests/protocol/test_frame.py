@@ -70,13 +70,13 @@ WRONG = [
     ("ffffffff", InvalidLength, "a frame of -1 bytes"),
     ("7fffffff", LimitExceeded, "max_frame_bytes is 104857600"),
     ("0000000400120000", Truncated, "RequestHeader"),
-    ("0000000a270f000000000001ffff", UnknownApiKey, "no API has the key 9999"),
+    ("0000000a270f000000000001ffff", UnknownApiKey, "unknown API key 9999"),
     ("0000000a0012006300000001ffff", DecodeError, ""),
 ]
 
 
 @pytest.mark.parametrize(("text", "error", "says"), WRONG)
-def test_wrong_frames_say_what_is_wrong(text: str, error: type[Exception], says: str) -> None:
+def test_invalid_frames_name_the_error(text: str, error: type[Exception], says: str) -> None:
     with pytest.raises((error, UnsupportedVersion)) as caught:
         kafkawire.decode_frame(bytes.fromhex(text))
     assert says in str(caught.value)
@@ -122,7 +122,7 @@ def framed(rest: str) -> bytes:
         ("ffff", 14, "the data ends inside the header"),
     ],
 )
-def test_a_wrong_header_says_where(rest: str, offset: int, reason: str) -> None:
+def test_an_invalid_header_has_the_offset(rest: str, offset: int, reason: str) -> None:
     with pytest.raises(DecodeError) as caught:
         kafkawire.decode_frame(framed(rest))
     found = (caught.value.path, caught.value.offset, caught.value.reason)
@@ -161,7 +161,7 @@ def test_a_header_is_encoded_as_strictly_as_a_body() -> None:
 FALLBACK = bytes.fromhex("0000001000000007002300000001001200000003")
 
 
-def test_an_unsupported_apiversions_request_is_answered_in_version_0() -> None:
+def test_the_response_to_an_unsupported_apiversions_request_has_version_0() -> None:
     frame = kafkawire.decode_frame(FALLBACK, response_to=(ApiKey.API_VERSIONS, 4))
     assert (frame.api_version, frame.body_version) == (4, 0)
     body = kafkawire.to_json(frame.body, 0)
@@ -169,7 +169,7 @@ def test_an_unsupported_apiversions_request_is_answered_in_version_0() -> None:
     assert body["apiKeys"] == [{"apiKey": 18, "minVersion": 0, "maxVersion": 3}]
 
 
-def test_error_35_in_the_asked_version_is_read_too() -> None:
+def test_error_35_in_the_requested_version_is_decoded_too() -> None:
     body = kafkawire.from_json("ApiVersionsResponse", 3, {"errorCode": 35})
     frame = kafkawire.encode_frame(body, 3, 7)
     assert kafkawire.decode_frame(frame, response_to=(18, 3)).body_version == 3

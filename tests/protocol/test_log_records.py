@@ -87,7 +87,7 @@ def test_every_version_prefixed_vector_is_read_and_written_again() -> None:
         assert encode_versioned(message, version) == raw
 
 
-def test_every_vector_cut_anywhere_says_why_it_is_not_decoded() -> None:
+def test_every_truncated_vector_has_an_error() -> None:
     cuts = 0
     with vectors.fast_alone():
         for row in IN_LOGS:

@@ -1,1 +1,1 @@
-"""A real Apache Kafka broker, its tools and real clients, against this package."""
+"""Tests with a real Apache Kafka broker, its tools and real clients."""

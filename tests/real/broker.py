@@ -1,7 +1,7 @@
-"""A real Apache Kafka broker: one node, KRaft, combined with its controller, on loopback.
+"""Runs a real Apache Kafka broker: one node, KRaft, combined with its controller, on loopback.
 
-Law: only the process started here is stopped here; every wait is bounded; what it logs is in its
-directory, and shown where it fails.
+Law: only the process started here is stopped here; every wait has a timeout; its log is in its
+directory, and shown on failure.
 
     format (StorageTool) ─▶ start (kafka.Kafka) ─▶ ready (answers ApiVersions) ─▶ stop (SIGTERM)
 """
@@ -35,8 +35,8 @@ MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 JAAS: Final = "org.apache.kafka.common.security"
 AS_LONG_AS_IT_TAKES_MS: Final = "1800000"
 PORTS: Final = range(15_000, 32_768)
-LOTS: Final = SystemRandom()
-"""Not the one that every worker seeds alike."""
+RNG: Final = SystemRandom()
+"""Not the global one, which every worker seeds alike."""
 
 PROPERTIES: Final = {
     "process.roles": "broker,controller",
@@ -44,7 +44,7 @@ PROPERTIES: Final = {
     "listener.security.protocol.map": "CLIENTS:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT",
     "inter.broker.listener.name": "CLIENTS",
     "controller.listener.names": "CONTROLLER",
-    # who may: everybody, but there is somebody to authenticate as, and rules can be stored
+    # authorisation: everybody may do everything, but there is a user, and ACLs can be stored
     "sasl.enabled.mechanisms": ",".join(MECHANISMS),
     "listener.name.sasl.plain.sasl.jaas.config": (
         f'{JAAS}.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'
@@ -54,7 +54,7 @@ PROPERTIES: Final = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": f"User:ANONYMOUS;User:{USER}",
     "delegation.token.secret.key": "delegation-secret",
-    # topics of its own: one partition, one replica
+    # internal topics: one partition, one replica
     "auto.create.topics.enable": "false",
     "offsets.topic.num.partitions": "1",
     "offsets.topic.replication.factor": "1",
@@ -70,7 +70,7 @@ PROPERTIES: Final = {
     "group.consumer.min.heartbeat.interval.ms": "500",
     "group.share.heartbeat.interval.ms": "500",
     "group.share.min.heartbeat.interval.ms": "500",
-    # members of tests stay, however slow the machine is
+    # long sessions, for slow machines
     "group.consumer.session.timeout.ms": AS_LONG_AS_IT_TAKES_MS,
     "group.consumer.max.session.timeout.ms": AS_LONG_AS_IT_TAKES_MS,
     "group.share.session.timeout.ms": AS_LONG_AS_IT_TAKES_MS,
@@ -89,10 +89,10 @@ PROPERTIES: Final = {
 
 @dataclass
 class Broker:
-    """A broker that runs, or has run, in a directory.
+    """A broker that runs, or ran, in a directory.
 
-    port: of the listener for clients without authentication; sasl_port: with it, see `MECHANISMS`,
-    `USER`, `PASSWORD`; controller_port: where the controller's APIs are.
+    port: of the listener without authentication; sasl_port: of the one with it, see `MECHANISMS`,
+    `USER`, `PASSWORD`; controller_port: of the controller.
     """
 
     installation: Installation
@@ -104,22 +104,22 @@ class Broker:
 
     @property
     def bootstrap(self) -> str:
-        """What clients call bootstrap servers."""
+        """The bootstrap servers."""
         return f"{HOST}:{self.port}"
 
     @property
     def sasl_bootstrap(self) -> str:
-        """The same, of the listener that asks for a password."""
+        """The bootstrap servers of the listener with authentication."""
         return f"{HOST}:{self.sasl_port}"
 
     @property
     def data(self) -> Path:
-        """The directory with a directory per partition."""
+        """The log directory."""
         return self.directory / "data"
 
     @property
     def log(self) -> Path:
-        """Where the broker writes what it has to say."""
+        """The file of the broker's output."""
         return self.directory / "broker.log"
 
     @property
@@ -127,7 +127,7 @@ class Broker:
         return self.directory / "server.properties"
 
     def format(self) -> None:
-        """Write the configuration and have storage formatted, with a SCRAM user in it."""
+        """Write the configuration and format the storage, with a SCRAM user."""
         listeners = f"CLIENTS://{self.bootstrap},SASL://{self.sasl_bootstrap}"
         properties = PROPERTIES | {
             "listeners": f"{listeners},CONTROLLER://{HOST}:{self.controller_port}",
@@ -150,7 +150,7 @@ class Broker:
         )
 
     def start(self) -> None:
-        """Start the process and wait until it answers."""
+        """Start the process and wait until it responds."""
         command = self.installation.command("kafka.Kafka", str(self._configuration))
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.directory)
@@ -162,7 +162,7 @@ class Broker:
             time.sleep(0.1)
 
     def stop(self) -> None:
-        """Have it shut down in order, so that its files are complete."""
+        """Shut it down in order, so that its files are complete."""
         if self.process is None:
             return
         self.process.terminate()
@@ -173,7 +173,7 @@ class Broker:
             self.process = None
 
     def _answers(self) -> bool:
-        """Say whether it is up: its own newest version of ApiVersions is taken."""
+        """Return whether it is up: whether it responds to its newest version of ApiVersions."""
         try:
             with Wire(self.port, seconds=5.0) as wire:
                 request = ApiVersionsRequest(
@@ -200,10 +200,9 @@ def running(installation: Installation, directory: Path) -> Iterator[Broker]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Find ports on loopback that nobody listens on; all are open at once, so they differ.
+    """Find free ports on loopback; all are open at once, so they differ.
 
-    Below those that the system gives out by itself: until it is used, nobody is given one by
-    chance, as a port to listen on or as the near end of a connection.
+    Below the ephemeral ports, so that no other process gets one by chance before it is used.
     """
     sockets: list[socket.socket] = []
     try:
@@ -211,7 +210,7 @@ def free_ports(count: int) -> list[int]:
             one = socket.socket()
             sockets.append(one)
             try:
-                one.bind((HOST, LOTS.choice(PORTS)))
+                one.bind((HOST, RNG.choice(PORTS)))
             except OSError:
                 sockets.pop().close()
         return [one.getsockname()[1] for one in sockets]

@@ -1,6 +1,6 @@
-"""What Kafka's own dump tool prints of log files, as values.
+"""Parses the output of Kafka's dump tool for log files.
 
-Law: every line of what the tool prints is taken apart, or it is an error.
+Law: every line of output is parsed, or it is an error.
 
     Dumping <file>                       one file after the other
     baseOffset: 0 lastOffset: 4 ...      a batch: names and values
@@ -31,7 +31,7 @@ DECODER: Final = {
     InternalLog.SHARE: "--share-group-state-decoder",
     InternalLog.METADATA: "--cluster-metadata-decoder",
 }
-"""Log -> what tells the tool to decode its records; None is a client's topic."""
+"""Log -> the tool's option to decode its records; None is a client's topic."""
 
 FILE: Final = re.compile(r"Dumping (/.+)")
 START: Final = re.compile(
@@ -59,7 +59,7 @@ class Batch(NamedTuple):
 
 @dataclass
 class File:
-    """What a file holds: batches, or entries where it is an index or a snapshot of producers."""
+    """The content of a file: batches, or entries of an index or a snapshot of producers."""
 
     batches: list[Batch] = field(default_factory=list)
     entries: list[dict[str, str]] = field(default_factory=list)
@@ -68,7 +68,7 @@ class File:
 def dump(
     installation: Installation, files: Iterable[Path], log: InternalLog | None = None
 ) -> dict[Path, File]:
-    """Run the tool over files of one log, and take its output apart."""
+    """Run the tool over files of one log, and parse its output."""
     said = installation.run(
         TOOL,
         *("--deep-iteration", DECODER[log], f"--max-message-size={MAX_RECORD_BYTES}"),
@@ -78,7 +78,7 @@ def dump(
 
 
 def parse(said: str, content: Callable[[str], object]) -> dict[Path, File]:
-    """Take the tool's output apart."""
+    """Parse the tool's output."""
     files: dict[Path, File] = {}
     for line in said.removesuffix("\n").split("\n"):
         if found := FILE.fullmatch(line):
@@ -101,7 +101,7 @@ def content_of(log: InternalLog | None) -> Callable[[str], object]:
 
 
 def decoded(text: str) -> object:
-    """Read what a decoder prints: JSON after names, which may or may not end in a colon.
+    """Parse a decoder's output: JSON after names, with or without a colon.
 
     Gives names and values in turn, as the tool prints them; text that holds no JSON as it is.
     """

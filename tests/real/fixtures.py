@@ -1,7 +1,7 @@
-"""The fixtures that need Apache Kafka, for all tests: jars, and brokers that run.
+"""Fixtures with Apache Kafka, for all tests: jars and running brokers.
 
-Law: who only adds topics and groups of names of its own shares `kafka`; who looks at all there is
-takes `own_kafka`. A JVM more for each folder is what slows a small machine down.
+Law: a test that only adds topics and groups with its own names uses the shared `kafka`; a test that
+looks at everything uses `own_kafka`. Each JVM slows a small machine down.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Java and the jars of Apache Kafka: found, or fetched once by Maven into a cache.
+"""Finds Java and the jars of Apache Kafka, or fetches the jars once with Maven into a cache.
 
-Law: what a machine lacks is named (`tests.conftest.missing`); jars are fetched into a folder of
-their own and moved into place whole, so a half-filled cache is never used.
+Law: missing programs are named (`tests.conftest.missing`); jars are fetched into a temporary folder
+and moved as a whole, so a partial cache is never used.
 
     pom.xml ─▶ mvn dependency:copy-dependencies ─▶ cache/<digest of pom.xml>/*.jar ─▶ java -cp
 """
@@ -37,7 +37,7 @@ OPTIONS: Final = (
 
 @dataclass(frozen=True)
 class Installation:
-    """Java and a folder of jars: enough to run anything of Apache Kafka's."""
+    """Java and a folder of jars, to run any program of Apache Kafka."""
 
     java: str
     jars: Path
@@ -48,11 +48,11 @@ class Installation:
         return next(self.jars.glob("kafka-clients-*.jar")).stem.removeprefix("kafka-clients-")
 
     def command(self, main: str, *arguments: str) -> list[str]:
-        """Give the command line that runs a main class."""
+        """Return the command line of a main class."""
         return [self.java, *OPTIONS, "-cp", f"{self.jars}/*", main, *arguments]
 
     def run(self, main: str, *arguments: str) -> str:
-        """Run a tool to its end and give what it printed; AssertionError if it failed."""
+        """Run a tool and return its output; AssertionError if it failed."""
         done = subprocess.run(
             self.command(main, *arguments),
             capture_output=True,
@@ -66,7 +66,7 @@ class Installation:
 
 
 def install() -> Installation:
-    """Find Java and the jars, fetching these if need be; skip the test where that cannot be."""
+    """Find Java and the jars, fetching these if necessary; skip the test if that fails."""
     java = find_java()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kafkawire"
     jars = cache / f"kafka-{hashlib.sha256(POM.read_bytes()).hexdigest()[:16]}"

@@ -1,7 +1,7 @@
-"""Files that a real broker wrote: we read in them what Kafka's own dump tool reads.
+"""Files of a real broker: kafkawire reads the same as Kafka's dump tool.
 
-Law: batch by batch, record by record, entry by entry, all fields; what the files must hold for that
-to mean something is asserted too.
+Law: batch by batch, record by record, entry by entry, all fields; the required content of the files
+is asserted too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kafkawire.log import (
 )
 from kafkawire.records import Batch, Compression, reencode
 
-from . import telling, traffic
+from . import dump_format, traffic
 from .broker import running
 from .dump import File, dump
 from .java import Installation
@@ -88,7 +88,7 @@ WRITTEN: Final = {
         "RegisterControllerRecord",
     },
 }
-"""Log -> the records that the traffic must have led to."""
+"""Log -> the record types that the traffic must have caused."""
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,7 @@ def compare(
     log: InternalLog | None,
     tell: Callable[[LogFile], File],
 ) -> None:
-    """Have both read the files, and compare."""
+    """Read the files with both, and compare."""
     said = dump(installation, [file.path for file in files], log)
     assert said.keys() == {file.path for file in files}
     for file in files:
@@ -121,13 +121,13 @@ def test_batches_and_records(
 ) -> None:
     chosen = [file for file in files if file.kind in OF_BATCHES and file.log is log]
     assert chosen
-    compare(installation, chosen, log, telling.segment)
+    compare(installation, chosen, log, dump_format.segment)
 
 
 def test_indexes_and_producers(installation: Installation, files: list[LogFile]) -> None:
     chosen = [file for file in files if file.kind in OF_ENTRIES and file.path.stat().st_size]
     assert {file.kind for file in chosen} == set(OF_ENTRIES)
-    compare(installation, chosen, None, telling.entries)
+    compare(installation, chosen, None, dump_format.entries)
 
 
 def test_nothing_is_wrong_with_any_file(files: list[LogFile]) -> None:

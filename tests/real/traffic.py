@@ -1,6 +1,6 @@
-"""What real clients do to a real broker, so that its logs hold every kind of record.
+"""Traffic of real clients to a real broker, so that its logs have every kind of record.
 
-Law: every call is bounded in time; what is made here is named after what it is for.
+Law: every call has a timeout; topics and groups are named for their purpose.
 
     administration  topics, configurations, quotas, rules, tokens  ─▶ __cluster_metadata
     producers       codecs, headers, nulls, transactions           ─▶ topics, __transaction_state
@@ -32,9 +32,9 @@ from kafkawire.messages.incremental_alter_configs_request import (
 )
 from kafkawire.records import Headers
 
-from .answers import insist, opened, prepare
-from .asking import A_MINUTE_MS, Known, filled
 from .broker import Broker
+from .requests import A_MINUTE_MS, Known, filled
+from .responses import insist, opened, prepare
 from .wire import Wire
 
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -84,14 +84,14 @@ def run(broker: Broker) -> None:
 
 
 def until(what: str, done: Callable[[], bool]) -> None:
-    """Wait until something is so; AssertionError naming it where it does not come to be."""
+    """Wait until a condition holds; AssertionError with its name if it does not."""
     deadline = time.monotonic() + SECONDS
     while not done():
         assert time.monotonic() < deadline, what
         time.sleep(0.05)
 
 
-# -- administration: our requests
+# -- administration: kafkawire's requests
 
 
 def make_topics(wire: Wire) -> None:
@@ -108,7 +108,7 @@ def make_topics(wire: Wire) -> None:
 
 
 def administer(wire: Wire, known: Known) -> None:
-    """Have a record of each kind written that an administrator can bring about."""
+    """Cause a record of each kind that administration can cause."""
 
     def ask(name: str, version: int, **changes: object) -> Message:
         request: Any = filled(name, version, known)
@@ -135,7 +135,7 @@ def administer(wire: Wire, known: Known) -> None:
 
 
 class Sent(NamedTuple):
-    """What a producer is given."""
+    """A producer's configuration."""
 
     key: bytes | None
     value: bytes | None
@@ -143,7 +143,7 @@ class Sent(NamedTuple):
 
 
 def records(topic: str) -> Iterator[Sent]:
-    """Give records of every shape: null, empty, text, big; with and without headers."""
+    """Yield records of every shape: null, empty, text, big; with and without headers."""
     for number in range(30):
         yield Sent(f"key-{number}".encode(), f"value-{number};".encode() * (number + 1))
     for number in range(MANY if topic.startswith("client") else FEW):
@@ -258,7 +258,7 @@ def share(broker: Broker) -> None:
 
 
 def compact(broker: Broker) -> None:
-    """Write keys over and over, and wait until the broker has cleaned up after us."""
+    """Write the same keys repeatedly, and wait until the broker has compacted them."""
     producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 0})
     segment = broker.data / f"{COMPACTED}-0" / "00000000000000000000.log"
     for version in range(3):
@@ -274,7 +274,7 @@ def compact(broker: Broker) -> None:
 
 
 def is_replaced(segment: Path, inode: int) -> bool:
-    """Say whether the file was swapped for a cleaned one."""
+    """Return whether the file was replaced by a compacted one."""
     try:
         return segment.stat().st_ino != inode
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""One connection to a broker: requests out, answers in, each decoded strictly.
+"""A connection to a broker: sends requests, decodes responses strictly.
 
-Law: nothing is read but what the request's answer should be; every wait is bounded.
+Law: only the response to the request is read; every wait has a timeout.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ M = TypeVar("M", bound=Message)
 
 
 class Answer(NamedTuple):
-    """What came back: the frame's bytes, size included, and what they mean."""
+    """A response: the frame's bytes, size included, and the decoded frame."""
 
     data: bytes
     frame: Frame
@@ -45,9 +45,9 @@ class Wire:
         self.socket.close()
 
     def answer(self, request: Message, version: int) -> Answer:
-        """Send a request and decode its answer.
+        """Send a request and decode its response.
 
-        Raises ConnectionError where the broker closes instead, TimeoutError, and what
+        Raises ConnectionError if the broker closes the connection, TimeoutError, and what
         `decode_frame` raises.
         """
         self.correlation_id += 1
@@ -63,7 +63,7 @@ class Wire:
         return Answer(data, frame)
 
     def ask(self, request: Message, version: int, expected: type[M]) -> M:
-        """Send a request and give the body of its answer."""
+        """Send a request and return the body of its response."""
         body = self.answer(request, version).frame.body
         assert isinstance(body, expected)
         return body

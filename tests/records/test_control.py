@@ -85,7 +85,7 @@ def test_short_keys(key: bytes | None) -> None:
 def test_what_is_no_marker() -> None:
     with pytest.raises(CorruptBatch, match="without version and coordinator epoch"):
         end_txn_marker(ControlRecord(ControlType.COMMIT, 0, b"\0\0\0\0\0"))
-    with pytest.raises(CorruptBatch, match="ends no transaction"):
+    with pytest.raises(CorruptBatch, match="is not a transaction marker"):
         end_txn_marker(ControlRecord(ControlType.LEADER_CHANGE, 0, bytes(6)))
     with pytest.raises(InvalidValue):
         control_key(-1)

@@ -87,13 +87,13 @@ def test_a_frame_cut_anywhere_is_explained_as_far_as_it_goes() -> None:
 
 BROKEN_FRAMES = [
     (b"\xff\xff\xff\xff", None, "a frame of -1 bytes"),
-    (bytes.fromhex("0000000a7fff000100000001ffff"), None, "no API has the key 32767"),
+    (bytes.fromhex("0000000a7fff000100000001ffff"), None, "unknown API key 32767"),
     (
         bytes.fromhex("0000000b0003270f00000001ffff00"),
         None,
         "MetadataRequest has versions 0-13, not",
     ),
-    (bytes.fromhex("0000000400000001"), (32767, 0), "no API has the key 32767"),
+    (bytes.fromhex("0000000400000001"), (32767, 0), "unknown API key 32767"),
     (FRAME + b"\x00", None, "1 bytes after the last field"),
 ]
 

@@ -40,7 +40,7 @@ ODD = [
 @pytest.mark.parametrize(
     ("name", "version", "data", "reason", "path", "offset"), ODD, ids=[odd[3] for odd in ODD]
 )
-def test_bytes_that_no_encoder_writes_are_told_with_the_reason(
+def test_bytes_that_no_encoder_writes_are_reported_with_the_reason(
     name: str, version: int, data: str, reason: str, path: str, offset: int
 ) -> None:
     verdict = kafkawire.verify(name, version, bytes.fromhex(data))

@@ -1,7 +1,7 @@
-"""What a schema must obey beyond its form: one table of rules, and the walk that applies them.
+"""Checks the rules of schemas: one table of rules, and the walk that applies them.
 
-Law: every rule is asked everywhere it applies, so that one run tells all; a rule knows one reason
-to refuse.
+Law: every rule is checked everywhere it applies, so that one run finds all errors; a rule has one
+reason to fail.
 
     check_message: MESSAGE_RULES, STRUCTS_RULES -> FIELDS_RULES per struct -> FIELD_RULES per field
     check_together: DIRECTORY_RULES
@@ -33,7 +33,7 @@ RULES: Final[Mapping[str, str]] = {
     **{rule.id: rule.demand for rule in EVERY_FIELD_RULE},
     **{rule.id: rule.demand for rule in DIRECTORY_RULES},
 }
-"""Rule id -> what it demands, in the order in which they are asked."""
+"""Rule id -> its requirement, in the order of checking."""
 ADVICE: Final = frozenset(
     {
         "repeated-key",
@@ -45,16 +45,16 @@ ADVICE: Final = frozenset(
         "pair-versions",
     }
 )
-"""Rules that `schema lint` tells of and that refuse nothing: Kafka's own files break them."""
+"""Rules that `schema lint` reports as advice: Kafka's own files break them."""
 
 
 def check_message(message: WrittenMessage) -> list[SchemaError]:
-    """Ask every rule that looks at one message alone."""
+    """Check every rule of a single message."""
     return list(_check(message))
 
 
 def check_together(messages: list[WrittenMessage]) -> list[SchemaError]:
-    """Ask every rule that looks at messages side by side."""
+    """Check every rule of all messages together."""
     return [error for rule in DIRECTORY_RULES for error in rule.errors(messages)]
 
 

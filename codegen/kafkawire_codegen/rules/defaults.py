@@ -1,4 +1,4 @@
-"""Rules for defaults: a value of the field's type, and null only where it may be null."""
+"""Rules for defaults: a value of the field's type, and null only if nullable."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?\Z")
 _NOT_FINITE: Final = ("Infinity", "-Infinity", "NaN")
 _UUID: Final = re.compile(r"[A-Za-z0-9_-]{22}\Z")
 MOST_DIGITS: Final = 40
-"""Characters of the longest integer that any type holds, with room for zeros after 0x."""
+"""Characters of the longest integer of any type, with room for zeros after 0x."""
 MOST_BYTES: Final = 0x7FFF
 """Bytes of the longest string."""
 _LENGTHLESS: Final = ("bytes", "records")
 
 
 def _wire(at: FieldAt) -> WireType | None:
-    """The primitive type of a field that holds one value; None for structs and arrays."""
+    """The primitive type of a scalar field; None for structs and arrays."""
     return WIRE_TYPES.get(at.written.schema.type)
 
 
@@ -65,7 +65,7 @@ def _out_of_range(at: FieldAt) -> str | None:
     if not text or wire is None:
         return None
     if wire.low is not None and wire.high is not None and _INTEGER.match(text):
-        # Python refuses to read thousands of digits, and no type has so many
+        # Python does not parse thousands of digits, and no type has so many
         if len(text) <= MOST_DIGITS and wire.low <= integer(text) <= wire.high:
             return None
         return f"{brief(text)} does not fit {wire.name}: {wire.low} to {wire.high}"

@@ -1,7 +1,7 @@
-"""Rules for all messages of a directory together: names, api keys, and what belongs in pairs.
+"""Rules for all messages of a directory together: names, api keys, and pairs.
 
 The api keys of records are counted per topic, which a schema does not name, so only requests and
-responses are looked at for keys used twice.
+responses are checked for duplicate keys.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _duplicate_api_key(messages: list[WrittenMessage]) -> Findings:
 
 
 def _partner_name(message: WrittenMessage) -> str | None:
-    """Name the message that belongs to this one; None where none does, or it is misnamed."""
+    """Name the other message of the pair; None if there is none, or it is misnamed."""
     partner = PARTNERS.get(message.schema.type)
     suffix = SUFFIXES.get(message.schema.type, "")
     if partner is None or not message.schema.name.endswith(suffix):
@@ -52,7 +52,7 @@ def _partner_name(message: WrittenMessage) -> str | None:
 
 
 def _pairs(messages: list[WrittenMessage]) -> Iterator[tuple[WrittenMessage, WrittenMessage]]:
-    """Each two that belong together, the later first: response and request, value and key."""
+    """Each pair, the later first: response and request, value and key."""
     by_name = {m.schema.name: m for m in messages}
     for message in messages:
         name = _partner_name(message)

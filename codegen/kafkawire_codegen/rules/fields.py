@@ -1,4 +1,4 @@
-"""Rules for one field: its name, type, versions, nullability, and what it may be marked as."""
+"""Rules for one field: its name, type, versions, nullability and flags."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _unknown_type(at: FieldAt) -> str | None:
     if not _is_struct(at) or element in at.common or "fields" in at.written.node.members:
         return None
     hint = did_you_mean(element, [*WIRE_TYPES, *at.common])
-    reason = f"{element!r} is no type of the dialect, has no fields here and is no common struct"
+    reason = f"unknown type {element!r}: not a primitive, not a common struct, and without fields"
     return reason + hint
 
 
@@ -72,7 +72,7 @@ def _nullable_type(at: FieldAt) -> str | None:
 
 def _nullable_outside(at: FieldAt) -> str | None:
     schema = at.written.schema
-    # Upstream often writes 0+ on a field that came later; what lies outside means nothing.
+    # Kafka often writes 0+ on a field that came later; versions outside are ignored.
     if not schema.nullable_versions or schema.nullable_versions & schema.versions:
         return None
     return f"nullable in {schema.nullable_versions}, but the field is only in {schema.versions}"
@@ -103,7 +103,7 @@ def _unknown_entity_type(at: FieldAt) -> str | None:
     if entity is None or entity in ENTITY_TYPES or entity == "unknown":
         return None
     known = ", ".join(ENTITY_TYPES)
-    return f"{entity!r} is no entity type ({known}){did_you_mean(entity, ENTITY_TYPES)}"
+    return f"unknown entity type {entity!r} ({known}){did_you_mean(entity, ENTITY_TYPES)}"
 
 
 def _entity_type_mismatch(at: FieldAt) -> str | None:

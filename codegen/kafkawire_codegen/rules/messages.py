@@ -20,7 +20,7 @@ SUFFIXES: Final = {
     "coordinator-key": "Key",
     "coordinator-value": "Value",
 }
-"""Message type -> how the names of such messages end; what stands before it pairs them."""
+"""Message type -> suffix of the names of such messages; the rest pairs them."""
 
 
 def _name(message: WrittenMessage) -> str | None:
@@ -32,7 +32,7 @@ def _type(message: WrittenMessage) -> str | None:
     if type_ in MESSAGE_TYPES:
         return None
     known = ", ".join(MESSAGE_TYPES)
-    return f"{type_!r} is no message type ({known}){did_you_mean(type_, MESSAGE_TYPES)}"
+    return f"unknown message type {type_!r} ({known}){did_you_mean(type_, MESSAGE_TYPES)}"
 
 
 def _suffix(message: WrittenMessage) -> str | None:
@@ -75,7 +75,7 @@ def _unknown_listener(message: WrittenMessage) -> str | None:
     if not unknown:
         return None
     known = ", ".join(LISTENERS)
-    return f"{unknown[0]!r} is no listener ({known}){did_you_mean(unknown[0], LISTENERS)}"
+    return f"unknown listener {unknown[0]!r} ({known}){did_you_mean(unknown[0], LISTENERS)}"
 
 
 def _listeners_misplaced(message: WrittenMessage) -> str | None:

@@ -1,6 +1,6 @@
-"""What a field, and what a struct or message, may be called.
+"""Rules for the names of fields, structs and messages.
 
-Law: a name that passes is a name in every generated module; none of those is bent to fit.
+Law: a name that passes is valid in every generated module, unchanged.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ TAKEN: Final = frozenset(
     | {"FIRST", "LAST", "NAME"}  # constants
     | {"IndexError", "TypeError", "ValueError"}  # of Python
 )
-"""Names a generated module uses: a class of that name would hide them."""
+"""Names that a generated module uses: a class of that name would shadow them."""
 TAKEN_IN_PACKAGE: Final = frozenset({"Any", "AttributeError", "Final", "REGISTRY", "Registry"})
-"""Names that the `__init__` of a generated package uses: a message of that name would not be found
+"""Names that the `__init__` of a generated package uses: a message of that name would be shadowed
 there.
 """
 API_KEYS_MODULE: Final = "api_key"
-"""The module of a generated package that is no message's."""
+"""The only module of a generated package without a message."""
 LONGEST_MESSAGE_NAME: Final = 128
-"""A message's name is also that of a file, of which most file systems take 255 bytes."""
+"""The longest name: it is also a file name, which most file systems limit to 255 bytes."""
 SHOWN: Final = 40
-"""Characters of a wrong value that an error repeats."""
+"""Characters of an invalid value in an error."""
 
 
 def wrong_field_name(name: str) -> str | None:
-    """Say what is wrong with the name of a field, or None."""
+    """Return the error of a field's name, or None."""
     if _FIELD.match(name):
         return None
     return f"{brief(name)} is not a valid field name: a letter, then letters and digits"
 
 
 def wrong_class_name(name: str, kind: str) -> str | None:
-    """Say what is wrong with the name of a struct or message (`kind`), or None."""
+    """Return the error of the name of a struct or message (`kind`), or None."""
     if name in TAKEN or keyword.iskeyword(name):
         return f"{name} is not a valid {kind} name: generated code uses it itself"
     if _CLASS.match(name):
@@ -49,7 +49,7 @@ def wrong_class_name(name: str, kind: str) -> str | None:
 
 
 def wrong_message_name(name: str) -> str | None:
-    """Say what is wrong with the name of a message, which names a class and a module, or None."""
+    """Return the error of a message's name, which names a class and a module, or None."""
     if name in TAKEN_IN_PACKAGE or naming.snake(name) == API_KEYS_MODULE:
         return f"{name} is not a valid message name: generated code uses it itself"
     if len(name) > LONGEST_MESSAGE_NAME:
@@ -58,5 +58,5 @@ def wrong_message_name(name: str) -> str | None:
 
 
 def brief(text: str) -> str:
-    """Quote a value, of a long one the beginning."""
+    """Quote a value; of a long one only the beginning."""
     return repr(text) if len(text) <= SHOWN else f"{text[:SHOWN]!r}... ({len(text)} characters)"

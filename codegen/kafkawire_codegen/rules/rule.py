@@ -1,7 +1,6 @@
-"""What a rule is, by what it looks at: a field, the fields of a struct, a message, a directory.
+"""The kinds of rules: for a field, the fields of a struct, a message, a directory.
 
-Law: a rule that would have to look at a key which was ill-formed stays silent; that fault is
-reported already.
+Law: a rule about an ill-formed key is not checked; that error is already reported.
 """
 
 from __future__ import annotations
@@ -16,10 +15,9 @@ from ..versions import Versions
 
 @dataclass(frozen=True, slots=True)
 class FieldAt:
-    """A field where it stands.
+    """A field in its struct.
 
-    around: the versions of the struct it stands in; in_array: whether that struct is the element of
-    an array.
+    around: the versions of its struct; in_array: whether that struct is the element of an array.
     """
 
     written: WrittenField
@@ -31,9 +29,9 @@ class FieldAt:
 
 @dataclass(frozen=True, slots=True)
 class FieldRule:
-    """Looks at one field: `check` says what is wrong, or None; `key` is where to point.
+    """A rule for one field: `check` returns the error, or None; `key` is its place.
 
-    also: the other keys it looks at.
+    also: the other keys that it reads.
     """
 
     id: str
@@ -52,7 +50,7 @@ class FieldRule:
 
 @dataclass(frozen=True, slots=True)
 class FieldsRule:
-    """Looks at one key of all fields of a struct: `check` yields those at fault, and why."""
+    """A rule for one key of all fields of a struct: `check` yields invalid ones, and why."""
 
     id: str
     demand: str
@@ -88,7 +86,7 @@ class MessageRule:
 
 @dataclass(frozen=True, slots=True)
 class StructsRule:
-    """Looks at how the structs of one message are defined and used."""
+    """A rule for the definition and use of the structs of one message."""
 
     id: str
     demand: str
@@ -101,7 +99,7 @@ class StructsRule:
 
 @dataclass(frozen=True, slots=True)
 class DirectoryRule:
-    """Looks at all messages of a directory: `check` yields a message, a key, what is wrong."""
+    """A rule for all messages of a directory: `check` yields a message, a key, the error."""
 
     id: str
     demand: str

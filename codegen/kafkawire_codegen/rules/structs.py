@@ -1,4 +1,4 @@
-"""Rules for the fields of a struct together, and for how structs are defined and used."""
+"""Rules for the fields of a struct together, and for the definition and use of structs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .names import wrong_class_name
 from .rule import FieldsRule, StructsRule
 
 MOST_LEVELS: Final = 32
-"""Levels of structs within each other: decoding calls a function for each. Kafka's have six."""
+"""The deepest nesting of structs: decoding calls a function per level. Kafka's have six."""
 
 Definition = WrittenField | WrittenStruct
 Findings = Iterable[tuple[Definition, str, str]]
@@ -60,7 +60,7 @@ FIELDS_RULES: Final = (
 
 
 def every_field(fields: Iterable[WrittenField]) -> Iterator[WrittenField]:
-    """Each field, each followed by those inside it."""
+    """Each field, followed by those inside it."""
     for field in fields:
         yield field
         yield from every_field(field.fields)

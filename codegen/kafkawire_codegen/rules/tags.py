@@ -1,6 +1,6 @@
 """Rules for tagged fields (KIP-482).
 
-Law: a tag and its tagged versions come together; those are open-ended, and flexible.
+Law: a tag and its tagged versions come together; the versions are open-ended and flexible.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Final
 from .rule import FieldAt, FieldRule
 
 LAST_TAG: Final = 0x7FFF_FFFE
-"""A tag is an unsigned varint of 31 bits, the last of which upstream keeps for itself."""
+"""The highest tag: an unsigned varint of 31 bits, the last of which Kafka reserves."""
 
 
 def _without_versions(at: FieldAt) -> str | None:

@@ -25,8 +25,8 @@ from kafkawire.records import BatchBuilder
 from tests.interop.implementations import until
 
 from ...broker.test_log import damaged, gap, old
-from ...real.answers import TRANSIENT, errors
 from ...real.broker import CLUSTER_ID, Broker
+from ...real.responses import TRANSIENT, errors
 from ...real.wire import Wire
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("kafka")]

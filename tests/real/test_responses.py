@@ -1,7 +1,8 @@
-"""Every version that a real broker offers: it takes our request, and its answer is what we say.
+"""Every version that a real broker offers: it accepts kafkawire's request, and kafkawire decodes
+its response.
 
-Law: an answer decodes strictly, encodes to the same bytes, goes through JSON and back, has no field
-that our schemas lack, and says no other error than the one expected.
+Law: a response decodes strictly, encodes to the same bytes, survives a round trip through JSON, has
+no unknown field, and no error but the expected one.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from kafkawire_codegen import schemas_dir
 from kafkawire_codegen.schema import load_directory
 from tests.conftest import ROOT
 
-from .answers import errors, opened, prepare, structures
-from .asking import Known, filled
 from .broker import Broker
+from .requests import Known, filled
+from .responses import errors, opened, prepare, structures
 from .wire import Wire
 
 pytestmark = pytest.mark.xdist_group("kafka")
@@ -37,17 +38,17 @@ ABOUT_QUORUM: Final = frozenset(
 )
 """Only the metadata log has a quorum."""
 ONLY_OF_METADATA: Final = ABOUT_QUORUM | {"FetchRequest", "FetchSnapshotRequest"}
-"""What the controller answers about its own log only."""
+"""APIs that the controller serves for its own log only."""
 
 TAKEN_BY_NONE: Final = {"ProduceRequest": range(3)}
 """Offered for the sake of old clients that look at the range only (KAFKA-18659): the connection
 is closed."""
 
 UNANSWERED: Final = frozenset({"DescribeUserScramCredentialsRequest"})
-"""The controller offers it, has no handler for it, and fails to say so: no answer ever comes."""
+"""The controller offers it without a handler: there is no response."""
 
 WANT_A_PLUGIN: Final = {"GetTelemetrySubscriptionsRequest", "PushTelemetryRequest"}
-"""Not offered by a broker without a metrics reporter that takes them."""
+"""Not offered by a broker without a metrics reporter for them."""
 
 
 def taken_by(listener: str) -> list[str]:
@@ -117,8 +118,9 @@ EXPECTED: Final = {
     "Vote": {ErrorCode.INVALID_REQUEST},
     "WriteShareGroupState": {ErrorCode.FENCED_STATE_EPOCH},
 }
-"""The errors to which our requests lead, as they refer to brokers, members and sessions that are
-not there, or come in any order; all others must lead to none."""
+"""The expected errors of requests that refer to unknown brokers, members and sessions, or come in
+any order; all others have none.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +130,7 @@ def known(own_kafka: Broker) -> Known:
 
 
 def offered(wire: Wire) -> dict[str, range]:
-    """Ask which versions of which requests are taken."""
+    """Return the versions of requests that the broker accepts."""
     request = ApiVersionsRequest(client_software_name="kafkawire", client_software_version="tests")
     answer = wire.ask(request, 4, ApiVersionsResponse)
     found = {}
@@ -140,13 +142,13 @@ def offered(wire: Wire) -> dict[str, range]:
 
 
 def of_metadata(known: Known) -> Known:
-    """Have requests ask about the metadata log instead of a topic."""
+    """Make requests refer to the metadata log instead of a topic."""
     name, topic_id = METADATA_TOPIC
     return replace(known, topic=name, topic_id=topic_id, leader_epoch=FIRST_CONTROLLER_EPOCH)
 
 
 def check(wire: Wire, name: str, version: int, known: Known) -> None:
-    """Send one request and check its answer."""
+    """Send one request and check its response."""
     data, frame = wire.answer(filled(name, version, known), version)
     again = kafkawire.encode_frame(frame.body, frame.body_version, frame.correlation_id)
     assert again == data, "the answer does not encode to the same bytes"
@@ -159,7 +161,7 @@ def check(wire: Wire, name: str, version: int, known: Known) -> None:
 
 
 def test_groups_of_tests_have_one_worker(request: pytest.FixtureRequest) -> None:
-    """Or each worker has a broker of its own, and a small machine does nothing else."""
+    """Otherwise each worker would start a broker of its own."""
     if request.config.getoption("loadgroup", default=False):
         assert request.node.nodeid.endswith("@kafka")
 
@@ -190,7 +192,7 @@ def test_the_controller_is_understood(own_kafka: Broker, known: Known, name: str
             check(wire, name, version, known)
 
 
-def test_what_the_release_speaks_is_what_releases_json_says(
+def test_versions_of_the_release_are_those_of_releases_json(
     own_kafka: Broker, known: Known
 ) -> None:
     assert own_kafka.installation.kafka_version.startswith(f"{RELEASE}.")

@@ -1,6 +1,6 @@
-"""What kafkawire reads in log files, said in the terms of Kafka's dump tool.
+"""Formats what kafkawire reads in log files like Kafka's dump tool.
 
-Law: nothing is looked up in what the tool said; only names and notation are its.
+Law: nothing is taken from the tool's output; only names and notation are its.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CONTROL: Final = {
     "SnapshotHeaderRecord": "SnapshotHeader",
     "SnapshotFooterRecord": "SnapshotFooter",
 }
-"""Message in a control record -> what the tool calls it."""
+"""Message in a control record -> the tool's name for it."""
 
 
 def segment(file: LogFile) -> dump.File:
@@ -138,7 +138,7 @@ def tell_decoded(log: InternalLog, record: LogRecord) -> object:
 
 
 def body(part: LogPart) -> Any:
-    """Give a part's JSON; where it holds a member's subscription or assignment, these as JSON."""
+    """Return a part's JSON, with a member's subscription or assignment as JSON."""
     assert part.message is not None, part.error
     assert part.version is not None
     made: Any = to_json(part.message, part.version)
@@ -195,5 +195,5 @@ def yes_or_no(said: bool) -> str:
 
 
 def optional(number: int | None) -> str:
-    """Write a number that may not be there as Java does."""
+    """Write an optional number as Java does."""
     return "OptionalLong.empty" if number is None else f"OptionalLong[{number}]"

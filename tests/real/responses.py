@@ -1,6 +1,6 @@
-"""What an answer says, found by walking it; and a broker that has something to answer.
+"""Walks over responses, and prepares a broker for requests.
 
-Law: the broker is only brought into a state that every later request may ask about.
+Law: the broker gets topics, groups and ids that later requests refer to.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from kafkawire.messages.sasl_authenticate_response import SaslAuthenticateRespon
 from kafkawire.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
 from kafkawire.protocol import encode_versioned
 
-from .asking import Known, filled
 from .broker import Broker
+from .requests import Known, filled
 from .wire import Wire
 
-PATIENCE_SECONDS: Final = 100.0
+TIMEOUT_SECONDS: Final = 100.0
 TOPIC: Final = "surface"
 GROUP: Final = 0
 TRANSACTION: Final = 1
@@ -48,7 +48,7 @@ TRANSIENT: Final = frozenset(
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     }
 )
-"""What a broker says while its own topics are made, and what it was told has yet to reach it."""
+"""Transient errors of a broker that creates its internal topics and loads metadata."""
 
 
 def structures(structure: Structure) -> Iterator[Structure]:
@@ -62,13 +62,13 @@ def structures(structure: Structure) -> Iterator[Structure]:
 
 
 def errors(message: Message) -> set[ErrorCode]:
-    """Collect the error codes in an answer, other than NONE."""
+    """Collect the error codes of a response, other than NONE."""
     codes = {getattr(one, "error_code", 0) for one in structures(message)}
     return {ErrorCode(code) for code in codes} - {ErrorCode.NONE}
 
 
 def opened(broker: Broker, message: str, known: Known) -> Wire:
-    """Connect so that a request may be sent: authenticated, if it is not itself part of that."""
+    """Connect for a request: authenticated, unless the request is part of authentication."""
     wire = Wire(broker.sasl_port)
     if message not in BEFORE_SASL:
         wire.answer(filled("SaslHandshakeRequest", 1, known), 1)
@@ -81,8 +81,8 @@ def opened(broker: Broker, message: str, known: Known) -> Wire:
 def insist(
     wire: Wire, request: Message, version: int, transient: frozenset[ErrorCode] = TRANSIENT
 ) -> Message:
-    """Ask until the answer is no transient error; AssertionError if it is an error still."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    """Send a request until the response has no transient error; AssertionError for another one."""
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while True:
         body = wire.answer(request, version).frame.body
         found = errors(body)
@@ -94,7 +94,7 @@ def insist(
 
 
 def prepare(broker: Broker) -> Known:
-    """Give the broker a topic with records, a group of each kind and a transactional id."""
+    """Create a topic with records, a group of each kind and a transactional id."""
     known = Known(TOPIC)
     with opened(broker, "", known) as wire:
 
@@ -114,7 +114,7 @@ def prepare(broker: Broker) -> Known:
             insist(wire, find, 6)
         for group in ("Consumer", "Share", "Streams"):
             ask(f"{group}GroupHeartbeatRequest", 1 if group != "Streams" else 0)
-        # the group's share partitions are set up behind its first heartbeat
+        # the group's share partitions are initialised after its first heartbeat
         read = filled("ReadShareGroupStateRequest", 0, known)
         insist(wire, read, 0, TRANSIENT | {ErrorCode.INVALID_REQUEST})
         ask("OffsetCommitRequest", 10)
@@ -128,7 +128,7 @@ def prepare(broker: Broker) -> Known:
 
 
 def join(wire: Wire, known: Known) -> None:
-    """Make a static member of the classic group, alone and stable."""
+    """Make a static member, the only one of the classic group, which is stable."""
     request = filled("JoinGroupRequest", 9, known)
     assert isinstance(request, JoinGroupRequest)
     request.group_id = known.group_of("")

@@ -1,7 +1,7 @@
-"""Requests of every version that a broker offers, filled so that it has something to answer.
+"""Builds requests of every version that a broker offers, with useful values.
 
-Law: a field is filled by the first that is known of it: by message, by struct, by name, by what it
-refers to (a topic, a group); else it keeps its default. Arrays of structs get one element.
+Law: a field gets the first known value: by message, by struct, by name, by entity type (a topic, a
+group); otherwise it keeps its default. Arrays of structs get one element.
 
     message model ─▶ filled(name, version, known) ─▶ request ─▶ Wire
 """
@@ -186,17 +186,17 @@ BY_MESSAGE: Final[Mapping[str, Mapping[str, object]]] = {
     "UpdateRaftVoterRequest": {"voter_id": NO_NODE, "listeners": []},
     "VoteRequest": {"voter_id": NODE_ID, "replica_id": NO_NODE},
 }
-"""What a message wants that others do not; `Struct.attribute` where a message uses a name twice.
+"""Values for single messages; `Struct.attribute` if a message uses a name twice.
 
-Nothing here takes away what another request asks about: deletions name nobody.
+No value deletes what another request needs: deletions name unknown entities.
 """
 
 
 @dataclass(frozen=True)
 class Known:
-    """What the broker has that requests can refer to.
+    """The broker's entities that requests can refer to.
 
-    groups: the kinds of groups, as message names begin or contain them, and one group of each.
+    groups: kind of group, as in message names -> a group of that kind.
     """
 
     topic: str
@@ -214,11 +214,11 @@ class Known:
     )
 
     def group_of(self, message: str) -> str:
-        """Name the group of the kind that a message is about."""
+        """Return the group of a message's kind."""
         return next(group for kind, group in self.groups if kind in message)
 
     def values(self, message: str) -> dict[str, object]:
-        """Say what is known by a field's name."""
+        """Return the value for a field's name."""
         group = self.group_of(message)
         records = BatchBuilder()
         records.append(b"key", b"value", 1_700_000_000_000)
@@ -238,7 +238,7 @@ class Known:
         }
 
     def referred(self, message: str) -> dict[str | None, object]:
-        """Say what is known by what a field refers to."""
+        """Return the value for a field's entity type."""
         return {
             "topicName": self.topic,
             "groupId": self.group_of(message),
