@@ -175,17 +175,10 @@ class Member:
         assert self.error is None, self.error
 
 
-<<<<<<< HEAD:tests/interop/implementations/interface.py
 def until(condition: Callable[[], bool], members: Sequence[Member] = ()) -> None:
     """Wait for a condition; fail if a member fails meanwhile."""
     end = time.monotonic() + TIMEOUT_SECONDS
     while not condition():
-=======
-def until(happens: Callable[[], bool], members: Sequence[Member] = ()) -> None:
-    """Wait until something is so, and none of the members that bring it about has failed."""
-    end = time.monotonic() + TIMEOUT_SECONDS
-    while not happens():
->>>>>>> wdocs:tests/interop/makes/footing.py
         for each in members:
             assert each.error is None, each.error
         assert time.monotonic() < end, "timed out"

@@ -20,7 +20,6 @@ from typing import Final
 from tests.conftest import missing
 from tests.real.java import Installation
 
-<<<<<<< HEAD:tests/interop/implementations/java.py
 from .interface import (
     RESETS,
     SESSION_MS,
@@ -33,10 +32,6 @@ from .interface import (
     SeenRecord,
 )
 from .process_reader import POLL_SECONDS, Lines, ProcessReader
-=======
-from .footing import RESETS, SESSION_MS, TIMEOUT_SECONDS, Make, Order, Part, Reader, Sasl, Seen
-from .talking import POLL_SECONDS, Lines, TalkingReader
->>>>>>> wdocs:tests/interop/makes/java.py
 
 SOURCE: Final = Path(__file__).with_name("JavaClient.java")
 COMPILE_SECONDS: Final = 120
@@ -149,17 +144,10 @@ class Java(Implementation):
             encoding="utf-8",
         )
 
-<<<<<<< HEAD:tests/interop/implementations/java.py
     def send(self, args: Produce) -> list[tuple[int, int]]:
         request = {"topic": args.topic, "values": [each.decode() for each in args.values]}
         process = self._popen("produce", {"settings": producing(args), **request})
         output, stderr = process.communicate(timeout=2 * TIMEOUT_SECONDS)
-=======
-    def send(self, order: Order) -> list[tuple[int, int]]:
-        asked = {"topic": order.topic, "values": [each.decode() for each in order.values]}
-        process = self._popen("produce", {"settings": producing(order), **asked})
-        said, wrong = process.communicate(timeout=2 * TIMEOUT_SECONDS)
->>>>>>> wdocs:tests/interop/makes/java.py
         if process.returncode:
             raise RuntimeError(stderr)
         return [(partition, offset) for partition, offset in json.loads(output)["places"]]

@@ -14,7 +14,6 @@ from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAs
 
 from tests.real.broker import PASSWORD
 
-<<<<<<< HEAD:tests/interop/implementations/kafka_python.py
 from .interface import (
     SESSION_MS,
     TIMEOUT_SECONDS,
@@ -22,14 +21,6 @@ from .interface import (
     ControllableReader,
     Implementation,
     Produce,
-=======
-from .footing import (
-    SESSION_MS,
-    TIMEOUT_SECONDS,
-    Make,
-    Order,
-    Part,
->>>>>>> wdocs:tests/interop/makes/kafka_python.py
     Reader,
     SeenRecord,
     sasl_arguments,
@@ -122,11 +113,7 @@ class KafkaPython(Implementation):
                 for at, value in enumerate(args.values)
             ]
             producer.flush(TIMEOUT_SECONDS)
-<<<<<<< HEAD:tests/interop/implementations/kafka_python.py
             delivered = [each.get(TIMEOUT_SECONDS) for each in futures]
-=======
-            went = [each.get(TIMEOUT_SECONDS) for each in futures]
->>>>>>> wdocs:tests/interop/makes/kafka_python.py
         finally:
             producer.close(timeout=30)
         return args.places(delivered)

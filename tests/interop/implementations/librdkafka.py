@@ -8,7 +8,6 @@ from typing import Any
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-<<<<<<< HEAD:tests/interop/implementations/librdkafka.py
 from .interface import (
     SESSION_MS,
     TIMEOUT_SECONDS,
@@ -16,14 +15,6 @@ from .interface import (
     ControllableReader,
     Implementation,
     Produce,
-=======
-from .footing import (
-    SESSION_MS,
-    TIMEOUT_SECONDS,
-    Make,
-    Order,
-    Part,
->>>>>>> wdocs:tests/interop/makes/librdkafka.py
     Reader,
     SeenRecord,
     sasl_settings,
@@ -116,13 +107,8 @@ class Confluent(Implementation):
                 **sasl_settings(args.sasl),
             }
         )
-<<<<<<< HEAD:tests/interop/implementations/librdkafka.py
         for at, value in enumerate(args.values):
             producer.produce(args.topic, value, f"k{at}".encode(), on_delivery=on_delivery(at))
-=======
-        for at, value in enumerate(order.values):
-            producer.produce(order.topic, value, f"k{at}".encode(), on_delivery=delivered(at))
->>>>>>> wdocs:tests/interop/makes/librdkafka.py
         for _ in range(int(TIMEOUT_SECONDS / 0.1)):
             if refused:
                 producer.purge()

@@ -16,11 +16,7 @@ import threading
 from collections.abc import Callable
 from typing import IO, Any, Final
 
-<<<<<<< HEAD:tests/interop/implementations/process_reader.py
 from .interface import TIMEOUT_SECONDS, ControllableReader, SeenRecord
-=======
-from .footing import TIMEOUT_SECONDS, Seen, Steered
->>>>>>> wdocs:tests/interop/makes/talking.py
 
 POLL_SECONDS: Final = 0.05
 
@@ -128,11 +124,7 @@ class ProcessReader(ControllableReader):
         stdin.write(" ".join(map(str, words)) + "\n")
         stdin.flush()
         while self._done == before:
-<<<<<<< HEAD:tests/interop/implementations/process_reader.py
             self._handle_line(self._lines.next(TIMEOUT_SECONDS))
-=======
-            self._take(self._lines.next(TIMEOUT_SECONDS))
->>>>>>> wdocs:tests/interop/makes/talking.py
 
     def pause(self, partition: int) -> None:
         self._command("pause", partition)
