@@ -55,6 +55,8 @@ def marks(item: pytest.Item) -> set[str]:
         return set()
     here = path.relative_to(TESTS).as_posix()
     fixtures = set(getattr(item, "fixturenames", ()))
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    fixtures |= {each for each in params.values() if isinstance(each, str)}  # getfixturevalue
     spark = "spark" in fixtures or (_in(here, SPARK_FOLDERS) and not _in(here, NO_SPARK_FOLDERS))
     found = {
         "java": bool(fixtures & JAVA_FIXTURES) or _in(here, JAVA_FOLDERS),

@@ -133,8 +133,8 @@ def test_more_elements_than_are_allowed_are_left_to_the_decoder() -> None:
     program = program_of(cls, 0, False, True)
     assert program is not None
     data = b"\0\0\0\2\0\1a\0\1b"
-    assert text().body(data, 0, program, 2) == NATIVE
-    assert not text().body(data, 0, program, 1)
+    assert text().body(data, 0, program, 3) == NATIVE  # the array, and two elements
+    assert not text().body(data, 0, program, 2)
 
 
 def test_nothing_is_written_while_somebody_looks() -> None:

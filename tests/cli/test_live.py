@@ -282,7 +282,7 @@ USAGE: Final[dict[tuple[str, ...], str]] = {
     ("topics", "-b", NOBODY, "--create", "t", "--delete", "t"): "not allowed together",
     ("topics", "-b", NOBODY, "--create", "t:x"): "invalid number of partitions 'x'",
     ("topics", "-b", NOBODY, "--config", "a=b"): "only allowed with --create",
-    ("topics", "-b", "nowhere"): "'nowhere' is not host:port",
+    ("topics", "-b", "nowhere"): "invalid address 'nowhere': expected host:port",
     ("consume", "t", "-b", NOBODY, "--from", "yesterday"): "invalid start 'yesterday'",
     ("consume", "t", "-b", NOBODY, "-o", "linger"): "'linger': expected KEY=VALUE",
     ("consume", "t", "-b", NOBODY, "-o", "fetch.min.byte=1"): "fetch.min.byte",

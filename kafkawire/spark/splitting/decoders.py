@@ -90,7 +90,7 @@ class ResumedPcapng(PcapngDecoder):
     def __init__(self, edge: Edge, first: int) -> None:
         super().__init__()
         self.ends_chunk = False
-        self._inbox = InputBuffer(edge.position)
+        self._input = InputBuffer(edge.position)
         self._number = first
         self._section = Section(edge.order or "<", list(edge.interfaces))
         self._bytes_at = 0
@@ -110,6 +110,6 @@ class ResumedPcapng(PcapngDecoder):
 
     def _search(self, data: bytes, start: int, *, ended: bool) -> int | None:
         if not ended and not self.ends_chunk:
-            self._inbox.consume(start)
+            self._input.consume(start)
             return None
         return super()._search(data, start, ended=ended)
