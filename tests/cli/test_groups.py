@@ -164,7 +164,7 @@ Group grp-range
   03:58:30.154          rebalance ends after 3.00 s (generation 2, 1 member); unavailable for 3.00 s
   03:58:30.297  cons-A  commits g-topic 0-3, lag 0
   03:58:31.115  cons-B  rebalance starts: a member joins
-  03:58:31.164  cons-A  gets an error: OffsetCommit answered REBALANCE_IN_PROGRESS
+  03:58:31.164  cons-A  gets an error: OffsetCommit failed with REBALANCE_IN_PROGRESS
   03:58:36.116  cons-A  joins (generation 3, 2 members)
   03:58:36.116  cons-B  joins (generation 3)
   03:58:36.116  cons-A  is assigned g-topic 0-1
@@ -254,7 +254,7 @@ def test_an_error_response_does_not_make_a_member(tmp_path: Path) -> None:
     life = told(path)
     assert life["members"] == []
     assert life["errors"] == {"ILLEGAL_GENERATION": 1}
-    assert "tester  gets an error: Heartbeat answered ILLEGAL_GENERATION" in text("groups", path)
+    assert "tester  gets an error: Heartbeat failed with ILLEGAL_GENERATION" in text("groups", path)
 
 
 def test_members_with_the_same_client_id_have_unique_labels(tmp_path: Path) -> None:
