@@ -43,12 +43,15 @@ class Witness:
         self.faults = faults
         self.past_faults: list[Fault] = []
         self._connections: dict[int, WitnessedConnection] = {}
+        self._closed: set[int] = set()
         self._committed: dict[tuple[str, str, int], int] = {}
         self.responses = 0
         self.corrupted = 0
 
     def received(self, number: int, data: bytes) -> None:
-        """A broker receives bytes."""
+        """A broker receives bytes; those behind its own close go unread."""
+        if number in self._closed:
+            return
         witnessed = self._connections.setdefault(number, WitnessedConnection())
         witnessed.up += data
         while len(witnessed.up) >= SIZE:
@@ -68,6 +71,7 @@ class Witness:
             case Close(connection=number, reason=reason):
                 assert reason.startswith(BLAMELESS) or reason.endswith(REFUSED), reason
                 self._connections.pop(number, None)
+                self._closed.add(number)
             case Report(request=request, response=OffsetFetchResponse() as response):
                 self._fetched(request.body, response)
 
