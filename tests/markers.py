@@ -21,8 +21,8 @@ from typing import Any, Final
 import pytest
 
 TESTS: Final = Path(__file__).resolve().parent
-JAVA_FIXTURES: Final = frozenset({"installation", "kafka", "own_kafka"})
-JAVA_FOLDERS: Final = ("interop", "log/test_dump_tool.py", "real")
+JAVA_FIXTURES: Final = frozenset({"installation", "java", "kafka", "kafka_tools", "own_kafka"})
+JAVA_FOLDERS: Final = ("interop", "real")
 SPARK_FOLDERS: Final = ("spark",)
 NO_SPARK_FOLDERS: Final = ("spark/splitting",)
 """Under a folder of Spark's, but without a session."""
