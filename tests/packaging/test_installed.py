@@ -24,7 +24,7 @@ def test_the_package_runs_as_the_command() -> None:
     assert unknown.returncode == 2
     capture = str(FIXTURES / "captures" / "kcat-kf.pcap")
     ran = subprocess.run([*command, "summary", capture], capture_output=True, text=True, check=True)
-    assert "Calls" in ran.stdout
+    assert "Requests" in ran.stdout
 
 
 def test_all_verbs_but_sparks_need_no_extra() -> None:
