@@ -69,7 +69,7 @@ class ChunkContext(Context):
         """Yield the items."""
         return iter(self.items)
 
-    def carriers(self, partition: Collection[tuple[int | None, str]]) -> Iterator[Located]:
+    def records_messages(self, partition: Collection[tuple[int | None, str]]) -> Iterator[Located]:
         """Yield the requests and responses of some APIs."""
         for item in self.items:
             if isinstance(item, Located) and (item.row.api_key, item.row.direction) in partition:

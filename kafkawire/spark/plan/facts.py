@@ -152,7 +152,7 @@ class UnresolvedTopics(TopicNames):
             return super().topic(name)
         return Topic(name or None, id)
 
-    def state(self, name: str, id: bytes) -> None:
+    def add(self, name: str, id: bytes) -> None:
         """Record a name."""
         set = self._sets[file_and_packet(self.facts.at & (END - 1))[0]]
         self.facts.add_name(set, id, name)
