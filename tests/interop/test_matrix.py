@@ -305,7 +305,7 @@ def refused(implementation: Implementation, target: TargetCluster) -> None:
 
 
 AUTHENTICATION_ERRORS: Final = {
-    "kafkawire": "refused our credentials",
+    "kafkawire": "authentication failed",
     "confluent-kafka": "_AUTHENTICATION",
     "kafka-python": "KafkaTimeoutError",
     "aiokafka": "(?i)authentication|unable to bootstrap",
