@@ -123,7 +123,7 @@ def test_a_malformed_file_among_good_ones(spark: SparkSession, tmp_path: Path) -
     problems = of_frame(read(spark, files, "problems", sets="file"))
     reported = {row["file"]: row["error"] for row in problems if row["kind"] == "unreadable"}
     assert set(reported) == {str(bad), str(cut)}
-    assert "no capture format" in reported[str(bad)]
+    assert "not a capture file" in reported[str(bad)]
     exchanges = of_frame(read(spark, files, "exchanges", sets="file"))
     assert counted(row for row in exchanges if row["file"] == good) == counted(
         rows_of([good], "exchanges")

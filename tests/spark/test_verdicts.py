@@ -59,7 +59,7 @@ CASES = [
     Case("whole.pcap", content(WHOLE), FileStatus.OK),
     Case("header.pcap", content(WHOLE[:24]), FileStatus.OK),
     Case("cut.pcap", content(WHOLE[:-37]), FileStatus.TRUNCATED, "the file ends", 32457),
-    Case("begun.pcap", content(WHOLE[:10]), FileStatus.TRUNCATED, "the file ends", 10),
+    Case("begun.pcap", content(WHOLE[:10]), FileStatus.TRUNCATED, "truncated file header", 10),
     Case("cut.pcap.gz", content(PACKED[:2000]), FileStatus.TRUNCATED, "the file ends"),
     Case(
         "corrupt.pcap.gz",
