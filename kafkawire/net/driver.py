@@ -26,6 +26,7 @@ from ..client.network.transport import (
     Connect,
     ConnectionLost,
     ConnectionMade,
+    Disconnected,
     Write,
     WritingPaused,
     WritingResumed,
@@ -131,6 +132,8 @@ class Driver:
                     self._sockets[effect.connection] = Socket(self, effect, self._tls)
                 case Close(connection=number):
                     self._sockets[number].close()
+                case Disconnected(address=address, detail=detail):
+                    LOG.info("%s: %s", address, detail)
                 case _:
                     self._on_effect(effect)
 

@@ -1,27 +1,27 @@
 """`kafkawire consume`: prints the records of topics as they arrive.
 
 Law: in a group, only offsets of records that have been written out are committed. A closed output
-pipe or an interrupt closes the consumer in order.
+pipe or an interrupt closes the consumer in order. A failed connection is retried, and reported.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import signal
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 import typer
 
-from kafkawire.escaping import printable_lines
+from kafkawire.escaping import printable, printable_lines
 
 from ..input import cluster as live
 from ..input.cluster import BootstrapOption, SettingOption
-from ..render.messages import printable
 
 if TYPE_CHECKING:
     from kafkawire.client.consumer import ConsumerRecord
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 IDLE_SECONDS: Final = 0.5
 """Seconds without a record after which `--exit-at-end` checks the end offsets."""
 MILLISECONDS: Final = 1000
+LOG: Final = logging.getLogger("kafkawire.client")
 
 
 class Form(StrEnum):
@@ -100,7 +101,8 @@ def consume(
     async def work() -> None:
         consumer = Consumer(config)  # validates the settings before any request
         partitions = await _partitions(names, config)
-        reader = Reader(consumer, _writer(form, names), most, to_end)
+        timeout_s = float(config["default.api.timeout.ms"]) / MILLISECONDS
+        reader = Reader(consumer, _writer(form, names), most, timeout_s if to_end else None)
         async with consumer:
             if "group.id" in config:
                 consumer.subscribe(names)
@@ -133,28 +135,71 @@ async def _partitions(names: list[str], config: dict[str, Any]) -> list[Any]:
     ]
 
 
+class ConnectionLog(logging.Handler):
+    """Prints why connections failed, each reason once until records arrive again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = ""
+        self._printed: set[str] = set()
+
+    def __enter__(self) -> Self:
+        LOG.setLevel(logging.INFO)
+        LOG.addHandler(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        LOG.removeHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.last = record.getMessage()
+        if self.last not in self._printed:
+            self._printed.add(self.last)
+            typer.echo(printable(f"kafkawire consume: {self.last}; reconnecting"), err=True)
+
+    def reset(self) -> None:
+        """Records have arrived."""
+        self.last = ""
+        self._printed.clear()
+
+
 class Reader:
     """Polls records and writes them out before the next poll.
+
+    end_timeout_s: read to the end of the partitions, and fail if connections fail and no records
+    arrive for so long; None: read on.
 
     A thread writes, so that heartbeats continue while the output pipe is full.
     """
 
-    def __init__(self, consumer: Consumer, write: Write, most: int | None, to_end: bool) -> None:
+    def __init__(
+        self, consumer: Consumer, write: Write, most: int | None, end_timeout_s: float | None
+    ) -> None:
         self._consumer = consumer
         self._write = write
         self._left = most
-        self._to_end = to_end
+        self._end_timeout_s = end_timeout_s
 
     async def run(self) -> None:
         """Read until the requested end."""
-        while self._left != 0:
-            wait = IDLE_SECONDS if self._to_end else None
-            records = await self._consumer.poll(wait, max_records=self._left)
-            if records:
-                await self._write_out(records)
-                self._left = None if self._left is None else self._left - len(records)
-            elif await self._at_end():
-                return
+        from kafkawire.client.failures import RequestFailed
+        from kafkawire.client.requests import Reason
+
+        clock = asyncio.get_running_loop().time
+        last_records = clock()
+        with ConnectionLog() as log:
+            while self._left != 0:
+                wait = IDLE_SECONDS if self._end_timeout_s is not None else None
+                records = await self._consumer.poll(wait, max_records=self._left)
+                if records:
+                    log.reset()
+                    await self._write_out(records)
+                    self._left = None if self._left is None else self._left - len(records)
+                    last_records = clock()
+                elif self._end_timeout_s is None or await self._at_end():
+                    return
+                elif log.last and clock() > last_records + self._end_timeout_s:
+                    raise RequestFailed(Reason.TIMED_OUT, f"the end was not reached: {log.last}")
 
     async def _write_out(self, records: list[ConsumerRecord]) -> None:
         data = b"".join(self._write(record) for record in records)

@@ -54,6 +54,7 @@ from .transport import (
     Connect,
     ConnectionLost,
     ConnectionMade,
+    Disconnected,
     ShellEvent,
     WritingPaused,
     WritingResumed,
@@ -302,7 +303,9 @@ class Network:
             self._coordinators.on_disconnect(key.node)
         if not closed.deliberate:
             self._metadata_updater.request_update(frozenset())
-            self.view.last_error = f"{address_of(effect.broker)}: {closed.detail}"
+            address = address_of(effect.broker)
+            self.view.last_error = f"{address}: {closed.detail}"
+            yield Disconnected(address, closed.detail)
         if closed.fatal:
             while self._unassigned:
                 yield self._unassigned.popleft().fail(closed.reason, closed.detail, retriable=False)

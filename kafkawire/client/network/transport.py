@@ -3,7 +3,7 @@
 Law: every connection has its own id, so that an event of a closed connection is never taken for
 one of the next.
 
-    network -- Connect, Write, Close --> shell
+    network -- Connect, Write, Close, Disconnected --> shell
     network <-- ConnectionMade, ConnectionLost, BytesReceived, WritingPaused, WritingResumed --
 """
 
@@ -29,6 +29,17 @@ class Write:
 @dataclass(frozen=True, slots=True)
 class Close:
     connection: int
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnected:
+    """A connection failed, for the log: it is made again when it is next needed.
+
+    address: host:port of the broker.
+    """
+
+    address: str
+    detail: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,4 +77,4 @@ class WritingResumed:
 
 
 ShellEvent = ConnectionMade | ConnectionLost | BytesReceived | WritingPaused | WritingResumed
-ShellEffect = Connect | Write | Close
+ShellEffect = Connect | Write | Close | Disconnected
