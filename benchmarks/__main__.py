@@ -6,7 +6,19 @@ import argparse
 from collections.abc import Callable
 from typing import Final
 
-from . import brokers, clients, codec, jobs, memory, packets, pipeline, records, report, startup
+from . import (
+    brokers,
+    clients,
+    codec,
+    jobs,
+    memory,
+    packets,
+    pipeline,
+    records,
+    report,
+    startup,
+    varied_codec,
+)
 from .measure import Figure
 
 SUITES: Final[dict[str, Callable[[int], list[Figure]]]] = {
@@ -19,6 +31,7 @@ SUITES: Final[dict[str, Callable[[int], list[Figure]]]] = {
     "pipeline": pipeline.run,
     "records": records.run,
     "startup": startup.run,
+    "varied-codec": varied_codec.run,
 }
 
 

@@ -33,6 +33,12 @@ class Figure(NamedTuple):
     low: float
     high: float
 
+    def scaled(self, factor: float) -> Figure:
+        """Multiply the values."""
+        return self._replace(
+            median=self.median * factor, low=self.low * factor, high=self.high * factor
+        )
+
 
 def figure(suite: str, case: str, contender: str, unit: str, values: Sequence[float]) -> Figure:
     """Sum up the values of the rounds."""

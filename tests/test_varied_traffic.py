@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import random
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks import varied_codec
+from benchmarks.bodies import Body, bodies
 from benchmarks.varied import capture
 from benchmarks.varied.network import Damage
+from benchmarks.varied_codec import variants
 from tests.cli.reports import report, run
 
 SIZE = 3_000_000
@@ -62,3 +66,21 @@ def test_lost_and_reordered_packets(tmp_path: Path) -> None:
     statuses = Counter(json.loads(line)["status"] for line in result.stdout.splitlines())
     assert statuses["ok"] > 0.8 * statuses.total()
     assert len(statuses) > 1
+
+
+# -- messages
+
+
+@pytest.mark.parametrize("body", bodies(), ids=lambda body: body.name)
+def test_variants_of_a_message_differ(body: Body) -> None:
+    made = {each.data for each in variants(body, 60, random.Random(1))}
+    assert len(made) > 57
+    sizes = sorted(map(len, made))
+    assert 0.3 * len(body.data) < sizes[30] < 3 * len(body.data)
+
+
+def test_codecs_meet_the_same_variants(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.measure.LOOP_SECONDS", 0.001)
+    figures = varied_codec.run(1, ["kafkawire"], number=20)
+    assert len(figures) == 2 * len(bodies())
+    assert all(0 < each.median < 10_000 for each in figures)
