@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import shutil
 from collections import Counter
@@ -15,6 +16,7 @@ from pyspark.sql import SparkSession
 from kafkawire.capture.tables import read
 from kafkawire.spark import session
 from tests.conftest import FIXTURES, missing, shared
+from tests.fuzzing import SOAK
 
 FAST = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For a JVM that lives for minutes."""
@@ -65,6 +67,14 @@ def sets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     captures = [path for each in folders for path in sorted(each.glob("*.pcap*"))]
     captures += sorted((FIXTURES / "captures").glob("*.pcap*"))
     return gathered(tmp_path_factory.mktemp("sets"), captures)
+
+
+@pytest.fixture
+def some_sets(sets: dict[str, list[str]]) -> dict[str, list[str]]:
+    """A random third of all captures; all of them in `make soak`."""
+    names = sorted(sets)
+    chosen = names if SOAK > 1 else random.sample(names, len(names) // 3)
+    return {name: sets[name] for name in chosen}
 
 
 def counted(rows: Iterable[dict[str, Any]]) -> Counter[str]:

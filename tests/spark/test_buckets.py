@@ -62,9 +62,9 @@ def decoded_by_bucket(
 
 
 @pytest.mark.parametrize("table", sorted({*TABLES} - {GROUP_EVENTS_TABLE}))
-def test_every_capture(sets: dict[str, list[str]], table: str) -> None:
+def test_captures(some_sets: dict[str, list[str]], table: str) -> None:
     """Fragments, damage and files of several splits among them."""
-    for name, files in sets.items():
+    for name, files in some_sets.items():
         count, split = random.choice([1, 2, 3]), random.choice(["9k", "150k", "64m"])
         found = decoded_by_bucket(files, table, Partitioner(count), split)
         assert counted(found) == counted(rows_of(files, table)), (name, count, split)

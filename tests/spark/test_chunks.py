@@ -73,15 +73,15 @@ FORMS = [
 
 
 @pytest.mark.parametrize(("table", "columnar"), FORMS)
-def test_every_capture_cut_anywhere(sets: dict[str, list[str]], table: str, columnar: bool) -> None:
+def test_captures_cut_anywhere(some_sets: dict[str, list[str]], table: str, columnar: bool) -> None:
     """Also between request and response, inside fetch sessions, before the end."""
     most = 0
-    for name, files in sets.items():
+    for name, files in some_sets.items():
         size = random.choice([1, 300, 5_000])
         count, rows = chunked(files, table, size, columnar=columnar)
         assert counted(rows) == counted(rows_of(files, table)), (name, size)
         most = max(most, count)
-    assert most > 100
+    assert most > 20
 
 
 @pytest.fixture(scope="module")

@@ -63,10 +63,10 @@ def decoded(plan: Plan, table: str, partitioner: Partitioner) -> tuple[int, list
 
 
 @pytest.mark.parametrize("table", sorted({*TABLES} - {GROUP_EVENTS_TABLE}))
-def test_every_capture(sets: dict[str, list[str]], table: str) -> None:
+def test_captures(some_sets: dict[str, list[str]], table: str) -> None:
     """Including fragments, damage and connections that span splits."""
     stayed = shuffled = 0
-    for name, files in sets.items():
+    for name, files in some_sets.items():
         split = random.choice(["9k", "40k", "150k"])
         plan = make_plan(None, files, parse({"splitBytes": split, "partitions": 2}))
         here, rows = decoded(plan, table, Partitioner(2))

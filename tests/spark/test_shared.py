@@ -19,6 +19,7 @@ from kafkawire.spark.plan.planning import make_plan
 from kafkawire.spark.write import shared_directory as shared
 from kafkawire.spark.write.outputs import read_file_batches
 from kafkawire.spark.write.shared_directory import SpilledTable
+from tests.fuzzing import SOAK
 
 from .conftest import counted, rows_of
 
@@ -52,7 +53,7 @@ def whole(sets: dict[str, list[str]]) -> list[list[str]]:
 
 @pytest.mark.parametrize("visited", [False, True])
 @pytest.mark.parametrize("table", SHARED)
-def test_a_third_of_all_captures(
+def test_captures(
     spark: SparkSession,
     whole: list[list[str]],
     table: str,
@@ -69,7 +70,7 @@ def test_a_third_of_all_captures(
         monkeypatch.setattr(connection_index, "MAX_READ_RATIO", 1 << 40)
     else:
         given["partitions"] = "3"
-    chosen = random.sample(whole, len(whole) // 3)
+    chosen = whole if SOAK > 1 else random.sample(whole, len(whole) // 9)
     files = [file for each in chosen for file in each]
     random.shuffle(files)
     table_files, rows = decoded(spark, files, table, tmp_path / "rows", **given)

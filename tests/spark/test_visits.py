@@ -74,22 +74,22 @@ def decoded(plan: Plan, table: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("large", [1, 1 << 40])
 @pytest.mark.parametrize("table", sorted({*TABLES} - {GROUP_EVENTS_TABLE}))
-def test_every_capture(
-    sets: dict[str, list[str]], table: str, large: int, monkeypatch: pytest.MonkeyPatch
+def test_captures(
+    some_sets: dict[str, list[str]], table: str, large: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One visit for each connection, cut or not; and one for all."""
     monkeypatch.setattr(Sharing, "large", lambda *_: large)
     monkeypatch.setattr(Sharing, "too_large", lambda *_: random.choice([0, 1 << 40]))
     monkeypatch.setattr(connection_index, "MAX_READ_RATIO", 1 << 40)
     visits = chunks = 0
-    for name, files in sets.items():
+    for name, files in some_sets.items():
         split = random.choice(["9k", "40k", "150k"])
         plan = make_plan(None, files, parse({"splitBytes": split}))
         assert counted(decoded(plan, table)) == counted(rows_of(files, table)), (name, split)
         visits += len(plan.visits)
         chunks += sum(visit.cut for visit in plan.visits)
-    assert visits > 10
-    assert chunks > 3
+    assert visits > 3
+    assert chunks
 
 
 @pytest.fixture(scope="module")
