@@ -3,7 +3,8 @@
 Law: languages say how a block is tested. `python` runs as it stands; `console` has commands after
 `$ ` and, below them, their output, in which a line `...` stands for any lines; `sh` has commands
 without output; `py` is a fragment that its test completes; `json`, `sql` and `toml` are data of
-their page; `mermaid` and `text` are drawings; a block without a language is `sh`. tests/test_pages.py lists which test runs which.
+their page; `mermaid` and `text` are drawings; a block without a language is `sh`.
+tests/test_pages.py lists which test runs which.
 """
 
 from __future__ import annotations

@@ -9,9 +9,7 @@ from tests.pages import blocks
 
 
 def test_the_readme_has_five_examples_and_its_two_commands() -> None:
-    examples = [
-        block for block in blocks("README.md") if block.language in ("python", "console")
-    ]
+    examples = [block for block in blocks("README.md") if block.language in ("python", "console")]
     assert len(examples) == 5
     (block,) = blocks("README.md", "sh")
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")

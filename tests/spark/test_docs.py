@@ -34,13 +34,10 @@ CAPTURES = [
 
 CK_TXN = str(FIXTURES / "captures" / "ck-txn.pcap")
 BOTH = ["docs/spark.md", "docs/guide/spark.md"]
-WATCHED = "/var/captures"
 
 
 @pytest.fixture
-def playground(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Playground:
+def playground(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Playground:
     """The folder of the pages, as the working directory of this process and of the session."""
     del spark
     made = Playground(tmp_path)
@@ -51,6 +48,11 @@ def playground(
         for number, capture in enumerate(CAPTURES[:2]):
             (folder / f"trace-{number}.pcap").symlink_to(capture)
     return made
+
+
+def located(path: str, folder: Path) -> str:
+    """Put the directories of the pages into a folder: the session began in another one."""
+    return re.sub("^(?=/var/|tables/|incoming/)/?", f"{folder}/", path)
 
 
 def lines(page: str) -> list[list[str]]:
@@ -101,7 +103,7 @@ def test_commands_write_tables(page: str, playground: Playground) -> None:
 @pytest.mark.parametrize("page", BOTH)
 def test_a_watch_runs_until_sigterm(page: str, playground: Playground) -> None:
     (words,) = [each for each in lines(page) if "--watch" in each]
-    here = [word.replace(WATCHED, f"{playground.folder}{WATCHED}") for word in words]
+    here = [located(word, playground.folder) for word in words]
     commits = playground.folder / "tables" / "_watch" / "commits"
     stopped = threading.Event()
 
@@ -123,7 +125,8 @@ def test_a_watch_runs_until_sigterm(page: str, playground: Playground) -> None:
     assert list((playground.folder / "tables" / "exchanges").glob("batch=*"))
 
 
-def test_python_reads_captures(spark: SparkSession, playground: Playground) -> None:
+@pytest.mark.usefixtures("playground")
+def test_python_reads_captures(spark: SparkSession) -> None:
     """The first example of each page; that of the guide stops the session, which others need."""
     for page in BOTH:
         code = blocks(page, "python")[0].text.removesuffix("spark.stop()\n")
@@ -139,6 +142,7 @@ def test_sql_reads_captures(page: str, spark: SparkSession, playground: Playgrou
     statement = blocks(page, "sql")[0].text
     (name,) = re.findall(r"TEMPORARY VIEW (\w+)", statement)
     (table,) = re.findall(r"table '(\w+)'", statement)
+    spark.catalog.dropTempView(name)
     spark.sql(statement.replace("'captures/'", f"'{playground.folder}/captures/'"))
     assert spark.table(name).count() == len(rows_of([CK_TXN], table))
     spark.catalog.dropTempView(name)
@@ -146,7 +150,7 @@ def test_sql_reads_captures(page: str, spark: SparkSession, playground: Playgrou
 
 def test_a_stream_lists_files(spark: SparkSession, playground: Playground) -> None:
     block = blocks("docs/spark.md", "python")[-1]
-    code = block.text.replace('"/var/', f'"{playground.folder}/var/')
+    code = re.sub(r'"([\w/]+/\w*)"', lambda it: repr(located(it[1], playground.folder)), block.text)
     exec(compile(code, block.page, "exec"), {"spark": spark})
     (query,) = spark.streams.active
     try:
@@ -156,7 +160,7 @@ def test_a_stream_lists_files(spark: SparkSession, playground: Playground) -> No
     assert list((playground.folder / "tables" / "connections").glob("batch=*"))
 
 
-def test_the_manifest_is_as_shown(spark: SparkSession, playground: Playground) -> None:
+def test_the_manifest_is_as_shown(playground: Playground) -> None:
     payload, verdict = (json.loads(block.text) for block in blocks("docs/spark.md", "json"))
     capture = playground.folder / "captures" / "cut.pcap"
     capture.write_bytes((FIXTURES / "captures" / "ck-txn.pcap").read_bytes()[:-20])
