@@ -43,6 +43,7 @@ ELSEWHERE: Final = {
 }
 """(page, language) -> the test that runs these blocks; it names the page."""
 NOT_RUN: Final = {
+    ("docs/internals/layout.md", "sh"): "writes into the tree",
     ("docs/internals/spark.md", "sh"): "a benchmark of six gigabytes",
     ("docs/internals/wheels.md", "sh"): "needs containers, and builds for minutes",
 }
