@@ -62,7 +62,7 @@ def lines(page: str) -> list[list[str]]:
 def test_the_worked_example(spark: SparkSession) -> None:
     start = PAGE.index("## SQL over the tables")
     section = PAGE[start : PAGE.index("## The job")]
-    known = {"spark": spark, "read": read, "captures": CAPTURES}
+    known = {"spark": spark, "read": read}
     for code in re.findall(r"```python\n(.*?)```", section, re.DOTALL):
         exec(compile(code, "docs/spark.md", "exec"), known)
     slow, rebalances, old = (
