@@ -16,6 +16,7 @@ import stat
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -195,11 +196,14 @@ class Playground:
             text=True,
         ) as process:
             assert process.stdout is not None
+            stop = threading.Timer(120, process.kill)
+            stop.start()
             try:
                 first = process.stdout.readline()
                 process.send_signal(signal.SIGINT)
                 _, errors = process.communicate(timeout=60)
             finally:
+                stop.cancel()
                 process.kill()
         return first, process.returncode, errors
 
