@@ -41,10 +41,11 @@ soak: $(READY)
 	KAFKAWIRE_SOAK=$(SOAK) $(BIN)/python -m pytest -n 3 --dist loadgroup -m fuzz $(TESTS)
 	$(BIN)/python -m tests.sanitizers
 
-# the documentation site with the Python API, in build/site; checks links
+# the documentation site with the Python API, in build/site; checks links, and opens a page in headless Chromium
 docs: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r .ci/docs-requirements.txt
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --config-file .ci/mkdocs.yml
+	.ci/check-docs build/site
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

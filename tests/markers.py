@@ -40,6 +40,7 @@ SLOW: Final = (
     "packaging/test_typing.py",
     "spark/splitting",
     "test_benchmarks.py",
+    "test_pages.py",
 )
 """Files and folders of tests that take four seconds of CPU time or more together, and that other
 tests of the same code stand beside.

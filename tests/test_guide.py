@@ -1,4 +1,4 @@
-"""The task pages of the docs: what they show runs as it stands."""
+"""Examples of docs/guide that need a project around them; links and pictures of all pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from docs import screenshots
 from tests.conftest import ROOT
-from tests.test_readme import BLOCK, commands
+from tests.pages import PAGES, blocks, commands
 
 GUIDE = ROOT / "docs" / "guide"
 COMMAND = [sys.executable, "-m", "kafkawire_cli.main"]
@@ -38,8 +38,7 @@ def send_orders(bootstrap):
 
 
 def code(page: str, language: str) -> list[str]:
-    text = (GUIDE / f"{page}.md").read_text(encoding="utf-8")
-    return [match[2] for match in BLOCK.finditer(text) if match[1] == language]
+    return [block.text for block in blocks(f"docs/{page}", language)]
 
 
 def run(command: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -48,39 +47,30 @@ def run(command: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize(
-    "line", [line for text in code("captures", "console") for line, _ in commands(text)]
-)
-def test_commands_over_captures(line: str) -> None:
-    words = shlex.split(line)
-    assert words[0] == "kafkawire"
-    done = run([*COMMAND, *words[1:]], ROOT)
-    assert done.returncode in (0, 1)
-    assert "Traceback" not in done.stderr
-    assert done.stdout
-
-
-def test_a_broker_in_tests(tmp_path: Path) -> None:
-    (tmp_path / "test_page.py").write_text(CLIENT + "\n\n".join(code("broker", "py")))
+@pytest.mark.parametrize(("page", "tests"), [("guide/broker.md", 3), ("broker.md", 1)])
+def test_a_broker_in_tests(page: str, tests: int, tmp_path: Path) -> None:
+    (tmp_path / "test_page.py").write_text(CLIENT + "\n\n".join(code(page, "py")))
     done = run([sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "."], tmp_path)
-    assert re.search(r"^3 passed", done.stdout, re.MULTILINE), done.stdout + done.stderr
+    assert re.search(rf"^{tests} passed", done.stdout, re.MULTILINE), done.stdout + done.stderr
 
 
 def test_codecs_from_schemas(tmp_path: Path) -> None:
-    (schema,) = code("codecs", "json")
+    page = "guide/codecs.md"
+    (schema,) = code(page, "json")
     (tmp_path / "my-schemas").mkdir()
     (tmp_path / "my-schemas" / "PingRequest.json").write_text(schema)
-    for line in "".join(code("codecs", "sh")).splitlines():
+    (block,) = blocks(f"docs/{page}", "sh")
+    for line, _ in commands(block):
         done = run([*COMMAND, *shlex.split(line)[1:]], tmp_path)
         assert done.returncode == 0, done.stdout + done.stderr
-    (example,) = code("codecs", "py")
+    (example,) = code(page, "py")
     done = run(
         [sys.executable, "-c", f"import sys; sys.path.insert(0, 'src')\n{example}"], tmp_path
     )
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_links_lead_somewhere(page: Path) -> None:
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)#]+)", text):

@@ -1,0 +1,115 @@
+"""What docs/stability.md lists as public is what packages export, and all that examples import.
+
+`python -m tests.test_public_api` prints the table of the page anew.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from importlib import import_module
+from typing import Final
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.pages import blocks
+
+EXPORTS: Final = (
+    "kafkawire",
+    "kafkawire.capture",
+    "kafkawire.capture.tables",
+    "kafkawire.records",
+    "kafkawire.log",
+    "kafkawire.broker",
+    "kafkawire.client.consumer",
+    "kafkawire.client.producer",
+    "kafkawire.net.admin",
+    "kafkawire.spark",
+    "kafkawire_codegen",
+)
+"""Packages of which everything in `__all__` is public."""
+NAMED: Final = {
+    "kafkawire.client.config": ["CLIENT_KEYS"],
+    "kafkawire.net.consumer": ["Consumer"],
+    "kafkawire.net.producer": ["Producer", "RecordMetadata"],
+    "kafkawire.net.server": ["Server", "ServerConfig"],
+    "kafkawire.net.server_thread": ["ServerThread"],
+    "kafkawire.spark.options": ["parse"],
+    "kafkawire.spark.watch": ["Watcher"],
+    "kafkawire_codegen.compile": ["compile_modules"],
+    "kafkawire_codegen.releases": ["read"],
+    "kafkawire_codegen.schema": ["RELEASES"],
+}
+"""Modules of which only these names are public."""
+MESSAGES: Final = "kafkawire.messages"
+
+
+def public() -> dict[str, list[str]]:
+    """Module -> its public names."""
+    return {name: sorted(import_module(name).__all__) for name in EXPORTS} | NAMED
+
+
+def table() -> str:
+    """The rows of docs/stability.md."""
+    return "".join(
+        f"| `{module}` | {', '.join(f'`{name}`' for name in names)} |\n"
+        for module, names in public().items()
+    )
+
+
+def test_the_page_lists_what_is_exported() -> None:
+    page = (ROOT / "docs" / "stability.md").read_text(encoding="utf-8")
+    listed = "".join(re.findall(r"^\| `kafkawire[\w.]*` \|.*\n", page, re.MULTILINE))
+    assert listed == table(), "python -m tests.test_public_api"
+
+
+@pytest.mark.parametrize("module", [*EXPORTS, *NAMED])
+def test_public_names_are_importable_and_not_private(module: str) -> None:
+    imported = import_module(module)
+    names = public()[module]
+    assert len(names) == len(set(names))
+    for name in names:
+        assert not name.startswith("_")
+        assert hasattr(imported, name), name
+
+
+@pytest.mark.parametrize("module", EXPORTS)
+def test_exports_come_from_kafkawire(module: str) -> None:
+    """None is a name of another package that happens to be imported."""
+    imported = import_module(module)
+    for name in public()[module]:
+        home = getattr(getattr(imported, name), "__module__", None) or "kafkawire"
+        assert home.partition(".")[0] in ("builtins", "kafkawire", "kafkawire_codegen", "types"), (
+            name
+        )
+
+
+def test_the_reference_describes_the_public_packages() -> None:
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    described = re.findall(r"^::: ([\w.]+)$", page, re.MULTILINE)
+    assert sorted(described) == sorted(public().keys() - {"kafkawire_codegen.schema"})
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(block.text, id=block.name)
+        for language in ("py", "python")
+        for block in blocks(language=language)
+    ],
+)
+def test_examples_import_public_names_only(code: str) -> None:
+    known = public()
+    for node in ast.walk(ast.parse(code)):
+        if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("kafkawire"):
+            continue
+        module = str(node.module)
+        if module.startswith(MESSAGES):  # generated from schemas
+            continue
+        for each in node.names:
+            assert each.name in known.get(module, []) or f"{module}.{each.name}" in known, each.name
+
+
+if __name__ == "__main__":
+    print(table(), end="")
