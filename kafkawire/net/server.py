@@ -211,7 +211,7 @@ class Server:
     ) -> None:
         """Create a topic."""
         spread = self.cluster.topics.spread(partitions, factor)
-        self.cluster.creation.create(name, spread, dict(configs), self.now())
+        self.cluster.controller.create_topic(name, spread, dict(configs), self.now())
         self._perform(self.cluster.advance(self.now()))
 
     async def stop_broker(self, node_id: int) -> None:

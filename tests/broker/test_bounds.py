@@ -205,7 +205,7 @@ def test_a_cluster_has_only_so_many_partitions() -> None:
     assert metadata(client, "c").topics[0].error_code == E.UNKNOWN_TOPIC_OR_PARTITION
     topic = scene.cluster.topics.get("a")
     assert topic is not None
-    scene.cluster.creation.delete([topic], 0.0)
+    scene.cluster.controller.delete_topics([topic], 0.0)
     assert metadata(client, "c").topics[0].error_code == E.NONE
 
 
@@ -247,7 +247,7 @@ def test_a_fetch_session_has_only_so_many_partitions() -> None:
     assert whole(client, 3, session_id=session, epoch=1).error_code == E.NONE
     grown = whole(client, 4, session_id=session, epoch=2)
     assert grown.error_code == E.FETCH_SESSION_ID_NOT_FOUND
-    assert len(scene.cluster.brokers[1].sessions) == 0
+    assert len(scene.cluster.brokers[1].replicas.sessions) == 0
 
 
 def test_a_response_is_no_larger_than_the_broker_lets_it_be() -> None:
@@ -375,7 +375,7 @@ def test_there_are_only_so_many_committed_offsets() -> None:
     assert commit(client, "a", 0, 1, 2) == [E.NONE] * 3, "no more of them than before"
     topic = scene.cluster.topics.get("t")
     assert topic is not None
-    scene.cluster.creation.delete([topic], 0.0)
+    scene.cluster.controller.delete_topics([topic], 0.0)
     scene.create_topic("t", 8)
     assert commit(client, "b", 0, 1, 2, 3, 4) == [E.NONE] * 5
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkawire import ErrorCode
-from kafkawire.broker.fetching.sessions import LAST_EPOCH, Session
+from kafkawire.broker.replication.sessions import LAST_EPOCH, Session
 from kafkawire.messages.fetch_request import (
     FetchPartition,
     FetchRequest,
@@ -84,10 +84,10 @@ def test_a_client_that_goes_away_is_not_waited_for(scene: Scene) -> None:
     reader = scene.client()
     reader.send(fetch_of(reader, max_wait_ms=5000, min_bytes=1), LATEST)
     broker = scene.cluster.brokers[1]
-    assert len(broker.fetch_purgatory) == 1
+    assert len(broker.replicas.fetch_purgatory) == 1
     reader.disconnect()
-    assert len(broker.fetch_purgatory) == 0
-    assert not scene.cluster.serving.pending
+    assert len(broker.replicas.fetch_purgatory) == 0
+    assert not scene.cluster.channel.pending
     scene.advance(6)
 
 
