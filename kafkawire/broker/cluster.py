@@ -24,6 +24,7 @@ from .events import (
     BrokerStarted,
     BrokerStopped,
     Connected,
+    Deadline,
     Disconnected,
     Drained,
     Event,
@@ -279,7 +280,7 @@ class Cluster:
         return self.context.take_effects()
 
 
-_HANDLERS: Final[Mapping[type, Callable[..., None]]] = {
+_HANDLERS: Final[Mapping[type[Event], Callable[..., None]]] = {
     Connected: Cluster._connected,
     Received: Cluster._received,
     Drained: Cluster._drained,
@@ -289,7 +290,7 @@ _HANDLERS: Final[Mapping[type, Callable[..., None]]] = {
     BrokerStarted: Cluster._broker_started,
     LeaderMoved: Cluster._leader_moved,
 }
-_DUE: Final[Mapping[type, Callable[..., None]]] = {
+_DUE: Final[Mapping[type[Deadline], Callable[..., None]]] = {
     IdleConnection: Cluster._idle,
     FetchExpired: Cluster._fetch_expired,
     ReplyDue: Cluster._reply_due,

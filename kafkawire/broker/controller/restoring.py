@@ -20,6 +20,7 @@ from ...messages.partition_record import PartitionRecord
 from ...messages.producer_ids_record import ProducerIdsRecord
 from ...messages.remove_topic_record import RemoveTopicRecord
 from ...messages.topic_record import TopicRecord
+from ...primitives import Message
 from ...protocol.log_records import decode_log_record
 from ...protocol.log_types import InternalLog
 from ...records import Batch
@@ -75,7 +76,7 @@ def _append(controller: Controller, effect: Persist) -> None:
 def _metadata(controller: Controller, effect: Persist) -> None:
     for record in Batch(effect.batch, 0, len(effect.batch)).records():
         read = decode_log_record(InternalLog.METADATA, record.key, record.value).value
-        if read is None or type(read.message) not in _REPLAY:
+        if read is None or read.message is None or type(read.message) not in _REPLAY:
             raise ValueError(f"{METADATA_LOG} offset {record.offset}: {read}")
         _REPLAY[type(read.message)](controller, read.message)
         controller.offset = record.offset + 1
@@ -149,7 +150,7 @@ def _producer_ids_reserved(controller: Controller, record: ProducerIdsRecord) ->
     controller.producer_ids.resume_from(record.next_producer_id)
 
 
-_REPLAY: Final[Mapping[type, Callable[..., None]]] = {
+_REPLAY: Final[Mapping[type[Message], Callable[..., None]]] = {
     TopicRecord: _topic_created,
     PartitionRecord: _partition_created,
     PartitionChangeRecord: _leader_changed,
