@@ -111,7 +111,7 @@ class ServerThread:
         self._call(lambda: self.server.cluster.faults.append(fault))
         return fault
 
-    def mend(self) -> None:
+    def clear_faults(self) -> None:
         """Remove all faults."""
         self._call(self.server.cluster.faults.clear)
 
