@@ -236,10 +236,10 @@ class Server:
                         self.on_close(effect)
                     self.connections[effect.connection].close()
                 case _:
-                    self._control_flow(effect)
+                    self._apply_flow_control(effect)
         self._set_timer()
 
-    def _control_flow(self, effect: AwaitDrain | PauseReading | ResumeReading) -> None:
+    def _apply_flow_control(self, effect: AwaitDrain | PauseReading | ResumeReading) -> None:
         connection = self.connections[effect.connection]
         match effect:
             case AwaitDrain():
