@@ -48,9 +48,9 @@ from kafkawire.messages.offset_fetch_response import OffsetFetchResponse
 
 from .fetches import LARGE
 from .members import SUBSCRIBED
+from .person import AT_ONCE
 from .scene import Client, Scene
 from .test_bounds import commit, grouped, join
-from .test_groups import AT_ONCE
 from .test_log import batch, produce, produce_request
 from .work import steps
 
