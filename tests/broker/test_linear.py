@@ -50,7 +50,7 @@ from .fetches import LARGE
 from .members import SUBSCRIBED
 from .person import AT_ONCE
 from .scene import Client, Scene
-from .test_bounds import commit, grouped, join
+from .test_group_bounds import commit, grouped, join
 from .test_log import batch, produce, produce_request
 from .work import steps
 
